@@ -14,7 +14,7 @@ BUILD_SOURCES := setup.py pyproject.toml $(shell find csrc -name '*.[ch]') \
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL: # the two stamps below build the same extension
-.PHONY: help demo demo-cluster test test-all test-kernels test-slow mutants torture torture-long fuzz asan tsan lint docs man tutorial \
+.PHONY: help demo demo-cluster test test-all test-kernels test-slow test-sentence-transformers mutants torture torture-long fuzz asan tsan lint docs man tutorial \
     bench ctest sdist wheel test-sdist test-wheel release-check test-aarch64 test-windows-core test-musl-core clean
 
 help: ## show this list
@@ -51,6 +51,13 @@ test-kernels: $(VENV)/.dev $(VENV)/.built ## run tests of training with each slo
 
 test-slow: $(VENV)/.dev $(VENV)/.built ## run the tests that take minutes
 	@$(BIN)/python -m pytest -q -m slow
+
+PEERS := build/sentence-transformers
+
+test-sentence-transformers: $(VENV)/.dev $(VENV)/.built ## load exported folders in sentence-transformers; downloads gigabytes
+	@$(PIP) --upgrade --target $(PEERS) sentence-transformers datasets
+	@PYTHONPATH=$(PEERS) $(BIN)/python -m pytest -q tests/test_static_folder.py tests/test_columns.py \
+	    "tests/test_docs.py::test_the_snippets_of_a_page_run[docs/howto/sentence-models.md]"
 
 mutants: $(VENV)/.dev $(VENV)/.built ## check that seeded faults make tests fail; takes an hour
 	@$(BIN)/python tests/mutants/run.py

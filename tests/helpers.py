@@ -4,6 +4,7 @@ Encoded corpora are in texts.py; test modules do not import one another (test_im
 """
 
 import bz2
+import csv
 import gzip
 import json
 import lzma
@@ -252,3 +253,29 @@ def walk(command, name):
 
 
 ALL_COMMANDS = dict(walk(program, "dcme-w2v"))
+
+
+def write_table(path, rows, kind=None):
+    """Write rows in the format of the suffix, in groups of two rows."""
+    kind = kind or path.suffix[1:]
+    if kind == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    elif kind in ("csv", "tsv"):
+        with path.open("w", newline="", encoding="utf-8") as file:
+            names = list(rows[0]) if rows else []
+            writer = csv.DictWriter(file, names, delimiter="\t" if kind == "tsv" else ",")
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        pa = pytest.importorskip("pyarrow")
+        from pyarrow import feather, parquet
+
+        table = pa.Table.from_pylist(rows)
+        if kind == "parquet":
+            parquet.write_table(table, path, row_group_size=2)
+        elif kind == "feather":
+            feather.write_feather(table, path, chunksize=2)
+        else:
+            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as out:
+                out.write_table(table, max_chunksize=2)
+    return str(path)

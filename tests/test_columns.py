@@ -1,13 +1,17 @@
 """Text and labels from columns of Parquet, Arrow, JSON lines and CSV."""
 
-import csv
 import gzip
 import importlib
 import io
 import json
+import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
+from helpers import write_corpus
+from helpers import write_table as write
 
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
@@ -24,32 +28,6 @@ ROWS = [
 ]
 BINARY = ("parquet", "feather", "arrows")
 FORMATS = (*BINARY, "jsonl", "csv", "tsv")
-
-
-def write(path, rows, kind=None):
-    """Write rows in the format of the suffix, in groups of two rows."""
-    kind = kind or path.suffix[1:]
-    if kind == "jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    elif kind in ("csv", "tsv"):
-        with path.open("w", newline="", encoding="utf-8") as file:
-            names = list(rows[0]) if rows else []
-            writer = csv.DictWriter(file, names, delimiter="\t" if kind == "tsv" else ",")
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        pa = pytest.importorskip("pyarrow")
-        from pyarrow import feather, parquet
-
-        table = pa.Table.from_pylist(rows)
-        if kind == "parquet":
-            parquet.write_table(table, path, row_group_size=2)
-        elif kind == "feather":
-            feather.write_feather(table, path, chunksize=2)
-        else:
-            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as out:
-                out.write_table(table, max_chunksize=2)
-    return str(path)
 
 
 def lines_of(path, text, label=(), **more):
@@ -109,12 +87,20 @@ def test_a_file_without_a_named_column_is_an_error_with_its_columns(tmp_path, ki
         ([[["a", "b"], ["c"]], [["d"]]], [["a b", "c"], ["d"]]),  # sentences of tokens
         ([["a b"]], "row 1: 'a b' is not a token"),
         ([[""]], "row 1: '' is not a token"),
+        (
+            [b"a b", "caf\u00e9".encode()],
+            [["a b"], ["caf\u00e9"]],
+        ),  # Parquet without the type of text
+        ([b"a", b"\xff"], "row 2: x is not UTF-8"),
+        ([float("nan"), None], [[], []]),
         ([3], "row 1: x is int, not text"),
         ([{"y": "a"}], "row 1: x is dict, not text"),
         (["a", "b\0"], "row 2 has a NUL"),
     ],
 )
 def test_values(tmp_path, kind, values, lines):
+    if kind == "jsonl" and isinstance(values[0], bytes):
+        return
     path = write(tmp_path / f"t.{kind}", [{"x": value} for value in values])
     if isinstance(lines, str):
         with pytest.raises(CorpusError, match=lines):
@@ -180,11 +166,15 @@ def test_a_truncated_file_is_one_error_with_the_row(tmp_path, kind, share):
     [
         ('{"x": "a"}\nnot json\n', "row 2 is not JSON"),
         ('{"x": "a"}\n[1]\n', "row 2 is no JSON object"),
+        ('[{"x": "a"}]', "is a JSON array; write one object a line"),
+        ('\n [\n  {"x": "a"}\n]\n', "is a JSON array; write one object a line"),
+        ('{\n "x": "a"\n}\n', "row 1 is not JSON .*; write one object a line"),
         ('{"x": "a"}\n{"x": ["b"]}\n', "row 2 mixes text with lists"),
         ('{"x": "a"}\n' + '{"y": ' * 100_000, "row 2 is not JSON"),
         ('x,y\n1,2\n"a,b\n', "row 2 is not CSV"),
         ("x,y\n1\n", "row 1 has 1 fields, the header 2"),
-        (b"x,y\n\xff,2\n", "row 1 is not CSV"),
+        (b"x,y\n\xff,2\n", "row 1 is not UTF-8"),
+        ("x,y\n1,2\n".encode("utf-16"), "row 1 is not UTF-8"),
         (b'{"x": "\xff"}\n', "row 1 is not JSON"),
         (b"PAR1 and no more", "row 1: is no whole Parquet"),
         ("x,x\n1,2\n", "has two columns 'x'"),
@@ -234,6 +224,42 @@ def test_a_folder_of_files_with_different_columns(tmp_path):
         count([str(tmp_path)], options)
 
 
+def test_a_folder_of_parquet_without_a_named_column_is_an_error(tmp_path, capsys):
+    write(tmp_path / "t.parquet", ROWS * 9)
+    assert run(["vocab", str(tmp_path), "-o", "-"]) == 1
+    warning, error = capsys.readouterr().err.splitlines()
+    assert "1 Parquet or Arrow file skipped" in warning and "--text-column" in error
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+def test_memory_does_not_grow_with_the_file(tmp_path, kind):
+    """One row group of 40 MB, whose column is neither compressed nor a dictionary."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("/proc shows the peak of the memory")
+    code = (
+        "import sys; from dcme_w2v.cli.main import run; code = run(sys.argv[1:]); "
+        "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]); sys.exit(code)"
+    )
+    lines = [" ".join(f"w{i * j % 997}" for j in range(40)) for i in range(1, 1001)]
+    peaks = []
+    for copies in (20, 200):
+        path = str(tmp_path / f"{copies}.{kind}")
+        if kind == "parquet":
+            pa = pytest.importorskip("pyarrow")
+            importlib.import_module("pyarrow.parquet").write_table(
+                pa.table({"t": lines * copies}), path, use_dictionary=False, compression="none"
+            )
+        else:
+            Path(path).write_text(
+                "".join(json.dumps({"t": line}) + "\n" for line in lines) * copies
+            )
+        size = Path(path).stat().st_size
+        line = ["vocab", path, "--text-column", "t", "--threads", "1", "-o", str(tmp_path / "v")]
+        done = subprocess.run([sys.executable, "-c", code, *line], capture_output=True, check=True)
+        peaks.append(int(done.stdout) * 1024)
+    assert peaks[1] - peaks[0] < 0.4 * size
+
+
 @pytest.mark.parametrize(
     ("sentences", "lines"),
     [("lines", ["One. Two", "three!"]), ("whole", ["One. Two three!"]),
@@ -266,31 +292,80 @@ def test_classification_by_columns(tmp_path, capsys):
     assert "requires --text-column" in capsys.readouterr().err
 
 
-def columns():
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    texts = ["the king", None, "of the sea"]
-    return {
-        "list": texts,
-        "pandas": pandas.Series(texts),
-        "pandas string": pandas.Series(texts, dtype="string"),
-        "polars": polars.Series(texts),
-        "arrays": pandas.Series([text and text.split() for text in texts]),
-        "generator": (text for text in texts),
-    }
+COLUMNS = {
+    "list": list,
+    "generator": iter,
+    "pandas": lambda texts: package("pandas").Series(texts),
+    "pandas string": lambda texts: package("pandas").Series(texts, dtype="string"),
+    "lists of tokens": lambda texts: package("pandas").Series([t and t.split() for t in texts]),
+    "arrow": lambda texts: package("pyarrow").chunked_array([texts]),
+    "polars": lambda texts: package("polars").Series(texts),
+    "polars list": lambda texts: package("polars").Series([t and t.split() for t in texts]),
+    "datasets": lambda texts: package("datasets").Dataset.from_dict({"t": texts})["t"],
+}
+package = pytest.importorskip
 
 
-@pytest.mark.parametrize("kind", ["list", "pandas", "pandas string", "polars", "arrays",
-                                  "generator"])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Cannot (locate|pickle)")  # of datasets, by dill
+@pytest.mark.parametrize("kind", COLUMNS)
 def test_columns_in_python(kind):
-    assert sorted(dw.count_words(columns()[kind], min_count=1)) == ["king", "of", "sea", "the"]
+    column = COLUMNS[kind](["the king", None, "of the sea"])
+    assert sorted(dw.count_words(column, min_count=1)) == ["king", "of", "sea", "the"]
 
 
-def test_rows_that_are_dicts_are_an_error():
-    with pytest.raises(UsageError, match=r"dataset\['text'\]"):
-        dw.count_words(iter([{"text": "the king"}]))
+def test_rows_that_are_dicts():
+    rows = [{"t": {"a": "the king"}}, {"t": None}, {"t": {"a": "of\nthe sea"}}]
+    for items in (rows, iter(rows)):
+        found = dw.count_words(items, text_column="t.a", min_count=1)
+        assert sorted(found) == ["king", "of", "sea", "the"]
+
+
+@pytest.mark.parametrize(
+    ("items", "column", "message"),
+    [
+        ([{"t": "the king"}], None, "sentence 0 is a dict: name its text by text_column"),
+        ([{"t": "the king"}], "u", "has no column 'u'; its columns: t"),
+        (["the king", "the tea"], "t", "item 1 is str"),
+    ],
+)
+def test_errors_of_rows_in_memory(items, column, message):
+    with pytest.raises((UsageError, CorpusError), match=message):
+        dw.count_words(iter(items), text_column=column)
+
+
+def test_a_table_without_a_column_is_an_error(tmp_path):
+    path = write(tmp_path / "t.csv", ROWS)
+    with pytest.raises(UsageError, match="has no column of text"):
+        dw.count_words(Table(path))
 
 
 def test_the_error_of_a_missing_column_lists_nested_fields(tmp_path):
     path = write(tmp_path / "t.jsonl", ROWS)
     with pytest.raises(CorpusError, match=r"its columns: text, label, meta, n, meta\.body"):
         lines_of(path, "meta.text")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv"])
+def test_a_saved_model_scores_the_rows_of_a_table(tmp_path, capsys, kind):
+    corpus = write_corpus(tmp_path / "c.txt", lines=60)
+    lines = [*Path(corpus).read_text().splitlines()[:9], ""]
+    Path(tmp_path / "h.txt").write_text("\n".join(lines) + "\n")
+    table = write(tmp_path / f"h.{kind}", [{"t": line, "n": 1} for line in lines])
+    model = str(tmp_path / "model")
+    train = ["train", corpus, "--quiet", "--epochs", "1", "--dim", "4", "-o", f"{model}.npy"]
+    assert run([*train, "--output-tables", model]) == 0
+    found = []
+    for text in ([str(tmp_path / "h.txt")], [table, "--text-column", "t"]):
+        for command in (["score"], ["eval", "likelihood"]):
+            assert run([*command, model, *text]) == 0
+            found.append(capsys.readouterr().out)
+    assert found[:2] == found[2:] and len(found[0].splitlines()) == 10
+
+
+def test_a_cluster_trains_on_a_table_as_on_text(tmp_path):
+    corpus = write_corpus(tmp_path / "c.txt", lines=60)
+    lines = Path(corpus).read_text().splitlines()
+    table = write(tmp_path / "c.jsonl", [{"t": line} for line in lines])
+    options = {"epochs": 1, "dim": 4, "cluster": "local:0", "shards": 1, "threads": 1}
+    vectors = dw.train(corpus, **options), dw.train(table, text_column="t", **options)
+    assert np.array_equal(vectors[0].vectors, vectors[1].vectors)

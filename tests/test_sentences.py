@@ -126,6 +126,15 @@ def test_raw_text_is_tokenised(vectors):
     assert_allclose(raw, plain)
 
 
+def test_lists_are_tokens_and_nulls_are_zero_rows(vectors):
+    encoder = dw.SentenceEncoder(vectors, pooling="mean", tokenize="words").fit([])
+    texts = ["KING tea", ["KING", "tea"], None, float("nan"), ("king",), []]
+    rows = encoder.transform(texts)
+    assert_allclose(rows[0], vectors[["king", "tea"]].mean(axis=0), rtol=1e-6)
+    assert_allclose(rows[[1, 4]], vectors[["tea", "king"]])
+    assert not rows[[2, 3, 5]].any()
+
+
 def test_the_tokeniser_of_the_manifest_is_the_default(vectors):
     record = {"tokenizer": {"tokenize": "words"}}
     recorded = dw.Vectors(WORDS, vectors.vectors, counts=COUNTS, manifest=record)
@@ -197,6 +206,22 @@ def test_text_that_is_not_utf8_is_an_error_and_nothing_is_written(files, text, l
     assert run(["encode", "v.npy", "s.txt", "-o", "o.npy"]) == CorpusError.exit_code
     assert line in capsys.readouterr().err
     assert not (files / "o.npy").exists()
+
+
+def test_a_line_that_is_longer_than_a_block_is_one_sentence(files, vectors):
+    texts = ["tea", "the king " * 200_000, "x" * 3_000_000, "王" * 700_000, "queen"]
+    (files / "s.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    assert run(["encode", "v.npy", "s.txt", "-o", "o.npy", "--pooling", "mean"]) == 0
+    expected = dw.SentenceEncoder(vectors, pooling="mean").fit_transform(texts)
+    assert_allclose(np.load("o.npy"), expected, rtol=1e-4)
+
+
+def test_lists_in_a_column_are_tokens(files, vectors):
+    rows = [["KING", "tea"], ["king"], None]
+    (files / "t.jsonl").write_text("".join(json.dumps({"t": row}) + "\n" for row in rows))
+    line = "encode v.npy t.jsonl --text-column t --tokenize words --pooling mean -o o.npy"
+    assert run(line.split()) == 0
+    assert_allclose(np.load("o.npy"), [vectors["tea"], vectors["king"], [0] * 4], rtol=1e-6)
 
 
 @pytest.mark.parametrize("output", ["o", "o.txt", "o.bin"])

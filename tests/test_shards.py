@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import COMPRESSORS, refused, train, write, write_corpus
+from helpers import COMPRESSORS, refused, train, write, write_corpus, write_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,8 +90,34 @@ def test_compressed_files_are_not_divided(tmp_path, count_of_files):
     parts = cut(paths, 3, ALL)
     assert [span.path for part in parts for span in part.spans] == paths
     assert all(span.begin == 0 and span.end is None for part in parts for span in part.spans)
-    with pytest.raises(UsageError, match="shards=6: the corpus has too few lines or compr"):
+    with pytest.raises(UsageError, match="shards=6: the corpus has too few lines, row groups"):
         cut(paths, 6, ALL)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "jsonl"])
+@pytest.mark.parametrize("sentences", ["lines", "whole"])
+def test_tables_are_divided_at_rows(tmp_path, suffix, sentences):
+    rows = [{"t": f"a b w{i}\nc d w{i % 7}", "n": i} for i in range(40)]
+    path = write_table(tmp_path / f"t.{suffix}", rows)
+    csv = write_table(tmp_path / "u.csv", rows)
+    options = VocabularyOptions(min_count=1, text_column="t", sentences=sentences)
+    same(counted([path], 6, options), one_machine.count([path], options))
+    same(counted([path, csv], 2, options), one_machine.count([path, csv], options))
+    parts = cut([path], 4, options)
+    blocks = [[bytes(block.text).split(b"\n") for block in part.corpus(options)] for part in parts]
+    lines = [line.decode() for part in blocks for block in part for line in block if line]
+    texts = [row["t"].replace("\n", " ") if sentences == "whole" else row["t"] for row in rows]
+    assert "\n".join(lines) == "\n".join(texts) and all(blocks)
+    with pytest.raises(UsageError, match="too few lines, row groups"):
+        cut([csv], 2, options)
+
+
+def test_the_error_of_a_row_group_names_the_row_of_the_file(tmp_path):
+    rows = [{"t": "a"}] * 7 + [{"t": "b\0"}, {"t": "c"}]
+    options = VocabularyOptions(text_column="t")
+    parts = cut([write_table(tmp_path / "t.parquet", rows)], 3, options)
+    with pytest.raises(CorpusError, match="row 8 has a NUL"):
+        [list(part.corpus(options)) for part in parts]
 
 
 def test_files_missing_on_a_worker_are_named(files):

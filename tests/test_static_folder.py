@@ -48,19 +48,26 @@ def sentences(count=1000):
             for n, row in enumerate(draws)] + TEXTS  # fmt: skip
 
 
+def encoded_by(package, texts):
+    """Return the rows of texts by another program that loads the folder m."""
+    loaded = pytest.importorskip(package)
+    if package == "model2vec":
+        return loaded.StaticModel.from_pretrained("m").encode(texts)
+    return loaded.SentenceTransformer("m", device="cpu").encode(texts)
+
+
+@pytest.mark.parametrize("package", ["model2vec", "sentence_transformers"])
 @pytest.mark.parametrize(
     ("flags", "tolerance"),
     [("", 1e-5), ("--limit 5 --reduce 3", 1e-5), ("--quantize float16", 2e-3),
      ("--quantize int8", 0.02)],
 )  # fmt: skip
-def test_cosines_are_those_of_encode_in_model2vec_and_here(folder, vectors, flags, tolerance):
-    static_model = pytest.importorskip("model2vec").StaticModel
+def test_cosines_are_those_of_encode_elsewhere_and_here(folder, vectors, package, flags, tolerance):
     assert run([*CONVERT.split(), *flags.split()]) == 0
     dim = 3 if "reduce" in flags else None
     encoder = dw.SentenceEncoder(vectors, dim=dim, tokenize="words").fit([])
     here = cosines(dw.SentenceEncoder("m").fit_transform(sentences()))
-    there = cosines(static_model.from_pretrained("m").encode(sentences()))
-    assert_allclose(here, there, atol=tolerance)
+    assert_allclose(here, cosines(encoded_by(package, sentences())), atol=tolerance)
     if "limit" not in flags:  # which makes other pieces
         assert_allclose(here, cosines(encoder.transform(sentences())), atol=tolerance)
 
@@ -88,6 +95,24 @@ def test_commands_read_the_folder(folder, line):
     Path("s.txt").write_text("King!\n")
     Path("sts.tsv").write_text("1\tKing\tqueen\n2\ttea\tcar\n")
     assert run(line.split()) == 0
+
+
+def test_sentences_are_searched_as_documents_are(folder, capsys):
+    assert run(CONVERT.split()) == 0
+    texts = ["The king!", "", "Tea in a café", "King & queen"]
+    Path("s.txt").write_text("\n".join(texts) + "\n")
+    assert run(["encode", "m", "s.txt", "-o", "rows.npz"]) == 0
+    capsys.readouterr()
+    line = ["scdv", "search", "m", "rows.npz", "--documents", "s.txt", "--show", "-k", "2"]
+    assert run([*line, "KINGS, queen", "coffee"]) == 0
+    found = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
+    rows = dw.SentenceEncoder("m").fit_transform([*texts, "KINGS, queen"])
+    cosine = cosines(rows)[-1, :-1]
+    best = np.argsort(-cosine)[:2]
+    assert [(row[0], int(row[2]) - 1, row[5]) for row in found[:2]] == [
+        ("1", i, texts[i]) for i in best.tolist()
+    ]
+    assert_allclose([float(row[3]) for row in found[:2]], cosine[best], atol=1e-4)
 
 
 def test_the_vectors_of_the_folder_are_the_pooled_rows(folder, vectors):
@@ -130,6 +155,53 @@ def test_a_folder_of_model2vec_or_sentence_transformers(folder, kind, nested):
     assert_allclose(encoded, [[2.5, 1, 0], [0, 0, 0]])
 
 
+def bert_tokenizer():
+    """The tokeniser of the potion models, with a small vocabulary."""
+    tk = pytest.importorskip("tokenizers")
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    words = [*special, "the", "tea", "king", "##s", "caf", "##e", "new", "##york", "!", "人", "2"]
+    model = tk.models.WordPiece({one: i for i, one in enumerate(words)}, unk_token="[UNK]")
+    tokenizer = tk.Tokenizer(model)
+    tokenizer.normalizer = tk.normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = tk.pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = tk.processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    tokenizer.add_special_tokens(special)
+    return tokenizer
+
+
+THEIRS = ["The TEA, kings!", "Caf\u00e9 newyork 2 人人", "", "zzz", "a the " * 9]
+
+
+@pytest.mark.parametrize("change", [
+    {}, {"quantize_to": "int8"}, {"quantize_to": "float64"}, {"vocabulary_quantization": 3},
+    {"dimensionality": 3},
+])  # fmt: skip
+def test_folders_that_model2vec_saves(folder, change):
+    static_model = pytest.importorskip("model2vec").StaticModel
+    rows = np.random.default_rng(5).normal(size=(15, 6)).astype(np.float32)
+    static_model(rows, bert_tokenizer(), normalize=True).save_pretrained("base")
+    static_model.from_pretrained("base", **change).save_pretrained("m")
+    there = encoded_by("model2vec", THEIRS)
+    assert_allclose(
+        cosines(dw.SentenceEncoder("m").fit_transform(THEIRS)), cosines(there), atol=1e-5
+    )
+    assert run(["neighbors", "m", "King", "-k", "1"]) == run(["check", "m"]) == 0
+    assert dw.Vectors.load("m").tokenizer.tokens("CAF\u00c9, tea") == ["cafe", ",", "tea"]
+
+
+def test_folders_that_sentence_transformers_saves(folder):
+    package = pytest.importorskip("sentence_transformers")
+    rows = np.random.default_rng(5).normal(size=(15, 6)).astype(np.float32)
+    models = pytest.importorskip("sentence_transformers.models")
+    module = models.StaticEmbedding(bert_tokenizer(), embedding_weights=rows)
+    package.SentenceTransformer(modules=[module], device="cpu").save("m")
+    texts = ["The TEA kings!", "Caf\u00e9 newyork 2 人人"]  # without [UNK], which is left out here
+    here = dw.SentenceEncoder("m").fit_transform(texts)
+    assert_allclose(here, encoded_by("sentence_transformers", texts), atol=1e-5)
+
+
 def write_tensors(**parts):
     Path("m/model.safetensors").write_bytes(b"".join(tensor_pieces(parts)))
 
@@ -140,7 +212,26 @@ def edit_json(change):
     Path("m/tokenizer.json").write_text(json.dumps(found))
 
 
+def rewrite_tensors(change, size=None):
+    content = Path("m/model.safetensors").read_bytes()
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    change(header["embeddings"])
+    text = json.dumps(header).encode()
+    size = len(text) if size is None else size
+    Path("m/model.safetensors").write_bytes(size.to_bytes(8, "little") + text + content[end:])
+
+
 DAMAGES = {
+    "offset beyond the file": lambda: rewrite_tensors(lambda e: e["data_offsets"].reverse()),
+    "negative offset": lambda: rewrite_tensors(lambda e: e.update(data_offsets=[-8, 8])),
+    "shape too large": lambda: rewrite_tensors(lambda e: e.update(shape=[2**40, 2**40])),
+    "other type": lambda: rewrite_tensors(lambda e: e.update(dtype="BF16")),
+    "header of 2^63 bytes": lambda: rewrite_tensors(lambda e: None, 2**63),
+    "header longer than the file": lambda: rewrite_tensors(lambda e: None, 10**6),
+    "tokeniser of config": lambda: Path("m/config.json").write_text(
+        '{"dcme_w2v": {"tokenizer": {"tokenize": "other"}}}'
+    ),
     "truncated": lambda: os.truncate("m/model.safetensors", 150),
     "fewer tokens": lambda: edit_json(lambda f: f["model"]["vocab"].pop("car")),
     "negative id": lambda: edit_json(lambda f: f["model"]["vocab"].update(car=-1)),
@@ -198,6 +289,16 @@ def test_wrong_use(folder, vectors, line, message, capsys):
     assert run(CONVERT.split()) == 0
     capsys.readouterr()
     assert message in refused(capsys, run(line.split()))
+
+
+def test_an_edited_tokenizer_file_is_used_as_it_is(folder):
+    """Here as in other programs, whatever the rule in config.json."""
+    pytest.importorskip("tokenizers")
+    assert run(CONVERT.split()) == 0
+    edit_json(lambda found: found.update(normalizer=None))
+    rows = dw.SentenceEncoder("m").fit_transform(["TEA", "tea"])
+    assert not np.allclose(rows[0], rows[1])
+    assert_allclose(cosines(rows), cosines(encoded_by("model2vec", ["TEA", "tea"])), atol=1e-6)
 
 
 def test_a_folder_with_another_file_is_not_replaced(folder, capsys):

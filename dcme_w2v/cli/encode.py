@@ -29,7 +29,7 @@ from dcme_w2v.sentences.options import EncodeOptions
 @options_of(EncodeOptions, TokenizerOptions)
 @option_of(VocabularyOptions, "encoding_errors")
 @threads_option
-@reads_documents("texts", whole=True)
+@reads_documents("texts", whole=True, labels=False)
 def encode(
     vectors: str,
     texts: tuple[str, ...],

@@ -5,7 +5,12 @@ from __future__ import annotations
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import context_option, json_option, read_vocab_option
+from dcme_w2v.cli.options import (
+    context_option,
+    json_option,
+    read_vocab_option,
+    reads_documents,
+)
 from dcme_w2v.cli.streams import print_json
 
 
@@ -19,6 +24,7 @@ from dcme_w2v.cli.streams import print_json
 @read_vocab_option
 @click.option("--analogies", "questions", metavar="FILE", help="also score these analogy questions")
 @json_option
+@reads_documents("corpus", labels=False)
 def likelihood(
     model: str,
     corpus: tuple[str, ...],

@@ -230,12 +230,15 @@ def chosen_tokenizer(values: dict[str, Any]) -> Tokenizer | None:
     return Tokenizer(rule)
 
 
-def reads_documents(*names: str, whole: bool = False) -> Callable[[Decorated], Decorated]:
+def reads_documents(
+    *names: str, whole: bool = False, labels: bool = True
+) -> Callable[[Decorated], Decorated]:
     """Add the options of columns to a command, and apply them to the paths in these arguments."""
 
     def decorate(function: Decorated) -> Decorated:
         @functools.wraps(function)
         def reading(**values: Any) -> Any:
+            values.setdefault("label_column", None)
             columns = collect(ColumnOptions, values)
             for name in names:
                 given = values[name]
@@ -244,7 +247,8 @@ def reads_documents(*names: str, whole: bool = False) -> Callable[[Decorated], D
                 values[name] = tables if isinstance(given, tuple) else next(iter(tables), None)
             return function(**values)
 
-        return options_of(ColumnOptions)(reading)  # type: ignore[return-value]
+        added = options_of(ColumnOptions) if labels else option_of(ColumnOptions, "text_column")
+        return added(reading)  # type: ignore[return-value]
 
     return decorate
 

@@ -16,6 +16,7 @@ from dcme_w2v.cli.options import (
     json_option,
     option_of,
     read_vocab_option,
+    reads_documents,
     threads_option,
 )
 from dcme_w2v.errors import UsageError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:  # numpy, slow for --help
 @option_of(VocabularyOptions, "encoding_errors")
 @threads_option
 @json_option
+@reads_documents("corpus", labels=False)
 def score(
     model: str,
     corpus: tuple[str, ...],
@@ -55,7 +57,7 @@ def score(
     predicted from the words on both sides of it, so that the sum over a line compares lines and is
     not the log-probability of the line. Prints the sum in nats, the number of tokens scored and the
     line, separated by tabs. A token that is out of vocabulary, or has no known word beside it, is
-    not scored: nan.
+    not scored: nan. A row of a table is a line.
     """
     from dcme_w2v import score as scored
     from dcme_w2v.formats.sentences import CorpusPaths

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,9 @@ from dcme_w2v.errors import UnknownWordError, UsageError
 from dcme_w2v.scdv.options import DIRICHLET_PRIOR
 
 if TYPE_CHECKING:
+    from dcme_w2v.scdv.model import DocumentModel
     from dcme_w2v.scdv.search import Hit
+    from dcme_w2v.sentences.table import SentenceTable
 
 
 SHOWN = 80  # characters of a text
@@ -77,16 +80,16 @@ def search(
 ) -> None:
     """Rank documents by similarity to queries.
 
-    INDEX is a file of rows (X.npz) that `scdv transform` wrote. Prints query, rank, document (from
-    1), score, labels and, with --show, the first 80 characters of the document's text. The score is
-    the cosine; with --lm X, it is X times the language model's plus (1 - X) times the cosine. --map
-    evaluates the ranking: a document is relevant by --judgments, or if it shares a label with the
-    query.
+    INDEX is a file of rows (X.npz) that MODEL made: a model of `scdv fit` by `scdv transform`, or
+    word vectors or a folder of sentence vectors by `encode --pooling static`. Prints query, rank,
+    document (from 1), score, labels and, with --show, the first 80 characters of the document's
+    text. The score is the cosine; with --lm X, it is X times the language model's plus (1 - X)
+    times the cosine. --map evaluates the ranking: a document is relevant by --judgments, or if it
+    shares a label with the query.
     """
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.formats.sparse_io import read_labels, read_npz
     from dcme_w2v.scdv import search as retrieval
-    from dcme_w2v.scdv.model import DocumentModel
 
     rows = read_npz(index)
     asked = _queries(query, queries)
@@ -94,7 +97,7 @@ def search(
     names: list[tuple[str, ...]] = [()] * rows.shape[0]
     if labels:
         names = read_labels(labels, rows.shape[0])
-    loaded = DocumentModel.load(model)
+    loaded = _loaded(model)
     language, starts = None, []
     if show and documents is None:
         raise UsageError("--show: requires the documents of INDEX; give --documents")
@@ -116,6 +119,19 @@ def search(
     value = finder.mean_average_precision(texts, wanted)
     figures = {"mean_average_precision": value, "queries": len(asked)}
     print_json(figures) if as_json else click.echo(f"{value:.4f}")
+
+
+def _loaded(model: str) -> DocumentModel | SentenceTable:
+    """Return what turns queries into rows: a model of scdv, or pooled word vectors."""
+    from dcme_w2v.formats.vectors.static_folder import is_static_folder
+    from dcme_w2v.scdv.model import DocumentModel
+
+    if not (Path(model).is_file() or is_static_folder(model)):
+        return DocumentModel.load(model)
+    from dcme_w2v.sentences.options import EncodeOptions
+    from dcme_w2v.sentences.table import SentenceTable, with_manifest
+
+    return SentenceTable(with_manifest(model), EncodeOptions())
 
 
 def _queries(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple[str, ...]]]:

@@ -1,7 +1,8 @@
 """Divides a corpus into shards, which are consecutive ranges of files, and counts their words.
 
-Plain files are divided at line ends; compressed files and URLs are not divided. The counts of the
-shards are added in order, pair by pair: the vocabulary equals the vocabulary of one machine.
+Plain files and JSON lines are divided at line ends, Parquet and Arrow between row groups; CSV,
+compressed files and URLs are not divided. The counts of the shards are added in order, pair by
+pair: the vocabulary equals the vocabulary of one machine.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dcme_w2v._core import text as core
 from dcme_w2v.cluster.address import check_address, open_cluster
 from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError
 from dcme_w2v.files.opening import CorpusFile, is_address
+from dcme_w2v.formats.columns import Table, kind_of_table, row_groups, with_columns
 from dcme_w2v.formats.corpus import Corpus, Span, expand, stored_size
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import ClusterOptions, VocabularyOptions
@@ -100,12 +102,11 @@ def cut(corpus: Sequence[str], shards: int, options: VocabularyOptions) -> tuple
     UsageError
         There are fewer lines, or fewer compressed files, than shards.
     """
-    if options.text_column is not None:
-        raise UsageError("--text-column: is not supported with --cluster; write the text to a file")
-    paths = expand(corpus, options.strict, options.allow_binary)
+    tables = with_columns(corpus, options.text_column, whole=options.sentences == "whole")
+    paths = expand(tables, options.strict, options.allow_binary)
     if shards == 1:
         return (_shard([Span(path) for path in paths]),)
-    files = [_File.of(path) for path in paths]
+    files = [file for path in paths for file in _File.parts(path)]
     places = [(0, 0), *_places(files, shards), (len(files), 0)]
     found = []
     for begin, end in itertools.pairwise(places):
@@ -115,8 +116,8 @@ def cut(corpus: Sequence[str], shards: int, options: VocabularyOptions) -> tuple
         ]
         if begin >= end or not spans:
             raise UsageError(
-                f"--shards={shards}: the corpus has too few lines or compressed files, which "
-                "are not divided: give fewer --shards, or more files"
+                f"--shards={shards}: the corpus has too few lines, row groups, or files "
+                "that are not divided: give fewer --shards, or more files"
             )
         found.append(_shard(spans))
     return tuple(found)
@@ -128,11 +129,19 @@ def _shard(spans: Sequence[Span]) -> Shard:
 
 @dataclass(frozen=True)
 class _File:
-    """A file and its approximate bytes of text; a compressed file is not divided."""
+    """A file or row group, and its approximate bytes of text; what is packed is not divided."""
 
     path: str
     text_bytes: int
     packed: bool
+
+    @classmethod
+    def parts(cls, path: str) -> list[_File]:
+        if not isinstance(path, Table) or kind_of_table(path) == "JSON lines":
+            return [cls.of(path)]
+        groups = row_groups(path)
+        size = stored_size(path) or 1
+        return [cls(group, max(1, size // len(groups)), True) for group in groups]
 
     @classmethod
     def of(cls, path: str) -> _File:

@@ -9,7 +9,7 @@ import csv
 import io
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, AnyStr, NamedTuple
 
@@ -60,6 +60,7 @@ class Table(str):
     text: tuple[str, ...]
     label: tuple[str, ...]
     whole: bool
+    group: tuple[int, int] | None = None  # of Parquet or Arrow: one row group, and the rows before
 
     def __new__(
         cls,
@@ -70,8 +71,8 @@ class Table(str):
     ) -> Table:
         """Make the path; see the class."""
         self = super().__new__(cls, path)
-        self.text = (text,) if isinstance(text, str) else tuple(text)
-        self.label = (label,) if isinstance(label, str) else tuple(label)
+        self.text = (text,) if isinstance(text, str) else tuple(text or ())
+        self.label = (label,) if isinstance(label, str) else tuple(label or ())
         self.whole = whole
         return self
 
@@ -124,6 +125,11 @@ def _columns_of(path: str, head: bytes, kind: str) -> list[str]:
         return []
 
 
+def is_binary_table(head: bytes) -> bool:
+    """Return whether a file has the magic bytes of Parquet or Arrow."""
+    return _kind_of(head) not in (None, "JSON lines")
+
+
 def _kind_of(head: bytes) -> str | None:
     for magic, kind in ((PARQUET, "Parquet"), (ARROW, "Arrow"), (ARROW_STREAM, "an Arrow stream"),
                         (JSON, "JSON lines")):  # fmt: skip
@@ -155,6 +161,10 @@ def read_rows(
     CorpusError
         A column is missing or not text, a row cannot be read, or a package is not installed.
     """
+    if not table.text:
+        raise UsageError(
+            f"{table}: the Table has no column of text; give it as the second argument"
+        )
     with file or CorpusFile(table) as file:
         reader = io.BufferedReader(file, PIECE_BYTES)
         head = reader.peek(8)[:8]
@@ -165,7 +175,7 @@ def read_rows(
             records = _csv_records(table, reader, file)
         else:
             records = _arrow_records(table, kind, file, reader, joined)
-        was_tokenized, number = None, 0
+        was_tokenized, number = None, table.group[1] if table.group else 0
         for record in records:
             number += record.rows
             row = _row(table, number, record)
@@ -178,8 +188,25 @@ def read_rows(
             yield number, row
 
 
+def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
+    """Yield the content of rows that are dicts in memory; the first must have the columns."""
+    for number, item in enumerate(items, 1):
+        if not isinstance(item, Mapping):
+            kind = type(item).__name__
+            raise UsageError(f"--text-column: is for files and dicts; item {number} is {kind}")
+        record = _Record(item, item)
+        if number == 1:
+            _check_columns(table, item, record.has)
+        yield _row(table, number, record)
+
+
 def _row(table: Table, number: int, record: Callable[[str], Any]) -> Row:
-    texts = [value for name in _names(table.text, record) if (value := record(name)) is not None]
+    values = ((name, record(name)) for name in _names(table.text, record))
+    texts = [
+        _decoded(value, f"{table}: row {number}: {name}") if isinstance(value, bytes) else value
+        for name, value in values
+        if value is not None and value == value  # NaN is a null, too
+    ]
     labels = tuple(
         label
         for name in _names(table.label, record)
@@ -205,6 +232,13 @@ def _row(table: Table, number: int, record: Callable[[str], Any]) -> Row:
         joined = " ".join(lines)
         lines = [" ".join(joined.split())] if table.whole else joined.splitlines() or [""]
     return Row(labels, lines, is_tokenized)
+
+
+def _decoded(value: bytes, place: str) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{place} is not UTF-8 ({error.reason}); convert it") from None
 
 
 def _names(given: Sequence[str], record: Callable[[str], Any]) -> list[str]:
@@ -251,6 +285,10 @@ class _Record:
             value = value.get(part) if isinstance(value, dict) else None
         return value
 
+    def has(self, name: str) -> bool:
+        """Return whether the row has a column, or a field that is not null."""
+        return name in self.known or self(name) is not None
+
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"{name!s:.60}" for name in itertools.islice(names, _SHOWN)) or "none"
@@ -296,7 +334,9 @@ def _json_records(
             if file.truncated:
                 return
             reason = getattr(error, "msg", None) or f"{error!s:.80}"
-            raise CorpusError(f"{table}: row {number} is not JSON ({reason}); repair it") from None
+            raise CorpusError(
+                f"{table}: row {number} is not JSON ({reason}); write one object a line"
+            ) from None
         if not isinstance(values, dict):
             raise CorpusError(f"{table}: row {number} is no JSON object; give one a line")
         record = _Record(values, values)
@@ -319,9 +359,11 @@ def _csv_records(
     number = 0
     try:
         lines = _limited(table, text.readline)
-        first = next(lines, None)
+        first = next((line for line in lines if line.strip()), None)
         if first is None:
             return
+        if first.strip() == "[" or first.lstrip().startswith("[{"):
+            raise CorpusError(f"{table}: is a JSON array; write one object a line, as jq -c '.[]'")
         delimiter = max(DELIMITERS, key=first.count)
         csv.field_size_limit(LINE_BYTES)
         rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
@@ -339,7 +381,11 @@ def _csv_records(
                     "repair it, or get the whole file"
                 )
             yield _Record(places, {name: row[place] for name, place in places.items()})
-    except (csv.Error, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{table}: row {number + 1} is not UTF-8 ({error.reason}); convert the file"
+        ) from None
+    except csv.Error as error:
         raise CorpusError(f"{table}: row {number + 1} is not CSV ({error}); repair it") from None
     finally:
         text.detach()
@@ -351,7 +397,7 @@ def _arrow_records(
     if kind != "an Arrow stream" and file.packed:
         raise CorpusError(f"{table}: is compressed {kind}, which is read in parts; decompress it")
     _, batches = _batches(table, kind, reader, table)
-    number = 0
+    number = table.group[1] if table.group else 0
     try:
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS_AT_ONCE):
@@ -417,16 +463,53 @@ def _batches(
     schema = source.schema_arrow if kind == "Parquet" else source.schema
     if table is None:
         return list(schema.names), iter(())
+    group = None if table.group is None else table.group[0]
     _check_columns(table, schema.names, lambda name: _has_field(schema, name))
     given = [name for one in (*table.text, *table.label) for name in (one, *one.split(","))]
     tops = {name if name in schema.names else name.split(".")[0] for name in given}
     chosen = [name for name in schema.names if name in tops]
     if kind == "Parquet":
-        return chosen, source.iter_batches(ROWS_AT_ONCE, columns=chosen, use_threads=False)
+        groups = None if group is None else [group]
+        return chosen, source.iter_batches(
+            ROWS_AT_ONCE, row_groups=groups, columns=chosen, use_threads=False
+        )
     if is_stream:
         return chosen, (batch.select(chosen) for batch in source)
-    numbers = range(source.num_record_batches)
+    numbers = range(source.num_record_batches) if group is None else [group]
     return chosen, (source.get_batch(number).select(chosen) for number in numbers)
+
+
+def row_groups(table: Table) -> list[Table]:
+    """Return the row groups of a Parquet or Arrow file, each as a table; of others, the table."""
+    kind = kind_of_table(table)
+    if kind not in ("Parquet", "Arrow"):
+        return [table]
+    _batches(table, kind, None, table)  # raises where it cannot be read
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    if kind == "Parquet":
+        about = parquet.read_metadata(table)
+        rows = [about.row_group(number).num_rows for number in range(about.num_row_groups)]
+    else:
+        source = pa.ipc.open_file(pa.memory_map(table))
+        rows = [source.get_batch(i).num_rows for i in range(source.num_record_batches)]
+    parts = []
+    for number, before in enumerate(itertools.accumulate(rows[:-1], initial=0)):
+        part = table.at(table)
+        part.group = (number, before)
+        parts.append(part)
+    return parts if rows else [table]
+
+
+def kind_of_table(path: str) -> str | None:
+    """Return the format of a file by its magic bytes; None for CSV, text and compressed files."""
+    with CorpusFile(path, allow_truncated=True) as file:
+        if file.packed:
+            return None
+        head = bytearray(11)
+        filled = file.readinto(head)
+    return _kind_of(bytes(head[:filled]).removeprefix(b"\xef\xbb\xbf"))
 
 
 def _has_field(schema: Any, name: str) -> bool:
@@ -453,8 +536,14 @@ class TableFile(PieceReader):
         Whether the rows that were read are lists of tokens.
     """
 
-    def __init__(self, table: Table, allow_truncated: bool | None = None) -> None:
-        self._file = CorpusFile(table, allow_truncated)
+    def __init__(
+        self,
+        table: Table,
+        allow_truncated: bool | None = None,
+        begin: int = 0,
+        end: int | None = None,
+    ) -> None:
+        self._file = CorpusFile(table, allow_truncated, begin, end)
         self.path, self.is_tokenized = str(table), False
         self._pieces = self._lines(table)
 

@@ -24,7 +24,7 @@ from dcme_w2v.files.opening import (
     is_address,
 )
 from dcme_w2v.files.paths import as_paths
-from dcme_w2v.formats.columns import Table, TableFile, check_no_table
+from dcme_w2v.formats.columns import Table, TableFile, check_no_table, is_binary_table
 
 BLOCK_BYTES = 4 << 20
 HEAD_BYTES = 4096  # of a file in a folder, looked at first
@@ -106,7 +106,10 @@ def _text_files(folder: str, strict: bool, binary: bool) -> list[str]:
         )
         warn(f"{folder}: {counts} skipped; --strict makes them errors")
         if not kept:
-            raise CorpusError(f"{folder}: the folder has no files of text; name one that has")
+            raise CorpusError(
+                f"{folder}: the folder has no files of text; name one that has, or the column of "
+                "tables by --text-column"
+            )
     return kept
 
 
@@ -126,7 +129,9 @@ def _kind_of_other(path: str, binary: bool) -> str | None:
         return "binary file"
     except CorpusError:  # the reader of the file reports it
         return None
-    return "binary file" if b"\0" in head[:filled] and not binary else None
+    if binary or b"\0" not in head[:filled]:
+        return None
+    return "Parquet or Arrow file" if is_binary_table(bytes(head[:8])) else "binary file"
 
 
 def stored_size(path: str) -> int | None:
@@ -240,7 +245,7 @@ class Corpus:
 
     def _opened(self, span: Span) -> CorpusFile | TableFile:
         if isinstance(span.path, Table):
-            return TableFile(span.path, self._allow_truncated)
+            return TableFile(span.path, self._allow_truncated, span.begin, span.end)
         return CorpusFile(span.path, self._allow_truncated, span.begin, span.end)
 
     def _check_unchanged(self, number: int) -> None:

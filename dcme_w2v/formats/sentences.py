@@ -10,6 +10,7 @@ from typing import Any
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.opening import BYTE_ORDER_MARK
+from dcme_w2v.formats.columns import Table, Tokenized, rows_of_dicts
 from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, is_corpus_path
 
 Sentence = str | bytes | Iterable[str | bytes]  # a line or a list of tokens
@@ -44,33 +45,41 @@ class Sentences:
         self.truncated: list[str] = []
         self.bytes_total: int | None = None
         self.is_whole = False
+        self.column: str | None = None  # of text, if items are dicts
         self._items = items
         self._block_bytes = block_bytes
 
     def __iter__(self) -> Iterator[Block]:
         lines: list[bytes] = []
         size = offset = 0
-        is_tokenized = False
-        for item, line in self._lines():
-            if size >= self._block_bytes or (lines and is_tokenized != _is_tokens(item)):
-                yield self._block(lines, offset, is_tokenized)
+        was_tokenized = False
+        for is_tokenized, line in self._lines():
+            if size >= self._block_bytes or (lines and is_tokenized != was_tokenized):
+                yield self._block(lines, offset, was_tokenized)
                 offset, size, lines = offset + size, 0, []
-            is_tokenized = _is_tokens(item)
+            was_tokenized = is_tokenized
             lines.append(line)
             size += len(line)
         if lines:
-            yield self._block(lines, offset, is_tokenized)
+            yield self._block(lines, offset, was_tokenized)
 
     def lines(self) -> Iterator[bytes]:
         """Yield each sentence as a line of UTF-8 with a line feed."""
         return (line for _, line in self._lines())
 
-    def _lines(self) -> Iterator[tuple[Sentence, bytes]]:
+    def _lines(self) -> Iterator[tuple[bool, bytes]]:
+        if self.column is not None:
+            table = Table("sentences", self.column, whole=self.is_whole)
+            for row in rows_of_dicts(table, self._items):
+                for text in row.lines:
+                    yield row.is_tokenized, _as_line(text, 0)
+            return
         for number, item in enumerate(self._items):
             line = _as_line(item, number)
             if self.is_whole:
                 line = b" ".join(line.split()) + b"\n"
-            yield item, line if number else line.removeprefix(BYTE_ORDER_MARK)
+            is_tokenized = not isinstance(item, str | bytes)
+            yield is_tokenized, line if number else line.removeprefix(BYTE_ORDER_MARK)
 
     def _block(self, lines: list[bytes], offset: int, is_tokenized: bool) -> Block:
         text = memoryview(b"".join(lines))
@@ -94,6 +103,11 @@ def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
         if isinstance(corpus, str) and "\n" in corpus:
             raise UsageError("--corpus: is a string of several lines; give a list of lines")
         return (os.fspath(corpus),), None
+    if hasattr(corpus, "columns"):  # of pandas, polars and pyarrow
+        raise UsageError(
+            "--corpus: is a DataFrame, whose rows are not read; give its column of texts, as "
+            "df['text']"
+        )
     if isinstance(corpus, bytes) or not isinstance(corpus, Iterable):
         raise UsageError(
             f"--corpus={corpus!r:.60}: must be a path, paths, or an iterable of sentences"
@@ -102,11 +116,6 @@ def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
         raise UsageError(
             "--corpus: is a dict, whose values are not read; give its values, or a list of "
             "sentences (counts of words are --read-vocab)"
-        )
-    if hasattr(corpus, "columns"):  # of pandas and polars
-        raise UsageError(
-            "--corpus: is a DataFrame, whose rows are not read; give its column of texts, as "
-            "df['text']"
         )
     if isinstance(corpus, list | tuple):
         return _listed(corpus)
@@ -135,23 +144,57 @@ def _looks_like_path(item: object) -> bool:
     return isinstance(item, str) and _PATH.fullmatch(item) is not None
 
 
-def _is_tokens(item: Sentence) -> bool:
-    """Return whether a sentence is a list of tokens, which no tokeniser changes."""
-    return not isinstance(item, str | bytes)
+def as_texts(items: Any, name: str = "document") -> Iterator[bytes]:
+    """Return an iterable of texts or lists of tokens as UTF-8; a null is an empty text.
+
+    Raises
+    ------
+    ValueError
+        At once if `items` is one text or has several dimensions; later for an item of another type.
+    """
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+        raise ValueError(f"give an iterable of {name}s, not one {name} ({type(items).__name__})")
+    if len(getattr(items, "shape", (0,))) != 1:
+        raise ValueError(f"give {name}s of one dimension, as one column of a DataFrame")
+    return (_as_text(item, f"{name} {number}") for number, item in enumerate(items))
+
+
+def _as_text(item: Any, place: str) -> bytes:
+    item = _plain(item)
+    if isinstance(item, bytes):
+        return item
+    if isinstance(item, str):
+        return item.encode("utf-8", "replace")
+    if _is_null(item):
+        return b""
+    if isinstance(item, Mapping) or not isinstance(item, Iterable):
+        raise ValueError(f"{place} is a {type(item).__name__}; give str, bytes or a list of tokens")
+    tokens = list(item)
+    for number, token in enumerate(tokens):
+        if not isinstance(token, str):
+            raise ValueError(f"token {number} of {place} is a {type(token).__name__}; give str")
+        if token.split() != [token]:
+            raise ValueError(f"token {number} of {place} is empty or has whitespace: {token!r}")
+    return Tokenized(" ".join(tokens).encode("utf-8", "replace"))
+
+
+def _plain(item: Any) -> Any:
+    """Return the value of a scalar of pyarrow; others as they are."""
+    return item.as_py() if hasattr(item, "as_py") else item
+
+
+def _is_null(item: Any) -> bool:
+    is_nan = isinstance(item, float) and item != item
+    return item is None or type(item).__name__ == "NAType" or is_nan
 
 
 def _as_line(item: Any, number: int) -> bytes:
     """Return a sentence as a line of UTF-8 with a line feed; of a null, an empty one."""
-    if (
-        item is None
-        or type(item).__name__ == "NAType"
-        or (isinstance(item, float) and item != item)
-    ):
+    item = _plain(item)
+    if _is_null(item):
         return b"\n"
     if isinstance(item, Mapping):
-        raise UsageError(
-            f"sentence {number} is a dict: give the column of texts, as dataset['text']"
-        )
+        raise UsageError(f"sentence {number} is a dict: name its text by --text-column")
     if isinstance(item, str | bytes):
         line = _as_bytes(item)
         return line if line.endswith(b"\n") else line + b"\n"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dcme_w2v.formats.columns import Tokenized
+from dcme_w2v.formats.sentences import as_texts
 from dcme_w2v.numeric.sklearn_base import (
     BaseEstimator,
     TransformerMixin,
@@ -86,7 +86,7 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         if self.vectors is None:
             raise ValueError("SCDV needs word vectors: SCDV(vectors=path or Vectors)")
-        options, texts = options_of(self), _texts(X)
+        options, texts = options_of(self), as_texts(X)
         loaded = self.vectors if isinstance(self.vectors, Vectors) else Vectors.load(self.vectors)
         loaded = loaded.tokenized_by(Tokenizer.of(self.tokenize))
         with reporting_to(self.progress, None, False) as reporter:
@@ -99,7 +99,7 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Iterable[Document]) -> sparse.csr_matrix | NDArray[np.float32]:
         """Return the vectors of documents, float32, shape (documents, n_features_out_)."""
         check_fitted(self, "model_")
-        parts = list(self.model_.transform(_texts(X), self.threads))
+        parts = list(self.model_.transform(as_texts(X), self.threads))
         nothing = sparse.csr_matrix((0, self.model_.columns), dtype=np.float32)
         rows = sparse.vstack(parts, format="csr") if parts else nothing
         return rows if self.sparse_output else rows.toarray()
@@ -120,38 +120,3 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.no_validation = True
         tags.transformer_tags.preserves_dtype = []  # rows are float32
         return tags
-
-
-def _texts(documents: Iterable[Document]) -> Iterator[bytes]:
-    """Return documents as bytes; raises at once if `documents` is one document."""
-    if isinstance(documents, str | bytes):
-        raise ValueError("give an iterable of documents, not one document")
-    if len(getattr(documents, "shape", (0,))) != 1:
-        raise ValueError("give documents of one dimension, as one column of a DataFrame")
-    return _encoded(documents)
-
-
-def _encoded(documents: Iterable[Document]) -> Iterator[bytes]:
-    for number, document in enumerate(documents):
-        if isinstance(document, bytes):
-            yield document
-        elif isinstance(document, str):
-            yield document.encode("utf-8", "replace")
-        elif isinstance(document, list | tuple | np.ndarray):
-            yield _joined(document, number)
-        else:
-            kind = type(document).__name__
-            raise ValueError(f"document {number} is a {kind}; give str, bytes or a list of tokens")
-
-
-def _joined(tokens: Sequence[str] | NDArray[Any], number: int) -> bytes:
-    """Return a list of tokens as text."""
-    for place, token in enumerate(tokens):
-        if not isinstance(token, str):
-            kind = type(token).__name__
-            raise ValueError(f"token {place} of document {number} is a {kind}; give str")
-        if token.split() != [token]:
-            raise ValueError(
-                f"token {place} of document {number} is empty or has whitespace: {token!r}"
-            )
-    return Tokenized(" ".join(tokens).encode("utf-8", "replace"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,8 @@ from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.opening import read_whole
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.scdv.bow import count_rows, unit_rows
-from dcme_w2v.scdv.model import DocumentModel
 from dcme_w2v.scdv.options import DIRICHLET_PRIOR
-from dcme_w2v.text.token_ids import Numbering
-from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.text.token_ids import AnyTokenizer, Numbering
 
 
 class Hit(NamedTuple):
@@ -36,7 +34,7 @@ class QueryLikelihood:
     prior : float
         Dirichlet prior mu, in tokens (Zhai and Lafferty 2004, A study of smoothing methods for
         language models applied to information retrieval).
-    tokenizer : Tokenizer, optional
+    tokenizer : optional
         How documents and queries are split (default: at whitespace).
     """
 
@@ -44,7 +42,7 @@ class QueryLikelihood:
         self,
         texts: Iterable[bytes],
         prior: float = DIRICHLET_PRIOR,
-        tokenizer: Tokenizer | None = None,
+        tokenizer: AnyTokenizer | None = None,
     ) -> None:
         if prior <= 0:
             raise UsageError(f"--prior={prior:g}: must be more than 0")
@@ -83,12 +81,23 @@ class QueryLikelihood:
         return scores
 
 
+class RowModel(Protocol):
+    """Turns texts into rows, as `dcme_w2v.scdv.model.DocumentModel` does."""
+
+    @property
+    def columns(self) -> int:
+        """The length of a row."""
+
+    def transform(self, texts: Iterable[bytes]) -> Iterator[sparse.csr_matrix]:
+        """Yield the rows of texts, some at a time."""
+
+
 class Finder:
     """Scores documents for queries.
 
     Parameters
     ----------
-    model : DocumentModel
+    model : RowModel
         The model that made the index.
     index : csr_matrix, shape (documents, columns)
         The document vectors.
@@ -108,7 +117,7 @@ class Finder:
 
     def __init__(
         self,
-        model: DocumentModel,
+        model: RowModel,
         index: sparse.csr_matrix,
         language_model: QueryLikelihood | None = None,
         share: float = 0.0,

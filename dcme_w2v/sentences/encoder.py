@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import CorpusError
+from dcme_w2v.formats.columns import Tokenized
+from dcme_w2v.formats.sentences import Sentence, as_texts
 from dcme_w2v.numeric.sklearn_base import (
     BaseEstimator,
     TransformerMixin,
@@ -59,13 +61,14 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [0. , 0. ]], dtype=float32)
     """
 
-    def fit(self, X: Iterable[str | bytes], y: Any = None) -> SentenceEncoder:
+    def fit(self, X: Iterable[Sentence], y: Any = None) -> SentenceEncoder:
         """Read the vectors and make their rows; only uSIF learns from the sentences X.
 
         Parameters
         ----------
-        X : iterable of str or bytes
-            Sentences.
+        X : iterable of str, bytes or lists of str
+            Sentences. A list has the tokens of one, which no tokeniser changes; a null is a row of
+            zeros.
         y : ignored
 
         Raises
@@ -76,12 +79,12 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._fitted(X)
         return self
 
-    def fit_transform(self, X: Iterable[str | bytes], y: Any = None) -> NDArray[np.float32]:
+    def fit_transform(self, X: Iterable[Sentence], y: Any = None) -> NDArray[np.float32]:
         """Fit, and return the vectors of the same sentences."""
         rows = self._fitted(X)
         return rows if self._components is None else self._components.removed_from(rows)
 
-    def transform(self, X: Iterable[str | bytes]) -> NDArray[np.float32]:
+    def transform(self, X: Iterable[Sentence]) -> NDArray[np.float32]:
         """Return the vectors of sentences, float32, shape (sentences, n_features_out_)."""
         check_fitted(self, "n_features_out_")
         rows = self._encoded(X)
@@ -92,7 +95,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_fitted(self, "n_features_out_")
         return np.array([f"sentence{i}" for i in range(self.n_features_out_)], dtype=object)
 
-    def _fitted(self, X: Iterable[str | bytes]) -> NDArray[np.float32]:
+    def _fitted(self, X: Iterable[Sentence]) -> NDArray[np.float32]:
         if self.vectors is None:
             raise ValueError("SentenceEncoder needs vectors: SentenceEncoder(path or Vectors)")
         options = options_of(self)
@@ -106,7 +109,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._components = Components.of_products(rows.T.astype(np.float64) @ rows)
         return rows
 
-    def _encoded(self, X: Iterable[str | bytes]) -> NDArray[np.float32]:
+    def _encoded(self, X: Iterable[Sentence]) -> NDArray[np.float32]:
         parts = self._table.encode(blocks_of(X), self.threads)
         nothing = np.empty((0, self.n_features_out_), dtype=np.float32)
         return np.concatenate([nothing, *parts])
@@ -124,27 +127,25 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def blocks_of(texts: Iterable[str | bytes]) -> Iterator[bytes]:
-    """Yield texts as lines, a block at a time; line ends inside of a text become spaces."""
-    if isinstance(texts, str | bytes):
-        raise ValueError("give an iterable of sentences, not one sentence")
-    if len(getattr(texts, "shape", (0,))) != 1:
-        raise ValueError("give sentences of one dimension, as one column of a DataFrame")
+def blocks_of(sentences: Iterable[Sentence]) -> Iterator[bytes]:
+    """Yield sentences as lines, a block at a time; line ends inside of a text become spaces."""
     held: list[bytes] = []
-    size = 0
-    for number, text in enumerate(texts):
-        if isinstance(text, bytes):
-            text = text.decode(errors="replace")
-        elif not isinstance(text, str):
-            kind = type(text).__name__
-            raise ValueError(f"sentence {number} is a {kind}; give str or bytes")
-        text = text.encode("utf-8", "replace")
+    size, was_tokenized = 0, False
+    for number, text in enumerate(as_texts(sentences, "sentence")):
+        is_tokenized = isinstance(text, Tokenized)
+        if not is_tokenized:
+            text = text.decode(errors="replace").encode()
         if b"\0" in text:
             raise CorpusError(f"sentence {number} has a NUL character; give text")
+        if held and (size >= _BLOCK_BYTES or is_tokenized != was_tokenized):
+            yield _block(held, was_tokenized)
+            held, size = [], 0
+        was_tokenized = is_tokenized
         held.append(text.replace(b"\n", b" ") + b"\n")
         size += len(text)
-        if size >= _BLOCK_BYTES:
-            yield b"".join(held)
-            held, size = [], 0
     if held:
-        yield b"".join(held)
+        yield _block(held, was_tokenized)
+
+
+def _block(lines: list[bytes], is_tokenized: bool) -> bytes:
+    return Tokenized(b"".join(lines)) if is_tokenized else b"".join(lines)

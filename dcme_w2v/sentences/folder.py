@@ -36,7 +36,7 @@ def save_sentence_model(
     vectors: str | os.PathLike[str] | Vectors,
     folder: str | os.PathLike[str],
     *,
-    tokenize: TokenizerOptions | None = None,
+    tokenize: str | TokenizerOptions | None = None,
     dim: int | None = None,
     limit: int | None = None,
     numbers: str = "float32",
@@ -50,7 +50,7 @@ def save_sentence_model(
         With counts.
     folder : path
         Written atomically; an existing folder that was written here is replaced.
-    tokenize : TokenizerOptions, optional
+    tokenize : {"whitespace", "words"} or TokenizerOptions, optional
         How programs split text. Default: as the text that the vectors were trained on.
     dim : int, optional
         Keep this many directions of the most variance.
@@ -95,7 +95,7 @@ def save_sentence_model(
         raise UsageError(
             f"{source or 'vectors'}: the rows have a pooling already; give the word vectors"
         )
-    tokenizer = Tokenizer(tokenize or Tokenizer.of_entry(manifest).options)
+    tokenizer = Tokenizer.of(tokenize) or Tokenizer.of_entry(manifest)
     pooling = Pooling.of("static", loaded.vectors, loaded.counts, dim)
     words, rows, _ = pooled_rows(pooling, loaded, limit)
     layout = tokenizer.to_json(words)

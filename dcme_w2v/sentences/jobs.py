@@ -15,7 +15,9 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD, atomic_write, is_stream, write_errors
 from dcme_w2v.files.compress import uncompressed_name
+from dcme_w2v.files.opening import LINE_BYTES
 from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.formats.vectors.sidecars import read_with
@@ -83,7 +85,7 @@ def encode_files(
     columns = int(table.rows.shape[1])
     corpus = Corpus(list(texts), block_bytes=1 << 20)
     blocks = (_checked(block, corpus.paths, encoding_errors) for block in corpus)
-    parts = table.encode(blocks, threads)
+    parts = table.encode(_whole_lines(blocks), threads)
     if options.pooling == "usif":
         parts = _without_components(parts, columns)
     rows = zeros = 0
@@ -109,6 +111,18 @@ def _kind_of(output: str) -> str:
     return suffix
 
 
+def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Join blocks that end within a line, which are parts of one long line."""
+    held: list[bytes] = []
+    for block in blocks:
+        held.append(block)
+        if block.endswith(b"\n"):
+            yield type(block)(b"".join(held)) if held[1:] else block
+            held = []
+        elif sum(map(len, held)) > LINE_BYTES:
+            raise CorpusError(f"a sentence is longer than {LINE_BYTES:,} bytes; give shorter ones")
+
+
 def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> bytes:
     """Return the lines of a block as UTF-8 without NUL, or raise."""
     text = bytes(block.text)
@@ -119,6 +133,7 @@ def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> bytes:
         raise CorpusError(f"{where} is NUL: looks binary or UTF-16; give UTF-8 text")
     try:
         text.decode()
+        return Tokenized(text) if block.is_tokenized else text
     except UnicodeDecodeError as error:
         if encoding_errors == "strict":
             raise CorpusError(
@@ -126,7 +141,6 @@ def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> bytes:
                 "file, or use --encoding-errors=replace or skip"
             ) from None
         return text.decode(errors="replace").encode()
-    return text
 
 
 def _without_components(

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.parallel import one_blas_thread
 
 SIF_A = 1e-3  # the weight of a word of probability p is a / (a + p); a as in the paper
 USIF_COMPONENTS = 5
@@ -77,22 +78,23 @@ class Pooling:
         """
         if dim is not None and (kind != "static" or dim > vectors.shape[1]):
             most = vectors.shape[1]
-            raise UsageError(f"dim={dim}: is for pooling=static, and at most {most}")
+            raise UsageError(f"--dim={dim}: is for --pooling=static, and at most {most}")
         if kind == "mean":
             return cls()
         if counts is None:
             raise UsageError(
-                f"pooling={kind}: the vectors come without the counts of the words; give vectors "
-                "with counts, as an .npy file beside its .vocab, or pooling=mean"
+                f"--pooling={kind}: the vectors come without the counts of the words; give vectors "
+                "with counts, as an .npy file beside its .vocab, or --pooling=mean"
             )
         if not len(vectors) or not np.isfinite(vectors).all():
-            raise UsageError(f"pooling={kind}: there are no vectors, or NaN in them; give others")
+            raise UsageError(f"--pooling={kind}: there are no vectors, or NaN in them; give others")
         tokens = np.maximum(counts, 1).astype(np.float64)
         total = tokens.sum()
         p = tokens / total
         if kind == "idf":
             return cls(weights=-np.log(p), unseen_weight=float(np.log(total)))
-        mean, axes = _whitening(vectors, np.sqrt(p), dim)
+        with one_blas_thread():
+            mean, axes = _whitening(vectors, np.sqrt(p), dim)
         if kind == "usif":
             a = _usif_a(p)
             return cls(mean, axes, unit=True, weights=a / (a / 2 + p), unseen_weight=2.0)
@@ -113,7 +115,9 @@ class Pooling:
         if self.weights is None:
             return vectors
         blocks = [slice(first, first + _BLOCK) for first in range(0, len(vectors), _BLOCK)]
-        shaped = np.concatenate([self._shaped(vectors[part]).astype(np.float32) for part in blocks])
+        with one_blas_thread():
+            parts = [self._shaped(vectors[part]).astype(np.float32) for part in blocks]
+        shaped = np.concatenate(parts)
         rows = np.empty_like(shaped)
         for part in blocks:
             rows[part] = shaped[part]

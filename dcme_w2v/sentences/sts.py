@@ -68,7 +68,7 @@ class StsScore:
 
 def eval_sts(
     vectors: str | os.PathLike[str] | Vectors,
-    pairs: str | Sequence[str],
+    pairs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     pooling: str = "static",
     dim: int | None = None,
@@ -105,7 +105,8 @@ def eval_sts(
     """
     encoder = SentenceEncoder(with_manifest(vectors), pooling=pooling, dim=dim, tokenize=tokenize)
     sets, skipped = [], 0
-    for path in expand([pairs] if isinstance(pairs, str) else pairs):
+    given = [pairs] if isinstance(pairs, str | os.PathLike) else pairs
+    for path in expand([os.fspath(one) for one in given]):
         scores, sentences, others = _read(path)
         rows = encoder.fit_transform(sentences)
         cosines = _cosines(rows[::2], rows[1::2])

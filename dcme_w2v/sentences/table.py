@@ -13,12 +13,13 @@ from scipy import sparse
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.sentences.options import EncodeOptions
 from dcme_w2v.sentences.pooling import Pooling
-from dcme_w2v.text.token_ids import Batch, Numbering
+from dcme_w2v.text.token_ids import Batch, Numbering, batched
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.text.word_pieces import WordPieces, character_pieces
 from dcme_w2v.words.vectors import Vectors
@@ -59,6 +60,8 @@ class LibraryTokenizer:
 
     def tokenize(self, text: bytes | memoryview) -> tuple[bytes, int]:
         """Return tokens separated by spaces, line by line; see `Tokenizer.tokenize`."""
+        if isinstance(text, Tokenized):
+            return text, -1
         lines = bytes(text).decode(errors="replace").split("\n")[:-1]
         found = self._loaded.encode_batch(lines, add_special_tokens=False)
         kept = (
@@ -146,6 +149,17 @@ class SentenceTable:
         """
         batches = (self._batch(block) for block in blocks)
         yield from ordered_map(self._pooled, batches, threads)
+
+    @property
+    def columns(self) -> int:
+        """The length of a sentence vector."""
+        return int(self.rows.shape[1])
+
+    def transform(self, texts: Iterable[bytes]) -> Iterator[sparse.csr_matrix]:
+        """Yield the vectors of texts, a few hundred rows at a time."""
+        lines = (b"".join(line.replace(b"\n", b" ") + b"\n" for line in part)
+                 for part in batched(texts, 1 << 20))  # fmt: skip
+        yield from map(sparse.csr_matrix, self.encode(lines))
 
     def _batch(self, block: bytes) -> tuple[Batch, NDArray[np.float32]]:
         """Return the ids of words and pieces, and the rows of unseen words by their subwords."""

@@ -280,7 +280,7 @@ def _open(
     corpus: Sequence[str] | Sentences | Corpus, options: VocabularyOptions, block_bytes: int
 ) -> Corpus | Sentences:
     if isinstance(corpus, Sentences):
-        corpus.is_whole = options.sentences == "whole"
+        corpus.is_whole, corpus.column = options.sentences == "whole", options.text_column
     if isinstance(corpus, Sentences | Corpus):
         return corpus
     paths = with_columns(corpus, options.text_column, whole=options.sentences == "whole")

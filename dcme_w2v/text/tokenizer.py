@@ -12,6 +12,7 @@ The rule is one that a `tokenizer.json` of Hugging Face's tokenizers can state e
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -114,6 +115,24 @@ class Tokenizer:
             },
         }
 
+    def is_stated_by(self, layout: Mapping[str, Any]) -> bool:
+        """Return whether a tokenizer.json splits text as this tokeniser does."""
+        own = self.to_json([])
+        del own["model"]
+        return all(layout.get(name) == value for name, value in own.items())
+
+    @classmethod
+    def nearest_to(cls, layout: Mapping[str, Any]) -> Tokenizer:
+        """Return the rule for whole words that is nearest to the tokenizer.json of others."""
+        steps = json.dumps(layout.get("normalizer"))
+        lowers = '"type": "Lowercase"' in steps or '"lowercase": true' in steps
+        strips = '"StripAccents"' in steps or '"strip_accents": true' in steps
+        strips |= '"BertNormalizer"' in steps and '"strip_accents": null' in steps and lowers
+        options = TokenizerOptions(
+            "words", keep_case=not lowers, strip_accents=strips, punctuation="keep"
+        )
+        return cls(options)
+
     def _normalizer(self) -> dict[str, Any] | None:
         o = self.options
         if self.is_whitespace:
@@ -150,8 +169,10 @@ class Tokenizer:
         return {} if self.is_whitespace else {ENTRY: asdict(self.options)}
 
     @classmethod
-    def of_entry(cls, record: Mapping[str, Any] | None) -> Tokenizer:
-        """Return the tokeniser of a manifest or a model.
+    def of_entry(
+        cls, record: Mapping[str, Any] | None, place: str = "the vectors or the model"
+    ) -> Tokenizer:
+        """Return the tokeniser of a manifest or a model; `place` is for messages.
 
         Raises
         ------
@@ -161,8 +182,7 @@ class Tokenizer:
         try:
             return cls(TokenizerOptions.from_mapping((record or {}).get(ENTRY) or {}))
         except (UsageError, UnknownOptionError, TypeError, AttributeError) as error:
-            message = f"the tokenizer of the vectors or of the model is not valid: {error}"
-            raise FormatError(message) from None
+            raise FormatError(f"{place}: the tokenizer is not valid: {error}") from None
 
     @classmethod
     def of(cls, tokenize: str | TokenizerOptions | None) -> Tokenizer | None:

@@ -384,7 +384,10 @@ class PostprocessOptions(Checked, group="Output"):
         former_values={"centre": "center"},
     )
     limit: int | None = option(
-        None, "write the first N rows only, the most frequent words", minimum=1
+        None,
+        "write the first N rows only, the most frequent words",
+        minimum=1,
+        former=("top",),
     )
     invalid: str = option(
         "error",
@@ -393,7 +396,10 @@ class PostprocessOptions(Checked, group="Output"):
         choices=("error", "skip", "replace"),
     )
     reduce: int | None = option(
-        None, "reduce the vectors to this many dimensions by PCA, after --postprocess", minimum=1
+        None,
+        "reduce the vectors to this many dimensions by PCA, after --postprocess",
+        minimum=1,
+        former=("dim",),
     )
     normalize: bool = option(False, "scale the vectors to unit length, after all else")
     to: str | None = option(

@@ -190,7 +190,11 @@ class Vectors(metaclass=_Habits):
         """
         if Path(path).is_dir() and is_static_folder(path):
             folder = load_static_folder(path, limit)
-            made = folder.made or {"tokenizer_file": os.fspath(folder.tokenizer_file)}
+            made, name = folder.made, os.fspath(path)
+            if made is None:
+                made = Tokenizer.nearest_to(folder.tokenizer).entry()
+            if not Tokenizer.of_entry(made, name).is_stated_by(folder.tokenizer):
+                made = {**made, "tokenizer_file": os.fspath(folder.tokenizer_file)}
             return cls(folder.words, folder.matrix, manifest={**made, "pooled": True})
         if Path(path).is_dir():
             tables = cls._of_tables(path)

@@ -183,6 +183,37 @@ def encode(s: Setup) -> Iterator[Line]:
         yield "model2vec, the folder", seed, "sentences / CPU second", count / seconds, ""
 
 
+def raw_text(s: Setup) -> Iterator[Line]:
+    """CPU seconds of `train` on raw text and columns, beside prepared text of the same tokens."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with Path(s.file("corpus.txt")).open(encoding="utf-8") as text:
+        words = text.read(30_000_000).split()
+    prepared = [" ".join(words[first : first + 25]) for first in range(0, len(words), 25)]
+    raw = [line.capitalize() + "." for line in prepared]
+    Path(s.out("prepared.txt")).write_text("\n".join(prepared), encoding="utf-8")
+    Path(s.out("raw.txt")).write_text("\n".join(raw), encoding="utf-8")
+    rows = "".join(json.dumps({"text": line}) + "\n" for line in raw)
+    Path(s.out("raw.jsonl")).write_text(rows, encoding="utf-8")
+    parquet.write_table(pa.table({"text": raw}), s.out("raw.parquet"))
+    column = ["--text-column", "text", "--tokenize", "words"]
+    forms: dict[str, tuple[str, list[str]]] = {
+        "prepared text": ("prepared.txt", []),
+        "raw text, --tokenize words": ("raw.txt", column[2:]),
+        "Parquet, --tokenize words": ("raw.parquet", column),
+        "JSON lines, --tokenize words": ("raw.jsonl", column),
+    }
+    for seed in s.seeds:
+        base = 0.0
+        for name, (file, options) in forms.items():
+            _, seconds = s.run("train", s.out(file), *options, "--threads", 1, "--seed", seed,
+                               "--quiet", "--output", s.out("raw.npy"))  # fmt: skip
+            base = base or seconds
+            yield name, seed, "CPU seconds", seconds, ""
+            yield name, seed, "speed", 100 * base / seconds, "%"
+
+
 def likelihood(s: Setup) -> Iterator[Line]:
     """Held-out log-likelihood after the last epoch, by the exact softmax."""
     text = s.file("corpus.txt")
@@ -300,5 +331,6 @@ ALL = {
         cluster,
         sentences,
         encode,
+        raw_text,
     )
 }

@@ -35,6 +35,7 @@ _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4"}
 _DTYPES |= {"I8": "|i1", "U8": "|u1"}
 _NAMES = {np.dtype(kind): name for name, kind in _DTYPES.items()}
 _NEWLINE = 10
+MAX_HEADER = 100_000_000  # bytes, as in the library of the format
 _ROWS = 1 << 14  # written at once
 
 
@@ -153,6 +154,8 @@ def _header_of(path: str) -> tuple[dict[str, Any], int]:
     """Return the entries of the tensors, and where their bytes start."""
     with open_regular(path) as file:
         size = int.from_bytes(file.read(8), "little")
+        if size > MAX_HEADER:
+            raise _corrupt(path, f"its header would have {size:,} bytes")
         text = file.read(min(size, Path(path).stat().st_size))
     try:
         header = json.loads(text)
@@ -174,6 +177,9 @@ def _mapped(path: str | os.PathLike[str], name: str, entry: Any, start: int) -> 
         fits = whole and math.prod(shape) * dtype.itemsize == end - begin
     except (KeyError, TypeError, ValueError):
         fits = False
+        if isinstance(entry, dict) and entry.get("dtype") in ("BF16", "F8_E4M3", "F8_E5M2"):
+            message = f"{path}: {name} are {entry['dtype']}; convert them to F32, F16 or I8"
+            raise FormatError(message) from None
     if not fits:
         raise _corrupt(path, f"the entry of its tensor {name} is not valid")
     if start + end > Path(path).stat().st_size:

@@ -60,6 +60,8 @@ class StaticFolder:
         The tokens that can be words: without the one of unknown tokens, and without separators.
     matrix : ndarray of float32, shape (n, d)
     tokenizer_file : Path
+    tokenizer : dict
+        The content of that file without the vocabulary.
     made : dict or None
         How the rows were made, of a folder that was written here.
     """
@@ -67,6 +69,7 @@ class StaticFolder:
     words: Words
     matrix: NDArray[np.float32]
     tokenizer_file: Path
+    tokenizer: dict[str, Any]
     made: dict[str, Any] | None
 
 
@@ -156,7 +159,8 @@ def load_static_folder(path: str | os.PathLike[str], limit: int | None = None) -
         The folder has no static embeddings, or is corrupt.
     """
     folder = next(part for part in _parts(path) if (part / TOKENIZER).exists())
-    tokens = _tokens_of(folder / TOKENIZER)
+    tokenizer = _json_of(folder / TOKENIZER)
+    tokens = _tokens_of(tokenizer, folder / TOKENIZER)
     matrix = _matrix_of(folder / ROWS, len(tokens))
     made = _json_of(folder / CONFIG).get(OWN) if (folder / CONFIG).exists() else None
     rule = made.get("tokenizer") if isinstance(made, dict) else None
@@ -174,7 +178,7 @@ def load_static_folder(path: str | os.PathLike[str], limit: int | None = None) -
         raise _corrupt(folder / TOKENIZER, FAULT_NAMES[int(faults[:, 0].argmax())])
     if not np.isfinite(matrix).all():
         raise _corrupt(folder / ROWS, "NaN or infinite number")
-    return StaticFolder(words, matrix, folder / TOKENIZER, made)
+    return StaticFolder(words, matrix, folder / TOKENIZER, tokenizer, made)
 
 
 def _parts(path: str | os.PathLike[str]) -> tuple[Path, Path]:
@@ -196,10 +200,9 @@ def _json_of(path: Path) -> dict[str, Any]:
     return found
 
 
-def _tokens_of(path: Path) -> list[str | None]:
-    """Return the token of each id; None for the token of unknown text."""
-    found = _json_of(path)
-    model: Any = found.get("model")
+def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
+    """Return the token of each id; None for the token of unknown text; remove the model."""
+    model: Any = found.pop("model", None)
     added = found.get("added_tokens") or []
     try:
         listed = model["vocab"]
