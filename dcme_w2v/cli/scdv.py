@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,6 +31,10 @@ from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.documents import Document
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.scdv.options import ScdvOptions, ScdvTuneOptions
+
+if TYPE_CHECKING:
+    from dcme_w2v.scdv.model import DocumentModel
+    from dcme_w2v.words.vectors import Vectors
 
 encoding_option = option_of(VocabularyOptions, "encoding_errors")
 strict_option = option_of(VocabularyOptions, "strict")
@@ -75,12 +79,12 @@ def fit(
     keeps the rule.
     """
     from dcme_w2v import Vectors
-    from dcme_w2v.files.disk import disk_plan, require_disk
+    from dcme_w2v.files.disk import require_disk
     from dcme_w2v.files.fallback import Result, write_with_fallback
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.formats.model_folder import replaces
     from dcme_w2v.formats.vectors.sidecars import read_with
-    from dcme_w2v.scdv.fit import fit_documents, resource_estimate, shortage_of
+    from dcme_w2v.scdv.fit import fit_documents
     from dcme_w2v.scdv.model import KIND
     from dcme_w2v.scdv.tune import tune_documents
     from dcme_w2v.training.progress import reporting
@@ -88,16 +92,13 @@ def fit(
     options, seconds = collect(ScdvOptions, kwargs), collect(ScdvTuneOptions, kwargs).tune
     paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors, sidecars=read_with(vectors))
     paths.model("--output", output, replaces(KIND)).check()
-
     documents: Iterable[Document] = read_documents(
         docs, encoding_errors=encoding_errors, strict=strict
     )
     room = partial(require_disk, output)
     loaded, more = Vectors.load(vectors).tokenized_by(chosen_tokenizer(kwargs)), {}
     if dry_run:
-        plan = resource_estimate((one.text for one in documents), loaded, options)
-        disk = disk_plan(output, plan["output_bytes"])
-        show_plan({**plan, "disk": disk, "refused": shortage_of(plan)}, as_json)
+        show_plan(_plan(documents, loaded, options, output), as_json)
         return
     with reporting(quiet, None) as reporter:
         if seconds is not None:
@@ -115,6 +116,23 @@ def fit(
             )
     model.facts.update(more)
     write_with_fallback([Result(output, "model", model.save)])
+    _report(model, as_json)
+
+
+def _plan(
+    documents: Iterable[Document], vectors: Vectors, options: ScdvOptions, output: str
+) -> dict[str, Any]:
+    """Return the resources that a fit requires, and whether they are there."""
+    from dcme_w2v.files.disk import disk_plan
+    from dcme_w2v.scdv.fit import resource_estimate, shortage_of
+
+    plan = resource_estimate((one.text for one in documents), vectors, options)
+    disk = disk_plan(output, plan["output_bytes"])
+    return {**plan, "disk": disk, "refused": shortage_of(plan)}
+
+
+def _report(model: DocumentModel, as_json: bool) -> None:
+    """Print the figures of a fit as a line, and as JSON if it is wanted."""
     figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}
     if as_json:
         print_json(figures)

@@ -237,14 +237,7 @@ def eval_similarity(
             "with different ratings"
         )
     kept = np.flatnonzero(covered).tolist()
-    left, right = np.array([found[i] for i in kept], dtype=np.float64).transpose(1, 0, 2)
-    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
-    if len(set(cosines.tolist())) < 2:
-        raise FormatError(
-            f"{pairs}: the cosines of all {len(gold)} covered pairs are {cosines[0]:g}; a "
-            "correlation needs two that differ: give other vectors"
-        )
+    cosines = _cosines([found[i] for i in kept], pairs)
     return SimilarityScore(
         float(stats.spearmanr(gold, cosines).statistic),
         float(stats.pearsonr(gold, cosines).statistic),
@@ -253,6 +246,21 @@ def eval_similarity(
         skipped,
         sum(any(word.upper() not in spelled for word in rated[i]) for i in kept),
     )
+
+
+def _cosines(
+    found: list[list[NDArray[np.float32] | None]], pairs: str | os.PathLike[str]
+) -> NDArray[np.float64]:
+    """Return the cosine of each pair of vectors; raises if all cosines are equal."""
+    left, right = np.array(found, dtype=np.float64).transpose(1, 0, 2)
+    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
+    if len(set(cosines.tolist())) < 2:
+        raise FormatError(
+            f"{pairs}: the cosines of all {len(found)} covered pairs are {cosines[0]:g}; a "
+            "correlation needs two that differ: give other vectors"
+        )
+    return np.asarray(cosines)
 
 
 def loaded(vectors: Vectors | str | os.PathLike[str], limit: int) -> Vectors:
