@@ -7,13 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcme_w2v.declarations import Checked, default_threads, option, seed_option, threads_option
+from dcme_w2v.declarations import (
+    Checked,
+    check_conflicts,
+    default_threads,
+    option,
+    seed_option,
+    threads_option,
+)
 from dcme_w2v.errors import UsageError
 
 # The numbers of the starts are part of their random seeds: former starts keep their places.
 START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "relaxed": 6, "random": 7}
 INITS = ("auto", *START_NUMBERS)
-NEEDS_LABELS = "labels"
+# Unlabeled documents are learned from the classifier of the labeled ones, by EM.
+LABELED = {"unlabeled": ("ignore",)}
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,8 @@ class LatentOptions(Checked, group="Model"):
         "between both by cross-validation (auto); with use, the latent classes are the labels",
         choices=("ignore", "use", "auto"),
         former=("unlabelled",),
+        unless=("unsupervised",),
+        strict=True,
     )
     init: str = option(
         "auto",
@@ -40,12 +50,17 @@ class LatentOptions(Checked, group="Model"):
         "it (relaxed), or at random; auto: labels; unsupervised: the lowest cost of kmeans and "
         "quadratic",
         choices=INITS,
+        only=LABELED,
+        strict=True,
     )
     solver: str = option(
         "em",
         "expectation maximization, or L-BFGS on all parameters from where EM ends",
         choices=("em", "lbfgs"),
         advanced=True,
+        only=LABELED,
+        unless=("unsupervised",),
+        strict=True,
     )
     starts: int | None = option(
         None,
@@ -143,7 +158,9 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
         Options contradict each other or the documents.
     """
     own = options.unsupervised
-    _check(options, own)
+    check_conflicts([LatentOptions], vars(options))
+    if own and options.init == "labels":
+        raise UsageError("--init=labels: needs labels; give another start")
     use = options.unlabeled != "ignore"
     if options.latent is None:
         if own:
@@ -172,19 +189,3 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
         found["l2"] = L2_UNLABELED if use else L2
     left_open = {name: value for name, value in found.items() if getattr(options, name) is None}
     return dataclasses.replace(options, **left_open)
-
-
-def _check(options: LatentOptions, own: bool) -> None:
-    """Raise where two options exclude each other."""
-    use = options.unlabeled != "ignore"
-    if own and use:
-        raise UsageError(f"--unsupervised and --unlabeled={options.unlabeled}: give one")
-    if own and options.init == NEEDS_LABELS:
-        raise UsageError(f"--init={options.init}: needs labels; give another start")
-    if own and options.solver == "lbfgs":
-        raise UsageError("--solver=lbfgs: needs labels; unsupervised models are fitted by em")
-    if use and (options.init != "auto" or options.solver != "em"):
-        raise UsageError(
-            f"--unlabeled={options.unlabeled}: starts at a classifier of the labeled documents "
-            "and continues with em; leave --init and --solver out"
-        )

@@ -33,6 +33,7 @@ from dcme_w2v.formats.vectors.vectors_reader import (
     RowReader,
     no_faults,
     open_rows,
+    words_of,
 )
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.parallel import blocks_of_rows
@@ -140,7 +141,7 @@ def _check_rows(report: Report, reader: RowReader) -> None:
     report.format = "binary" if reader.binary else "text"
     report.dimension = reader.dim
     tally, beyond = _Tally(), _Tally()
-    texts, lengths = [], [np.zeros(1, dtype=np.int64)]
+    parts = []
     end = 0  # end of the rows that the header declares
     for part in reader.parts(keep=False):
         announced = reader.promised is None or part.first < reader.promised
@@ -148,12 +149,10 @@ def _check_rows(report: Report, reader: RowReader) -> None:
             place = reader.position_in(part, kind)
             (tally if announced else beyond).add(kind, int(part.faults[kind, 0]), place)
         if announced:
-            texts.append(part.text)
-            lengths.append(np.diff(part.offsets))
+            parts.append(part)
             end = part.offset + len(part.block)
     report.rows = reader.rows
-    words = Words(_concatenated(texts), np.cumsum(np.concatenate(lengths)))
-    details = _add_duplicates(tally, words, reader)
+    details = _add_duplicates(tally, words_of(parts), reader)
     report.faults += tally.faults(details)
     _check_end(report, reader, whole=not any(beyond.counts), end=end)
 
@@ -183,13 +182,8 @@ def _add_duplicates(tally: _Tally, words: Words, reader: RowReader) -> dict[int,
     count, row, _ = faults[DUPLICATE].tolist()
     if not count:
         return {}
-    place = f"{reader.path}: row {row + 1}" if reader.binary else reader.place(row, 0)
-    tally.add(DUPLICATE, count, place)
+    tally.add(DUPLICATE, count, reader.row_place(row))
     return {DUPLICATE: f"{words[row]!a} is in row {earlier + 1} too"}
-
-
-def _concatenated(texts: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    return np.concatenate(texts) if texts else np.empty(0, dtype=np.uint8)
 
 
 def _check_npy(report: Report, path: Path) -> None:
@@ -242,8 +236,7 @@ def _add_words(
         count, row, _ = faults[kind].tolist()
         tally.add(kind, count, f"{place}{row + 1}")
         if kind == DUPLICATE:
-            word = words.text[words.offsets[row] : words.offsets[row + 1]].tobytes()
-            shown = ascii(word.decode("utf-8", "backslashreplace"))
+            shown = ascii(words.raw(row).decode("utf-8", "backslashreplace"))
             details[kind] = f"{shown} is in {unit} {earlier + 1} too"
     return details
 

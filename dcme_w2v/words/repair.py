@@ -8,6 +8,7 @@ duplicates, truncated ends. It reads row by row, slower than `dcme_w2v.formats.v
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -27,7 +28,6 @@ from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.neighbors import squared_lengths
 from dcme_w2v.words.vectors import Vectors
 
-POLICIES = ("skip", "replace")
 _PART = 4096  # rows that are stored together
 _SAMPLE = 200  # lines that decide the dimension
 _SEPARATORS = re.compile(r"[ \t\n\r\v\f\0]+")
@@ -157,8 +157,7 @@ def _tensor_rows(path: str) -> Iterator[Row]:
     tensors = open_safetensors(path)
     words = tensors.words
     for number in range(len(words)):
-        word = words.text[words.offsets[number] : words.offsets[number + 1]].tobytes()
-        yield word, tensors.rows(slice(number, number + 1))[0]
+        yield words.raw(number), tensors.rows(slice(number, number + 1))[0]
 
 
 def _text_rows(path: str, header: bool, faults: Counter[str]) -> Iterator[Row]:
@@ -167,9 +166,9 @@ def _text_rows(path: str, header: bool, faults: Counter[str]) -> Iterator[Row]:
         lines: io.BufferedReader[Any] = io.BufferedReader(file, BLOCK)
         if header:
             lines.readline(BLOCK)
-        sample = [line for _, line in zip(range(_SAMPLE), _lines(lines), strict=False)]
+        sample = list(itertools.islice(_lines(lines), _SAMPLE))
         dim = _dimension_of(sample)
-        for line in _chain(sample, _lines(lines)):
+        for line in itertools.chain(sample, _lines(lines)):
             fields = line.rsplit(None, dim) if line.strip() else []
             if _is_of_another_dimension(line, fields, dim):
                 faults["rows of another dimension left out"] += 1
@@ -189,11 +188,6 @@ def _is_of_another_dimension(line: bytes, fields: list[bytes], dim: int) -> bool
 def _lines(file: io.BufferedReader[Any]) -> Iterator[bytes]:
     while line := file.readline(BLOCK):
         yield line.rstrip(b"\r\n")
-
-
-def _chain(first: Iterable[bytes], rest: Iterable[bytes]) -> Iterator[bytes]:
-    yield from first
-    yield from rest
 
 
 def _dimension_of(lines: Iterable[bytes]) -> int:

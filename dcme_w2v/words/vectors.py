@@ -424,7 +424,7 @@ class Vectors(metaclass=_Habits):
         KeyError
             A word is not in the vocabulary.
         """
-        return neighbors.similarity(self, one, other)
+        return float(neighbors.unit_vector(self, one) @ neighbors.unit_vector(self, other))
 
     @_answering_habits
     def most_similar(
