@@ -217,7 +217,7 @@ def test_label_probabilities_are_sums_over_classes():
         ({}, [1] * 6, "there is 1 class"),
         ({}, None, "latent is needed to cluster"),
         ({"latent": 2, "init": "labels"}, None, "init=labels: needs labels"),
-        ({"latent": 2, "unlabeled": "use"}, None, "unlabeled=use: is not supported with unsupervised; remove one of them"),
+        ({"latent": 2, "unlabeled": "use"}, None, "unlabeled=use: is not supported with unsup"),
         ({"latent": 3, "unlabeled": "use"}, [0, 1] * 3, "the latent classes are the 2 labels"),
     ],
 )

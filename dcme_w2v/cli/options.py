@@ -17,8 +17,10 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.declarations import declaration_of, flag_of, options_in, types_of
 from dcme_w2v.files.atomic import check_standard_output
+from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.options import ColumnOptions, TokenizerOptions
 
@@ -247,6 +249,19 @@ def reads_documents(*names: str, whole: bool = False) -> Callable[[Decorated], D
         return options_of(ColumnOptions)(reading)  # type: ignore[return-value]
 
     return decorate
+
+
+def check_transform(
+    model: str, docs: Sequence[str], output: str, as_json: bool, labels: str | None = None
+) -> None:
+    """Check the paths of a command that turns documents into rows by a model."""
+    from dcme_w2v.formats.sparse_io import suffix_of
+
+    paths = Paths().reads("MODEL", model).reads("DOCS", *docs)
+    paths.writes("--output", output).writes("--labels", labels)
+    paths.stdout("--json", as_json).check()
+    suffix_of(output)
+    ignore_broken_pipe(output, labels)
 
 
 def value_name(cls: type, item: dataclasses.Field[Any]) -> str:

@@ -10,6 +10,7 @@ import click
 
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import (
+    check_transform,
     chosen_tokenizer,
     collect,
     given_options,
@@ -25,7 +26,7 @@ from dcme_w2v.cli.options import (
 from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.scdv_plot import plot
 from dcme_w2v.cli.search import search
-from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
+from dcme_w2v.cli.streams import print_figures
 from dcme_w2v.cli.topics import topics
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.documents import Document
@@ -33,11 +34,14 @@ from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.scdv.options import ScdvOptions, ScdvTuneOptions
 
 if TYPE_CHECKING:
-    from dcme_w2v.scdv.model import DocumentModel
     from dcme_w2v.words.vectors import Vectors
 
 encoding_option = option_of(VocabularyOptions, "encoding_errors")
 strict_option = option_of(VocabularyOptions, "strict")
+FITTED = (
+    "{documents} documents ({documents_without_words} without a vocabulary word), "
+    "{known_tokens} of {tokens} tokens in the vocabulary, {words} words, {columns} columns"
+)
 
 
 @click.group(cls=Group)
@@ -116,7 +120,8 @@ def fit(
             )
     model.facts.update(more)
     write_with_fallback([Result(output, "model", model.save)])
-    _report(model, as_json)
+    figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}
+    print_figures(figures, FITTED, as_json)
 
 
 def _plan(
@@ -129,18 +134,6 @@ def _plan(
     plan = resource_estimate((one.text for one in documents), vectors, options)
     disk = disk_plan(output, plan["output_bytes"])
     return {**plan, "disk": disk, "refused": shortage_of(plan)}
-
-
-def _report(model: DocumentModel, as_json: bool) -> None:
-    """Print the figures of a fit as a line, and as JSON if it is wanted."""
-    figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}
-    if as_json:
-        print_json(figures)
-    line = (
-        "{documents} documents ({documents_without_words} without a vocabulary word), "
-        "{known_tokens} of {tokens} tokens in the vocabulary, {words} words, {columns} columns"
-    )
-    click.echo(line.format_map(figures), err=True)
 
 
 @scdv.command("transform", example="dcme-w2v scdv transform model test.tsv --output test.npz")
@@ -174,25 +167,18 @@ def transform(
     label.
     """
     from dcme_w2v.formats.documents import read_documents
-    from dcme_w2v.formats.sparse_io import suffix_of
     from dcme_w2v.scdv.model import DocumentModel
     from dcme_w2v.scdv.transform import transform_to_files
 
-    paths = Paths().reads("MODEL", model).reads("DOCS", *docs)
-    paths.writes("--output", output).writes("--labels", labels)
-    paths.stdout("--json", as_json).check()
-    suffix_of(output)
-    ignore_broken_pipe(output, labels)
+    check_transform(model, docs, output, as_json, labels)
     documents = read_documents(docs, encoding_errors=encoding_errors, strict=strict)
     loaded = DocumentModel.load(model)
     figures = transform_to_files(loaded, documents, output, labels, threads, compress)
-    if as_json:
-        print_json(figures)
     line = (
         "{rows} rows, {zero_rows} without a vocabulary word, {entries} entries "
         "(density {density:.4f})"
     )
-    click.echo(line.format_map(figures), err=True)
+    print_figures(figures, line, as_json)
 
 
 for _command in (topics, search, plot):

@@ -125,6 +125,13 @@ def print_json(value: Any, indent: int | None = None) -> None:
     click.echo(json.dumps(_plain(value), indent=indent, allow_nan=False, default=str))
 
 
+def print_figures(figures: dict[str, Any], line: str, as_json: bool) -> None:
+    """Print figures as a line on stderr, and as JSON on stdout if it is wanted."""
+    if as_json:
+        print_json(figures)
+    click.echo(line.format_map(figures), err=True)
+
+
 def _plain(value: Any) -> Any:
     """Return a value with numpy's numbers as Python's, and None for what JSON cannot hold."""
     if isinstance(value, dict):

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from dcme_w2v.errors import DcmeError, ResourceError, UsageError, in_shell_terms
-from dcme_w2v.files.atomic import STANDARD, check_log, open_log
+from dcme_w2v.files.atomic import STANDARD, open_log
 
 Clock = Callable[[], float]
 Options = Mapping[str, Any]
@@ -186,7 +186,6 @@ class JsonLog(Reporter):
     ) -> None:
         self._name = "standard output" if path == STANDARD else path
         self._path, self._append = path, append
-        check_log(path)
         self._file: TextIO | None = None
         self._every, self._clock, self._warn = every, clock, warn
         self._start = clock()
