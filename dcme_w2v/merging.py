@@ -33,7 +33,7 @@ from dcme_w2v.words import tables
 from dcme_w2v.words.vectors import Vectors
 
 VECTORS = "vectors"
-SET_APART = ("threads", "deterministic", "format")  # what says nothing about the numbers
+SET_APART = ("threads", "deterministic", "format")  # options that do not change the numbers
 
 
 def merge(sources: Sequence[str], output: str) -> str:

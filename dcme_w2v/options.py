@@ -121,8 +121,8 @@ class SubwordOptions(Checked, group="Model"):
 
     subwords: str | None = option(
         None,
-        "the vector of a word is the mean of its own and those of its character n-grams of MIN to "
-        "MAX characters, as 3-6 (ns)",
+        "the vector of a word is the mean of its own vector and the vectors of its character "
+        "n-grams of MIN to MAX characters, as 3-6 (ns)",
         metavar="MIN-MAX",
         only={"objective": ("ns",), "vectors": ("input",)},
         unless=("output_tables", "holdout", "word_order", "block", "cluster"),

@@ -65,7 +65,7 @@ def create(target: Path, *, folder: bool = False) -> tuple[Path, int]:
 
 @contextlib.contextmanager
 def claimed(path: Path, *, folder: bool) -> Iterator[int | None]:
-    """Lock what a killed process left at a path; yields its descriptor.
+    """Lock a file or folder that a killed process left; yields a descriptor of it.
 
     Yields None if there is nothing, if another user or a running process has it, if it is a
     symbolic link or of another kind, or if the file system has no locks.

@@ -1,4 +1,4 @@
-"""Where EM starts: the first posterior xi, by one of several methods.
+"""The start of EM: the first posterior xi, by one of several methods.
 
 All starts but the random one are 0.9 times the result of a method plus 0.1 / K: without labels a
 zero in xi would remain zero, and at xi = 1 / K every gradient is 0.

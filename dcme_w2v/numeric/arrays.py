@@ -1,4 +1,4 @@
-"""What readers and writers of arrays need: numbers that are not finite, and arrays in pieces."""
+"""Helpers of readers and writers: numbers that are not finite, and arrays in pieces."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ChunkedArray:
 def drop_pages(array: NDArray[Any]) -> None:
     """Give back the memory of a file's pages that are mapped; they are read again where needed.
 
-    Only of files that are mapped to be read: elsewhere the numbers would be lost.
+    The file must be mapped read-only: otherwise the numbers would be lost.
     """
     base: Any = array
     while isinstance(base, np.ndarray):

@@ -383,7 +383,7 @@ ERRORS = {"heldout_log_probability": "heldout_standard_error"}
 
 
 def step_of(record: Mapping[str, Any]) -> str:
-    """Return what a record is of: an epoch, or a round on a cluster."""
+    """Return the unit of a record: an epoch, or a round on a cluster."""
     return "round" if "round" in record else "epoch"
 
 

@@ -108,8 +108,8 @@ class AnalogyScore:
 class SimilarityScore:
     """The result of `eval_similarity`: rank and linear correlation, and coverage.
 
-    `by_ngrams` of the covered pairs have an out-of-vocabulary word, whose vector is that of its
-    character n-grams.
+    `by_ngrams` of the covered pairs have an out-of-vocabulary word, whose vector is the mean vector
+    of its character n-grams.
     """
 
     spearman: float

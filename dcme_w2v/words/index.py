@@ -1,8 +1,8 @@
 """Approximate search for the nearest words, by a graph of neighbours (HNSW) of usearch.
 
-For many queries on a million words and more; below that the exact search of
-`dcme_w2v.numeric.nearest` is fast enough. An index is one file: `MAGIC`, a line of JSON that says
-which vectors it is of, and the bytes of usearch.
+It is for many queries on a million words and more; for fewer words the exact search of
+`dcme_w2v.numeric.nearest` is fast enough. An index is one file: `MAGIC`, a line of JSON that
+identifies the vectors, and the bytes of usearch.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WordIndex:
     ----------
     graph : usearch.index.Index
     vectors : Vectors
-        Whose rows it finds; cosines are theirs, exact.
+        The vectors that are searched; cosines are computed from them exactly.
     recall : float
         Share of the 10 exact neighbours that it finds, over a sample of words.
     """

@@ -162,7 +162,7 @@ def _with_ngrams(vectors: Vectors, path: str, subwords: Subwords) -> Vectors:
 def _check_same(
     words: Words, others: Words, name: str, context: str, options: dict[str, Any]
 ) -> None:
-    """Raise where the input vectors are what a sum is more than the context vectors, row by row."""
+    """Raise where the input vectors are a sum minus the context vectors, and the words differ."""
     if options.get("vectors", "input") != "input" and list(words) != list(others):
         raise FormatError(f"{context}: has other words than {name}; give its own")
 

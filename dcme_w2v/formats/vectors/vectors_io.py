@@ -121,7 +121,7 @@ def check_target(path: str | os.PathLike[str], format: str | None) -> None:
     ----------
     path : path
     format : str, optional
-        That of the suffix by default, which must then be one of vectors.
+        By default the format of the suffix, which must then be a suffix of word vectors.
     """
     chosen = format or format_of(path)
     check_format(chosen)
