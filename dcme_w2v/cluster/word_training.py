@@ -14,7 +14,6 @@ from dcme_w2v import __version__
 from dcme_w2v.cluster.address import local_workers, open_cluster
 from dcme_w2v.cluster.rounds import RoundRecord, Tables, blocks_of, run_rounds, shards_of
 from dcme_w2v.cluster.shards import check_files, count, cut
-from dcme_w2v.cluster.start import check_init, rows_of, saved_rows
 from dcme_w2v.cluster.words import (
     DONE,
     TABLES,
@@ -25,7 +24,13 @@ from dcme_w2v.cluster.words import (
     rounds_of,
     warning_of,
 )
-from dcme_w2v.cluster.words_work import WordsWork, figures_of
+from dcme_w2v.cluster.words_work import (
+    WordsWork,
+    check_init,
+    figures_of,
+    rows_of,
+    saved_rows,
+)
 from dcme_w2v.errors import (
     ClusterError,
     DcmeError,

@@ -7,6 +7,7 @@ rows can still be separated.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,7 @@ def _check_rows(report: Report, reader: RowReader) -> None:
             parts.append(part)
             end = part.offset + len(part.block)
     report.rows = reader.rows
-    details = _add_duplicates(tally, words_of(parts), reader)
+    details = _add_words(tally, words_of(parts), no_faults(), reader.row_place, "row")
     report.faults += tally.faults(details)
     _check_end(report, reader, whole=not any(beyond.counts), end=end)
 
@@ -176,16 +177,6 @@ def _check_end(report: Report, reader: RowReader, *, whole: bool, end: int) -> N
         report.faults.append(Fault(ROW_COUNT, 1, f"{reader.path}:1", detail))
 
 
-def _add_duplicates(tally: _Tally, words: Words, reader: RowReader) -> dict[int, str]:
-    faults = no_faults()
-    earlier = find_duplicates(words.text, words.offsets, faults)
-    count, row, _ = faults[DUPLICATE].tolist()
-    if not count:
-        return {}
-    tally.add(DUPLICATE, count, reader.row_place(row))
-    return {DUPLICATE: f"{words[row]!a} is in row {earlier + 1} too"}
-
-
 def _check_npy(report: Report, path: Path) -> None:
     report.format = "npy"
     pair = load_pair(path)
@@ -195,7 +186,7 @@ def _check_npy(report: Report, path: Path) -> None:
     for first, block in blocks_of(matrix):
         _add_numbers(tally, path, first, block)
     vocabulary = vocabulary_path(path)
-    details = _add_words(tally, words, faults, f"{vocabulary}:", "line")
+    details = _add_words(tally, words, faults, lambda row: f"{vocabulary}:{row + 1}", "line")
     report.faults += tally.faults(details)
     if len(words) != len(matrix):
         detail = f"{len(words)} words for {len(matrix)} rows"
@@ -214,7 +205,8 @@ def _check_safetensors(report: Report, path: Path) -> None:
             _add_numbers(tally, path, rows.start, tensors.rows(rows))
     faults = no_faults()
     check_words(tensors.words.text, tensors.words.offsets, faults)
-    report.faults += tally.faults(_add_words(tally, tensors.words, faults, f"{path}: row ", "row"))
+    details = _add_words(tally, tensors.words, faults, lambda row: f"{path}: row {row + 1}", "row")
+    report.faults += tally.faults(details)
 
 
 def _add_numbers(tally: _Tally, path: Path, first: int, block: NDArray[np.float32]) -> None:
@@ -227,14 +219,18 @@ def _add_numbers(tally: _Tally, path: Path, first: int, block: NDArray[np.float3
 
 
 def _add_words(
-    tally: _Tally, words: Words, faults: NDArray[np.int64], place: str, unit: str
+    tally: _Tally,
+    words: Words,
+    faults: NDArray[np.int64],
+    place: Callable[[int], str],
+    unit: str,
 ) -> dict[int, str]:
-    """Add faults of words, and duplicates; `place` and `unit` are how rows are called."""
+    """Add faults of words, and duplicates; `unit` is the noun for rows."""
     earlier = find_duplicates(words.text, words.offsets, faults)
     details = {}
     for kind in np.flatnonzero(faults[:, 0]).tolist():
         count, row, _ = faults[kind].tolist()
-        tally.add(kind, count, f"{place}{row + 1}")
+        tally.add(kind, count, place(row))
         if kind == DUPLICATE:
             shown = ascii(words.raw(row).decode("utf-8", "backslashreplace"))
             details[kind] = f"{shown} is in {unit} {earlier + 1} too"

@@ -1,6 +1,6 @@
 """Reads files of word vectors with faults, and leaves out or corrects the faulty rows.
 
-For `dcme-w2v convert --invalid`, of files where `dcme_w2v.words.check` finds faults: words with
+`dcme-w2v convert --invalid` uses it, for faults that `dcme_w2v.words.check` finds: words with
 separators (GloVe 840B), headers that do not match, bytes that are not UTF-8, numbers that are NaN,
 duplicates, truncated ends. It reads row by row, slower than `dcme_w2v.formats.vectors.vectors_io`.
 """
@@ -44,8 +44,8 @@ def load_repaired(path: str, invalid: str) -> tuple[Vectors, Counter[str]]:
     invalid : {"skip", "replace"}
         ``skip`` leaves out rows with a fault. ``replace`` corrects what it can: separators in a
         word become ``_``, invalid UTF-8 U+FFFD, numbers that are not finite 0; vectors too long
-        for float32 get length 1. Rows of another
-        dimension, empty words and duplicates (except the first) are left out in any case.
+        for float32 get length 1. Rows of another dimension, empty words and duplicates (except the
+        first) are left out in any case.
 
     Returns
     -------
@@ -118,15 +118,10 @@ def _repaired_row(
         return None
     if finite.all():
         faults[f"{what} scaled to length 1"] += 1
-        return _unit(numbers)
+        exact = numbers.astype(np.float64)  # its length is finite
+        return np.asarray(exact / np.linalg.norm(exact), dtype=np.float32)
     faults[f"{what} replaced by 0"] += 1
     return _repaired_row(np.where(finite, numbers, np.float32(0)), invalid, faults)
-
-
-def _unit(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
-    exact = numbers.astype(np.float64)  # in which the length is finite
-    unit: NDArray[np.float32] = (exact / np.linalg.norm(exact)).astype(np.float32)
-    return unit
 
 
 # ---- rows ----
