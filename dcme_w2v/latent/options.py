@@ -18,7 +18,7 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError
 
 # The numbers of the starts are part of their random seeds: former starts keep their places.
-START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "relaxed": 6, "random": 7}
+START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "random": 7}
 INITS = ("auto", *START_NUMBERS)
 # Unlabeled documents are learned from the classifier of the labeled ones, by EM.
 LABELED = {"unlabeled": ("ignore",)}
@@ -46,9 +46,8 @@ class LatentOptions(Checked, group="Model"):
     init: str = option(
         "auto",
         "where EM starts: at the labels, at k-means of the documents, at the best of three local "
-        "minima of the quadratic approximation (quadratic), at the paper's low-rank relaxation of "
-        "it (relaxed), or at random; auto: labels; unsupervised: the lowest cost of kmeans and "
-        "quadratic",
+        "minima of the quadratic approximation (quadratic), or at random; auto: labels; "
+        "unsupervised: the lowest cost of kmeans and quadratic",
         choices=INITS,
         only=LABELED,
         strict=True,
@@ -131,7 +130,7 @@ class LatentOptions(Checked, group="Model"):
     @classmethod
     def from_stored(cls, values: Mapping[str, Any]) -> LatentOptions:
         """Create options from a model, which an earlier version may have written."""
-        removed = values.get("init") in ("scores", "sdp")
+        removed = values.get("init") in ("relaxed", "scores", "sdp")
         return super().from_stored({**values, "init": "auto"} if removed else values)
 
 

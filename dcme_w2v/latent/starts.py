@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v.latent.cost import Observations
 from dcme_w2v.latent.options import START_NUMBERS, LatentOptions
-from dcme_w2v.latent.quadratic import Quadratic
-from dcme_w2v.latent.relaxed import best_descent, random_point, relaxed
+from dcme_w2v.latent.quadratic import Quadratic, best_descent, random_point
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.training.progress import Reporter
 
@@ -65,7 +64,6 @@ class Starts:
             "labels": self._labels,
             "kmeans": self._kmeans,
             "quadratic": lambda random: best_descent(self.quadratic, self.latent, random),
-            "relaxed": lambda random: relaxed(self.quadratic, self.latent, random),
         }
         return KEPT * methods[kind](random) + (1 - KEPT) / self.latent
 
