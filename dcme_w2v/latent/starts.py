@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dcme_w2v.latent.cost import Observations
 from dcme_w2v.latent.options import START_NUMBERS, LatentOptions
 from dcme_w2v.latent.quadratic import Quadratic, best_descent, random_point
+from dcme_w2v.numeric.arrays import unit_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.training.progress import Reporter
 
@@ -81,9 +82,7 @@ class Starts:
 
     def _kmeans(self, random: np.random.Generator) -> Matrix:
         """k-means of the documents' principal components, scaled to unit length."""
-        points = self.quadratic.left * np.sqrt(self.quadratic.squares)
-        lengths = np.linalg.norm(points, axis=1, keepdims=True)
-        points = points / np.where(lengths > 0, lengths, 1)
+        points = unit_vectors(self.quadratic.left * np.sqrt(self.quadratic.squares))
         seed = int(random.integers(2**31))
         _, nearest = kmeans(points.astype(np.float32), self.latent, seed, self.options.threads)
         return one_hot(nearest, self.latent)

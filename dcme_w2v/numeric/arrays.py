@@ -85,3 +85,9 @@ def drop_pages(array: NDArray[Any]) -> None:
                 base._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
             return
         base = base.base
+
+
+def unit_vectors(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return rows of shape (n, d) divided by their lengths; rows of zeros stay."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1))
