@@ -54,7 +54,7 @@ class LatentOptions(Checked, group="Model"):
     )
     solver: str = option(
         "em",
-        "expectation maximization, or L-BFGS on all parameters from where EM ends",
+        "expectation maximization (em), followed by L-BFGS on all parameters together (lbfgs)",
         choices=("em", "lbfgs"),
         advanced=True,
         only=LABELED,

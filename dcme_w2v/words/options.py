@@ -395,7 +395,7 @@ class PostprocessOptions(Checked, group="Output"):
     reduce: int | None = option(
         None, "reduce the vectors to this many dimensions by PCA, after --postprocess", minimum=1
     )
-    normalize: bool = option(False, "scale the vectors to unit length, after all else")
+    normalize: bool = option(False, "scale the vectors to unit length, as the last step")
     to: str | None = option(
         None,
         "write for another program: projector (TensorFlow's Embedding Projector: OUT and its "
