@@ -299,20 +299,13 @@ def covered_questions(words: Words, path: str | os.PathLike[str]) -> NDArray[np.
     return numbers[covered]
 
 
-def _numbered(
-    lines: list[list[str]], width: int, spelled: dict[str, int]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each line's rows, -1 for out-of-vocabulary words, and whether all are known."""
-    numbers = np.array([[spelled.get(word, -1) for word in line] for line in lines], dtype=int)
-    numbers = numbers.reshape(-1, width)
-    return numbers, np.asarray((numbers >= 0).all(axis=1))
-
-
 def _numbered_questions(
     path: str | os.PathLike[str], questions: list[list[str]], spelled: dict[str, int], known: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each question's rows and whether it is covered; raises if none is."""
-    numbers, covered = _numbered(questions, 4, spelled)
+    """Return each question's rows (-1: out of vocabulary) and whether all are known; or raise."""
+    numbers = np.array([[spelled.get(word, -1) for word in line] for line in questions], dtype=int)
+    numbers = numbers.reshape(-1, 4)
+    covered = np.asarray((numbers >= 0).all(axis=1))
     if not covered.any():
         raise FormatError(
             f"{path}: none of {len(questions)} questions has its four words among the first"

@@ -358,24 +358,20 @@ def save_results(
         if path is not None and not (suffix and is_stream(path)):
             results.append(Result(path + suffix, name, partial(write, **content)))
 
+    def add_vectors(path: str | None, name: str, rows: Matrix, **more: Any) -> None:
+        format = job.format or format_of(path or "")
+        add(path, name, save_vectors, words=words, matrix=rows, counts=words.counts,
+            format=format, **more)  # fmt: skip
+
     matrix = _word_rows(job, training, words)
     if job.classes and not suffix:
         found = word_classes(
             matrix[: len(words)], job.classes, seed=options.seed, threads=options.threads
         )
         add(job.output, "classes", save_classes, words=words, classes=found, manifest=manifest)
-        matrices = []
     else:
-        matrices = [(job.output, "vectors", matrix, manifest)]
-    for path, name, rows, beside in [
-        *matrices,
-        (job.output_context, "context", training.output, None),
-    ]:
-        format = job.format or format_of(path or "")
-        add(
-            path, name, save_vectors, words=words, matrix=rows, counts=words.counts, format=format,
-            manifest=beside,
-        )  # fmt: skip
+        add_vectors(job.output, "vectors", matrix, manifest=manifest)
+    add_vectors(job.output_context, "context", training.output)
     ngrams = [] if training.subwords is None else [training.subwords.rows]
     add(
         job.output_fasttext, "model", save_model, vocabulary=words, options=options,

@@ -53,11 +53,11 @@ class Initial:
     ----------
     vectors : Vectors
     name : str
-        What messages call them.
+        The name of the vectors in messages.
     options : dict
         The options of their training, if known.
     path : str, optional
-        Where they are.
+        The file or folder of the vectors.
     """
 
     vectors: Vectors
@@ -107,17 +107,16 @@ def start_from(
         A file of word vectors, or a folder of both tables.
     context : str or Vectors, optional
         Context vectors; by default from `init`, if it has any.
-    training : Tables
-        A `Trainer`, for example.
+    training : Trainer or TrainedTables
     vocabulary : Vocabulary
-        Of the training's corpus.
+        The vocabulary of the training's corpus.
 
     Raises
     ------
     FormatError
         The dimensions differ.
     UsageError
-        None of the corpus's words is there.
+        The vectors have none of the corpus's words.
     """
     vectors, name, options, path = initial.vectors, initial.name, initial.options, initial.path
     if training.subwords is not None and path is not None and kind_of_file(path) == "fasttext":
