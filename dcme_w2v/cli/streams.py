@@ -112,7 +112,7 @@ def prepare_streams() -> None:
 def ignore_broken_pipe(*targets: str | None) -> None:
     """Continue after the reader of standard output, such as `head`, closes the pipe.
 
-    For commands that also write files; others end when the pipe is closed.
+    Commands that also write files call this; others end when the pipe is closed.
     """
     given = {target for target in targets if target is not None}
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
