@@ -154,7 +154,7 @@ def statistics(
     from dcme_w2v.training.progress import reporting
 
     paths = Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output)
-    paths.stdout("--json", as_json).check()
+    paths.stdout(as_json).check()
     with reporting(quiet, None) as reporter:
         sums = jobs.statistics_of_files(model, docs, output, binary, threads, reporter)
     if as_json:

@@ -78,13 +78,9 @@ def plain_option(
     return click.option(*flags, cls=Option, group=group, advanced=advanced, **more)
 
 
-def output_option(
-    metavar: str, help: str, required: bool = True
-) -> Callable[[Decorated], Decorated]:
+def output_option(metavar: str, help: str) -> Callable[[Decorated], Decorated]:
     """Return the option of the file or folder that a command writes."""
-    return plain_option(
-        "-o", "--output", required=required, metavar=metavar, help=help, group="Output"
-    )
+    return plain_option("-o", "--output", required=True, metavar=metavar, help=help, group="Output")
 
 
 json_option = plain_option(
@@ -259,7 +255,7 @@ def check_transform(
 
     paths = Paths().reads("MODEL", model).reads("DOCS", *docs)
     paths.writes("--output", output).writes("--labels", labels)
-    paths.stdout("--json", as_json).check()
+    paths.stdout(as_json).check()
     suffix_of(output)
     ignore_broken_pipe(output, labels)
 

@@ -298,7 +298,7 @@ def read_regular(path: str | os.PathLike[str], largest: int = JSON_BYTES) -> byt
         return file.read()
 
 
-def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes]:
+def read_lines(path: str) -> Iterator[bytes]:
     r"""Yield the lines of a file, decompressed, each with its ``\n``; a byte order mark is skipped.
 
     A stream without line ends, such as /dev/zero, fails after `LINE_BYTES` instead of filling the
@@ -309,7 +309,7 @@ def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes
     CorpusError
         The file cannot be read, or a line is longer than `LINE_BYTES`.
     """
-    with CorpusFile(path, allow_truncated) as file:
+    with CorpusFile(path) as file:
         reader = io.BufferedReader(file, PIECE_BYTES)
         number = 1
         while line := reader.readline(LINE_BYTES + 1):
@@ -322,10 +322,10 @@ def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes
             number += 1
 
 
-def head_of(path: str, size: int = 4096) -> bytes:
-    """Return the decompressed bytes at the start of a file, up to `size`."""
+def head_of(path: str) -> bytes:
+    """Return up to 4096 decompressed bytes at the start of a file."""
     with CorpusFile(path) as file:
-        return io.BufferedReader(file).read(size)
+        return io.BufferedReader(file).read(4096)
 
 
 def read_whole(path: str) -> bytes:

@@ -147,11 +147,11 @@ class Paths:
                 )
         return self
 
-    def stdout(self, flag: str, used: bool) -> Paths:
-        """Declare that a flag such as --json writes to standard output, if it is given."""
+    def stdout(self, used: bool) -> Paths:
+        """Declare that --json writes to standard output, if it is given."""
         if used:
             identity = _identity(STANDARD, "stdout")
-            self._written.append(_File(STANDARD, f"{flag} (stdout)", identity, False))
+            self._written.append(_File(STANDARD, "--json (stdout)", identity, False))
         return self
 
     def log(self, flag: str, path: str | None) -> Paths:

@@ -29,8 +29,6 @@ class Sentences:
     items : iterable of str, bytes, or iterables of str or bytes
         A str or bytes is a line, whose tokens are separated by whitespace; other iterables are the
         tokens of a sentence.
-    block_bytes : int
-        Minimum size of a block.
 
     Attributes
     ----------
@@ -38,21 +36,20 @@ class Sentences:
         As in `dcme_w2v.formats.corpus.Corpus`: one source of unknown size.
     """
 
-    def __init__(self, items: Iterable[Sentence], block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(self, items: Iterable[Sentence]) -> None:
         self.paths = ["sentences"]
         self.sizes: list[int | None] = [None]
         self.truncated: list[str] = []
         self.bytes_total: int | None = None
         self.is_whole = False
         self._items = items
-        self._block_bytes = block_bytes
 
     def __iter__(self) -> Iterator[Block]:
         lines: list[bytes] = []
         size = offset = 0
         is_tokenized = False
         for item, line in self._lines():
-            if size >= self._block_bytes or (lines and is_tokenized != _is_tokens(item)):
+            if size >= BLOCK_BYTES or (lines and is_tokenized != _is_tokens(item)):
                 yield self._block(lines, offset, is_tokenized)
                 offset, size, lines = offset + size, 0, []
             is_tokenized = _is_tokens(item)

@@ -27,6 +27,7 @@ FIGURES = ("loss", "lr")  # in a line or a bar
 # tqdm's formats, of which the bar takes the rest of the line: at 80 columns, a dozen characters.
 BAR = "{l_bar}{bar}| {rate_fmt}, {remaining}{postfix}"
 BAR_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed}{postfix}"
+LINE_SECONDS, EVENT_SECONDS = 10, 1  # between lines, and between events of progress in a log
 UNKNOWN_SIZE = 80, 24  # of a terminal that reports no size, as through script(1)
 
 
@@ -140,9 +141,9 @@ class Terminal(_Lines):
 class Lines(_Lines):
     """Prints a line every few seconds, for log files."""
 
-    def __init__(self, stream: TextIO, every: float = 10.0, clock: Clock = time.monotonic) -> None:
+    def __init__(self, stream: TextIO, clock: Clock = time.monotonic) -> None:
         super().__init__(stream)
-        self._every, self._clock = every, clock
+        self._clock = clock
         self._start = self._last = clock()
 
     def on(self, event: str, fields: Fields) -> None:
@@ -150,7 +151,7 @@ class Lines(_Lines):
         now = self._clock()
         if event == "start":
             self._start = self._last = now
-        elif event == "progress" and now - self._last >= self._every:
+        elif event == "progress" and now - self._last >= LINE_SECONDS:
             self._last = now
             self.line(self._progress(fields["done"], now - self._start, fields))
         super().on(event, fields)
@@ -179,7 +180,6 @@ class JsonLog(Reporter):
     def __init__(
         self,
         path: str,
-        every: float = 1.0,
         clock: Clock = time.monotonic,
         append: bool = False,
         warn: Callable[[str], None] = lambda message: None,
@@ -187,7 +187,7 @@ class JsonLog(Reporter):
         self._name = "standard output" if path == STANDARD else path
         self._path, self._append = path, append
         self._file: TextIO | None = None
-        self._every, self._clock, self._warn = every, clock, warn
+        self._clock, self._warn = clock, warn
         self._start = clock()
         self._last = -math.inf
         self._failure: str | None = None
@@ -201,7 +201,7 @@ class JsonLog(Reporter):
         if event == "start":
             self._last = -math.inf
         if event == "progress":
-            if now - self._last < self._every:
+            if now - self._last < EVENT_SECONDS:
                 return
             self._last = now
         self._write({"event": event, "seconds": round(now - self._start, 3), **fields})

@@ -134,11 +134,10 @@ class HeldOut:
     Parameters
     ----------
     ids : ndarray of uint32, shape (n,)
-        Encoded text, of which `scored` tokens are scored, in whole sentences at even intervals.
+        Encoded text, of which about `SCORED` tokens are scored, in sentences at even intervals.
     counts : ndarray of int64, shape (words,)
         Counts of the training corpus.
     training : Trainer
-    scored : int
 
     Attributes
     ----------
@@ -149,13 +148,9 @@ class HeldOut:
     """
 
     def __init__(
-        self,
-        ids: NDArray[np.uint32],
-        counts: NDArray[np.int64],
-        training: Trainer,
-        scored: int = SCORED,
+        self, ids: NDArray[np.uint32], counts: NDArray[np.int64], training: Trainer
     ) -> None:
-        self.ids = evenly_spaced(ids, scored)
+        self.ids = evenly_spaced(ids, SCORED)
         self.line = f"held out: {len(ids):,} tokens of the vocabulary"
         if len(self.ids) < len(ids):
             self.line += f", {len(self.ids):,} of them scored"

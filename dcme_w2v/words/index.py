@@ -72,17 +72,14 @@ class WordIndex:
 def build_index(
     path: str | os.PathLike[str],
     vectors: Vectors,
-    threads: int | None = None,
     advance: Callable[[int], None] = lambda rows: None,
 ) -> WordIndex:
-    """Build an index, measure its recall, and write it.
+    """Build an index, measure its recall, and write it. The graph differs from run to run.
 
     Parameters
     ----------
     path : str or path
     vectors : Vectors
-    threads : int, optional
-        By default all CPUs. The graph depends on it, and differs from run to run with several.
     advance : callable, optional
         Gets the number of rows so far.
 
@@ -91,7 +88,7 @@ def build_index(
     DcmeError
         usearch is not installed.
     """
-    usearch, threads = _usearch(), threads or default_threads()
+    usearch, threads = _usearch(), default_threads()
     inverse = vectors.inverse_lengths()
     graph = usearch.Index(ndim=vectors.dim, metric="ip", dtype="f32", expansion_search=SEARCHED)
     for first in range(0, len(vectors), ADDED):
