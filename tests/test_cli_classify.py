@@ -32,7 +32,7 @@ def model(tmp_path, docs):
     return path
 
 
-def test_train_test_predict_explain(tmp_path, docs, model):
+def test_train_test_predict_explain(docs, model):
     result = invoke("classify test", model, docs, "--json")
     found = json.loads(result.stdout)
     assert found["accuracy"] == 1 and found["documents"] == 24

@@ -47,7 +47,7 @@ def model(tmp_path, docs):
     return path
 
 
-def test_clusters_of_documents_without_labels(tmp_path, docs, plain, clusters):
+def test_clusters_of_documents_without_labels(docs, plain, clusters):
     found = json.loads(invoke("classify test", clusters, docs, "--json").stdout)
     assert found["nmi"] == found["ari"] == found["matching_accuracy"] == 1
     assert found["documents"] == 24 and "accuracy" not in found

@@ -210,7 +210,7 @@ def test_the_environment_chooses_the_kernels(monkeypatch):
         transform(model, make_texts())
 
 
-def test_the_better_options_are_the_default_and_the_papers_a_preset(tmp_path):
+def test_the_better_options_are_the_default_and_the_papers_a_preset():
     for options, wanted in (
         (ScdvOptions(), BETTER),
         (ScdvOptions(power=0.7), {**BETTER, "power": 0.7}),
