@@ -8,31 +8,29 @@ TYPE_CHECKING = False  # not from typing, whose import takes as long as the rest
 if TYPE_CHECKING:
     from typing import Any
 
-    from dcme_w2v import errors as errors
-    from dcme_w2v.cluster.estimator import MaxentClassifier as MaxentClassifier
-    from dcme_w2v.cluster.train import train as train
-    from dcme_w2v.explore.info import describe as describe
-    from dcme_w2v.explore.jobs import explore_page as explore_page
-    from dcme_w2v.few_labels.estimator import FusedFeatures as FusedFeatures
-    from dcme_w2v.formats.columns import Table as Table
-    from dcme_w2v.latent.estimator import LatentClassModel as LatentClassModel
-    from dcme_w2v.merging import merge as merge
-    from dcme_w2v.plots.jobs import plot as plot
-    from dcme_w2v.scdv.estimator import SCDV as SCDV
-    from dcme_w2v.sentences.encoder import SentenceEncoder as SentenceEncoder
-    from dcme_w2v.sentences.folder import save_sentence_model as save_sentence_model
-    from dcme_w2v.sentences.jobs import encode_files as encode_files
-    from dcme_w2v.sentences.sts import eval_sts as eval_sts
-    from dcme_w2v.text.encode import count_words as count_words
-    from dcme_w2v.text.phrases import phrases as phrases
-    from dcme_w2v.words.check import check_vectors as check_vectors
-    from dcme_w2v.words.classes import word_classes as word_classes
-    from dcme_w2v.words.evaluate import eval_analogies as eval_analogies
-    from dcme_w2v.words.evaluate import eval_similarity as eval_similarity
-    from dcme_w2v.words.language_model import eval_likelihood as eval_likelihood
-    from dcme_w2v.words.predictions import predict_word as predict_word
-    from dcme_w2v.words.predictions import score as score
-    from dcme_w2v.words.vectors import Vectors as Vectors
+    from dcme_w2v import errors
+    from dcme_w2v.cluster.estimator import MaxentClassifier
+    from dcme_w2v.cluster.train import train
+    from dcme_w2v.explore.info import describe
+    from dcme_w2v.explore.jobs import explore_page
+    from dcme_w2v.few_labels.estimator import FusedFeatures
+    from dcme_w2v.formats.columns import Table
+    from dcme_w2v.latent.estimator import LatentClassModel
+    from dcme_w2v.merging import merge
+    from dcme_w2v.plots.jobs import plot
+    from dcme_w2v.scdv.estimator import SCDV
+    from dcme_w2v.sentences.encoder import SentenceEncoder
+    from dcme_w2v.sentences.folder import save_sentence_model
+    from dcme_w2v.sentences.jobs import encode_files
+    from dcme_w2v.sentences.sts import eval_sts
+    from dcme_w2v.text.encode import count_words
+    from dcme_w2v.text.phrases import phrases
+    from dcme_w2v.words.check import check_vectors
+    from dcme_w2v.words.classes import word_classes
+    from dcme_w2v.words.evaluate import eval_analogies, eval_similarity
+    from dcme_w2v.words.language_model import eval_likelihood
+    from dcme_w2v.words.predictions import predict_word, score
+    from dcme_w2v.words.vectors import Vectors
 
 __version__ = "0.1.0"
 

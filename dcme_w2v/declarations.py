@@ -46,7 +46,7 @@ class Declaration:
     choices : tuple of str
         The valid values; all values if empty.
     metavar : str, optional
-        What the help calls the value.
+        Name of the value in the help.
     bare : str, optional
         The value of an option that is given without one on the command line.
     short, word2vec : str, optional
@@ -309,7 +309,7 @@ def _conflicts(
         others, meant = _spelled(name, other), f"{flag_of(name)}={_listed(wanted)}"
         yield (
             f"has no effect with {others}; it is for {meant}",
-            (f"is not supported with {others}; give {meant}"),
+            f"is not supported with {others}; give {meant}",
         )
         return
     if declared.needs and not any(_is_given(name, items, values) for name in declared.needs):
@@ -320,7 +320,7 @@ def _conflicts(
             other = flag_of(name)
             yield (
                 f"has no effect with {other}",
-                (f"is not supported with {other}; remove one of them"),
+                f"is not supported with {other}; remove one of them",
             )
 
 

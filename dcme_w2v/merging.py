@@ -33,7 +33,7 @@ from dcme_w2v.words import tables
 from dcme_w2v.words.vectors import Vectors
 
 VECTORS = "vectors"
-SET_APART = ("threads", "deterministic", "format")  # what says nothing about the numbers
+SET_APART = ("threads", "deterministic", "format")  # options that do not change the numbers
 
 
 def merge(sources: Sequence[str], output: str) -> str:
@@ -110,7 +110,7 @@ def _merge_vectors(sources: Sequence[str], output: str) -> str:
             )
         counts.append(one.counts)
     _check_words(sources, [one.words for one in found])
-    _check_dimensions(sources, [one.dim for one in found])
+    _check_sizes(sources, [one.dim for one in found], "dimensions")
     options = [read_manifest(source).get("options") for source in sources]
     _check_options(sources, options)
     manifest = {"version": __version__, "options": options[0] or {}, "merged": list(sources)}
@@ -123,7 +123,7 @@ def _merge_vectors(sources: Sequence[str], output: str) -> str:
 def _merge_tables(sources: Sequence[str], output: str) -> str:
     found = [tables.load_tables(source) for source in sources]
     _check_words(sources, [one.vocabulary for one in found])
-    _check_dimensions(sources, [one.input.shape[1] for one in found])
+    _check_sizes(sources, [one.input.shape[1] for one in found], "dimensions")
     _check_options(sources, [one.options for one in found])
     if any(one.neighbors is not None for one in found):
         raise FormatError(f"{sources[0]}: was trained with --word-order, which cannot be merged")
@@ -157,6 +157,8 @@ def _merge_classifiers(sources: Sequence[str], output: str) -> str:
         counts.append(one.counts)
         if one.classes != first.classes or one.multilabel != first.multilabel:
             raise _other(source, sources[0], "classes")
+    _check_sizes(sources, [one.weights.features for one in found], "features")
+    for source, one in zip(sources, found, strict=True):
         _check_features(source, one, sources[0], first)
     _check_options(sources, [dataclasses.asdict(one.options) for one in found])
     weights = Weights(first.weights.features, len(first.classes), first.options.bias)
@@ -189,17 +191,8 @@ def _merge_classifiers(sources: Sequence[str], output: str) -> str:
 
 
 def _check_features(source: str, one: Classifier, other_source: str, other: Classifier) -> None:
-    if one.weights.features != other.weights.features:
-        raise UsageError(
-            f"{source}: has {one.weights.features:,} features and {other_source} has "
-            f"{other.weights.features:,}; {_ADVICE}"
-        )
-    arrays: dict[str, NDArray[Any]] = {}
-    others: dict[str, NDArray[Any]] = {}
-    described: dict[str, Any] = {}
-    other_described: dict[str, Any] = {}
-    classify.store_text(one.text, arrays, described)
-    classify.store_text(other.text, others, other_described)
+    arrays, described = _stored_text(one)
+    others, other_described = _stored_text(other)
     if described != other_described:
         raise _other(source, other_source, "options of features")
     for name, array in arrays.items():
@@ -207,6 +200,13 @@ def _check_features(source: str, one: Classifier, other_source: str, other: Clas
             continue  # counts, which are added
         if name not in others or not np.array_equal(array, others[name]):
             raise _other(source, other_source, "idf weights" if name == "idf" else "features")
+
+
+def _stored_text(one: Classifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    arrays: dict[str, NDArray[Any]] = {}
+    described: dict[str, Any] = {}
+    classify.store_text(one.text, arrays, described)
+    return arrays, described
 
 
 # ---- all ----
@@ -235,11 +235,11 @@ def _check_words(sources: Sequence[str], words: Sequence[Words]) -> None:
             )
 
 
-def _check_dimensions(sources: Sequence[str], dims: Sequence[int]) -> None:
-    for source, dim in zip(sources, dims, strict=True):
-        if dim != dims[0]:
+def _check_sizes(sources: Sequence[str], sizes: Sequence[int], unit: str) -> None:
+    for source, size in zip(sources, sizes, strict=True):
+        if size != sizes[0]:
             raise UsageError(
-                f"{source}: has {dim} dimensions and {sources[0]} has {dims[0]}; {_ADVICE}"
+                f"{source}: has {size:,} {unit} and {sources[0]} has {sizes[0]:,}; {_ADVICE}"
             )
 
 

@@ -45,7 +45,7 @@ class TokenizerOptions(Checked, group="Input"):
     strip_accents: bool = option(False, "remove accents and other marks", only=_RAW, advanced=True)
     digits: str = option(
         "keep",
-        "digits as they are, as 0 (1984 is 0000), or dropped as punctuation is",
+        "keep digits, replace each by 0 (1984 becomes 0000), or drop them",
         choices=("keep", "zero", "drop"),
         only=_RAW,
         advanced=True,
@@ -121,8 +121,8 @@ class SubwordOptions(Checked, group="Model"):
 
     subwords: str | None = option(
         None,
-        "the vector of a word is the mean of its own and those of its character n-grams of MIN to "
-        "MAX characters, as 3-6 (ns)",
+        "the vector of a word is the mean of its own vector and the vectors of its character "
+        "n-grams of MIN to MAX characters, as 3-6 (ns)",
         metavar="MIN-MAX",
         only={"objective": ("ns",), "vectors": ("input",)},
         unless=("output_tables", "holdout", "word_order", "block", "cluster"),
@@ -161,14 +161,15 @@ class ClusterOptions(Checked, group="Cluster"):
 
     cluster: str | None = option(
         None,
-        "train on a cluster: local:N starts N worker processes here (local:0: none, the shards one "
-        "after another), tcp://HOST:PORT or tls://HOST:PORT is a Dask scheduler, a path its file",
+        "train on a cluster: local:N starts N worker processes here (local:0: no process, one "
+        "shard after another); tcp://HOST:PORT, tls://HOST:PORT or a scheduler file names a Dask "
+        "scheduler",
         metavar="ADDRESS",
     )
     shards: int | None = option(
         None,
-        "parts of the data, trained separately; the result depends on it, not on the workers "
-        "(--cluster; default: the workers at the start)",
+        "number of parts of the data that are trained separately; the result depends on this "
+        "number, not on the workers (--cluster; default: the number of workers at the start)",
         minimum=1,
         maximum=100_000,
         needs=("cluster",),

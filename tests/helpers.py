@@ -8,6 +8,7 @@ import csv
 import gzip
 import json
 import lzma
+import os
 import random
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import click
 import numpy as np
 import pytest
 import zstandard
+from click.testing import CliRunner
 from scipy import sparse
 
 from dcme_w2v.cli.main import program, run
@@ -27,6 +29,7 @@ from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.split import HeldOutLines
+from dcme_w2v.training import trainer as engine
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.likelihood import pieces
 from dcme_w2v.words.options import TrainOptions
@@ -130,6 +133,27 @@ def signalled(number, *line):
         finally:
             child.kill()
     return child.returncode, said
+
+
+def invoke(line, *more, stdin=None):
+    """Run a command that succeeds, in this process; return its output and messages."""
+    result = CliRunner().invoke(program, [*line.split(), *map(str, more)], input=stdin)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def stop_in(monkeypatch, trainer, epoch, number):
+    """Send a signal once, at the start of an epoch: it is recorded before the epoch ends."""
+    start, sent = trainer.epoch, []
+
+    def send(self, now, watch=None):
+        if now == epoch and not sent:
+            sent.append(number)
+            os.kill(os.getpid(), number)
+        return start(self, now, watch)
+
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(trainer, "epoch", send)
 
 
 def manifest(output):

@@ -7,14 +7,13 @@ import signal
 
 import numpy as np
 import pytest
+from helpers import stop_in, write_corpus
 from helpers import train as train_words
-from helpers import write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.classify import loss, solver
 from dcme_w2v.classify.trainer import ClassifierTrainer
 from dcme_w2v.cli.main import run
-from dcme_w2v.training import trainer as engine
 
 SHORT = ("--epochs", "4", "--threads", "1", "--quiet")
 OBJECTIVES = [
@@ -66,19 +65,6 @@ def arrays(model):
     )
 
 
-def stop_in(monkeypatch, epoch, number=signal.SIGINT):
-    """Send a signal at the start of an epoch, so that it is recorded before the epoch ends."""
-    start = ClassifierTrainer.epoch
-
-    def send(self, now, watch=None):
-        if now == epoch:
-            os.kill(os.getpid(), number)
-        return start(self, now, watch)
-
-    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
-    monkeypatch.setattr(ClassifierTrainer, "epoch", send)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=" ".join)
 def test_resume_after_a_signal_equals_the_uninterrupted_run(
@@ -88,7 +74,7 @@ def test_resume_after_a_signal_equals_the_uninterrupted_run(
     assert train(docs, tmp_path / "a", *held) == 0
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with monkeypatch.context() as patched:
-        stop_in(patched, 2, number)
+        stop_in(patched, ClassifierTrainer, 2, number)
         code = train(docs, tmp_path / "b", "--checkpoint", tmp_path / "k", *held)
     assert code == 128 + number
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
@@ -120,7 +106,7 @@ def test_a_signal_without_checkpoints_saves_the_current_model(
 ):
     output = tmp_path / "m"
     if solver == "sgd":
-        stop_in(monkeypatch, 1)
+        stop_in(monkeypatch, ClassifierTrainer, 1, signal.SIGINT)
     else:
         monkeypatch.setattr("dcme_w2v.classify.fit.solve", signalling(signal.SIGTERM))
     code = train(docs, output, "--solver", solver, "--epochs", "9")

@@ -4,10 +4,10 @@ import json
 import re
 
 import pytest
-from click.testing import CliRunner
+from helpers import invoke
 
 from dcme_w2v.classify.model import Classifier
-from dcme_w2v.cli.main import program, run
+from dcme_w2v.cli.main import run
 
 ANIMALS = ["cat dog mouse", "dog cat bird", "mouse bird cat", "bird dog"]
 TOOLS = ["saw axe file", "axe drill saw", "drill file axe", "file saw"]
@@ -28,26 +28,20 @@ def docs(tmp_path):
 @pytest.fixture
 def model(tmp_path, docs):
     path = str(tmp_path / "model")
-    invoke("train", docs, "--output", path, "--quiet")
+    invoke("classify train", docs, "--output", path, "--quiet")
     return path
 
 
-def invoke(*arguments, stdin=None):
-    result = CliRunner().invoke(program, ["classify", *arguments], input=stdin)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def test_train_test_predict_explain(tmp_path, docs, model):
-    result = invoke("test", model, docs, "--json")
+def test_train_test_predict_explain(docs, model):
+    result = invoke("classify test", model, docs, "--json")
     found = json.loads(result.stdout)
     assert found["accuracy"] == 1 and found["documents"] == 24
     assert {"top5_accuracy", "log_likelihood", "macro_f1", "micro_f1"} <= set(found)
-    assert "accuracy\t1.0000\n" in invoke("test", model, docs).stdout
-    result = invoke("predict", model, "-", stdin="cat bird\n\nsaw\nanimals\tsaw\n")
+    assert "accuracy\t1.0000\n" in invoke("classify test", model, docs).stdout
+    result = invoke("classify predict", model, "-", stdin="cat bird\n\nsaw\nanimals\tsaw\n")
     labels = [line.split("\t")[0] for line in result.stdout.splitlines()]
     assert len(labels) == 4 and labels[0] == "animals" and labels[2:] == ["tools", "tools"]
-    highest_weighted = invoke("explain", model, "tools", "-k", "4").stdout.splitlines()
+    highest_weighted = invoke("classify explain", model, "tools", "-k", "4").stdout.splitlines()
     assert {line.split("\t")[0] for line in highest_weighted} == {"saw", "axe", "file", "drill"}
 
 
@@ -55,9 +49,9 @@ def test_class_names_with_any_character(tmp_path):
     path = tmp_path / "d.tsv"
     path.write_text(lines("a b/ü\u3000'", "\u2028 {}"), encoding="utf-8")
     model = str(tmp_path / "m")
-    invoke("train", str(path), "--output", model, "--quiet")
+    invoke("classify train", path, "--output", model, "--quiet")
     assert Classifier.load(model).classes == sorted(["a b/ü\u3000'", "\u2028 {}"])
-    assert invoke("predict", model, "-", stdin="cat\n").stdout.startswith("a b/ü\u3000'\t")
+    assert invoke("classify predict", model, "-", stdin="cat\n").stdout.startswith("a b/ü\u3000'\t")
 
 
 def test_several_labels(tmp_path):
@@ -70,12 +64,12 @@ def test_several_labels(tmp_path):
     held, model = tmp_path / "0.5", str(tmp_path / "m")  # ./0.5 is a file, 0.5 would be a share
     held.write_text(text)
     options = ["--epochs", "20", "--holdout", f"{tmp_path}/./0.5", "--threads", "1", "--quiet"]
-    invoke("train", str(path), "--output", model, *options)
-    found = json.loads(invoke("test", model, str(path), "--json").stdout)
+    invoke("classify train", path, "--output", model, *options)
+    found = json.loads(invoke("classify test", model, path, "--json").stdout)
     assert found["precision_at_1"] == 1 and found["label_ranking_average_precision"] == 1
     assert found["micro_f1"] > 0.8
     assert {"ndcg_at_5", "coverage", "macro_f1"} <= set(found)
-    sets = invoke("predict", model, str(path), "-k", "0", "--no-probabilities").stdout
+    sets = invoke("classify predict", model, path, "-k", "0", "--no-probabilities").stdout
     rows = [set(line.split("\t")) - {""} for line in sets.splitlines()]
     wanted = [set(re.findall("__label__([a-z]+)", line)) for line in (text * 4).splitlines()]
     both = sum(len(a & b) for a, b in zip(rows, wanted, strict=True))
@@ -85,7 +79,7 @@ def test_several_labels(tmp_path):
 def test_holdout_early_stopping_and_log(tmp_path, docs):
     log, model = tmp_path / "log", str(tmp_path / "m")
     options = ["--holdout", "0.25", "--patience", "2", "--epochs", "50", "--log-json", str(log)]
-    result = invoke("train", docs, "--output", model, *options)
+    result = invoke("classify train", docs, "--output", model, *options)
     records = [json.loads(line) for line in log.read_text().splitlines()]
     epochs = [record for record in records if record["event"] == "epoch"]
     assert 3 <= len(epochs) < 50
@@ -99,15 +93,15 @@ def test_holdout_early_stopping_and_log(tmp_path, docs):
 def test_documents_without_features_are_counted(tmp_path):
     path, model = tmp_path / "d.tsv", str(tmp_path / "m")
     path.write_text(lines() + "no label here\nanimals\t\ntools\t...\n")
-    result = invoke("train", str(path), "--output", model)
+    result = invoke("classify train", path, "--output", model)
     assert "1 without a label left out" in result.stderr
     assert "2 without any feature" in result.stderr
     path.write_text("animals\tcat\nunheard\tsaw\nonly text\nanimals\t\n")
-    found = json.loads(invoke("test", model, str(path), "--json").stdout)
+    found = json.loads(invoke("classify test", model, path, "--json").stdout)
     assert found["documents"] == 3
     assert found["unknown_label_documents"] == 1 and found["unlabelled_documents"] == 1
     assert found["accuracy"] <= 2 / 3
-    assert len(invoke("predict", model, str(path)).stdout.splitlines()) == 4
+    assert len(invoke("classify predict", model, path).stdout.splitlines()) == 4
 
 
 FAILURES = [

@@ -94,7 +94,7 @@ def test_word2phrase_command_lines_work(tmp_path):
     assert "new_york" in joined.read_text()
 
 
-def test_every_command_has_a_manual_page(tmp_path, monkeypatch, capsys):
+def test_every_command_has_a_manual_page(tmp_path, monkeypatch):
     script = runpy.run_path(str(ROOT / "scripts" / "make_man.py"))
     monkeypatch.setattr(sys, "argv", ["make_man.py", str(tmp_path / "man")])
     script["main"]()

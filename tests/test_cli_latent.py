@@ -4,22 +4,15 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from helpers import refused
+from helpers import invoke, refused
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
-from dcme_w2v.cli.main import program, run
+from dcme_w2v.cli.main import run
 
 ANIMALS = ["cat dog mouse", "dog cat bird", "mouse bird cat", "bird dog cat"]
 TOOLS = ["saw axe file", "axe drill saw", "drill file axe", "file saw axe"]
 TEXTS = (ANIMALS + TOOLS) * 3
 LABELS = (["animals"] * 4 + ["tools"] * 4) * 3
-
-
-def invoke(*arguments, stdin=None):
-    result = CliRunner().invoke(program, list(arguments), input=stdin)
-    assert result.exit_code == 0, result.output
-    return result
 
 
 @pytest.fixture
@@ -37,7 +30,7 @@ def plain(tmp_path):
 
 
 def fit(*arguments):
-    return invoke("latent", "fit", *arguments, "--threads", "1")
+    return invoke("latent fit", *arguments, "--threads", "1")
 
 
 @pytest.fixture
@@ -54,11 +47,11 @@ def model(tmp_path, docs):
     return path
 
 
-def test_clusters_of_documents_without_labels(tmp_path, docs, plain, clusters):
-    found = json.loads(invoke("classify", "test", clusters, docs, "--json").stdout)
+def test_clusters_of_documents_without_labels(docs, plain, clusters):
+    found = json.loads(invoke("classify test", clusters, docs, "--json").stdout)
     assert found["nmi"] == found["ari"] == found["matching_accuracy"] == 1
     assert found["documents"] == 24 and "accuracy" not in found
-    shown = json.loads(invoke("latent", "show", clusters, "--json", "-k", "4").stdout)
+    shown = json.loads(invoke("latent show", clusters, "--json", "-k", "4").stdout)
     assert [one["class"] for one in shown] == [1, 2]
     assert sum(one["share"] for one in shown) == pytest.approx(1, abs=1e-6)
     words = {frozenset(word for word, _ in one["words"]) for one in shown}
@@ -67,37 +60,35 @@ def test_clusters_of_documents_without_labels(tmp_path, docs, plain, clusters):
         frozenset(["saw", "axe", "file", "drill"]),
     }
     assert all(one["labels"] == [] for one in shown)
-    lines = invoke("classify", "predict", clusters, plain).stdout.splitlines()
+    lines = invoke("classify predict", clusters, plain).stdout.splitlines()
     assert {line.split("\t")[0] for line in lines} == {"cluster-1", "cluster-2"}
-    assert (
-        len(invoke("classify", "explain", clusters, "cluster-2", "-k", "3").stdout.split("\n")) == 4
-    )
+    assert len(invoke("classify explain", clusters, "cluster-2", "-k", "3").stdout.split("\n")) == 4
 
 
 def test_show_documents(clusters, plain):
-    lines = invoke("latent", "show", clusters, "-k", "2", "--documents", plain).stdout.splitlines()
+    lines = invoke("latent show", clusters, "-k", "2", "--documents", plain).stdout.splitlines()
     assert len(lines) == 6
     assert [line.startswith("\t") for line in lines] == [False, True, True] * 2
     number, share, labels, words = lines[0].split("\t")
     assert number == "1" and 0 < float(share) < 1 and labels == "" and len(words.split()) == 2
     _, probability, document, text = lines[1].split("\t")
     assert float(probability) > 0.5 and text == TEXTS[int(document) - 1]
-    found = json.loads(invoke("latent", "show", clusters, "--json", "--documents", plain).stdout)
+    found = json.loads(invoke("latent show", clusters, "--json", "--documents", plain).stdout)
     assert len(found[0]["documents"]) == 10
     chances = [one["probability"] for one in found[0]["documents"]]
     assert chances == sorted(chances, reverse=True)
 
 
 def test_classifier_test_predict_explain_show(docs, model):
-    found = json.loads(invoke("classify", "test", model, docs, "--json").stdout)
+    found = json.loads(invoke("classify test", model, docs, "--json").stdout)
     assert found["accuracy"] == 1 and found["log_likelihood"] > -0.5
-    found = json.loads(invoke("classify", "test", model, docs, "--clusters", "--json").stdout)
+    found = json.loads(invoke("classify test", model, docs, "--clusters", "--json").stdout)
     assert found["clusters"] >= 2 and found["nmi"] > 0.5
-    lines = invoke("classify", "predict", model, "-", stdin="cat bird\nsaw\n\n").stdout.splitlines()
+    lines = invoke("classify predict", model, "-", stdin="cat bird\nsaw\n\n").stdout.splitlines()
     assert [line.split("\t")[0] for line in lines[:2]] == ["animals", "tools"] and len(lines) == 3
-    highest_weighted = invoke("classify", "explain", model, "tools", "-k", "4").stdout.splitlines()
+    highest_weighted = invoke("classify explain", model, "tools", "-k", "4").stdout.splitlines()
     assert {line.split("\t")[0] for line in highest_weighted} == {"saw", "axe", "file", "drill"}
-    shown = json.loads(invoke("latent", "show", model, "--json").stdout)
+    shown = json.loads(invoke("latent show", model, "--json").stdout)
     assert len(shown) == 4
     for one in shown:
         assert sum(value for _, value in one["labels"]) == pytest.approx(1, abs=1e-5)
@@ -111,7 +102,7 @@ def test_a_line_that_begins_with_a_tab_has_no_label(tmp_path):
     out = str(tmp_path / "m")
     result = fit(str(path), "--unlabeled", "use", "--output", out)
     assert "24 documents of 2 labels" in result.stderr and "22 without a label" in result.stderr
-    lines = invoke("classify", "predict", out, str(path)).stdout.splitlines()
+    lines = invoke("classify predict", out, str(path)).stdout.splitlines()
     assert [line.split("\t")[0] for line in lines] == LABELS
     result = fit(str(path), "--output", out)
     assert "2 documents of 2 labels" in result.stderr
@@ -128,7 +119,7 @@ def test_transform(tmp_path, docs, model, kind, log):
     out = "-" if kind == "stdout" else str(tmp_path / f"x.{kind}")
     labels = str(tmp_path / "labels")
     flags = ["--log"] * log + ["--labels", labels] * (kind == "npz")
-    result = invoke("latent", "transform", model, docs, "--output", out, *flags)
+    result = invoke("latent transform", model, docs, "--output", out, *flags)
     assert "24 rows of 4 latent classes, 0 without a known feature" in result.stderr
     if kind == "npz":
         rows = load_npz(out).toarray()

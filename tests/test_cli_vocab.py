@@ -1,9 +1,9 @@
 """The command vocab: stdout, stderr, the file and exit codes."""
 
 import pytest
-from click.testing import CliRunner
+from helpers import invoke
 
-from dcme_w2v.cli.main import program, run
+from dcme_w2v.cli.main import run
 
 
 @pytest.fixture
@@ -13,21 +13,15 @@ def corpus(tmp_path):
     return str(path)
 
 
-def invoke(*arguments, stdin=None):
-    result = CliRunner().invoke(program, ["vocab", *arguments], input=stdin)
-    assert result.exit_code == 0, result.output
-    return result
-
-
 def test_counts_to_a_file(tmp_path, corpus):
-    result = invoke(corpus, "--output", str(tmp_path / "v"), "--min-count", "2")
+    result = invoke("vocab", corpus, "--output", tmp_path / "v", "--min-count", "2")
     assert (tmp_path / "v").read_bytes() == b"a 3\nb 2\n"
     assert result.stdout == ""
     assert result.stderr == "6 tokens, 3 types, 2 kept\n"
 
 
 def test_stdin_to_stdout():
-    result = invoke("-", "--output", "-", "--min-count", "1", stdin="x y\nx")
+    result = invoke("vocab", "-", "--output", "-", "--min-count", "1", stdin="x y\nx")
     assert result.stdout == "x 2\ny 1\n"
     assert result.stderr == "3 tokens, 2 types, 2 kept\n"
 
@@ -36,7 +30,7 @@ def test_merge(tmp_path):
     parts = [tmp_path / "1", tmp_path / "2"]
     parts[0].write_bytes(b"a 3\nb 2\n")
     parts[1].write_bytes(b"c 4\nb 2\nd 1\n")
-    result = invoke("--merge", *map(str, parts), "--output", "-", "--min-count", "2")
+    result = invoke("vocab --merge", *parts, "--output", "-", "--min-count", "2")
     assert result.stdout == "b 4\nc 4\na 3\n"
     assert result.stderr == "12 tokens, 4 types, 3 kept\n"
 
@@ -51,5 +45,7 @@ def test_encoding_errors(tmp_path, capfd):
         "--encoding-errors replace or skip\n"
     )
     assert not output.exists()
-    invoke(str(path), "--output", str(output), "--min-count", "1", "--encoding-errors", "skip")
+    invoke(
+        "vocab", str(path), "--output", str(output), "--min-count", "1", "--encoding-errors", "skip"
+    )
     assert output.read_bytes() == b"a 1\n"

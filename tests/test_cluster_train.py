@@ -48,7 +48,7 @@ def test_one_shard_gives_the_same_bytes_as_one_machine(corpus, tmp_path, model, 
     assert one["options"] == two["options"]
 
 
-def test_a_start_from_given_tables(corpus, tmp_path, capsys):
+def test_a_start_from_given_tables(corpus, capsys):
     """With one shard, it is that of one machine; words that the tables lack are random."""
     Path("old.txt").write_text("".join(Path(corpus).read_text().splitlines(True)[:20]))
     old = ["--min-count", "1", "--seed", "5", "--threads", "1", "--epochs", "3"]

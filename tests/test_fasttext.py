@@ -171,7 +171,7 @@ def test_changed_bytes_are_errors_or_other_models(path):
     ],
     ids=lambda one: one if isinstance(one, str) else next(iter(one)),
 )
-def test_invalid_files_are_rejected(path, changes, message, capsys):
+def test_invalid_files_are_rejected(path, changes, message):
     write_model(path, **changes)
     with pytest.raises(FormatError, match=message):
         Vectors.load(path)

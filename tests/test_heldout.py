@@ -43,7 +43,7 @@ def log_of(path):
 
 
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
-def test_each_epoch_and_the_manifest_report(tmp_path, text, objective, capsys):
+def test_each_epoch_and_the_manifest_report(tmp_path, text, objective):
     log, output = tmp_path / "log.json", tmp_path / "v.txt"
     flags = ("--objective", objective, "--epochs", "3", "--threads", "1", "--holdout", "0.2")
     command = ["--log-json", str(log), "--lr", "0.2", "--sample", "0", *flags]

@@ -7,16 +7,8 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.latent.cost import OWN, Cost, Observations
 from dcme_w2v.latent.em import balanced, expectation_maximization
-from dcme_w2v.latent.quadratic import Quadratic
+from dcme_w2v.latent.quadratic import Quadratic, best_descent, project_rows
 from dcme_w2v.latent.reduction import svd_of_rows
-from dcme_w2v.latent.relaxed import (
-    best_descent,
-    low_rank,
-    project_equal,
-    project_rows,
-    ratio,
-    relaxed,
-)
 from dcme_w2v.latent.starts import one_hot
 
 
@@ -204,59 +196,25 @@ def test_randomized_svd_of_wide_rows():
         assert np.abs(np.sum(right.T * vt[:6], axis=1)) == pytest.approx(np.ones(6), abs=1e-3)
 
 
-def nearest(point, size=None):
-    """The projection on rows of the sum `size`, or of the same free sum, by another solver."""
-    flat = point.ravel()
-
-    def sums(v):
-        rows = v.reshape(point.shape).sum(axis=1)
-        return np.diff(rows) if size is None else rows - size
-
-    found = minimize(
-        lambda v: np.square(v - flat).sum(), np.full(flat.size, 0.2), jac=lambda v: 2 * (v - flat),
-        method="SLSQP", bounds=[(0, None)] * flat.size,
-        constraints={"type": "eq", "fun": sums}, options={"maxiter": 500, "ftol": 1e-14},
-    )  # fmt: skip
-    return found.x.reshape(point.shape)
-
-
 @pytest.mark.parametrize("seed", range(4))
-def test_projections(seed):
-    point = np.random.default_rng(seed).normal(size=(5, 4)) + 0.3
-    assert project_rows(point) == pytest.approx(nearest(point, 1.0), abs=1e-5)
-    equal, size = project_equal(point)
-    assert equal == pytest.approx(nearest(point), abs=1e-5)
-    assert (equal >= 0).all() and equal.sum(axis=1) == pytest.approx(np.full(5, size))
-    assert project_equal(equal)[0] == pytest.approx(equal, abs=1e-9)
+def test_projections_on_simplices(seed):
+    """Against another solver, for each row."""
+    points = np.random.default_rng(seed).normal(size=(5, 4)) + 0.3
+    for point, found in zip(points, project_rows(points), strict=True):
+        nearest = minimize(
+            lambda v, point=point: np.square(v - point).sum(), np.full(4, 0.25), method="SLSQP",
+            bounds=[(0, None)] * 4, constraints={"type": "eq", "fun": lambda v: v.sum() - 1},
+            options={"maxiter": 500, "ftol": 1e-14},
+        ).x  # fmt: skip
+        assert found == pytest.approx(nearest, abs=1e-5)
 
 
-def test_low_rank_form_is_a_weighted_mean_of_rank_one_forms():
-    """(9) = sum a_r^2 f(U_r) / sum a_r^2, and its gradient by differences."""
-    data = observations(count=30, features=6, classes=3)
-    quadratic = Quadratic.of(data, 6, 0.8, 0)
-    random = np.random.default_rng(2)
-    units = random.dirichlet(np.ones(4), (30, 3))
-    sizes = np.array([0.3, 1.0, 2.0])
-    value, gradient = ratio(quadratic, units * sizes[:, None])
-    each = [quadratic.value(units[:, r])[0] for r in range(3)]
-    assert value == pytest.approx((sizes**2 * each).sum() / (sizes**2).sum())
-    direction = random.normal(size=gradient.shape)
-    direction -= direction.mean(axis=2, keepdims=True)
-    ahead, _ = ratio(quadratic, units * sizes[:, None] + 1e-5 * direction)
-    behind, _ = ratio(quadratic, units * sizes[:, None] - 1e-5 * direction)
-    slope = (ahead - behind) / 2e-5
-    assert slope == pytest.approx((gradient * direction).sum(), rel=1e-4, abs=1e-7)
-
-
-def test_the_relaxation_ends_in_columns_of_one_size():
+def test_descents_end_in_a_minimum_on_the_simplices():
     data = observations(count=40, features=8, classes=2, seed=2)
     quadratic = Quadratic.of(data, 8, 0.9, 0)
-    columns, sizes, value = low_rank(quadratic, 3, 4, np.random.default_rng(0))
-    assert (columns >= 0).all()
-    for column, size in zip(columns, sizes, strict=True):
-        assert column.sum(axis=1) == pytest.approx(np.full(40, size), rel=1e-6)
-    each = [quadratic.value(v / size)[0] for v, size in zip(columns, sizes, strict=True)]
-    assert value == pytest.approx((sizes**2 * each).sum() / (sizes**2).sum()) and value < 0
-    for start in (relaxed, best_descent):
-        xi = start(quadratic, 3, np.random.default_rng(0))
-        assert xi.sum(axis=1) == pytest.approx(np.ones(40)) and quadratic.value(xi)[0] < 0
+    xi = best_descent(quadratic, 3, np.random.default_rng(0))
+    assert (xi >= 0).all() and xi.sum(axis=1) == pytest.approx(np.ones(40))
+    value, gradient = quadratic.value(xi)
+    assert value < 0
+    step = project_rows(xi - 40 / 3 * gradient) - xi  # 0 at a minimum; .38 at a random point
+    assert np.abs(step).max() < 1e-3

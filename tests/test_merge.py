@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import write_corpus
+from helpers import refused, write_corpus
 from scipy.sparse import csr_matrix, save_npz
 
 import dcme_w2v as dw
@@ -35,12 +35,10 @@ def merged(*sources, output="both"):
     return run(["merge", *map(str, sources), "--output", output])
 
 
-def refused(capsys, *sources, code=2, output="both"):
+def error_of(capsys, *sources, code=2, output="both"):
     capsys.readouterr()
     assert merged(*sources, output=output) == code
-    err = capsys.readouterr().err
-    assert err.startswith("error: ") and err.count("\n") == 1
-    return err
+    return refused(capsys, code)
 
 
 def test_rows_are_weighted_by_the_counts_of_each_part(parts):
@@ -93,25 +91,25 @@ def test_differences_between_models_are_named(parts, capsys):
     for message, flags in others.items():
         line = f"train two.txt --output o --output-tables other {FLAGS} {flags}"
         assert run(line.split()) == 0
-        assert f"other: {message}" in refused(capsys, "one", "other")
+        assert f"other: {message}" in error_of(capsys, "one", "other")
     line = f"train two.txt --output o --output-tables other {FLAGS} --threads 2"
     assert run(line.split()) == 0
     assert merged("one", "other") == 0
 
 
 def test_invalid_input_is_one_line_of_error(parts, capsys):
-    assert "at least two" in refused(capsys, "one")
-    assert "of one kind" in refused(capsys, "one", "two.npy")
+    assert "at least two" in error_of(capsys, "one")
+    assert "of one kind" in error_of(capsys, "one", "two.npy")
     (parts / "empty").mkdir()
-    assert "is not a model" in refused(capsys, "one", "empty", code=1)
+    assert "is not a model" in error_of(capsys, "one", "empty", code=1)
     assert run(["convert", "one.npy", "one.bin"]) == 0
-    err = refused(capsys, "one.npy", "one.bin", code=1, output="both.npy")
+    err = error_of(capsys, "one.npy", "one.bin", code=1, output="both.npy")
     assert "one.bin: has no counts; give .npy files" in err
-    assert "nothing" in refused(capsys, "one.npy", "nothing", code=1, output="both.npy")
+    assert "nothing" in error_of(capsys, "one.npy", "nothing", code=1, output="both.npy")
     assert not (parts / "both").exists() and not (parts / "both.npy").exists()
     head = json.loads((parts / "two" / "model.json").read_text())
     np.save(parts / "two" / "corpus_counts.npy", np.full(len(load_tables("two").input), -1))
-    assert head and "a count is negative" in refused(capsys, "one", "two", code=1)
+    assert head and "a count is negative" in error_of(capsys, "one", "two", code=1)
 
 
 def classifier(name, rows, labels, *flags):
@@ -136,13 +134,13 @@ def test_classifiers_are_weighted_by_documents(tmp_path, monkeypatch, capsys):
     np.testing.assert_array_equal(both[4], one[4])
     assert Classifier.load("both").counts.tolist() == [40, 40, 40, 10, 30, 40]
     classifier("three", first, ["x", "y", "w"] * 10)
-    assert "three: has other classes than one" in refused(capsys, "one", "three")
+    assert "three: has other classes than one" in error_of(capsys, "one", "three")
     classifier("three", first[:, :4], ["x", "y", "z"] * 10)
-    assert "has 4 features and one has 5" in refused(capsys, "one", "three")
+    assert "has 4 features and one has 5" in error_of(capsys, "one", "three")
     classifier("three", first, ["x", "y", "z"] * 10, "--epochs", "3")
-    assert "has --epochs 3 and one" in refused(capsys, "one", "three")
+    assert "has --epochs 3 and one" in error_of(capsys, "one", "three")
     classifier("three", first, ["x", "y", "z"] * 10, "--rank", "2")
-    assert "three: is of low rank" in refused(capsys, "one", "three")
+    assert "three: is of low rank" in error_of(capsys, "one", "three")
 
 
 def test_classifiers_of_text_need_the_same_features(tmp_path, monkeypatch, capsys):
@@ -153,6 +151,6 @@ def test_classifiers_of_text_need_the_same_features(tmp_path, monkeypatch, capsy
         for flags in ("", " --hashing 64 --weighting log"):
             line = f"classify train {name}.tsv --output {name}{flags[3:7]} --quiet --threads 1"
             assert run((line + flags).split()) == 0
-    assert "two: has other features than one" in refused(capsys, "one", "two")
+    assert "two: has other features than one" in error_of(capsys, "one", "two")
     assert merged("onehash", "twohash") == 0
     assert run(["classify", "test", "both", "one.tsv"]) == 0

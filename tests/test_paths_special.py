@@ -134,7 +134,7 @@ def test_only_a_resumed_run_continues_a_log(work):
     assert Path("log").read_text().startswith(first[:-3] + "\n" + '{"event": "start"')
 
 
-def test_an_invalid_option_does_not_change_an_older_log(work, capsys):
+def test_an_invalid_option_does_not_change_an_older_log(work):
     train, classify, *_ = (row for row in WRITING if "log_json" in row.writes)
     Path("log").write_text('{"event": "end"}\n')
     for row, wrong in ((train, ["--lr", "0"]), (classify, ["--patience", "0"])):

@@ -1,7 +1,6 @@
 """Signals and resume on the command line; see test_checkpoints.py for the state itself."""
 
 import json
-import os
 import shutil
 import signal
 import threading
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest, options_of, signalled, train, write_corpus
+from helpers import manifest, options_of, signalled, stop_in, train, write_corpus
 from texts import lines
 
 from dcme_w2v.errors import DivergedError
@@ -37,20 +36,6 @@ def train_short(corpus, output, *flags):
     return train(corpus, output, *SHORT, *flags, quiet=False)
 
 
-def stop_in(monkeypatch, epoch, number=signal.SIGINT):
-    """Send a signal at the start of an epoch, so that it is recorded before the epoch ends."""
-    start, sent = Trainer.epoch, []
-
-    def send(self, now, watch=None):
-        if now == epoch and not sent:  # only once, not after resuming
-            sent.append(number)
-            os.kill(os.getpid(), number)
-        return start(self, now, watch)
-
-    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
-    monkeypatch.setattr(Trainer, "epoch", send)
-
-
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_saves_and_resume_continues(tmp_path, corpus, capsys, monkeypatch, number):
     straight, output, folder = tmp_path / "a.bin", tmp_path / "b.bin", tmp_path / "k"
@@ -59,7 +44,7 @@ def test_a_signal_saves_and_resume_continues(tmp_path, corpus, capsys, monkeypat
     assert train_short(corpus, straight, "--output-context", str(tmp_path / "d.bin")) == 0
     before = [signal.getsignal(one) for one in SIGNALS]
     output.write_bytes(b"old")
-    stop_in(monkeypatch, 1, number)
+    stop_in(monkeypatch, Trainer, 1, number)
     capsys.readouterr()
     code = train_short(corpus, output, "--checkpoint", str(folder), "--quiet", *files)
     assert code == 128 + number
@@ -84,7 +69,7 @@ def test_a_signal_without_checkpoints_saves_the_current_vectors(
 ):
     output = tmp_path / "v.bin"
     output.write_bytes(b"old")
-    stop_in(monkeypatch, 0)
+    stop_in(monkeypatch, Trainer, 0, signal.SIGINT)
     assert train_short(corpus, output, "--quiet") == 130
     assert f"the vectors so far are in {output}.partial" in capsys.readouterr().err
     assert output.read_bytes() == b"old"

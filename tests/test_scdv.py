@@ -14,6 +14,12 @@ from dcme_w2v.scdv.options import BETTER, FEATURES, PLAIN, ScdvOptions, resolved
 from dcme_w2v.words.vectors import Vectors
 
 
+def fitted(train=None, **options):
+    """Return a model of small documents with word vectors."""
+    train = make_texts() if train is None else train
+    return fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, **options))
+
+
 def dense_scdv(model, train, test, percentage, weights):
     """Return SCDV of test documents as the paper writes it."""
     unit = np.array(model.vectors, dtype=np.float64)
@@ -47,8 +53,7 @@ def smooth_idf(model, documents):
 @pytest.mark.parametrize("percentage", [0.0, 4.0, 40.0])
 def test_vectors_equal_the_papers_formulas(covariance, percentage):
     train, test = make_texts(), make_texts(300, seed=5)
-    options = dataclasses.replace(SMALL_SCDV, covariance=covariance, sparsity=percentage)
-    model = fit_documents(train, word_vectors(), options)
+    model = fitted(train, covariance=covariance, sparsity=percentage)
     rows = transform(model, test)
     oracle = dense_scdv(model, train, test, percentage, smooth_idf(model, train))
     # At the threshold a rounding error decides whether a number is dropped.
@@ -62,13 +67,11 @@ def test_vectors_equal_the_papers_formulas(covariance, percentage):
 
 def test_weights_and_term_frequencies():
     train = make_texts()
-    options = dataclasses.replace(SMALL_SCDV, sparsity=0.0)
-    model = fit_documents(train, word_vectors(), options)
+    model = fitted(train, sparsity=0.0)
     counts = np.array([sum(d.split().count(w.encode()) for d in train) for w in model.words])
     np.testing.assert_array_equal(model.counts, counts)
-    log = dataclasses.replace(options, term_frequency="log")
-    (row,) = fit_documents(train, word_vectors(), log).transform([b"w1 w2 w1 w1"])
-    model = fit_documents(train, word_vectors(), dataclasses.replace(log, term_frequency="count"))
+    log = fitted(train, sparsity=0.0, term_frequency="log")
+    (row,) = log.transform([b"w1 w2 w1 w1"])
     one, two = transform(model, [b"w1", b"w2"]).toarray()
     first, second = (model.idf[model.words.find(word)] for word in ("w1", "w2"))
     wanted = (1 + np.log(3)) * first * one + second * two
@@ -79,7 +82,7 @@ def test_averages():
     train, vectors = make_texts(), word_vectors()
     unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
     for features in ("average", "weighted-average"):
-        model = fit_documents(train, vectors, dataclasses.replace(SMALL_SCDV, features=features))
+        model = fitted(train, features=features)
         (row,) = model.transform([b"w1 w2 w1 x"])
         idf = smooth_idf(model, train) if features != "average" else np.ones(len(model.words))
         kept = {word: i for i, word in enumerate(model.words)}
@@ -89,7 +92,7 @@ def test_averages():
 
 def test_hard_clusters_with_their_idf():
     train, vectors = make_texts(), word_vectors()
-    model = fit_documents(train, vectors, dataclasses.replace(SMALL_SCDV, features="bowv"))
+    model = fitted(train, features="bowv")
     assert model.columns == 5 * 8
     unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
     idf, kept = smooth_idf(model, train), {word: i for i, word in enumerate(model.words)}
@@ -107,7 +110,7 @@ def test_hard_clusters_with_their_idf():
 def test_bags_of_words():
     """Bags of words also count out-of-vocabulary words."""
     train = [*make_texts(), b"x y w1"]
-    model = fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, features="tfidf"))
+    model = fitted(train, features="tfidf")
     kept = {word: i for i, word in enumerate(model.words)}
     (row,) = model.transform([b"w1 x w1 z", b"", b"z"])
     wanted = np.zeros(len(kept))
@@ -115,31 +118,25 @@ def test_bags_of_words():
     np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-6)
     np.testing.assert_allclose(model.idf, smooth_idf(model, train), rtol=1e-6)
     assert row[1:].nnz == 0
-    bag = fit_documents(
-        train, word_vectors(), dataclasses.replace(SMALL_SCDV, features="bag-of-words")
-    )
-    (row,) = bag.transform([b"w1 w2 w1"])
+    (row,) = fitted(train, features="bag-of-words").transform([b"w1 w2 w1"])
     assert sorted(row.data) == pytest.approx([1 / 5**0.5, 2 / 5**0.5])
 
 
 def test_power_comes_after_the_threshold():
     train = make_texts()
-    plain = transform(fit_documents(train, word_vectors(), SMALL_SCDV), train).toarray()
-    half = fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, power=0.5))
+    plain = transform(fitted(train), train).toarray()
     wanted = np.sign(plain) * np.sqrt(np.abs(plain))
     wanted /= np.maximum(np.linalg.norm(wanted, axis=1, keepdims=True), 1e-30)
-    np.testing.assert_allclose(transform(half, train).toarray(), wanted, atol=1e-6)
-    beside = transform(fit_documents(train, word_vectors(),
-                                     dataclasses.replace(SMALL_SCDV, power=0.5, tfidf=2.0)),
-                       train)  # fmt: skip
+    half = transform(fitted(train, power=0.5), train).toarray()
+    np.testing.assert_allclose(half, wanted, atol=1e-6)
+    beside = transform(fitted(train, power=0.5, tfidf=2.0), train)
     np.testing.assert_allclose(beside[:, : wanted.shape[1]].toarray(), wanted / 5**0.5, atol=1e-6)
 
 
 def test_tfidf_is_concatenated_to_the_vectors():
     train = make_texts(700)
-    beside = fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, tfidf=0.5))
-    alone = fit_documents(train, word_vectors(), SMALL_SCDV)
-    tfidf = fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, features="tfidf"))
+    beside, alone = fitted(train, tfidf=0.5), fitted(train)
+    tfidf = fitted(train, features="tfidf")
     wanted = sparse.hstack([transform(alone, train), 0.5 * transform(tfidf, train)]) / 1.25**0.5
     assert abs(transform(beside, train) - wanted).max() < 1e-6
     assert beside.columns == wanted.shape[1]
@@ -148,7 +145,7 @@ def test_tfidf_is_concatenated_to_the_vectors():
 
 def test_documents_without_vocabulary_words_are_zero_and_counted():
     train = make_texts()
-    model = fit_documents(train, word_vectors(), SMALL_SCDV)
+    model = fitted(train)
     known = {word.encode() for word in model.words}
     zero = [not known & set(text.split()) for text in train]
     assert sum(zero) > 5
@@ -160,7 +157,7 @@ def test_documents_without_vocabulary_words_are_zero_and_counted():
 @pytest.mark.parametrize("features", FEATURES)
 def test_threads_and_batches_change_nothing(features):
     train = make_texts(700)
-    model = fit_documents(train, word_vectors(), dataclasses.replace(SMALL_SCDV, features=features))
+    model = fitted(train, features=features)
     rows = transform(model, train, threads=1)
     again = transform(model, train, threads=3)
     one_by_one = sparse.vstack([next(model.transform([text])) for text in train])
@@ -172,12 +169,11 @@ def test_threads_and_batches_change_nothing(features):
 
 @pytest.mark.parametrize("features", FEATURES)
 def test_a_saved_model_gives_the_same_vectors(tmp_path, features):
-    options = dataclasses.replace(SMALL_SCDV, features=features, tfidf=0.5)
-    model = fit_documents(make_texts(), word_vectors(), options)
+    model = fitted(features=features, tfidf=0.5)
     model.save(tmp_path / "model")
     loaded = DocumentModel.load(tmp_path / "model")
     assert (transform(loaded, make_texts()) != transform(model, make_texts())).nnz == 0
-    assert loaded.options == resolved(options)
+    assert loaded.options == model.options
     assert loaded.facts == model.facts
     assert loaded.columns == model.columns == transform(model, make_texts()).shape[1]
 
@@ -185,15 +181,15 @@ def test_a_saved_model_gives_the_same_vectors(tmp_path, features):
 def test_invalid_fits():
     vectors = word_vectors()
     with pytest.raises(CorpusError, match="there are no documents"):
-        fit_documents([], vectors, SMALL_SCDV)
+        fitted([])
     with pytest.raises(CorpusError, match="none of the 3 tokens of the 2 documents has a vector"):
-        fit_documents([b"x y", b"z"], vectors, SMALL_SCDV)
+        fitted([b"x y", b"z"])
     with pytest.raises(CorpusError, match="lower min_df"):
-        fit_documents([b"w1"], vectors, dataclasses.replace(SMALL_SCDV, min_df=2))
+        fitted([b"w1"], min_df=2)
     with pytest.raises(UsageError, match="clusters=5: there are only 2 words"):
-        fit_documents([b"w1 w2"], vectors, SMALL_SCDV)
+        fitted([b"w1 w2"])
     with pytest.raises(CorpusError, match="document 2 of 2 has a NUL"):
-        fit_documents([b"w1", b"w1\0"], vectors, SMALL_SCDV)
+        fitted([b"w1", b"w1\0"])
     broken = np.array(vectors.vectors)
     broken[3] = np.nan
     with pytest.raises(FormatError, match="vector of 'w3' is NaN"):
@@ -205,7 +201,7 @@ def test_invalid_fits():
 
 
 def test_the_environment_chooses_the_kernels(monkeypatch):
-    model = fit_documents(make_texts(), word_vectors(), SMALL_SCDV)
+    model = fitted()
     rows = transform(model, make_texts()).toarray()
     monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
     np.testing.assert_allclose(transform(model, make_texts()).toarray(), rows, atol=1e-6)
@@ -214,7 +210,7 @@ def test_the_environment_chooses_the_kernels(monkeypatch):
         transform(model, make_texts())
 
 
-def test_the_better_options_are_the_default_and_the_papers_a_preset(tmp_path):
+def test_the_better_options_are_the_default_and_the_papers_a_preset():
     for options, wanted in (
         (ScdvOptions(), BETTER),
         (ScdvOptions(power=0.7), {**BETTER, "power": 0.7}),
@@ -224,9 +220,5 @@ def test_the_better_options_are_the_default_and_the_papers_a_preset(tmp_path):
     ):
         found = dataclasses.asdict(resolved(options))
         assert {name: found[name] for name in wanted} == wanted, options
-    explicit = dataclasses.replace(SMALL_SCDV, preset=None, **BETTER)
-    default = fit_documents(
-        make_texts(), word_vectors(), dataclasses.replace(SMALL_SCDV, preset=None)
-    )
-    other = fit_documents(make_texts(), word_vectors(), explicit)
+    default, other = fitted(preset=None), fitted(preset=None, **BETTER)
     assert (transform(default, make_texts()) != transform(other, make_texts())).nnz == 0

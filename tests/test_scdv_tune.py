@@ -116,7 +116,7 @@ def test_a_search_needs_labels_and_something_to_choose():
             tune_documents(documents(), vectors(), options, fixed, 5.0)
 
 
-def test_a_baseline_that_is_better_is_named(monkeypatch):
+def test_a_baseline_that_is_better_is_named():
     """A word decides, which has the same vector as the words of the other class."""
     found = [one._replace(text=b"yes no"[: 3] + b" w" if i % 2 else b"no w") for i, one in
              enumerate(documents(60))]  # fmt: skip

@@ -165,7 +165,7 @@ def test_variants_of_text_give_the_same_vectors(tmp_path, content, pack):
     assert same_bits(loaded.vectors, np.array(EXPECTED, dtype=np.float32))
 
 
-def test_standard_input_and_output(tmp_path, monkeypatch):
+def test_standard_input_and_output(monkeypatch):
     for format in ("text", "binary"):
         out = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=out))

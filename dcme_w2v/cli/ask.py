@@ -1,6 +1,7 @@
 """How the commands that answer questions about words get them and print the answers.
 
-From the command line, from lines of standard input, or from a prompt with line editing.
+Questions come from the command line, from lines of standard input, or from a prompt with line
+editing.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ def classes(
     """Cluster words by k-means of their vectors.
 
     Writes lines "word class" in the order of VECTORS, as word2vec.c does with -classes. Vectors are
-    scaled to unit length, so that words of one class have vectors of similar directions. Class 0 is
-    that of the first word. The result does not depend on --threads.
+    scaled to unit length, so that words of one class have vectors of similar directions. The
+    first word is in class 0. The result does not depend on --threads.
     """
     from dcme_w2v import Vectors, word_classes
     from dcme_w2v.formats.vectors.sidecars import read_with

@@ -98,7 +98,7 @@ def train(
         docs, log_json=log_json, holdout=holdout, tune=tune, fixed=frozenset(given_options()),
         checkpoints=kept, **values,
     )  # fmt: skip
-    pipeline.paths_of(job).stdout("--json", dry_run or as_json).check()
+    pipeline.paths_of(job).stdout(dry_run or as_json).check()
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
         if dry_run:
             plan = pipeline.dry_run(job, features, options, reporter)

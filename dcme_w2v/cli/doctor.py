@@ -1,4 +1,4 @@
-"""The command ``doctor``: what a report of a fault needs to say about the machine."""
+"""The command ``doctor``: facts about the machine for bug reports."""
 
 from __future__ import annotations
 

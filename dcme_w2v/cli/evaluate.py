@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.likelihood import likelihood
-from dcme_w2v.cli.options import chosen_tokenizer, collect, json_option, options_of
+from dcme_w2v.cli.options import (
+    chosen_tokenizer,
+    collect,
+    context_option,
+    json_option,
+    options_of,
+    read_vocab_option,
+    reads_documents,
+)
 from dcme_w2v.cli.streams import print_json
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import EncodeOptions
@@ -114,7 +121,41 @@ def _correlations(pearson: float, spearman: float) -> str:
     return f"{pearson:7.4f}  {spearman:8.4f}"
 
 
-evaluate.add_command(likelihood)
+@evaluate.command("likelihood", example="dcme-w2v eval likelihood vectors.npy heldout.txt")
+@click.argument("model")
+@click.argument("corpus", nargs=-1)
+@context_option
+@click.option(
+    "--window", type=int, metavar="N", help="context words on each side (default: as trained)"
+)
+@read_vocab_option
+@click.option("--analogies", "questions", metavar="FILE", help="also score these analogy questions")
+@json_option
+@reads_documents("corpus", labels=False)
+def likelihood(
+    model: str,
+    corpus: tuple[str, ...],
+    context: str | None,
+    window: int | None,
+    read_vocab: str | None,
+    questions: str | None,
+    as_json: bool,
+) -> None:
+    """Report the log-likelihood of a text under a model.
+
+    MODEL is the file of word vectors of a run with --output-context. Each token is predicted from
+    its context by the exact softmax: the mean log-probability and the log of the mean probability
+    are printed, for negative sampling also with the noise distribution added back.
+    """
+    from dcme_w2v import eval_likelihood
+    from dcme_w2v.formats.sentences import CorpusPaths
+
+    found = eval_likelihood(
+        model, CorpusPaths(corpus) if corpus else None, context=context, window=window,
+        read_vocab=read_vocab, analogies=questions,
+    )  # fmt: skip
+    lines = [f"{name.replace('_', ' ')}: {value:.6g}" for name, value in found.items()]
+    print_json(found, indent=2) if as_json else click.echo("\n".join(lines))
 
 
 def _analogy_table(score: AnalogyScore) -> str:

@@ -10,6 +10,7 @@ from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import (
+    check_transform,
     collect,
     json_option,
     log_json_option,
@@ -20,7 +21,7 @@ from dcme_w2v.cli.options import (
     reads_documents,
     threads_option,
 )
-from dcme_w2v.cli.streams import print_json
+from dcme_w2v.cli.streams import print_figures, print_json
 from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.small_models.options import ShrinkOptions
@@ -118,7 +119,6 @@ def fit(
 
     options, features = collect(FusedOptions, values), collect(FeatureOptions, values)
     job = jobs.FuseJob(labeled, unlabeled, log_json=log_json, **values)
-    jobs.paths_of(job).check()
     with reporting(quiet, log_json) as reporter:
         model = jobs.fit_files(job, features, options, reporter)
         reporter.message(f"model ({model.fitted.final}): {values['output']}")
@@ -154,7 +154,7 @@ def statistics(
     from dcme_w2v.training.progress import reporting
 
     paths = Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output)
-    paths.stdout("--json", as_json).check()
+    paths.stdout(as_json).check()
     with reporting(quiet, None) as reporter:
         sums = jobs.statistics_of_files(model, docs, output, binary, threads, reporter)
     if as_json:
@@ -176,16 +176,12 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> 
     MODEL is a model of fuse fit with levels. Writes one row for each document, in order.
     """
     from dcme_w2v.few_labels import jobs
-    from dcme_w2v.formats.sparse_io import suffix_of
 
-    paths = Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output)
-    paths.stdout("--json", as_json).check()
-    suffix_of(output)
+    check_transform(model, docs, output, as_json)
     figures = jobs.transform_files(model, docs, output)
-    if as_json:
-        print_json(figures)
-    line = "{rows} rows, {zero_rows} without a known word, {entries} entries"
-    click.echo(line.format_map(figures), err=True)
+    print_figures(
+        figures, "{rows} rows, {zero_rows} without a known word, {entries} entries", as_json
+    )
 
 
 @fuse.command(

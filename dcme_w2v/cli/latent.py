@@ -10,6 +10,7 @@ from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.cli.classify import labels_option
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import (
+    check_transform,
     collect,
     json_option,
     log_json_option,
@@ -21,7 +22,7 @@ from dcme_w2v.cli.options import (
     reads_documents,
     threads_option,
 )
-from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
+from dcme_w2v.cli.streams import print_figures, print_json
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.latent.options import LatentOptions
 
@@ -73,7 +74,6 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
     options = collect(LatentOptions, values)
     features = collect(FeatureOptions, values)
     job = jobs.LatentJob(docs, log_json=log_json, **values)
-    jobs.paths_of(job).check()
     with reporting(quiet, log_json) as reporter:
         jobs.fit_files(job, features, options, reporter)
         reporter.message(f"model: {values['output']}")
@@ -105,21 +105,14 @@ def transform(
 
     In svmlight, labels are numbered from 1 in order of appearance; 0 is no label.
     """
-    from dcme_w2v.formats.sparse_io import suffix_of
     from dcme_w2v.latent.jobs import transform_files
     from dcme_w2v.latent.model import LatentClassifier
 
-    paths = Paths().reads("MODEL", model).reads("DOCS", *docs)
-    paths.writes("--output", output).writes("--labels", labels)
-    paths.stdout("--json", as_json).check()
-    suffix_of(output)
-    ignore_broken_pipe(output, labels)
+    check_transform(model, docs, output, as_json, labels)
     loaded = LatentClassifier.load(model)
     figures = transform_files(loaded, docs, output, log=log, labels=labels, threads=threads)
-    if as_json:
-        print_json(figures)
     line = "{rows} rows of {columns} latent classes, {zero_rows} without a known feature"
-    click.echo(line.format_map(figures), err=True)
+    print_figures(figures, line, as_json)
 
 
 @latent.command("show", example="dcme-w2v latent show clusters --documents docs.txt")

@@ -17,8 +17,10 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.declarations import declaration_of, flag_of, options_in, types_of
 from dcme_w2v.files.atomic import check_standard_output
+from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.options import ColumnOptions, TokenizerOptions
 
@@ -76,13 +78,9 @@ def plain_option(
     return click.option(*flags, cls=Option, group=group, advanced=advanced, **more)
 
 
-def output_option(
-    metavar: str, help: str, required: bool = True
-) -> Callable[[Decorated], Decorated]:
+def output_option(metavar: str, help: str) -> Callable[[Decorated], Decorated]:
     """Return the option of the file or folder that a command writes."""
-    return plain_option(
-        "-o", "--output", required=required, metavar=metavar, help=help, group="Output"
-    )
+    return plain_option("-o", "--output", required=True, metavar=metavar, help=help, group="Output")
 
 
 json_option = plain_option(
@@ -251,6 +249,19 @@ def reads_documents(
         return added(reading)  # type: ignore[return-value]
 
     return decorate
+
+
+def check_transform(
+    model: str, docs: Sequence[str], output: str, as_json: bool, labels: str | None = None
+) -> None:
+    """Check the paths of a command that turns documents into rows by a model."""
+    from dcme_w2v.formats.sparse_io import suffix_of
+
+    paths = Paths().reads("MODEL", model).reads("DOCS", *docs)
+    paths.writes("--output", output).writes("--labels", labels)
+    paths.stdout(as_json).check()
+    suffix_of(output)
+    ignore_broken_pipe(output, labels)
 
 
 def value_name(cls: type, item: dataclasses.Field[Any]) -> str:

@@ -79,7 +79,7 @@ def phrases(
 
     if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
-    Paths().writes("--output", output).stdout("--json", as_json).check()
+    Paths().writes("--output", output).stdout(as_json).check()
     ignore_broken_pipe(output, save_table)
     with reporting(quiet) as reporter:
         found = join_phrases(

@@ -1,4 +1,4 @@
-"""The commands `score` and `predict-word`: what a saved model says of a text."""
+"""The commands `score` and `predict-word`: probabilities of a saved model."""
 
 from __future__ import annotations
 

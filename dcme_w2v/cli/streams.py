@@ -112,7 +112,7 @@ def prepare_streams() -> None:
 def ignore_broken_pipe(*targets: str | None) -> None:
     """Continue after the reader of standard output, such as `head`, closes the pipe.
 
-    For commands that also write files; others end when the pipe is closed.
+    Commands that also write files call this; others end when the pipe is closed.
     """
     given = {target for target in targets if target is not None}
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
@@ -123,6 +123,13 @@ def ignore_broken_pipe(*targets: str | None) -> None:
 def print_json(value: Any, indent: int | None = None) -> None:
     """Print a value as JSON in one line, or indented; NaN and infinity become null."""
     click.echo(json.dumps(_plain(value), indent=indent, allow_nan=False, default=str))
+
+
+def print_figures(figures: dict[str, Any], line: str, as_json: bool) -> None:
+    """Print figures as a line on stderr, and as JSON on stdout if it is wanted."""
+    if as_json:
+        print_json(figures)
+    click.echo(line.format_map(figures), err=True)
 
 
 def _plain(value: Any) -> Any:

@@ -71,7 +71,7 @@ def train(
     given = {name: values[name] for name in given_options() if name in FIELDS}
     job = TrainJob.of(corpus, given)
     _check(job, dry_run)
-    paths_of(job).stdout("--json", as_json).check()
+    paths_of(job).stdout(as_json).check()
     with reporting(quiet, job.log_json, append=job.checkpoints.resume is not None) as reporter:
         if job.options.word_order and job.output_tables is None:
             reporter.message(

@@ -58,7 +58,7 @@ def vocab(
     if merging and cluster.cluster is not None:
         raise UsageError(f"--cluster={cluster.cluster}: is not supported with --merge; omit one")
     paths = Paths().reads("CORPUS", *corpus).writes("--output", output)
-    paths.stdout("--json", as_json).check()
+    paths.stdout(as_json).check()
     if merging:
         vocabulary, summary = _merge(corpus, options)
     else:

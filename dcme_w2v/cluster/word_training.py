@@ -14,7 +14,6 @@ from dcme_w2v import __version__
 from dcme_w2v.cluster.address import local_workers, open_cluster
 from dcme_w2v.cluster.rounds import RoundRecord, Tables, blocks_of, run_rounds, shards_of
 from dcme_w2v.cluster.shards import check_files, count, cut
-from dcme_w2v.cluster.start import check_init, rows_of, saved_rows
 from dcme_w2v.cluster.words import (
     DONE,
     TABLES,
@@ -25,7 +24,13 @@ from dcme_w2v.cluster.words import (
     rounds_of,
     warning_of,
 )
-from dcme_w2v.cluster.words_work import WordsWork, figures_of
+from dcme_w2v.cluster.words_work import (
+    WordsWork,
+    check_init,
+    figures_of,
+    rows_of,
+    saved_rows,
+)
 from dcme_w2v.errors import (
     ClusterError,
     DcmeError,
@@ -49,7 +54,7 @@ from dcme_w2v.training.executor import Executor, Future
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.trainer import Progress
-from dcme_w2v.training.training_run import Fingerprint, hash_of
+from dcme_w2v.training.training_run import Fingerprint
 from dcme_w2v.words import run
 from dcme_w2v.words.classes import check_classes
 from dcme_w2v.words.defaults import vectors_of
@@ -269,13 +274,8 @@ class _Session:
         self.reporter.message(corpus_line(self.corpus))
         for place in counted.truncated:
             self.reporter.message(f"warning: {place}: read up to there")
-        hashes = [one["hash"] for one in found]
-        vocabulary = hash_of((words.text, words.offsets, words.counts))
-        return Fingerprint(
-            {"ids": " ".join(hashes), "vocabulary": vocabulary},
-            f"{counted.tokens:,} tokens and {len(words):,} words of "
-            f"{', '.join(self.job.corpus[:3])}",
-        )
+        hashes = " ".join(one["hash"] for one in found)
+        return run.fingerprint_of(hashes, words, counted.tokens, self.job.corpus)
 
     def _prepare(self, work: WordsWork, fingerprint: Fingerprint) -> None:
         """Check memory and disk, save the vocabulary, and read the checkpoint to resume from."""

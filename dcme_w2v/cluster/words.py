@@ -107,7 +107,7 @@ class Plan:
         Raises
         ------
         DivergedError
-            A number is no longer finite.
+            A number is not finite.
         """
         epochs = self.options.epochs
         if self.rounds > epochs:

@@ -39,17 +39,13 @@ Groups = tuple[NDArray[np.uint8], list[Label]]  # a color for each row, and labe
 
 def given_groups(groups: Sequence[str], points: NDArray[np.float64]) -> Groups:
     """Return colors and labels of the groups of a file of labels, the largest first."""
-    names, own, sizes = np.unique(
-        np.array(groups, dtype=object), return_inverse=True, return_counts=True
-    )
-    rank = np.empty(len(names), dtype=np.int64)
-    rank[np.argsort(-sizes, kind="stable")] = np.arange(len(names))
-    colors = rank if len(names) <= COLORS else np.minimum(rank, COLORS - 1)
-    labels = [
-        Label([str(names[i])], _middle(np.flatnonzero(own == i), points), 0, int(colors[i]))
-        for i in np.argsort(rank)[: _LEVELS[-1][0]].tolist()
-    ]
-    return colors[own].astype(np.uint8), labels
+    own = _by_size(np.unique(np.array(groups, dtype=object), return_inverse=True)[1])
+    colors, labels = np.minimum(own, COLORS - 1), []
+    for group in range(min(int(own.max()) + 1, _LEVELS[-1][0])):
+        rows = np.flatnonzero(own == group)
+        row = _middle(rows, points)
+        labels.append(Label([groups[row]], row, 0, int(colors[row])))
+    return colors.astype(np.uint8), labels
 
 
 def similar_groups(

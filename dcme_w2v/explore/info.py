@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import CorpusFile, head_of, read_lines, read_regular, read_whole
@@ -110,10 +113,8 @@ def _folder(path: Path) -> Facts:
 
 def _static(path: Path) -> Facts:
     found = load_static_folder(path)
-    rows, dim = found.matrix.shape
-    facts: Facts = {"kind": "static embeddings", "bytes": _bytes_in(path), "rows": rows}
-    facts |= {"dimension": dim, "first_words": list(found.words[:FIRST_WORDS])}
-    return facts | _with_command(found.made or {})
+    facts: Facts = {"kind": "static embeddings", "bytes": _bytes_in(path)}
+    return facts | _words(found.matrix, found.words) | _with_command(found.made or {})
 
 
 def _bytes_in(path: Path) -> int:
@@ -154,23 +155,24 @@ def _npy(path: str) -> Facts:
         return {"kind": "array", "dtype": str(matrix.dtype), "shape": list(matrix.shape)}
     words, matrix, counts = load_vectors(path)
     facts: Facts = {"kind": "word vectors", "format": "npy", "beside": read_with(path)}
-    facts |= {"rows": len(matrix), "dimension": matrix.shape[1]}
-    facts["first_words"] = list(words[:FIRST_WORDS])
-    if counts is not None:
-        facts["tokens"] = int(counts.sum())
-    return facts | _manifest_beside(path)
+    return facts | _words(matrix, words, counts) | _manifest_beside(path)
 
 
 def _safetensors(path: str) -> Facts:
     tensors = open_safetensors(path)
-    rows, dim = tensors.vectors.shape
     numbers = "float32" if tensors.scales is None else "int8 with a scale per row"
     facts: Facts = {"kind": "word vectors", "format": "safetensors", "numbers": numbers}
-    facts |= {"rows": rows, "dimension": dim}
-    facts["first_words"] = list(load_vectors(path, limit=FIRST_WORDS)[0])
-    if tensors.counts is not None:
-        facts["tokens"] = int(tensors.counts.sum())
-    return facts | _manifest_beside(path)
+    first = load_vectors(path, limit=FIRST_WORDS)[0]
+    return facts | _words(tensors.vectors, first, tensors.counts) | _manifest_beside(path)
+
+
+def _words(
+    matrix: NDArray[Any], words: Sequence[str], counts: NDArray[np.int64] | None = None
+) -> Facts:
+    """Return the facts of vectors of words."""
+    facts: Facts = {"rows": len(matrix), "dimension": matrix.shape[1]}
+    facts["first_words"] = list(words[:FIRST_WORDS])
+    return facts if counts is None else facts | {"tokens": int(counts.sum())}
 
 
 def _fasttext(path: str) -> Facts:

@@ -1,4 +1,4 @@
-"""What a page shows of one file: names, vectors, groups.
+"""The contents of a page about one file: names, vectors, groups.
 
 Word vectors are shown by their words; rows of documents (.npz, .svm) by the start of the text
 beside their labels, or by their number, and their columns are reduced to the first principal ones.

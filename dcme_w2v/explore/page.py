@@ -1,7 +1,7 @@
 """One self-contained page of HTML: vectors as int8, a map, and the script that searches them.
 
-Everything of the user's (words, file names, labels) is in compressed blocks of base64, and is shown
-as text by the script, so that none of it is ever HTML. The page forbids all network by its
+Words, file names and labels are in compressed blocks of base64, and the script shows them as text:
+no text of the user is ever read as HTML. The page forbids all network by its
 Content-Security-Policy, and allows only its own script and style by their hashes.
 """
 

@@ -85,7 +85,7 @@ def check_suffix(path: str | os.PathLike[str]) -> None:
 
 
 class _Target(io.RawIOBase):
-    """Passes bytes on to a file until `drop` is set."""
+    """Passes bytes on to a file until `dropping` is set."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -104,7 +104,7 @@ class _Target(io.RawIOBase):
 def compressing(path: str | os.PathLike[str], file: BinaryIO) -> Iterator[BinaryIO]:
     """Compress output to `file` if its suffix names a compression.
 
-    Where the block raises, the compressed data stays without its end.
+    If the block raises an exception, the end of the compressed data is not written.
     """
     suffix = compression_of(path)
     if suffix is None:

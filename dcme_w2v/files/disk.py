@@ -1,6 +1,6 @@
 """Limits of file size and disk space, and checks against them before work starts.
 
-For modules that can compute the size of their outputs in advance; see `dcme_w2v.numeric.memory`.
+Modules call them that can compute the size of their outputs in advance.
 Quotas cannot be queried from Python: `dcme_w2v.files.fallback` handles a write that exceeds one.
 """
 

@@ -1,7 +1,7 @@
 """Fallbacks for results that cannot be written to their target, so that no run is lost.
 
-Called when vectors and models are saved. The error message names the fallback files, because a run
-whose files are not at their targets has failed.
+They are used where vectors and models are saved. The error message names the fallback files,
+because a run has failed if its files are not at their targets.
 """
 
 from __future__ import annotations

@@ -143,15 +143,15 @@ class CorpusFile(PieceReader):
         self.bytes_read = 0
         self._raw = _open_raw(path)
         try:
-            self._head = self._take(HEAD_BYTES)
-            self._refuse_archive(self._head)
-            method = self._detected_method()
+            head = self._take(HEAD_BYTES)
+            self._refuse_archive(head)
+            method = next((one for one in METHODS if head.startswith(one.magic)), None)
             self.packed = method is not None
-            self.compression = method.name if method else None
-            if self.packed:
-                self._pieces = self._unpack()
+            self.compression = None if method is None else method.name
+            if method is None:
+                self._piece = memoryview(head)
             else:
-                self._piece = memoryview(self._head)
+                self._pieces = self._unpack(method, head)
             if begin or end is not None:
                 self._seek(begin, end)
         except BaseException:
@@ -207,14 +207,9 @@ class CorpusFile(PieceReader):
             name = found[0] if found else "tar"
             raise ArchiveError(f"{self.path}: is a {name} archive; unpack it, give its files")
 
-    def _detected_method(self) -> _Method | None:
-        return next((p for p in METHODS if self._head.startswith(p.magic)), None)
-
-    def _unpack(self) -> Iterator[bytes]:
+    def _unpack(self, method: _Method, head: bytes) -> Iterator[bytes]:
         """Decompress all members; zeros between and after them are padding."""
-        method = self._detected_method()
-        assert method
-        data, started = self._head, False
+        data, started = head, False
         while data:
             member = self._new_member(method)
             while not member.eof:
@@ -303,7 +298,7 @@ def read_regular(path: str | os.PathLike[str], largest: int = JSON_BYTES) -> byt
         return file.read()
 
 
-def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes]:
+def read_lines(path: str) -> Iterator[bytes]:
     r"""Yield the lines of a file, decompressed, each with its ``\n``; a byte order mark is skipped.
 
     A stream without line ends, such as /dev/zero, fails after `LINE_BYTES` instead of filling the
@@ -314,7 +309,7 @@ def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes
     CorpusError
         The file cannot be read, or a line is longer than `LINE_BYTES`.
     """
-    with CorpusFile(path, allow_truncated) as file:
+    with CorpusFile(path) as file:
         reader = io.BufferedReader(file, PIECE_BYTES)
         number = 1
         while line := reader.readline(LINE_BYTES + 1):
@@ -327,10 +322,10 @@ def read_lines(path: str, allow_truncated: bool | None = None) -> Iterator[bytes
             number += 1
 
 
-def head_of(path: str, size: int = 4096) -> bytes:
-    """Return the decompressed bytes at the start of a file, up to `size`."""
+def head_of(path: str) -> bytes:
+    """Return up to 4096 decompressed bytes at the start of a file."""
     with CorpusFile(path) as file:
-        return io.BufferedReader(file).read(size)
+        return io.BufferedReader(file).read(4096)
 
 
 def read_whole(path: str) -> bytes:

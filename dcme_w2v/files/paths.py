@@ -147,11 +147,11 @@ class Paths:
                 )
         return self
 
-    def stdout(self, flag: str, used: bool) -> Paths:
-        """Declare that a flag such as --json writes to standard output, if it is given."""
+    def stdout(self, used: bool) -> Paths:
+        """Declare that --json writes to standard output, if it is given."""
         if used:
             identity = _identity(STANDARD, "stdout")
-            self._written.append(_File(STANDARD, f"{flag} (stdout)", identity, False))
+            self._written.append(_File(STANDARD, "--json (stdout)", identity, False))
         return self
 
     def log(self, flag: str, path: str | None) -> Paths:
@@ -258,18 +258,14 @@ def _check_output(target: _File, source: _File) -> None:
             f"{target.shown}: is the same file as {source.shown}, which is read; choose another"
         )
     if _name_inside(target, source) is not None:
-        raise _is_inside(target, source)
+        raise UsageError(
+            f"{target.shown}: is in the folder {source.shown}, which is read; choose a file outside"
+        )
     name = _name_inside(source, target)
     if name is not None and target.owns(name):
         raise UsageError(
             f"{target.shown}: would be replaced while {source.shown} in it is read; choose another"
         )
-
-
-def _is_inside(target: _File, source: _File) -> UsageError:
-    return UsageError(
-        f"{target.shown}: is in the folder {source.shown}, which is read; choose a file outside"
-    )
 
 
 def _identity(path: str, stream: str) -> Identity | None:
@@ -325,7 +321,7 @@ def _name_inside(inner: _File, outer: _File) -> str | None:
 # ---- targets ----
 
 
-def _check_name(path: str | os.PathLike[str], shown: str) -> None:
+def _check_name(path: str, shown: str) -> None:
     """Raise if a path, or a name in it, is longer than the file system allows.
 
     Raises
@@ -333,9 +329,9 @@ def _check_name(path: str | os.PathLike[str], shown: str) -> None:
     UsageError
         It is, or is empty; the message begins with `shown`.
     """
-    if not os.fspath(path):
+    if not path:
         raise UsageError(f"{shown.strip()}: is empty; give a name")
-    if reason := platform.unusable(os.fspath(path)):
+    if reason := platform.unusable(path):
         raise UsageError(f"{shown}: {reason}; choose another name")
     target = Path(os.path.realpath(path))
     folder = next((one for one in target.parents if _is_there(one)), Path(target.anchor))

@@ -31,9 +31,9 @@ def prefix_of(target: Path) -> str:
     return f".{name}{_MARK}"
 
 
-def temporary_path(target: Path, token: str | None = None) -> Path:
-    """Return the name of a temporary file or folder beside a target, random without a token."""
-    return target.parent / f"{prefix_of(target)}{token or secrets.token_hex(4)}{PART}"
+def temporary_path(target: Path) -> Path:
+    """Return a random name of a temporary file or folder beside a target."""
+    return target.parent / f"{prefix_of(target)}{secrets.token_hex(4)}{PART}"
 
 
 def create(target: Path, *, folder: bool = False) -> tuple[Path, int]:
@@ -65,7 +65,7 @@ def create(target: Path, *, folder: bool = False) -> tuple[Path, int]:
 
 @contextlib.contextmanager
 def claimed(path: Path, *, folder: bool) -> Iterator[int | None]:
-    """Lock what a killed process left at a path; yields its descriptor.
+    """Lock a file or folder that a killed process left; yields a descriptor of it.
 
     Yields None if there is nothing, if another user or a running process has it, if it is a
     symbolic link or of another kind, or if the file system has no locks.

@@ -114,7 +114,7 @@ def _text_files(folder: str, strict: bool, binary: bool) -> list[str]:
 
 
 def _kind_of_other(path: str, binary: bool) -> str | None:
-    """Return what a file is that cannot be read as text; None where it can."""
+    """Return why a file cannot be read as text, as a noun; None if it can."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:

@@ -34,7 +34,7 @@ class Document(NamedTuple):
     line : int
         The line in that file, from 1.
     is_first : bool
-        Whether it does not belong with the one before, as the tokens of a sentence do.
+        False for the second and later tokens of a sentence, where tokens are documents.
     """
 
     labels: tuple[str, ...]
@@ -72,8 +72,7 @@ def read_documents(
         Format of a line: labels, a TAB and text; tokens that start with ``__label__`` and text;
         text alone. "auto" detects it for each line, by its start, then by its first TAB.
     encoding_errors : {"strict", "replace", "skip"}
-        Tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token.
-
+        For tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token.
     strict : bool
         See `dcme_w2v.formats.corpus.expand`.
 

@@ -97,14 +97,14 @@ class Model:
             raise self.fault(name, str(error)) from None
         return csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
 
-    def words(self, name: str = "words") -> Words:
+    def words(self) -> Words:
         """Return a list of words from the arrays that `words_arrays` made."""
-        text = self.array(f"{name}_text", "uint8", None)
-        offsets = self.array(f"{name}_offsets", "int64", None)
+        text = self.array("words_text", "uint8", None)
+        offsets = self.array("words_offsets", "int64", None)
         rising = len(offsets) and offsets[0] == 0 and (offsets[1:] > offsets[:-1]).all()
         if not rising or offsets[-1] != len(text):
-            raise self.fault(f"{name}_offsets", "does not rise from 0 to the length of the text")
-        return self.checked_words(Words(np.asarray(text), np.asarray(offsets)), name)
+            raise self.fault("words_offsets", "does not rise from 0 to the length of the text")
+        return self.checked_words(Words(np.asarray(text), np.asarray(offsets)), "words")
 
     def checked_words(self, words: Words, name: str) -> Words:
         """Return a list of words, or raise where one cannot be a feature."""

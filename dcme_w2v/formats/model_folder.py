@@ -35,9 +35,9 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _OWN_KEYS = ("kind", "version", "program", "argv", "arrays")
 
 
-def words_arrays(words: Words, name: str = "words") -> dict[str, NDArray[Any]]:
+def words_arrays(words: Words) -> dict[str, NDArray[Any]]:
     """Return a list of words as arrays for `save_model`."""
-    return {f"{name}_text": words.text, f"{name}_offsets": words.offsets}
+    return {"words_text": words.text, "words_offsets": words.offsets}
 
 
 def save_model(

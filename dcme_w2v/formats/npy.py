@@ -8,7 +8,6 @@ reader expects only whitespace: a tab, then 32 bits from the highest, a tab for 
 from __future__ import annotations
 
 import io
-import math
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -58,25 +57,21 @@ def _chunks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
         yield array[first : first + rows]
 
 
-def read_npy(
-    path: str | os.PathLike[str], folder: int | None = None, *, mmap: bool = True
-) -> NDArray[Any]:
-    """Return the array of an .npy file, mapped into memory or read; see `open_npy`."""
-    return open_npy(path, folder, mmap=mmap)[0]
+def read_npy(path: str | os.PathLike[str], folder: int | None = None) -> NDArray[Any]:
+    """Return the array of an .npy file, mapped into memory; see `open_npy`."""
+    return open_npy(path, folder)[0]
 
 
 def open_npy(
-    path: str | os.PathLike[str], folder: int | None = None, *, mmap: bool = True
+    path: str | os.PathLike[str], folder: int | None = None
 ) -> tuple[NDArray[Any], int | None]:
-    """Return the array of an .npy file and the checksum of its second file, None if it has none.
+    """Map the array of an .npy file; also return the checksum of its second file, if it has one.
 
     Parameters
     ----------
     path : path
     folder : int, optional
         The descriptor of the folder that has the file; see `open_regular`.
-    mmap : bool
-        Map the array into memory; one without items is read.
 
     Raises
     ------
@@ -89,10 +84,9 @@ def open_npy(
         try:
             with without_warnings():
                 dtype, shape, order, padding = _head(file)
-                if mmap and 0 not in shape:
-                    array: NDArray[Any] = np.memmap(file, dtype, "r", file.tell(), shape, order)
-                else:
-                    array = _read(file, dtype, shape, order)
+                if 0 in shape:
+                    return np.empty(shape, dtype, order), _checksum(padding)
+                array = np.memmap(file, dtype, "r", file.tell(), shape, order)
                 return array, _checksum(padding)
         except OSError:
             raise
@@ -127,16 +121,3 @@ def _head(file: io.BufferedReader) -> tuple[np.dtype[Any], tuple[int, ...], Any,
     file.seek(begin)
     text = file.read(end - begin)
     return dtype, shape, "F" if fortran else "C", text[text.rfind(b"}") + 1 :]
-
-
-def _read(
-    file: io.BufferedReader, dtype: np.dtype[Any], shape: tuple[int, ...], order: Any
-) -> NDArray[Any]:
-    size = math.prod(shape) * dtype.itemsize
-    left = os.fstat(file.fileno()).st_size - file.tell()
-    if left < size:
-        raise ValueError(f"{left:,} bytes of numbers instead of {size:,}")
-    found = np.empty(shape, dtype, order=order)
-    if size:
-        file.readinto(found.reshape(-1, order="A").view(np.uint8).data)
-    return found

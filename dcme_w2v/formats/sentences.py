@@ -30,8 +30,6 @@ class Sentences:
     items : iterable of str, bytes, or iterables of str or bytes
         A str or bytes is a line, whose tokens are separated by whitespace; other iterables are the
         tokens of a sentence.
-    block_bytes : int
-        Minimum size of a block.
 
     Attributes
     ----------
@@ -39,7 +37,7 @@ class Sentences:
         As in `dcme_w2v.formats.corpus.Corpus`: one source of unknown size.
     """
 
-    def __init__(self, items: Iterable[Sentence], block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(self, items: Iterable[Sentence]) -> None:
         self.paths = ["sentences"]
         self.sizes: list[int | None] = [None]
         self.truncated: list[str] = []
@@ -47,14 +45,13 @@ class Sentences:
         self.is_whole = False
         self.column: str | None = None  # of text, if items are dicts
         self._items = items
-        self._block_bytes = block_bytes
 
     def __iter__(self) -> Iterator[Block]:
         lines: list[bytes] = []
         size = offset = 0
         was_tokenized = False
         for is_tokenized, line in self._lines():
-            if size >= self._block_bytes or (lines and is_tokenized != was_tokenized):
+            if size >= BLOCK_BYTES or (lines and is_tokenized != was_tokenized):
                 yield self._block(lines, offset, was_tokenized)
                 offset, size, lines = offset + size, 0, []
             was_tokenized = is_tokenized

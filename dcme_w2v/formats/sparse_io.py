@@ -268,7 +268,7 @@ def _entry(field: bytes, path: str, number: int) -> tuple[int, float]:
 def columns_of(paths: Sequence[str], parts: Sequence[csr_matrix]) -> int | None:
     """Return how many columns the rows of .npz files have; None if any file is svmlight.
 
-    Its columns are those that occur, which may be fewer than there are.
+    An svmlight file shows only the columns that occur in it.
 
     Raises
     ------

@@ -27,7 +27,7 @@ def check_lengths(words: Words, where: str) -> None:
     """Raise `FormatError` if a word has more than `MAX_WORD_BYTES` bytes."""
     row, length = longest(words)
     if length > MAX_WORD_BYTES:
-        start = words.text[words.offsets[row] : words.offsets[row] + 20].tobytes()
+        start = words.raw(row)[:20]
         raise FormatError(
             f"{where}: a word has {length:,} bytes, and {MAX_WORD_BYTES:,} are allowed "
             f"({start.decode('utf-8', 'replace')!a}...): is it text? remove the word, or "
@@ -82,7 +82,7 @@ class Words(Sequence[str]):
         position = operator.index(number)
         if not -len(self) <= position < len(self):
             raise IndexError(f"word {position} of {len(self)}")
-        return self._bytes(position % len(self)).decode()
+        return self.raw(position % len(self)).decode()
 
     def __iter__(self) -> Iterator[str]:
         block, ends = self.text.tobytes(), self.offsets.tolist()
@@ -110,7 +110,7 @@ class Words(Sequence[str]):
             if self._scans <= _SCANS:
                 return self._scan(wanted)
             # assigned when complete: other threads may read it
-            self._index = {self._bytes(i): i for i in range(len(self))}
+            self._index = {self.raw(i): i for i in range(len(self))}
         return self._index.get(wanted)
 
     def _scan(self, word: bytes) -> int | None:
@@ -134,9 +134,10 @@ class Words(Sequence[str]):
 
     def _slice(self, start: int, stop: int, step: int) -> Words:
         if step != 1:
-            return Words.from_words(self._bytes(i) for i in range(start, stop, step))
+            return Words.from_words(self.raw(i) for i in range(start, stop, step))
         offsets = self.offsets[start : max(start, stop) + 1]
         return Words(self.text[offsets[0] : offsets[-1]], offsets - offsets[0])
 
-    def _bytes(self, number: int) -> bytes:
+    def raw(self, number: int) -> bytes:
+        """Return the bytes of a word, which need not be UTF-8."""
         return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()

@@ -61,11 +61,11 @@ def expectation_maximization(
     cost : Cost
         At the end, it has the weights, alpha and posterior of the solution.
     start : ndarray, shape (n, latent)
-        The first xi; rows sum to 1. Not 1 / K, where every gradient is 0.
+        The first xi; rows sum to 1. At xi = 1 / K every gradient is 0, and EM would stop there.
     rounds : int
         Iterations, at most.
     tolerance : float
-        Stop when an iteration reduces the cost by less than this share of it.
+        EM stops when an iteration reduces the cost by less than this share.
     reporter : Reporter, optional
         Takes the progress.
     before : Solution, optional
@@ -90,7 +90,7 @@ def expectation_maximization(
 
 
 def has_settled(costs: list[float], tolerance: float) -> bool:
-    """Return whether the last iteration has reduced the cost by less than this share of it."""
+    """Return whether the last iteration reduced the cost by at most the share `tolerance`."""
     return len(costs) > 1 and costs[-2] - costs[-1] <= tolerance * abs(costs[-1])
 
 

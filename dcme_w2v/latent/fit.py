@@ -94,7 +94,7 @@ def learn(
     ----------
     matrix : csr_matrix of float32, shape (documents, features)
     labels : sequence of sequence of int, or None
-        The labels of each document, which may be none; None to cluster.
+        The labels of each document, possibly none; None clusters the documents.
     classes : int
         Number of labels.
     options : LatentOptions
@@ -131,7 +131,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
     Raises
     ------
     DivergedError
-        The cost is no longer finite.
+        The cost is not finite.
     """
     reporter = reporter or Quiet()
     if data.classes and options.unlabeled != "ignore":
@@ -192,7 +192,7 @@ def _from_labeled(data: Observations, options: LatentOptions, reporter: Reporter
 
 
 def _with_unlabeled(data: Observations, options: LatentOptions, reporter: Reporter) -> Fit:
-    """Fit with a label of its own for each unlabeled document, and alpha fixed for the others.
+    """Fit with one more label for each unlabeled document, and alpha fixed for the others.
 
     EM starts at the classifier of the labeled documents. xi of a labeled document is fixed at its
     label; xi of an unlabeled one starts at the classifier's probabilities.

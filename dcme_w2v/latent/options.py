@@ -7,13 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcme_w2v.declarations import Checked, default_threads, option, seed_option, threads_option
+from dcme_w2v.declarations import (
+    Checked,
+    check_conflicts,
+    default_threads,
+    option,
+    seed_option,
+    threads_option,
+)
 from dcme_w2v.errors import UsageError
 
 # The numbers of the starts are part of their random seeds: former starts keep their places.
-START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "relaxed": 6, "random": 7}
+START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "random": 7}
 INITS = ("auto", *START_NUMBERS)
-NEEDS_LABELS = "labels"
+# Unlabeled documents are learned from the classifier of the labeled ones, by EM.
+LABELED = {"unlabeled": ("ignore",)}
 
 
 @dataclass(frozen=True)
@@ -32,20 +40,26 @@ class LatentOptions(Checked, group="Model"):
         "between both by cross-validation (auto); with use, the latent classes are the labels",
         choices=("ignore", "use", "auto"),
         former=("unlabelled",),
+        unless=("unsupervised",),
+        strict=True,
     )
     init: str = option(
         "auto",
         "where EM starts: at the labels, at k-means of the documents, at the best of three local "
-        "minima of the quadratic approximation (quadratic), at the paper's low-rank relaxation of "
-        "it (relaxed), or at random; auto: labels; unsupervised: the lowest cost of kmeans and "
-        "quadratic",
+        "minima of the quadratic approximation (quadratic), or at random; auto: labels; "
+        "unsupervised: the lowest cost of kmeans and quadratic",
         choices=INITS,
+        only=LABELED,
+        strict=True,
     )
     solver: str = option(
         "em",
-        "expectation maximization, or L-BFGS on all parameters from where EM ends",
+        "expectation maximization (em), followed by L-BFGS on all parameters together (lbfgs)",
         choices=("em", "lbfgs"),
         advanced=True,
+        only=LABELED,
+        unless=("unsupervised",),
+        strict=True,
     )
     starts: int | None = option(
         None,
@@ -116,7 +130,7 @@ class LatentOptions(Checked, group="Model"):
     @classmethod
     def from_stored(cls, values: Mapping[str, Any]) -> LatentOptions:
         """Create options from a model, which an earlier version may have written."""
-        removed = values.get("init") in ("scores", "sdp")
+        removed = values.get("init") in ("relaxed", "scores", "sdp")
         return super().from_stored({**values, "init": "auto"} if removed else values)
 
 
@@ -143,7 +157,9 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
         Options contradict each other or the documents.
     """
     own = options.unsupervised
-    _check(options, own)
+    check_conflicts([LatentOptions], vars(options))
+    if own and options.init == "labels":
+        raise UsageError("--init=labels: needs labels; give another start")
     use = options.unlabeled != "ignore"
     if options.latent is None:
         if own:
@@ -172,19 +188,3 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
         found["l2"] = L2_UNLABELED if use else L2
     left_open = {name: value for name, value in found.items() if getattr(options, name) is None}
     return dataclasses.replace(options, **left_open)
-
-
-def _check(options: LatentOptions, own: bool) -> None:
-    """Raise where two options exclude each other."""
-    use = options.unlabeled != "ignore"
-    if own and use:
-        raise UsageError(f"--unsupervised and --unlabeled={options.unlabeled}: give one")
-    if own and options.init == NEEDS_LABELS:
-        raise UsageError(f"--init={options.init}: needs labels; give another start")
-    if own and options.solver == "lbfgs":
-        raise UsageError("--solver=lbfgs: needs labels; unsupervised models are fitted by em")
-    if use and (options.init != "auto" or options.solver != "em"):
-        raise UsageError(
-            f"--unlabeled={options.unlabeled}: starts at a classifier of the labeled documents "
-            "and continues with em; leave --init and --solver out"
-        )

@@ -1,4 +1,4 @@
-"""The cost to second order about xi = 1/K: a quadratic function of xi, the basis of the starts.
+"""The cost to second order about xi = 1/K: a quadratic function of xi, and its local minima.
 
     J(xi) = (K / 2) tr[xi xi^T (A - B)],   A - B = (I - H - P_Y) / N                      (3)
 
@@ -10,6 +10,7 @@ docs/mathematics/latent-classes.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,11 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.latent.cost import OWN, Observations
 from dcme_w2v.latent.reduction import svd_of_rows
 from dcme_w2v.numeric.parallel import one_blas_thread
+
+DESCENTS = 3  # from random points; the lowest is the start
+ITERATIONS, TOLERANCE = 500, 1e-8
+SUFFICIENT = 1e-4  # share of the linear decrease that a step has to reach
+_MIN_STEP = 1e-12
 
 Matrix = NDArray[np.float64]
 
@@ -116,3 +122,75 @@ def ridge_of(squares: Matrix, count: int, freedom: float) -> float:
         else:
             high = middle
     return float(np.exp((low + high) / 2))
+
+
+# ---- local minima over N simplices ----
+
+
+def random_point(count: int, latent: int, random: np.random.Generator) -> Matrix:
+    """Return rows of uniform random numbers, scaled to sum 1."""
+    drawn = random.random((count, latent))
+    found: Matrix = drawn / drawn.sum(axis=1, keepdims=True)
+    return found
+
+
+def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> Matrix:
+    """Return xi of shape (n, latent): the best of some local minima of (3) from random points."""
+    count, found = len(quadratic.left), []
+    for _ in range(DESCENTS):
+        start = random_point(count, latent, random)
+        found.append(descend(quadratic.value, start, count / latent))
+    return min(found, key=lambda one: one[1])[0]
+
+
+def project_rows(points: Matrix) -> Matrix:
+    """Project each row on the simplex of vectors >= 0 with the sum 1."""
+    falling = -np.sort(-points, axis=1)
+    excess = np.cumsum(falling, axis=1) - 1.0
+    counts = np.arange(1, falling.shape[1] + 1)
+    positive = np.maximum((falling * counts > excess).sum(axis=1), 1)
+    subtracted = np.take_along_axis(excess, positive[:, None] - 1, axis=1)[:, 0] / positive
+    found: Matrix = np.maximum(points - subtracted[:, None], 0)
+    return found
+
+
+def descend(
+    function: Callable[[Matrix], tuple[float, Matrix]],
+    start: Matrix,
+    step: float,
+) -> tuple[Matrix, float]:
+    """Minimize over N simplices by projected gradient, with Armijo's rule along the arc.
+
+    A step t is accepted if f(P(V - t G)) <= f(V) + 1e-4 <G, P(V - t G) - V>, and halved until it
+    is; each search begins at twice the last step.
+
+    Parameters
+    ----------
+    function : callable
+        Returns value and gradient.
+    start : ndarray, shape (n, latent)
+        Rows are at least 0 and sum to 1.
+    step : float
+        The first step is searched from twice this.
+
+    Returns
+    -------
+    point, value
+    """
+    point, (value, gradient) = start, function(start)
+    for _ in range(ITERATIONS):
+        step *= 2
+        while True:
+            tried = project_rows(point - step * gradient)
+            next_value, next_gradient = function(tried)
+            decrease = float(np.vdot(gradient, tried - point))
+            if next_value <= value + SUFFICIENT * decrease:
+                break
+            if step < _MIN_STEP:
+                return point, value
+            step /= 2
+        change = value - next_value
+        point, value, gradient = tried, next_value, next_gradient
+        if change <= TOLERANCE * max(abs(value), 1e-12):
+            break
+    return point, value

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.numeric.arrays import unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread
 
 OVERSAMPLING, POWER = 10, 2  # of the randomized SVD (Halko, Martinsson and Tropp 2011)
@@ -67,8 +68,7 @@ def reduced(matrix: csr_matrix, right: NDArray[np.float32]) -> csr_matrix:
     with one_blas_thread():
         for begin in range(0, count, ROWS):
             part = np.asarray(matrix[begin : begin + ROWS] @ right, dtype=np.float64)
-            lengths = np.linalg.norm(part, axis=1, keepdims=True)
-            data[begin : begin + ROWS] = part / np.where(lengths > 0, lengths, 1)
+            data[begin : begin + ROWS] = unit_vectors(part)
     columns = np.tile(np.arange(width, dtype=np.int32), count)
     starts = np.arange(count + 1, dtype=np.int64) * width
     return csr_matrix((data.ravel(), columns, starts), shape=(count, width))

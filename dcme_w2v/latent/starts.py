@@ -1,4 +1,4 @@
-"""Where EM starts: the first posterior xi, by one of several methods.
+"""The start of EM: the first posterior xi, by one of several methods.
 
 All starts but the random one are 0.9 times the result of a method plus 0.1 / K: without labels a
 zero in xi would remain zero, and at xi = 1 / K every gradient is 0.
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dcme_w2v.latent.cost import Observations
 from dcme_w2v.latent.options import START_NUMBERS, LatentOptions
-from dcme_w2v.latent.quadratic import Quadratic
-from dcme_w2v.latent.relaxed import best_descent, random_point, relaxed
+from dcme_w2v.latent.quadratic import Quadratic, best_descent, random_point
+from dcme_w2v.numeric.arrays import unit_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.training.progress import Reporter
 
@@ -65,7 +65,6 @@ class Starts:
             "labels": self._labels,
             "kmeans": self._kmeans,
             "quadratic": lambda random: best_descent(self.quadratic, self.latent, random),
-            "relaxed": lambda random: relaxed(self.quadratic, self.latent, random),
         }
         return KEPT * methods[kind](random) + (1 - KEPT) / self.latent
 
@@ -83,9 +82,7 @@ class Starts:
 
     def _kmeans(self, random: np.random.Generator) -> Matrix:
         """k-means of the documents' principal components, scaled to unit length."""
-        points = self.quadratic.left * np.sqrt(self.quadratic.squares)
-        lengths = np.linalg.norm(points, axis=1, keepdims=True)
-        points = points / np.where(lengths > 0, lengths, 1)
+        points = unit_vectors(self.quadratic.left * np.sqrt(self.quadratic.squares))
         seed = int(random.integers(2**31))
         _, nearest = kmeans(points.astype(np.float32), self.latent, seed, self.options.threads)
         return one_hot(nearest, self.latent)

@@ -1,4 +1,4 @@
-"""What readers and writers of arrays need: numbers that are not finite, and arrays in pieces."""
+"""Helpers of readers and writers: numbers that are not finite, and arrays in pieces."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ChunkedArray:
 def drop_pages(array: NDArray[Any]) -> None:
     """Give back the memory of a file's pages that are mapped; they are read again where needed.
 
-    Only of files that are mapped to be read: elsewhere the numbers would be lost.
+    The file must be mapped read-only: otherwise the numbers would be lost.
     """
     base: Any = array
     while isinstance(base, np.ndarray):
@@ -85,3 +85,9 @@ def drop_pages(array: NDArray[Any]) -> None:
                 base._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
             return
         base = base.base
+
+
+def unit_vectors(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return rows of shape (n, d) divided by their lengths; rows of zeros stay."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1))

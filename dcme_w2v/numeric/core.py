@@ -33,8 +33,7 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> NDArray[np.floa
 def table_of(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return a copy of rows as a table; see `new_table`.
 
-    Its memory may be memory that was freed, which is there at once and in huge pages where the
-    program keeps it.
+    Memory that was freed may be used again, which is quicker than new memory.
     """
     count, dim = rows.shape
     stride = core.row_stride(count, dim)

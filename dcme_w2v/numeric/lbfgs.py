@@ -83,7 +83,7 @@ def minimize(
 
 
 class _Values:
-    """A function of flat points, whose small changes over a step come from the gradients.
+    """A function of flat points; small changes of the value over a step come from the gradients.
 
     `last` is the last value; `base` the evaluation where the current line search starts, and
     `latest` the last one, both only with a precision above 0.

@@ -23,7 +23,7 @@ def ordered_map(
 ) -> Iterator[R]:
     """Yield function(item) for each item in order, at most a few items ahead of the consumer.
 
-    For functions that release the GIL: the caller's thread takes the next item while the workers
+    The function should release the GIL. The caller's thread takes the next item while the workers
     run, and at most one item per thread waits in memory.
     """
     threads = threads or default_threads()

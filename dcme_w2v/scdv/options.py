@@ -83,7 +83,7 @@ class ScdvOptions(Checked, group="Model"):
     )
     tolerance: float = option(
         1e-4,
-        "stop when an iteration raises the mean log-likelihood by less",
+        "stop when an iteration raises the mean log-likelihood by less than X",
         minimum=0.0,
         only=MIXTURE,
         advanced=True,
@@ -122,8 +122,8 @@ class ScdvTuneOptions(Checked, group="Model"):
 
     tune: float | None = option(
         None,
-        "choose clusters, power, tfidf and center, as far as not given, by classifying held-out "
-        "documents of DOCS, which have labels, for about X seconds at most (default of X: 60)",
+        "choose the values of clusters, power, tfidf and center that are not given, by classifying "
+        "held-out documents of DOCS, which have labels, for at most about SECONDS (default: 60)",
         metavar="SECONDS",
         above=0.0,
         maximum=1e9,

@@ -144,25 +144,19 @@ class Finder:
         """
         if not queries:
             return
-        number = 0
-        for rows in self._model.transform(queries):
-            for row in unit_rows(rows):
-                if not row.nnz and not self._is_known(queries[number]):
-                    warn(f"query {number + 1}: none of its words is known; it has no answers")
-                    yield np.zeros(self._index.shape[1])
-                    number += 1
-                    continue
+        rows = (row for part in self._model.transform(queries) for row in unit_rows(part))
+        for number, (query, row) in enumerate(zip(queries, rows, strict=True), 1):
+            if row.nnz or self._is_known(query):
                 cosines = (row @ self._index).toarray().ravel().astype(np.float64)
-                yield self._mixed(cosines, queries[number])
-                number += 1
+                yield self._mixed(cosines, query)
+            else:
+                warn(f"query {number}: none of its words is known; it has no answers")
+                yield np.zeros(self._index.shape[1])
 
     def _is_known(self, query: bytes) -> bool:
         """Whether the language model, if it counts, has a word of a query."""
-        return (
-            self._language_model is not None
-            and self._share > 0
-            and (self._language_model.knows(query))
-        )
+        model = self._language_model
+        return model is not None and self._share > 0 and model.knows(query)
 
     def answers(self, queries: Sequence[bytes], k: int = 10) -> Iterator[list[Hit]]:
         """Yield the k best documents for each query, best first; none where all scores are 0."""

@@ -113,10 +113,10 @@ def coherences(
 ) -> list[float]:
     """Return the coherence of lists of words, the best word first.
 
-    The sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the
-    list and D counts the documents that words occur in (Mimno, Wallach, Talley, Leenders and
-    McCallum 2011, Optimizing semantic coherence in topic models). A v that occurs in no document
-    counts as if it occurred in one.
+    The coherence is the sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the list
+    and D counts the documents that words occur in (Mimno, Wallach, Talley, Leenders and McCallum
+    2011, Optimizing semantic coherence in topic models). A v that occurs in no document counts as
+    if it occurred in one.
 
     Raises
     ------

@@ -20,13 +20,13 @@ class Checkpointer:
     Parameters
     ----------
     run : TrainingRun
-        What is trained.
+        The training.
     reporter : Reporter
         Receives messages about checkpoints.
     folder : CheckpointFolder, optional
-        Folder for checkpoints; None for a run without.
+        Folder for checkpoints; None for a run without checkpoints.
     options : CheckpointOptions, optional
-        Intervals; None for callers without such options.
+        Intervals; None for callers that have no such options.
     found : Checkpoint, optional
         The checkpoint to resume from.
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from dcme_w2v.errors import DcmeError, ResourceError, UsageError, in_shell_terms
-from dcme_w2v.files.atomic import STANDARD, check_log, open_log
+from dcme_w2v.files.atomic import STANDARD, open_log
 
 Clock = Callable[[], float]
 Options = Mapping[str, Any]
@@ -27,6 +27,7 @@ FIGURES = ("loss", "lr")  # in a line or a bar
 # tqdm's formats, of which the bar takes the rest of the line: at 80 columns, a dozen characters.
 BAR = "{l_bar}{bar}| {rate_fmt}, {remaining}{postfix}"
 BAR_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed}{postfix}"
+LINE_SECONDS, EVENT_SECONDS = 10, 1  # between lines, and between events of progress in a log
 UNKNOWN_SIZE = 80, 24  # of a terminal that reports no size, as through script(1)
 
 
@@ -140,9 +141,9 @@ class Terminal(_Lines):
 class Lines(_Lines):
     """Prints a line every few seconds, for log files."""
 
-    def __init__(self, stream: TextIO, every: float = 10.0, clock: Clock = time.monotonic) -> None:
+    def __init__(self, stream: TextIO, clock: Clock = time.monotonic) -> None:
         super().__init__(stream)
-        self._every, self._clock = every, clock
+        self._clock = clock
         self._start = self._last = clock()
 
     def on(self, event: str, fields: Fields) -> None:
@@ -150,7 +151,7 @@ class Lines(_Lines):
         now = self._clock()
         if event == "start":
             self._start = self._last = now
-        elif event == "progress" and now - self._last >= self._every:
+        elif event == "progress" and now - self._last >= LINE_SECONDS:
             self._last = now
             self.line(self._progress(fields["done"], now - self._start, fields))
         super().on(event, fields)
@@ -179,16 +180,14 @@ class JsonLog(Reporter):
     def __init__(
         self,
         path: str,
-        every: float = 1.0,
         clock: Clock = time.monotonic,
         append: bool = False,
         warn: Callable[[str], None] = lambda message: None,
     ) -> None:
         self._name = "standard output" if path == STANDARD else path
         self._path, self._append = path, append
-        check_log(path)
         self._file: TextIO | None = None
-        self._every, self._clock, self._warn = every, clock, warn
+        self._clock, self._warn = clock, warn
         self._start = clock()
         self._last = -math.inf
         self._failure: str | None = None
@@ -202,7 +201,7 @@ class JsonLog(Reporter):
         if event == "start":
             self._last = -math.inf
         if event == "progress":
-            if now - self._last < self._every:
+            if now - self._last < EVENT_SECONDS:
                 return
             self._last = now
         self._write({"event": event, "seconds": round(now - self._start, 3), **fields})
@@ -384,7 +383,7 @@ ERRORS = {"heldout_log_probability": "heldout_standard_error"}
 
 
 def step_of(record: Mapping[str, Any]) -> str:
-    """Return what a record is of: an epoch, or a round on a cluster."""
+    """Return the unit of a record: an epoch, or a round on a cluster."""
     return "round" if "round" in record else "epoch"
 
 

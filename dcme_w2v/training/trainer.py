@@ -42,7 +42,7 @@ class Progress:
     ----------
     trained, subsampled, without_context : int
         Tokens that were targets, that subsampling dropped, and that are alone in their sentence.
-        For documents: instances, one for each label; the other two are 0.
+        In documents, `trained` counts instances, one for each label; the other two are 0.
     loss : float
         Mean loss per instance since the start of the current epoch.
     lr : float

@@ -7,6 +7,7 @@ rows can still be separated.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from dcme_w2v.formats.vectors.vectors_reader import (
     RowReader,
     no_faults,
     open_rows,
+    words_of,
 )
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.parallel import blocks_of_rows
@@ -140,7 +142,7 @@ def _check_rows(report: Report, reader: RowReader) -> None:
     report.format = "binary" if reader.binary else "text"
     report.dimension = reader.dim
     tally, beyond = _Tally(), _Tally()
-    texts, lengths = [], [np.zeros(1, dtype=np.int64)]
+    parts = []
     end = 0  # end of the rows that the header declares
     for part in reader.parts(keep=False):
         announced = reader.promised is None or part.first < reader.promised
@@ -148,12 +150,10 @@ def _check_rows(report: Report, reader: RowReader) -> None:
             place = reader.position_in(part, kind)
             (tally if announced else beyond).add(kind, int(part.faults[kind, 0]), place)
         if announced:
-            texts.append(part.text)
-            lengths.append(np.diff(part.offsets))
+            parts.append(part)
             end = part.offset + len(part.block)
     report.rows = reader.rows
-    words = Words(_concatenated(texts), np.cumsum(np.concatenate(lengths)))
-    details = _add_duplicates(tally, words, reader)
+    details = _add_words(tally, words_of(parts), no_faults(), reader.row_place, "row")
     report.faults += tally.faults(details)
     _check_end(report, reader, whole=not any(beyond.counts), end=end)
 
@@ -177,21 +177,6 @@ def _check_end(report: Report, reader: RowReader, *, whole: bool, end: int) -> N
         report.faults.append(Fault(ROW_COUNT, 1, f"{reader.path}:1", detail))
 
 
-def _add_duplicates(tally: _Tally, words: Words, reader: RowReader) -> dict[int, str]:
-    faults = no_faults()
-    earlier = find_duplicates(words.text, words.offsets, faults)
-    count, row, _ = faults[DUPLICATE].tolist()
-    if not count:
-        return {}
-    place = f"{reader.path}: row {row + 1}" if reader.binary else reader.place(row, 0)
-    tally.add(DUPLICATE, count, place)
-    return {DUPLICATE: f"{words[row]!a} is in row {earlier + 1} too"}
-
-
-def _concatenated(texts: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    return np.concatenate(texts) if texts else np.empty(0, dtype=np.uint8)
-
-
 def _check_npy(report: Report, path: Path) -> None:
     report.format = "npy"
     pair = load_pair(path)
@@ -201,7 +186,7 @@ def _check_npy(report: Report, path: Path) -> None:
     for first, block in blocks_of(matrix):
         _add_numbers(tally, path, first, block)
     vocabulary = vocabulary_path(path)
-    details = _add_words(tally, words, faults, f"{vocabulary}:", "line")
+    details = _add_words(tally, words, faults, lambda row: f"{vocabulary}:{row + 1}", "line")
     report.faults += tally.faults(details)
     if len(words) != len(matrix):
         detail = f"{len(words)} words for {len(matrix)} rows"
@@ -220,7 +205,8 @@ def _check_safetensors(report: Report, path: Path) -> None:
             _add_numbers(tally, path, rows.start, tensors.rows(rows))
     faults = no_faults()
     check_words(tensors.words.text, tensors.words.offsets, faults)
-    report.faults += tally.faults(_add_words(tally, tensors.words, faults, f"{path}: row ", "row"))
+    details = _add_words(tally, tensors.words, faults, lambda row: f"{path}: row {row + 1}", "row")
+    report.faults += tally.faults(details)
 
 
 def _add_numbers(tally: _Tally, path: Path, first: int, block: NDArray[np.float32]) -> None:
@@ -233,17 +219,20 @@ def _add_numbers(tally: _Tally, path: Path, first: int, block: NDArray[np.float3
 
 
 def _add_words(
-    tally: _Tally, words: Words, faults: NDArray[np.int64], place: str, unit: str
+    tally: _Tally,
+    words: Words,
+    faults: NDArray[np.int64],
+    place: Callable[[int], str],
+    unit: str,
 ) -> dict[int, str]:
-    """Add faults of words, and duplicates; `place` and `unit` are how rows are called."""
+    """Add faults of words, and duplicates; `unit` is the noun for rows."""
     earlier = find_duplicates(words.text, words.offsets, faults)
     details = {}
     for kind in np.flatnonzero(faults[:, 0]).tolist():
         count, row, _ = faults[kind].tolist()
-        tally.add(kind, count, f"{place}{row + 1}")
+        tally.add(kind, count, place(row))
         if kind == DUPLICATE:
-            word = words.text[words.offsets[row] : words.offsets[row + 1]].tobytes()
-            shown = ascii(word.decode("utf-8", "backslashreplace"))
+            shown = ascii(words.raw(row).decode("utf-8", "backslashreplace"))
             details[kind] = f"{shown} is in {unit} {earlier + 1} too"
     return details
 

@@ -130,6 +130,6 @@ def vectors_of(given: str | None, options: TrainOptions, context_file: str | Non
 def has_context(options: TrainOptions) -> bool:
     """Return whether the output table has a vector for each word.
 
-    That of hierarchical softmax has one for each inner node of the tree.
+    The output table of hierarchical softmax has vectors for the inner nodes of the tree instead.
     """
     return options.objective != "hs"

@@ -108,8 +108,8 @@ class AnalogyScore:
 class SimilarityScore:
     """The result of `eval_similarity`: rank and linear correlation, and coverage.
 
-    `by_ngrams` of the covered pairs have an out-of-vocabulary word, whose vector is that of its
-    character n-grams.
+    `by_ngrams` of the covered pairs have an out-of-vocabulary word, whose vector is the mean vector
+    of its character n-grams.
     """
 
     spearman: float
@@ -237,14 +237,7 @@ def eval_similarity(
             "with different ratings"
         )
     kept = np.flatnonzero(covered).tolist()
-    left, right = np.array([found[i] for i in kept], dtype=np.float64).transpose(1, 0, 2)
-    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
-    if len(set(cosines.tolist())) < 2:
-        raise FormatError(
-            f"{pairs}: the cosines of all {len(gold)} covered pairs are {cosines[0]:g}; a "
-            "correlation needs two that differ: give other vectors"
-        )
+    cosines = _cosines([found[i] for i in kept], pairs)
     return SimilarityScore(
         float(stats.spearmanr(gold, cosines).statistic),
         float(stats.pearsonr(gold, cosines).statistic),
@@ -253,6 +246,21 @@ def eval_similarity(
         skipped,
         sum(any(word.upper() not in spelled for word in rated[i]) for i in kept),
     )
+
+
+def _cosines(
+    found: list[list[NDArray[np.float32] | None]], pairs: str | os.PathLike[str]
+) -> NDArray[np.float64]:
+    """Return the cosine of each pair of vectors; raises if all cosines are equal."""
+    left, right = np.array(found, dtype=np.float64).transpose(1, 0, 2)
+    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    cosines = np.einsum("ij,ij->i", left, right) / np.where(lengths > 0, lengths, 1)
+    if len(set(cosines.tolist())) < 2:
+        raise FormatError(
+            f"{pairs}: the cosines of all {len(found)} covered pairs are {cosines[0]:g}; a "
+            "correlation needs two that differ: give other vectors"
+        )
+    return np.asarray(cosines)
 
 
 def loaded(vectors: Vectors | str | os.PathLike[str], limit: int) -> Vectors:
@@ -291,20 +299,13 @@ def covered_questions(words: Words, path: str | os.PathLike[str]) -> NDArray[np.
     return numbers[covered]
 
 
-def _numbered(
-    lines: list[list[str]], width: int, spelled: dict[str, int]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each line's rows, -1 for out-of-vocabulary words, and whether all are known."""
-    numbers = np.array([[spelled.get(word, -1) for word in line] for line in lines], dtype=int)
-    numbers = numbers.reshape(-1, width)
-    return numbers, np.asarray((numbers >= 0).all(axis=1))
-
-
 def _numbered_questions(
     path: str | os.PathLike[str], questions: list[list[str]], spelled: dict[str, int], known: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each question's rows and whether it is covered; raises if none is."""
-    numbers, covered = _numbered(questions, 4, spelled)
+    """Return each question's rows (-1: out of vocabulary) and whether all are known; or raise."""
+    numbers = np.array([[spelled.get(word, -1) for word in line] for line in questions], dtype=int)
+    numbers = numbers.reshape(-1, 4)
+    covered = np.asarray((numbers >= 0).all(axis=1))
     if not covered.any():
         raise FormatError(
             f"{path}: none of {len(questions)} questions has its four words among the first"

@@ -1,7 +1,7 @@
 """The names that users of gensim, word2vec.c and fastText know, and what replaces each here.
 
-A name of theirs is an error whose message gives ours; nothing is an alias. The tables are read
-when a name is not found, so that they cost nothing otherwise.
+A name of another program is an error whose message gives the name here; nothing is an alias. The
+tables are read when a name is not found, so that they cost nothing otherwise.
 """
 
 from __future__ import annotations

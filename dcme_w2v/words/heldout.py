@@ -117,7 +117,7 @@ def dual_bounds(
         current rows, so that this is a bound (Wang, Wang and Zhai 2017, equations 5 and 11).
     bias : ndarray of float32, shape (words,)
     near : ClassScores, optional
-        What classes of the neighbours add to the scores in each context.
+        Scores of the classes of the neighbours in each context.
     """
     total = centres.sum(axis=1, dtype=np.float64)[:, None]
     u = (centres @ output).astype(np.float64) / total
@@ -134,11 +134,10 @@ class HeldOut:
     Parameters
     ----------
     ids : ndarray of uint32, shape (n,)
-        Encoded text, of which `scored` tokens are scored, in whole sentences at even intervals.
+        Encoded text, of which about `SCORED` tokens are scored, in sentences at even intervals.
     counts : ndarray of int64, shape (words,)
         Counts of the training corpus.
     training : Trainer
-    scored : int
 
     Attributes
     ----------
@@ -149,13 +148,9 @@ class HeldOut:
     """
 
     def __init__(
-        self,
-        ids: NDArray[np.uint32],
-        counts: NDArray[np.int64],
-        training: Trainer,
-        scored: int = SCORED,
+        self, ids: NDArray[np.uint32], counts: NDArray[np.int64], training: Trainer
     ) -> None:
-        self.ids = evenly_spaced(ids, scored)
+        self.ids = evenly_spaced(ids, SCORED)
         self.line = f"held out: {len(ids):,} tokens of the vocabulary"
         if len(self.ids) < len(ids):
             self.line += f", {len(self.ids):,} of them scored"

@@ -1,8 +1,8 @@
 """Approximate search for the nearest words, by a graph of neighbours (HNSW) of usearch.
 
-For many queries on a million words and more; below that the exact search of
-`dcme_w2v.numeric.nearest` is fast enough. An index is one file: `MAGIC`, a line of JSON that says
-which vectors it is of, and the bytes of usearch.
+It is for many queries on a million words and more; for fewer words the exact search of
+`dcme_w2v.numeric.nearest` is fast enough. An index is one file: `MAGIC`, a line of JSON that
+identifies the vectors, and the bytes of usearch.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WordIndex:
     ----------
     graph : usearch.index.Index
     vectors : Vectors
-        Whose rows it finds; cosines are theirs, exact.
+        The vectors that are searched; cosines are computed from them exactly.
     recall : float
         Share of the 10 exact neighbours that it finds, over a sample of words.
     """
@@ -72,17 +72,14 @@ class WordIndex:
 def build_index(
     path: str | os.PathLike[str],
     vectors: Vectors,
-    threads: int | None = None,
     advance: Callable[[int], None] = lambda rows: None,
 ) -> WordIndex:
-    """Build an index, measure its recall, and write it.
+    """Build an index, measure its recall, and write it. The graph differs from run to run.
 
     Parameters
     ----------
     path : str or path
     vectors : Vectors
-    threads : int, optional
-        By default all CPUs. The graph depends on it, and differs from run to run with several.
     advance : callable, optional
         Gets the number of rows so far.
 
@@ -91,7 +88,7 @@ def build_index(
     DcmeError
         usearch is not installed.
     """
-    usearch, threads = _usearch(), threads or default_threads()
+    usearch, threads = _usearch(), default_threads()
     inverse = vectors.inverse_lengths()
     graph = usearch.Index(ndim=vectors.dim, metric="ip", dtype="f32", expansion_search=SEARCHED)
     for first in range(0, len(vectors), ADDED):

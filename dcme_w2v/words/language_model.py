@@ -49,10 +49,10 @@ class LanguageModel:
     biases : list of ndarray of float32, shape (words,)
         Added to the dot products: the log prior (see --prior); then, for negative sampling, the log
         of the noise distribution.
-    neighbours : tuple of ndarray of float32, shape (words, dim), or None
+    neighbors : tuple of ndarray of float32, shape (words, dim), or None
         With word order: the vectors of the words just left and just right of a token.
-    classes : NeighbourClasses or None
-        What the classes of these words add to the scores.
+    classes : NeighborClasses or None
+        The classes of these words, which add to the scores.
     tokenizer : Tokenizer
         How text is split.
     """

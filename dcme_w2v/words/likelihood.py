@@ -71,7 +71,7 @@ def contexts(
         Input vectors.
     window : int
         Context words on each side.
-    neighbours : tuple of ndarray of float32, shape (words, dim), optional
+    neighbors : tuple of ndarray of float32, shape (words, dim), optional
         With word order: the vectors of the words just left and just right of a token, which are
         added to its h.
 
@@ -164,8 +164,8 @@ def _log_sums(
 ) -> NDArray[np.float64]:
     """Return log sum_j weights_jb exp(h . v_j), shape (contexts, biases), block by block of words.
 
-    `more` returns what is added to the scores of a block. The largest score so far is subtracted
-    from the scores of a block; sums of earlier blocks are scaled when it rises.
+    `more` returns a matrix that is added to the scores of a block. The largest score so far is
+    subtracted from the scores of a block; sums of earlier blocks are scaled when it rises.
     """
     top = np.full(len(batch), -np.inf)
     sums = np.zeros((len(batch), weights.shape[1]))

@@ -1,4 +1,4 @@
-"""Classes of neighbours: what the word just left and the word just right of a target say about it.
+"""Classes of neighbours: a target is predicted from the words just left and just right of it, too.
 
 Words whose right neighbours have similar distributions form a class of left neighbours: k-means in
 Kullback-Leibler divergence on counted pairs, as the dual clusters of the DCME paper (theorem 4.1),
@@ -78,7 +78,7 @@ class NeighborClasses:
 
 @dataclass(frozen=True)
 class ClassScores:
-    """What classes of neighbours add to the scores of all words in some contexts.
+    """The addition of classes of neighbours to the scores of all words in some contexts.
 
     Attributes
     ----------

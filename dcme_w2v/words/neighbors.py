@@ -81,11 +81,6 @@ def _parsed(vectors: Vectors, query: Query) -> tuple[NDArray[np.float32], list[i
     return total / (length or 1.0), sorted(given)
 
 
-def similarity(vectors: Vectors, one: Term, other: Term) -> float:
-    """Return the cosine of two words or vectors."""
-    return float(unit_vector(vectors, one) @ unit_vector(vectors, other))
-
-
 def doesnt_match(vectors: Vectors, words: Iterable[str]) -> str:
     """Return the word with the lowest cosine to the mean of all; the first of ties."""
     given = list(words)

@@ -401,7 +401,7 @@ class PostprocessOptions(Checked, group="Output"):
         minimum=1,
         former=("dim",),
     )
-    normalize: bool = option(False, "scale the vectors to unit length, after all else")
+    normalize: bool = option(False, "scale the vectors to unit length, as the last step")
     to: str | None = option(
         None,
         "write for another program: projector (TensorFlow's Embedding Projector: OUT and its "

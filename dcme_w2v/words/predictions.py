@@ -1,4 +1,4 @@
-"""What a saved model predicts: the probability of each token of a text, and the words of a gap.
+"""Predictions of a saved model: the probability of each token of a text, and words for a gap.
 
 A token is predicted from the words on both sides of it in its line, as in training, by the exact
 softmax over the vocabulary. Out-of-vocabulary tokens are dropped first.

@@ -60,12 +60,12 @@ def agreement(matrix: NDArray[np.float32], codes: NDArray[np.int8], seed: int = 
     matrix : ndarray of float32, shape (n, d)
     codes : ndarray of int8, shape (n, d)
     seed : int
-        Of the sample of rows.
+        Seed of the sample of rows.
 
     Returns
     -------
     float
-        Of the 10 nearest neighbours of 300 rows, or of all if there are fewer.
+        Share of the 10 nearest neighbours, over 300 rows or all if there are fewer.
     """
     k = min(_K, len(matrix) - 1)
     if k < 1:

@@ -1,7 +1,7 @@
 """Questions about words, as lines of text: neighbors, analogies, cosines, the odd word out.
 
-A line is a list of words. `Questions.neighbors` and the others answer many lines at once. An answer
-also says what cannot be answered, so that one bad line does not end a batch.
+A line is a list of words. `Questions.neighbors` and the other methods answer many lines at once. An
+answer also has the reason why there is none, so that one bad line does not end a batch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads files of word vectors with faults, and leaves out or corrects the faulty rows.
 
-For `dcme-w2v convert --invalid`, of files where `dcme_w2v.words.check` finds faults: words with
+`dcme-w2v convert --invalid` uses it, for faults that `dcme_w2v.words.check` finds: words with
 separators (GloVe 840B), headers that do not match, bytes that are not UTF-8, numbers that are NaN,
 duplicates, truncated ends. It reads row by row, slower than `dcme_w2v.formats.vectors.vectors_io`.
 """
@@ -8,6 +8,7 @@ duplicates, truncated ends. It reads row by row, slower than `dcme_w2v.formats.v
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -27,7 +28,6 @@ from dcme_w2v.formats.word_list import Words
 from dcme_w2v.words.neighbors import squared_lengths
 from dcme_w2v.words.vectors import Vectors
 
-POLICIES = ("skip", "replace")
 _PART = 4096  # rows that are stored together
 _SAMPLE = 200  # lines that decide the dimension
 _SEPARATORS = re.compile(r"[ \t\n\r\v\f\0]+")
@@ -44,8 +44,8 @@ def load_repaired(path: str, invalid: str) -> tuple[Vectors, Counter[str]]:
     invalid : {"skip", "replace"}
         ``skip`` leaves out rows with a fault. ``replace`` corrects what it can: separators in a
         word become ``_``, invalid UTF-8 U+FFFD, numbers that are not finite 0; vectors too long
-        for float32 get length 1. Rows of another
-        dimension, empty words and duplicates (except the first) are left out in any case.
+        for float32 get length 1. Rows of another dimension, empty words and duplicates (except the
+        first) are left out in any case.
 
     Returns
     -------
@@ -118,15 +118,10 @@ def _repaired_row(
         return None
     if finite.all():
         faults[f"{what} scaled to length 1"] += 1
-        return _unit(numbers)
+        exact = numbers.astype(np.float64)  # its length is finite
+        return np.asarray(exact / np.linalg.norm(exact), dtype=np.float32)
     faults[f"{what} replaced by 0"] += 1
     return _repaired_row(np.where(finite, numbers, np.float32(0)), invalid, faults)
-
-
-def _unit(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
-    exact = numbers.astype(np.float64)  # in which the length is finite
-    unit: NDArray[np.float32] = (exact / np.linalg.norm(exact)).astype(np.float32)
-    return unit
 
 
 # ---- rows ----
@@ -157,8 +152,7 @@ def _tensor_rows(path: str) -> Iterator[Row]:
     tensors = open_safetensors(path)
     words = tensors.words
     for number in range(len(words)):
-        word = words.text[words.offsets[number] : words.offsets[number + 1]].tobytes()
-        yield word, tensors.rows(slice(number, number + 1))[0]
+        yield words.raw(number), tensors.rows(slice(number, number + 1))[0]
 
 
 def _text_rows(path: str, header: bool, faults: Counter[str]) -> Iterator[Row]:
@@ -167,9 +161,9 @@ def _text_rows(path: str, header: bool, faults: Counter[str]) -> Iterator[Row]:
         lines: io.BufferedReader[Any] = io.BufferedReader(file, BLOCK)
         if header:
             lines.readline(BLOCK)
-        sample = [line for _, line in zip(range(_SAMPLE), _lines(lines), strict=False)]
+        sample = list(itertools.islice(_lines(lines), _SAMPLE))
         dim = _dimension_of(sample)
-        for line in _chain(sample, _lines(lines)):
+        for line in itertools.chain(sample, _lines(lines)):
             fields = line.rsplit(None, dim) if line.strip() else []
             if _is_of_another_dimension(line, fields, dim):
                 faults["rows of another dimension left out"] += 1
@@ -189,11 +183,6 @@ def _is_of_another_dimension(line: bytes, fields: list[bytes], dim: int) -> bool
 def _lines(file: io.BufferedReader[Any]) -> Iterator[bytes]:
     while line := file.readline(BLOCK):
         yield line.rstrip(b"\r\n")
-
-
-def _chain(first: Iterable[bytes], rest: Iterable[bytes]) -> Iterator[bytes]:
-    yield from first
-    yield from rest
 
 
 def _dimension_of(lines: Iterable[bytes]) -> int:

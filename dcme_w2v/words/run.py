@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -289,13 +289,9 @@ class WordsRun(TrainingRun):
 
     def fingerprint(self) -> Fingerprint:
         """Return hashes of the ids and of the words."""
-        corpus, words = self._corpus, self._corpus.vocabulary
-        vocabulary = hash_of((words.text, words.offsets, words.counts))
-        files = ", ".join(str(file["path"]) for file in corpus.files[:3])
-        return Fingerprint(
-            {"ids": hash_of([corpus.ids]), "vocabulary": vocabulary},
-            f"{corpus.tokens:,} tokens and {len(words):,} words of {files}",
-        )
+        corpus = self._corpus
+        files = [str(file["path"]) for file in corpus.files]
+        return fingerprint_of(hash_of([corpus.ids]), corpus.vocabulary, corpus.tokens, files)
 
     def done(self, progress: Progress) -> int:
         """Return the progress in tokens of the corpus."""
@@ -323,6 +319,13 @@ class WordsRun(TrainingRun):
         """Save the vectors so far beside the outputs, except streams."""
         written = save_results(self._job, self._training, self._corpus, suffix=PARTIAL)
         return f"the vectors so far are in {' and '.join(written)}" if written else None
+
+
+def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[str]) -> Fingerprint:
+    """Return hashes of a text, from the hash of its ids, and a description of the text."""
+    vocabulary = hash_of((words.text, words.offsets, words.counts))
+    described = f"{tokens:,} tokens and {len(words):,} words of {', '.join(files[:3])}"
+    return Fingerprint({"ids": ids, "vocabulary": vocabulary}, described)
 
 
 def _named(job: TrainJob, options: TrainOptions) -> dict[str, Any]:
@@ -358,24 +361,20 @@ def save_results(
         if path is not None and not (suffix and is_stream(path)):
             results.append(Result(path + suffix, name, partial(write, **content)))
 
+    def add_vectors(path: str | None, name: str, rows: Matrix, **more: Any) -> None:
+        format = job.format or format_of(path or "")
+        add(path, name, save_vectors, words=words, matrix=rows, counts=words.counts,
+            format=format, **more)  # fmt: skip
+
     matrix = _word_rows(job, training, words)
     if job.classes and not suffix:
         found = word_classes(
             matrix[: len(words)], job.classes, seed=options.seed, threads=options.threads
         )
         add(job.output, "classes", save_classes, words=words, classes=found, manifest=manifest)
-        matrices = []
     else:
-        matrices = [(job.output, "vectors", matrix, manifest)]
-    for path, name, rows, beside in [
-        *matrices,
-        (job.output_context, "context", training.output, None),
-    ]:
-        format = job.format or format_of(path or "")
-        add(
-            path, name, save_vectors, words=words, matrix=rows, counts=words.counts, format=format,
-            manifest=beside,
-        )  # fmt: skip
+        add_vectors(job.output, "vectors", matrix, manifest=manifest)
+    add_vectors(job.output_context, "context", training.output)
     ngrams = [] if training.subwords is None else [training.subwords.rows]
     add(
         job.output_fasttext, "model", save_model, vocabulary=words, options=options,

@@ -53,11 +53,11 @@ class Initial:
     ----------
     vectors : Vectors
     name : str
-        What messages call them.
+        The name of the vectors in messages.
     options : dict
         The options of their training, if known.
     path : str, optional
-        Where they are.
+        The file or folder of the vectors.
     """
 
     vectors: Vectors
@@ -107,17 +107,16 @@ def start_from(
         A file of word vectors, or a folder of both tables.
     context : str or Vectors, optional
         Context vectors; by default from `init`, if it has any.
-    training : Tables
-        A `Trainer`, for example.
+    training : Trainer or TrainedTables
     vocabulary : Vocabulary
-        Of the training's corpus.
+        The vocabulary of the training's corpus.
 
     Raises
     ------
     FormatError
         The dimensions differ.
     UsageError
-        None of the corpus's words is there.
+        The vectors have none of the corpus's words.
     """
     vectors, name, options, path = initial.vectors, initial.name, initial.options, initial.path
     if training.subwords is not None and path is not None and kind_of_file(path) == "fasttext":
@@ -162,7 +161,7 @@ def _with_ngrams(vectors: Vectors, path: str, subwords: Subwords) -> Vectors:
 def _check_same(
     words: Words, others: Words, name: str, context: str, options: dict[str, Any]
 ) -> None:
-    """Raise where the input vectors are what a sum is more than the context vectors, row by row."""
+    """Raise where the input vectors are a sum minus the context vectors, and the words differ."""
     if options.get("vectors", "input") != "input" and list(words) != list(others):
         raise FormatError(f"{context}: has other words than {name}; give its own")
 

@@ -75,8 +75,8 @@ def save_tables(
     """Write words, counts and both tables, and the options of their training, to a folder.
 
     `corpus_counts` are the counts in the corpus of the training, by default the counts of the
-    vocabulary; `dcme_w2v.merging` weights the rows of several trainings by them. Of a
-    training with word order, `neighbors` are written, too, and their `classes`, if it had any.
+    vocabulary; `dcme_w2v.merging` weights the rows of several trainings by them. With word
+    order, `neighbors` are written, too, and their `classes`, if there are any.
     """
     arrays = {**words_arrays(vocabulary), "counts": vocabulary.counts}
     if corpus_counts is not None and corpus_counts is not vocabulary.counts:
@@ -91,7 +91,7 @@ def save_tables(
 
 @dataclass(frozen=True)
 class Tables:
-    """What `save_tables` wrote; the tables are mapped."""
+    """The contents of a folder of `save_tables`; the tables are mapped."""
 
     vocabulary: Vocabulary
     input: NDArray[np.float32]

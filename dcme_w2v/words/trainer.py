@@ -35,7 +35,7 @@ class Trainer(engine.Trainer):
         The character n-grams of the words, which have input vectors, too.
     start : (ndarray of float32, ndarray of float32), optional
         The input and the output vectors at the start, of shape (words, dim), which are copied;
-        by default random numbers and zeros. Not with n-grams.
+        by default random numbers and zeros. n-grams exclude it.
 
     Attributes
     ----------
@@ -44,9 +44,9 @@ class Trainer(engine.Trainer):
         not contiguous. With n-grams, `input` has a word's own vectors only.
     subwords : Subwords or None
         The vectors of the n-grams.
-    neighbours : tuple of ndarray of float32, shape (words, dim), or None
+    neighbors : tuple of ndarray of float32, shape (words, dim), or None
         With word order: the vectors of the words just left and just right of a target.
-    classes : NeighbourClasses or None
+    classes : NeighborClasses or None
         Classes of neighbours, if the options have any.
     """
 

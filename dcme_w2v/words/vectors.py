@@ -172,7 +172,7 @@ class Vectors(metaclass=_Habits):
         mmap : bool
             Memory-map the vectors of an npy file; then it is not checked that they are finite and
             the words distinct (``dcme-w2v check`` does). Text and binary files cannot be mapped and
-            are always read. Of a fastText model, the n-grams' vectors are mapped.
+            are always read. The n-grams' vectors of a fastText model are mapped.
 
         Returns
         -------
@@ -428,7 +428,7 @@ class Vectors(metaclass=_Habits):
         KeyError
             A word is not in the vocabulary.
         """
-        return neighbors.similarity(self, one, other)
+        return float(neighbors.unit_vector(self, one) @ neighbors.unit_vector(self, other))
 
     @_answering_habits
     def most_similar(

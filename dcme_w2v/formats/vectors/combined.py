@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.numeric.arrays import unit_vectors
+
 
 def combined(
     input: NDArray[np.float32], output: NDArray[np.float32], vectors: str
@@ -27,12 +29,7 @@ def combined(
         return input
     if vectors == "context":
         return output
-    return input + output if vectors == "sum" else _unit(input) + _unit(output)
-
-
-def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)
+    return input + output if vectors == "sum" else unit_vectors(input) + unit_vectors(output)
 
 
 @dataclass(frozen=True)

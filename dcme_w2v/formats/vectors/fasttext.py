@@ -18,7 +18,6 @@ them.
 
 from __future__ import annotations
 
-import itertools
 import mmap
 import os
 import struct
@@ -213,8 +212,7 @@ def _as_utf8(words: Words, path: str) -> Words:
     if not count:
         return words
     warn(f"{path}: {count} words are not UTF-8; their bytes are escaped, as \\xff")
-    ends = itertools.pairwise(words.offsets.tolist())
-    texts = (words.text[begin:end].tobytes() for begin, end in ends)
+    texts = map(words.raw, range(len(words)))
     escaped = Words.from_words(text.decode("utf-8", "backslashreplace") for text in texts)
     if word_faults(escaped).any():
         raise _corrupt(path, "two words are equal after escaping")

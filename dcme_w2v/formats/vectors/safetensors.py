@@ -41,7 +41,7 @@ _ROWS = 1 << 14  # written at once
 
 @dataclass(frozen=True)
 class Tensors:
-    """What a file has; `vectors` and the others are mapped.
+    """The contents of a file; `vectors` and the others are mapped.
 
     Attributes
     ----------

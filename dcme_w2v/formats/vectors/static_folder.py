@@ -52,7 +52,7 @@ _MODULES = [
 
 @dataclass(frozen=True)
 class StaticFolder:
-    """What a folder has.
+    """The contents of a folder of static embeddings.
 
     Attributes
     ----------

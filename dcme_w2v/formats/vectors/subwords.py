@@ -30,7 +30,7 @@ class WordNgrams:
     options : SubwordOptions
     starts : ndarray of int64, shape (words + 1,)
     numbers : ndarray of int32
-        Those of word i are at starts[i] .. starts[i + 1] - 1.
+        The n-grams of word i are at starts[i] .. starts[i + 1] - 1.
     """
 
     options: SubwordOptions
@@ -69,7 +69,7 @@ class Subwords:
         -------
         starts : ndarray of int64, shape (n + 1,)
         rows : ndarray of int32
-            Those of word i are at starts[i] .. starts[i + 1] - 1.
+            The rows of word i are at starts[i] .. starts[i + 1] - 1.
         """
         return ngrams_of(words.text, words.offsets, self.shortest, self.longest, len(self.rows))
 

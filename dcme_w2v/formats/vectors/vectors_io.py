@@ -35,10 +35,12 @@ from dcme_w2v.formats.vectors.vectors_reader import (
     DUPLICATE,
     FAULT_NAMES,
     MAX_ROWS,
+    Part,
     RowReader,
     no_faults,
     open_rows,
     word_faults,
+    words_of,
 )
 from dcme_w2v.formats.vocabulary import Vocabulary, count_lines
 from dcme_w2v.formats.word_list import Words, check_lengths
@@ -119,7 +121,7 @@ def check_target(path: str | os.PathLike[str], format: str | None) -> None:
     ----------
     path : path
     format : str, optional
-        That of the suffix by default, which must then be one of vectors.
+        By default the format of the suffix, which must then be a suffix of word vectors.
     """
     chosen = format or format_of(path)
     check_format(chosen)
@@ -184,8 +186,7 @@ def check_before_writing(path: str | os.PathLike[str], words: Words, matrix: Mat
         find_duplicates(words.text, words.offsets, faults)
     for kind in np.flatnonzero(faults[:, 0]):
         row = int(faults[kind, 1])
-        word = words.text[words.offsets[row] : words.offsets[row + 1]].tobytes()
-        shown = ascii(word.decode("utf-8", "backslashreplace"))
+        shown = ascii(words.raw(row).decode("utf-8", "backslashreplace"))
         raise FormatError(
             f"{os.fspath(path)}: {FAULT_NAMES[kind]} ({shown}) in row {row + 1}; "
             "nothing was written; correct the words"
@@ -223,25 +224,22 @@ def load_vectors(
 
 def _load_rows(reader: RowReader, limit: int | None) -> Loaded:
     matrix = reader.room(limit)
-    texts, lengths = [], [np.zeros(1, dtype=np.int64)]
+    found: list[Part] = []
     matrices: list[NDArray[np.float32]] = []
     for part in reader.parts(keep=True, limit=limit, matrix=matrix):
         for kind in np.flatnonzero(part.faults[:, 0]):
             raise _damaged(reader.position_in(part, int(kind)), FAULT_NAMES[kind], reader.path)
-        texts.append(part.text)
-        lengths.append(np.diff(part.offsets))
+        found.append(part)
         if matrix is None and part.matrix is not None:
             matrices.append(part.matrix)
     if limit is None or reader.rows < limit:
         _check_total(reader)
-    text = np.concatenate(texts) if texts else np.empty(0, dtype=np.uint8)
-    words = Words(text, np.cumsum(np.concatenate(lengths)))
+    words = words_of(found)
     faults = no_faults()
     find_duplicates(words.text, words.offsets, faults)
     if faults[DUPLICATE, 0]:
         row = int(faults[DUPLICATE, 1])
-        place = f"{reader.path}: row {row + 1}" if reader.binary else reader.place(row, 0)
-        raise _damaged(place, f"duplicate word {words[row]!a}", reader.path)
+        raise _damaged(reader.row_place(row), f"duplicate word {words[row]!a}", reader.path)
     return words, joined(matrices, reader.dim) if matrix is None else matrix, None
 
 

@@ -12,7 +12,7 @@ import codecs
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -85,6 +85,13 @@ class Part:
     text: NDArray[np.uint8] = field(init=False)
     offsets: NDArray[np.int64] = field(init=False)
     faults: NDArray[np.int64] = field(default_factory=no_faults)
+
+
+def words_of(parts: Sequence[Part]) -> Words:
+    """Return the words of consecutive parts."""
+    texts = [np.empty(0, dtype=np.uint8), *(part.text for part in parts)]
+    lengths = [np.zeros(1, dtype=np.int64), *(np.diff(part.offsets) for part in parts)]
+    return Words(np.concatenate(texts), np.cumsum(np.concatenate(lengths)))
 
 
 class RowReader:
@@ -258,6 +265,10 @@ class RowReader:
         if self.binary:
             return f"{self.path}: row {row + 1}, byte {offset}"
         return f"{self.path}:{row + 1 + (self.promised is not None)}"
+
+    def row_place(self, row: int) -> str:
+        """Return the position of a row whose bytes are not known."""
+        return f"{self.path}: row {row + 1}" if self.binary else self.place(row, 0)
 
     def position_in(self, part: Part, kind: int) -> str:
         """Return the position of the first fault of a kind in a part."""
