@@ -10,7 +10,7 @@ from scipy.sparse import load_npz
 
 import dcme_w2v as dw
 from dcme_w2v.cli.main import run
-from dcme_w2v.errors import CorpusError, FormatError, UsageError
+from dcme_w2v.errors import CorpusError, DcmeWarning, FormatError, UsageError
 from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.pooling import Components, Pooling
@@ -88,9 +88,15 @@ def test_components_are_weighted_by_their_share_of_the_squared_singular_values()
 
 
 @pytest.mark.parametrize("pooling", ["static", "usif", "idf"])
-def test_pooling_needs_counts(vectors, pooling):
-    with pytest.raises(UsageError, match="counts"):
-        Pooling.of(pooling, vectors.vectors, None)
+def test_without_counts_words_are_in_the_order_of_zipfs_law(pooling):
+    rows = np.random.default_rng(3).normal(size=(50, 4)).astype(np.float32)
+    words = [f"w{rank}" for rank in range(50)]
+    counts = np.round(1e9 / (np.arange(50) + 2.7))  # of ranks that begin at 0
+    texts = ["w1 w2 w30", "w7 w49"]
+    with pytest.warns(DcmeWarning, match="counts"):
+        found = dw.SentenceEncoder(dw.Vectors(words, rows), pooling=pooling).fit_transform(texts)
+    known = dw.SentenceEncoder(dw.Vectors(words, rows, counts=counts), pooling=pooling)
+    assert_allclose(found, known.fit_transform(texts), atol=1e-5)
 
 
 @pytest.mark.parametrize("rows", [np.zeros((0, 2), "f"), [[1, np.nan]], [[np.inf, 1]]])

@@ -271,7 +271,6 @@ def test_a_damaged_folder_is_one_error_line(folder, damage, capsys):
     [
         ("convert v.npy m --tokenize words", "are for --to"),
         (f"{CONVERT} --normalize", "leave out"),
-        ("convert v.txt m --to sentence-transformers", "without the counts"),
         ("convert v.npy other --to sentence-transformers", "other content"),
         ("convert m w.npy --invalid skip", "is a folder"),
         ("convert v.npy . --to sentence-transformers", "would be replaced"),

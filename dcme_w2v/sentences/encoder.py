@@ -33,7 +33,8 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     vectors : path or Vectors
-        Word vectors with counts. A path is read by `fit`.
+        Word vectors. A path is read by `fit`. Without counts the weights follow from the order of
+        the words, which is then taken to be the order of their frequency.
     {options}
     tokenize : {"whitespace", "words"} or TokenizerOptions, optional
         How sentences are split. Default: as the text that the vectors were trained on.

@@ -47,7 +47,7 @@ def save_sentence_model(
     Parameters
     ----------
     vectors : path or Vectors
-        With counts.
+        Without counts the weights follow from the order of the words.
     folder : path
         Written atomically; an existing folder that was written here is replaced.
     tokenize : {"whitespace", "words"} or TokenizerOptions, optional
@@ -69,7 +69,7 @@ def save_sentence_model(
     Raises
     ------
     UsageError
-        The vectors have no counts, or `folder` has other content.
+        `folder` has other content.
 
     Examples
     --------

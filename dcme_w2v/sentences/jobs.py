@@ -44,7 +44,7 @@ def encode_files(
     Parameters
     ----------
     vectors : path
-        Word vectors, with counts except for the pooling ``mean``.
+        Word vectors; without counts the weights follow from the order of the words.
     texts : sequence of str
         Files, folders, ``-``, URLs, also compressed; a line is a sentence.
     output : str

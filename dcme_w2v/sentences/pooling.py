@@ -17,13 +17,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.numeric.parallel import one_blas_thread
 
 SIF_A = 1e-3  # the weight of a word of probability p is a / (a + p); a as in the paper
 USIF_COMPONENTS = 5
 BEGINNING = 2  # weight of a row's projection on the row of its beginning
 PIECE = 0.3  # length of the row of a character, where an unseen word has 1
+# Without counts, word r = 0, 1, ... is taken to occur c / (r + SHIFT) times (Mandelbrot 1953), the
+# last one RAREST times.
+SHIFT, RAREST = 2.7, 5
 SENTENCE_WORDS = 11  # words of an average sentence, as in the paper of uSIF
 _BLOCK = 1 << 14  # rows at a time in double precision
 
@@ -67,28 +70,30 @@ class Pooling:
             ``idf`` weights a word by minus the logarithm of its share of the tokens.
         vectors : ndarray of float32, shape (n, d)
         counts : ndarray of int64, shape (n,), or None
-            Counts of the words; a count of 0 is taken as 1. Only ``mean`` does without.
+            Counts of the words; a count of 0 is taken as 1. None: by Zipf's law, with a warning.
         dim : int, optional
             Keep the directions of the most variance only; for ``static``.
 
         Raises
         ------
         UsageError
-            The counts are not known, `dim` does not fit, or there are no finite vectors.
+            `dim` does not fit, or there are no finite vectors.
         """
         if dim is not None and (kind != "static" or dim > vectors.shape[1]):
             most = vectors.shape[1]
             raise UsageError(f"--dim={dim}: is for --pooling=static, and at most {most}")
         if kind == "mean":
             return cls()
-        if counts is None:
-            raise UsageError(
-                f"--pooling={kind}: the vectors come without the counts of the words; give vectors "
-                "with counts, as an .npy file beside its .vocab, or --pooling=mean"
-            )
         if not len(vectors) or not np.isfinite(vectors).all():
             raise UsageError(f"--pooling={kind}: there are no vectors, or NaN in them; give others")
-        tokens = np.maximum(counts, 1).astype(np.float64)
+        if counts is None:
+            warn(
+                "the vectors come without the counts of the words, which are taken to be in the "
+                "order of their frequency; an .npy file has counts beside it, in its .vocab"
+            )
+            tokens = RAREST * (len(vectors) + SHIFT) / (np.arange(len(vectors)) + SHIFT)
+        else:
+            tokens = np.maximum(counts, 1).astype(np.float64)
         total = tokens.sum()
         p = tokens / total
         if kind == "idf":

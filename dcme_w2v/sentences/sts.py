@@ -79,7 +79,7 @@ def eval_sts(
     Parameters
     ----------
     vectors : path or Vectors
-        With counts, except for the pooling ``mean``.
+        Without counts the weights follow from the order of the words.
     pairs : path or sequence of paths
         Files, and folders of files, with lines "score TAB sentence TAB sentence".
     pooling, dim, tokenize

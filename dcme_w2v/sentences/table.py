@@ -103,7 +103,7 @@ class SentenceTable:
     Parameters
     ----------
     vectors : Vectors
-        With counts, except for the pooling ``mean``.
+        Without counts the weights follow from the order of the words.
     options : EncodeOptions
     tokenizer : Tokenizer, optional
         Default: the one that the manifest of the vectors names, else whitespace.
