@@ -114,6 +114,11 @@ setup(
         [extension(module) for module in [*MODULES, SHARED]],
         language_level=3,
         shared_utility_qualified_name=extension(SHARED).name,
-        compiler_directives={"boundscheck": False, "wraparound": False, "embedsignature": True},
+        compiler_directives={
+            "boundscheck": False,
+            "wraparound": False,
+            "embedsignature": True,
+            "freethreading_compatible": True,  # a module keeps nothing that a call changes
+        },
     ),
 )
