@@ -1,7 +1,6 @@
 """Checkpoints, signals and resume of `classify train`; see test_resume.py for `train`."""
 
 import json
-import os
 import random
 import signal
 
@@ -72,7 +71,7 @@ def stop_in(monkeypatch, epoch, number=signal.SIGINT):
 
     def send(self, now, watch=None):
         if now == epoch:
-            os.kill(os.getpid(), number)
+            signal.raise_signal(number)
         return start(self, now, watch)
 
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
@@ -135,7 +134,7 @@ def signalling(number):
     """Return `solve` with a signal that arrives during its first iteration."""
 
     def solve(*arguments):
-        os.kill(os.getpid(), number)
+        signal.raise_signal(number)
         return solver.solve(*arguments)
 
     return solve

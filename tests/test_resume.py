@@ -1,7 +1,6 @@
 """Signals and resume on the command line; see test_checkpoints.py for the state itself."""
 
 import json
-import os
 import shutil
 import signal
 import threading
@@ -44,7 +43,7 @@ def stop_in(monkeypatch, epoch, number=signal.SIGINT):
     def send(self, now, watch=None):
         if now == epoch and not sent:  # only once, not after resuming
             sent.append(number)
-            os.kill(os.getpid(), number)
+            signal.raise_signal(number)
         return start(self, now, watch)
 
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
