@@ -69,7 +69,7 @@ torture-long: $(VENV)/.dev $(VENV)/.built ## the same at length, with a soak; ta
 	@$(BIN)/python scripts/torture.py kills writes renames readers planted soak --kills 300 --faults 0 --renames 200 --loads 2000 --attacks 0
 
 # C tests, fuzzers and sanitizers are in tests/Makefile.
-IN_TESTS := @$(MAKE) --no-print-directory -f tests/Makefile
+IN_TESTS := @$(MAKE) -j$(shell getconf _NPROCESSORS_ONLN) --no-print-directory -f tests/Makefile
 
 ctest: ## run the C tests under the sanitizers
 	$(IN_TESTS) $@
@@ -119,7 +119,7 @@ CLEAN := build/clean-environment
 PACKED := setup.py pyproject.toml MANIFEST.in $(shell find csrc dcme_w2v docs scripts tests -type f \
     ! -path '*/__pycache__/*' ! -name '*.so' ! -path 'dcme_w2v/_core/*.c')
 
-sdist: $(VENV)/.dev ## build the source distribution into dist/
+sdist: $(VENV)/.dev $(VENV)/.built ## build the source distribution into dist/
 	@rm -rf *.egg-info # setuptools would add the files that its last list names
 	@$(BIN)/python setup.py -q sdist --dist-dir dist 2>&1 | sed '/no previously-included/d'
 	@ls $(SDIST)
@@ -185,22 +185,8 @@ $(VENV)/.built: $(BUILD_SOURCES) | $(VENV)/.made
 	@$(PIP) --editable .
 	@touch $@
 
-$(VENV)/.test: pyproject.toml | $(VENV)/.made
-	@echo "building the extension, installing pytest ..."
-	@$(PIP) --editable '.[test]'
-	@touch $@ $(VENV)/.built
-
-$(VENV)/.dev: pyproject.toml | $(VENV)/.made
-	@echo "building the extension, installing the tools ..."
-	@$(PIP) --editable '.[dev]'
-	@touch $@ $(VENV)/.test $(VENV)/.built
-
-$(VENV)/.release: pyproject.toml | $(VENV)/.made
-	@echo "installing the tools for packages ..."
-	@$(PIP) --editable '.[dev,release]'
-	@touch $@ $(VENV)/.dev $(VENV)/.test $(VENV)/.built
-
-$(VENV)/.docs: pyproject.toml | $(VENV)/.made
-	@echo "installing the tools of the documentation ..."
-	@$(PIP) --editable '.[docs]'
-	@touch $@ $(VENV)/.built
+# The package is there, so that pip installs what an extra of it names and builds nothing again.
+$(VENV)/.test $(VENV)/.dev $(VENV)/.release $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.built
+	@echo "installing the tools: $* ..."
+	@$(PIP) 'dcme-w2v[$*]==$(VERSION)'
+	@touch $@

@@ -7,8 +7,10 @@ fits every machine of an architecture. `bdist_wheel --py-limited-api=cp311` make
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -52,6 +54,7 @@ class BuildExtension(build_ext):
 
     def build_extensions(self) -> None:
         """Build the static library, then the extensions."""
+        self.check_tools()
         target = self.target()
         objects = [self.object_of(source, kernel_flags(source, target)) for source in SOURCES]
         library = self.compiler.library_filename("dcme", output_dir=self.build_temp)
@@ -62,6 +65,18 @@ class BuildExtension(build_ext):
             extension.extra_objects = [library]
             extension.depends = [*HEADERS, library]
         super().build_extensions()
+
+    def check_tools(self) -> None:
+        """Exit with one line if there is no compiler or no header of Python."""
+        compiler = self.compiler.compiler_so[0]
+        if not shutil.which(compiler):
+            sys.exit(
+                f"error: no C compiler {compiler}: install gcc or clang, name another by CC=..., "
+                "or install a wheel, which needs none"
+            )
+        header = Path(sysconfig.get_path("include"), "Python.h")
+        if not header.exists():
+            sys.exit(f"error: {header}: no such file; install Python's headers (python3-dev)")
 
     def get_ext_filename(self, fullname: str) -> str:
         """Name an extension; one for Windows is built elsewhere."""
@@ -114,6 +129,11 @@ setup(
         [extension(module) for module in [*MODULES, SHARED]],
         language_level=3,
         shared_utility_qualified_name=extension(SHARED).name,
-        compiler_directives={"boundscheck": False, "wraparound": False, "embedsignature": True},
+        compiler_directives={
+            "boundscheck": False,
+            "wraparound": False,
+            "embedsignature": True,
+            "freethreading_compatible": True,  # a module keeps nothing that a call changes
+        },
     ),
 )

@@ -21,10 +21,11 @@ __all__ = ["declared", "made", "work"]  # fixtures
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-# Files of tests that cannot run on Windows: they use what it has not, most while they are imported.
+# Files of tests that cannot run on Windows: they use what it has not, most while they are imported;
+# its os.kill ends the process, whatever the signal: signal.raise_signal does not.
 POSIX = re.compile(
-    r"^import (?:fcntl|pty|resource|termios)|mkfifo|os\.fork\b|os\.openpty|SIGHUP|SIGKILL|\"/dev/"
-    r"|symlink_to|hardlink_to|geteuid|chmod|\[\"sh\"",
+    r"^import (?:fcntl|pty|resource|termios)|mkfifo|os\.(?:fork|kill)\b|os\.openpty|SIGHUP|SIGKILL"
+    r"|\"/dev/|symlink_to|hardlink_to|geteuid|chmod|\[\"sh\"",
     re.MULTILINE,
 )
 LEFT_OUT = {

@@ -149,7 +149,7 @@ def stop_in(monkeypatch, trainer, epoch, number):
     def send(self, now, watch=None):
         if now == epoch and not sent:
             sent.append(number)
-            os.kill(os.getpid(), number)
+            signal.raise_signal(number)
         return start(self, now, watch)
 
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)

@@ -1,7 +1,6 @@
 """Checkpoints, signals and resume of `classify train`; see test_resume.py for `train`."""
 
 import json
-import os
 import random
 import signal
 
@@ -121,7 +120,7 @@ def signalling(number):
     """Return `solve` with a signal that arrives during its first iteration."""
 
     def solve(*arguments):
-        os.kill(os.getpid(), number)
+        signal.raise_signal(number)
         return solver.solve(*arguments)
 
     return solve

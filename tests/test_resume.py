@@ -167,7 +167,7 @@ def test_divergence_names_the_last_checkpoint(tmp_path, corpus, capsys, monkeypa
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "--objective ns" in said and "--lr 0.075" in said and "epoch" in said
-    assert f"the last checkpoint is {folder}/000001" in said
+    assert f"the last checkpoint is {folder / '000001'}" in said
     assert not (tmp_path / "v.bin").exists()
     assert np.isfinite(Checkpoint.load(folder / "000001").table("context.npy", (43, 16))).all()
 

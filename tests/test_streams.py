@@ -32,6 +32,7 @@ REPORTERS = {
     "neighbors": "neighbors v.bin fish1 xyz",
     "classify predict": "classify predict classes d.txt",
     "vocab --json": "vocab c.txt --output o.txt --json",
+    "demo": "demo c.txt",
     "train to it": f"train c.txt --output - {QUICK}",
     "train with a log to it": f"train c.txt --output o.bin --log-json - {QUICK}",
 }

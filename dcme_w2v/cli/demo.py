@@ -18,7 +18,7 @@ import click
 from dcme_w2v.cli.command import Command
 from dcme_w2v.cli.options import plain_option
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.atomic import optional_write
+from dcme_w2v.files.atomic import check_standard_output, optional_write
 from dcme_w2v.files.paths import Paths
 
 # Words whose neighbors are shown, if the text contains them.
@@ -51,6 +51,8 @@ def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> 
     paths.writes("--documents", documents).check()
     if texts and (collect or documents):
         raise UsageError("CORPUS: is not supported with --collect or --documents; omit one")
+    if not collect and not documents:
+        check_standard_output()
     start, shown = time.monotonic(), sys.stderr.isatty()
     if texts:
         vectors = dcme_w2v.train([Path(one) for one in texts], progress=shown)
