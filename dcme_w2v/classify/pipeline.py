@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import sequences
@@ -33,7 +35,7 @@ from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Fit, Labelled, RemoteTraining
 from dcme_w2v.classify.loss import LossSearch, is_loss_open, loss_line
-from dcme_w2v.classify.metrics import ClusterMeasures, Measures
+from dcme_w2v.classify.metrics import ClusterMeasures, Measures, propensity_gains
 from dcme_w2v.classify.model import COLUMNS, KIND, Classifier, Predictor, counts_of, scored
 from dcme_w2v.classify.options import (
     ClassifyOptions,
@@ -61,6 +63,8 @@ from dcme_w2v.training.run import interruptible
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
 # figures of held-out documents that are shown
+# a resumed run has these from its start
+OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2")
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 
 
@@ -140,7 +144,7 @@ def train(
     start = time.monotonic()
     found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
-        options = found.with_run_values(options, "threads", "loss", "lr", "min_lr")
+        options = found.with_run_values(options, *OF_RUN)
     with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
         read, classes, text = _read_documents(job, features, options, reporter)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
@@ -474,7 +478,7 @@ def test(
     for matrix, found in pieces(model, docs, labels, DOCUMENTS_TESTED):
         if measures is None:
             multilabel = multilabel or any(len(one) > 1 for one in found)
-            measures = Measures(len(model.classes), multilabel, model.threshold)
+            measures = Measures(len(model.classes), multilabel, model.threshold, _gains(model))
         kept = [i for i, one in enumerate(found) if one]
         unlabelled += len(found) - len(kept)
         numbers = numbers_of([found[i] for i in kept], model.classes)
@@ -489,6 +493,15 @@ def test(
             "documents with its labels"
         )
     return {**result, "unlabelled_documents": unlabelled}
+
+
+def _gains(model: Predictor) -> NDArray[np.float64] | None:
+    """Return what each label counts in the propensity-scored precision; None if unknown."""
+    counts, documents = model.record.get("labels"), model.record.get("documents")
+    if not isinstance(counts, dict) or type(documents) is not int:
+        return None
+    found = [counts.get(name, 0) for name in model.classes]
+    return propensity_gains(found, documents) if all(type(n) is int for n in found) else None
 
 
 def is_by_token(model: Predictor) -> bool:

@@ -135,11 +135,12 @@ def test(
     """Evaluate a classifier on labelled documents.
 
     With one label per document: accuracy, top-5 accuracy, mean log-likelihood, micro and macro
-    precision, recall and F1. With several: precision, R-precision and nDCG at 1, 3, 5, coverage,
-    label ranking average precision, F1 of the labels above the model's threshold. A label that was
-    not in the training documents counts as an error. A model of clusters (`latent fit
-    --unsupervised`) is compared with the first label of each document. A model --by token has the
-    accuracy of tags, and precision, recall and F1 of entities by exact spans.
+    precision, recall and F1. With several: precision, R-precision and nDCG at 1, 3, 5, precision
+    weighted by propensities, coverage, label ranking average precision, F1 of the labels above the
+    model's threshold. A label that was not in the training documents counts as an error. A model of
+    clusters (`latent fit --unsupervised`) is compared with the first label of each document. A
+    model --by token has the accuracy of tags, and precision, recall and F1 of entities by exact
+    spans.
     """
     from dcme_w2v.classify import pipeline
     from dcme_w2v.classify.model import load_classifier
