@@ -290,3 +290,18 @@ def test_a_small_model_of_several_labels_keeps_calibration_and_threshold(folder,
     texts = texts_of(folder)
     ours, theirs = (np.exp(probabilities(one, texts)) for one in (found, model))
     assert ours == pytest.approx(theirs, abs=0.05)
+
+
+@pytest.mark.parametrize("name", ["text", "vectors"])
+def test_a_classifier_is_written_within_a_number_of_bytes_by_its_training(name, folder, tmp_path):
+    docs = f"{folder}/train.tsv" if name == "text" else f"{folder}/rows.npz"
+    more = "" if name == "text" else f" --labels {folder}/labels.txt"
+    line = f"classify train {docs}{more} --output {tmp_path}/s --threads 1 --holdout 0.2 --json"
+    for limit in (2500, 3000):  # the second model replaces the first one
+        result = invoke(f"{line} --max-bytes {limit}")
+        size = sum(file.stat().st_size for file in (tmp_path / "s").iterdir())
+        assert size <= limit and json.loads(result.stdout)["pairs"] > 0
+    invoke(line)  # a classifier replaces a small model
+    assert load_classifier(tmp_path / "s").weights.features > 0
+    held = float(result.stderr.split("held-out: accuracy ")[1].split(",")[0])
+    assert held > 0.5  # columns of held-out documents are those of the small model

@@ -8,7 +8,7 @@ import itertools
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,6 +68,9 @@ OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2")
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 
 
+Compress = Callable[[Classifier, Labelled | None, Reporter], tuple[Classifier, Labelled | None]]
+
+
 @dataclass(frozen=True)
 class TrainJob(DocumentsJob):
     """Inputs and outputs of ``classify train``.
@@ -83,12 +86,17 @@ class TrainJob(DocumentsJob):
     checkpoints : CheckpointOptions
         Folder for checkpoints, by default that of `resume`, and their interval; and the folder to
         resume from.
+    compress : callable, optional
+        Gets the classifier, the held-out documents or None, and the reporter; returns the model
+        that is written instead, and the documents for it; see
+        `dcme_w2v.small_models.job.compressed`.
     """
 
     holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
     tune: TuneOptions = field(default_factory=TuneOptions)
     fixed: frozenset[str] = frozenset()
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
+    compress: Compress | None = None
 
 
 def paths_of(job: TrainJob) -> Paths:
@@ -192,6 +200,8 @@ def train(
                 by = calibration_on(model.weights, calibrated_on, options)
             if by is not None:
                 model.calibration, model.threshold = by
+            if job.compress is not None:
+                model, holdout = job.compress(model, holdout, reporter)
             if holdout is not None:
                 reporter.message(_held_out_line(model, holdout))
             write_with_fallback([Result(job.output, "model", model.save)])
@@ -419,7 +429,10 @@ def _searched(
 
 def _check_trees(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
     """Raise if something excludes trees of labels."""
-    others = {"--cluster": remote, "--checkpoint": job.checkpoints.folder, "--tune": job.tune.tune}
+    others = {
+        "--cluster": remote, "--checkpoint": job.checkpoints.folder, "--tune": job.tune.tune,
+        "--max-bytes": job.compress,
+    }  # fmt: skip
     given = [name for name, value in others.items() if value is not None]
     if options.objective == "tree" and given:
         raise UsageError(
@@ -451,6 +464,11 @@ def _check_solver(options: ClassifyOptions, checkpoints: CheckpointOptions) -> N
             f"{flag}={checkpoints.folder}: is not supported with --solver=lbfgs; omit it, or "
             "give --solver=sgd"
         )
+
+
+def main_measure(found: Mapping[str, Any]) -> float:
+    """Return the accuracy, or with several labels the precision at 1."""
+    return float(found.get("accuracy", found.get("precision_at_1", 0.0)))
 
 
 def test(
@@ -585,11 +603,16 @@ def _objective_line(given: ClassifyOptions, options: ClassifyOptions, classes: i
     return f"--objective auto: {chosen}, for {classes:,} classes"
 
 
-def _held_out_line(model: Predictor, data: Labelled) -> str:
+def measured(model: Predictor, data: Labelled) -> dict[str, Any]:
+    """Return the measures of a model on documents as they are in memory."""
     measures = Measures(len(model.classes), model.multilabel, model.threshold)
     for rows, log_p in scored(model, data.matrix, None):
         measures.add(log_p, data.labels[rows])
-    found = measures.result()
+    return measures.result()
+
+
+def _held_out_line(model: Predictor, data: Labelled) -> str:
+    found = measured(model, data)
     shown = ", ".join(
         f"{name.replace('_', ' ')} {found[name]:.4f}" for name in MEASURED if name in found
     )

@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from scipy.sparse import csr_matrix
+
 from dcme_w2v.classify import pipeline
+from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
@@ -63,8 +66,7 @@ def shrink_file(
         raise UsageError("--holdout=-: is read more than once; give a file")
 
     def accuracy(one: Classifier) -> float:
-        found = pipeline.test(one, holdout, labels, threads)
-        return float(found.get("accuracy", found.get("precision_at_1", 0.0)))
+        return pipeline.main_measure(pipeline.test(one, holdout, labels, threads))
 
     figures: dict[str, Any] = {}
     if holdout:
@@ -73,7 +75,7 @@ def shrink_file(
     if options.max_bytes is None:
         small = shrink(model, options)
     else:
-        small = within(model, options, accuracy if holdout else None, reporter)
+        small = within(model, accuracy if holdout else None, reporter, options)
     if holdout:
         figures["accuracy"] = accuracy(small)
     write_with_fallback([Result(output, "model", small.save)])
@@ -84,8 +86,38 @@ def shrink_file(
     }  # fmt: skip
 
 
+def compressed(
+    model: Classifier, held: Labelled | None, reporter: Reporter, options: ShrinkOptions
+) -> tuple[ShrunkModel, Labelled | None]:
+    """Return a model within a number of bytes, and held-out documents in its columns.
+
+    Parameters
+    ----------
+    model : Classifier
+    held : Labelled or None
+        Held-out documents in the columns of `model`, which choose the number of levels.
+    reporter : Reporter
+    options : ShrinkOptions
+        With `max_bytes`.
+    """
+
+    def rows_for(small: ShrunkModel) -> Labelled | None:
+        if held is None or small.text is None:
+            return held
+        return dataclasses.replace(held, matrix=csr_matrix(held.matrix[:, small.origin]))
+
+    def accuracy(small: Classifier) -> float:
+        assert isinstance(small, ShrunkModel)
+        own = rows_for(small)
+        assert own is not None
+        return pipeline.main_measure(pipeline.measured(small, own))
+
+    small = within(model, None if held is None else accuracy, reporter, options)
+    return small, rows_for(small)
+
+
 def within(
-    model: Classifier, options: ShrinkOptions, measure: Measure | None, reporter: Reporter
+    model: Classifier, measure: Measure | None, reporter: Reporter, options: ShrinkOptions
 ) -> ShrunkModel:
     """Return the best model of at most `options.max_bytes` bytes.
 

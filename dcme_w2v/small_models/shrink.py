@@ -109,7 +109,7 @@ class WeightRanking:
         for _, _, impact in self._blocks():
             self._bins += np.bincount(_bin_of(impact[impact > 0]), minlength=_BINS)
             self._total += float(impact.sum())
-        self.count = int(self._bins.sum())
+        self.count, self._biases = int(self._bins.sum()), _biases(weights)
         if not self.count:
             raise CorpusError("all weights are 0; train the model on other documents")
         self._kept: tuple[NDArray[Any], ...] = tuple(np.zeros(0) for _ in range(3))
@@ -119,7 +119,7 @@ class WeightRanking:
         self._read(min(count, self.count))
         place, number, rank = self._kept
         if len(place) > count:
-            chosen = np.sort(np.argsort(-rank, kind="stable")[:count])
+            chosen = _highest(rank, count)
             place, number, rank = place[chosen], number[chosen], rank[chosen]
         signs = np.where(number < 0, -1, 1).astype(np.int8)
         weight = self._squares[place // self._weights.classes]
@@ -127,7 +127,7 @@ class WeightRanking:
         clustered = fit_levels(pairs.number, pairs.weight, levels)
         loss = (2 * clustered.loss + self._total - float(rank.sum())) / max(self._total, 1e-300)
         shape = (self._weights.features, self._weights.classes)
-        return Shrunk(assembled(pairs, clustered, shape), _biases(self._weights), loss)
+        return Shrunk(assembled(pairs, clustered, shape), self._biases, loss)
 
     def _read(self, count: int) -> None:
         """Keep places, weights and impacts of at least `count` weights, the highest ones."""
@@ -164,6 +164,14 @@ def _above(block: Block, lowest: int) -> tuple[NDArray[Any], ...]:
     at, rows, impact = block
     chosen = np.flatnonzero((impact > 0) & (_bin_of(impact) >= lowest))
     return chosen + at * rows.shape[1], rows.ravel()[chosen], impact.ravel()[chosen]
+
+
+def _highest(rank: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Return the places of the `count` highest numbers, ascending; of equal ones the first."""
+    lowest = np.partition(rank, len(rank) - count)[len(rank) - count]
+    chosen = rank > lowest
+    chosen[np.flatnonzero(rank == lowest)[: count - int(chosen.sum())]] = True
+    return np.flatnonzero(chosen)
 
 
 def _bin_of(impact: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -219,6 +227,8 @@ class ShrunkModel(Classifier):
         For vectors: the columns that have weights, ascending.
     binary : bool
         Whether values of features count as 1.
+    origin : ndarray of int64 or None
+        The columns of the model that it was made from; None for a model that was loaded.
     """
 
     shrunk: Shrunk | None = None
@@ -226,6 +236,7 @@ class ShrunkModel(Classifier):
     columns: NDArray[np.int64] | None = None
     binary: bool = False
 
+    origin: NDArray[np.int64] | None = field(default=None, init=False, repr=False)
     _weights: Weights | None = field(default=None, init=False, repr=False)
 
     @property  # type: ignore[misc]
@@ -396,10 +407,12 @@ def shrink(
         "features": len(rows),
         COLUMNS: model.record.get(COLUMNS),
     }
-    return ShrunkModel(
+    found = ShrunkModel(
         model.classes, LATER, text, model.options, model.multilabel, model.threshold, record,
         shrunk, options, columns, _is_binary(model), calibration=model.calibration,
     )  # fmt: skip
+    found.origin = rows
+    return found
 
 
 def _small_text(
