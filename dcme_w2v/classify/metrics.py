@@ -58,6 +58,9 @@ def calibrated(scores: NDArray[np.float64], by: Calibration | None) -> NDArray[n
 def calibration_of(scores: NDArray[np.float64], labels: Sequence[Sequence[int]]) -> Calibration:
     """Return a and b of the most likely sigma(a s + b), by Newton's method (Platt 1999).
 
+    As in the paper, the targets are (n + 1) / (n + 2) of n relevant pairs of document and label and
+    1 / (m + 2) of m others, so that a stays finite where the scores separate them.
+
     Parameters
     ----------
     scores : ndarray of float64, shape (documents, classes)
@@ -65,12 +68,14 @@ def calibration_of(scores: NDArray[np.float64], labels: Sequence[Sequence[int]])
         Class indices of each document; -1 is a label that is not a class.
     """
     flat, point = scores.ravel(), np.array([1.0, 0.0])
-    wanted = relevance(labels, scores.shape[1]).ravel()
+    relevant = relevance(labels, scores.shape[1]).ravel()
+    count, others = int(relevant.sum()), int((~relevant).sum())
+    wanted = np.where(relevant, (count + 1) / (count + 2), 1 / (others + 2))
     features = np.stack([flat, np.ones_like(flat)])
 
     def loss(at: NDArray[np.float64]) -> float:
         margins = at @ features
-        return float(np.logaddexp(0.0, np.where(wanted, -margins, margins)).sum())
+        return float((np.logaddexp(0.0, margins) - wanted * margins).sum())
 
     value = loss(point)
     for _ in range(NEWTON_STEPS):
@@ -285,10 +290,8 @@ def best_threshold(
     right = np.cumsum(relevant.ravel()[order])
     f1 = 2 * right / (np.arange(1, len(order) + 1) + relevant.sum())
     best = least - 1 + int(f1[least - 1 :].argmax())
-    if not may_be_none:
-        return float(np.exp(flat[order[best]]))
-    after = flat[order[min(best + 1, len(order) - 1)]]
-    return float(np.exp((flat[order[best]] + after) / 2))
+    ends = np.exp(flat[order[[best, min(best + 1, len(order) - 1)]]])
+    return float(ends.mean())  # between the least probable label that is predicted and the next
 
 
 class ClusterMeasures:

@@ -554,15 +554,20 @@ def predict(
     """Yield the most probable labels of each document, in order, with their probabilities.
 
     Text is read some lines at a time. Labels of the documents are ignored. With `count` 0, the
-    labels are those whose probability is at least the model's threshold.
+    labels are those whose probability is at least the model's threshold, and the most probable one,
+    as in `test`.
     """
     least = -math.inf if count else math.log(model.threshold or math.ulp(0.0))
     count = min(count or len(model.classes), len(model.classes))
     for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
         for numbers, log_p in _most_probable(model, matrix, count, threads):
             for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
-                found = zip(chosen, row, strict=True)
-                yield [(model.classes[j], math.exp(p)) for j, p in found if p >= least]
+                found = enumerate(zip(chosen, row, strict=True))
+                yield [
+                    (model.classes[j], math.exp(p))
+                    for rank, (j, p) in found
+                    if p >= least or not rank
+                ]
 
 
 def predict_labels(

@@ -21,6 +21,7 @@ from dcme_w2v.training.progress import Quiet, Reporter
 
 LEVELS = (2, 4, 8, 16, 32, 64, 127)  # that are tried within a number of bytes
 STEPS = 20  # of the search for the number of weights that fits
+MORE = 1.01  # growth of the size with half as many more weights or so, below which it has ended
 USED, AIM = 0.99, 0.995  # shares of the bytes at which the search ends, and that it aims at
 
 Measure = Callable[[Classifier], float]
@@ -178,12 +179,15 @@ def _largest(
             share = (AIM * limit - used) / (above - used)
             middle = low + round(min(max(share, 0.05), 0.95) * (high - low))
         else:
-            room = min(max(limit / used, 1.1), 2.0)
+            room = min(max(limit / used, 1.25), 2.0)
             middle = min(guess if low == 1 else round(low * room) + 1, ranking.count)
         middle = min(max(middle, low + 1), high - 1)
         tried, size = made(middle)
         if size <= limit:
+            is_full = not above and size < MORE * used  # further weights are nearest to level 0
             low, best, used = middle, tried, size
+            if is_full:
+                break
         else:
             high, above = middle, size
     return best, smallest
