@@ -33,6 +33,8 @@ def calibration_on(
 ) -> Calibrated:
     """Return the calibration of scores, None for the softmax, and the threshold of probabilities.
 
+    Where no document has a label that is a class, scores stay as they are, and the threshold is .5.
+
     Parameters
     ----------
     weights : Weights
@@ -60,6 +62,8 @@ def _calibration(
     options: ClassifyOptions,
     may_be_none: bool,
 ) -> Calibrated:
+    if not len(labels):
+        return (1.0, 0.0) if options.loss == "hinge" else None, 0.5
     by = calibration_of(scores, labels) if options.loss == "hinge" else None
     return by, best_threshold(calibrated(scores, by), labels, may_be_none)
 
