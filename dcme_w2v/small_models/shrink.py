@@ -118,15 +118,20 @@ class WeightRanking:
         """Return the `count` weights of the highest impact in levels."""
         self._read(min(count, self.count))
         place, number, rank = self._kept
+        lost, classes = self._total - float(rank.sum()), self._weights.classes
         if len(place) > count:
             chosen = _highest(rank, count)
-            place, number, rank = place[chosen], number[chosen], rank[chosen]
+            lost = self._total - float(rank[chosen].sum())
+            place, number = place[chosen], number[chosen]
+            del chosen
         signs = np.where(number < 0, -1, 1).astype(np.int8)
-        weight = self._squares[place // self._weights.classes]
+        starts = np.searchsorted(place, np.arange(self._weights.features + 1) * classes)
+        weight = np.repeat(self._squares, np.diff(starts))
         pairs = Pairs(place, signs, np.abs(number), weight)
+        del number
         clustered = fit_levels(pairs.number, pairs.weight, levels)
-        loss = (2 * clustered.loss + self._total - float(rank.sum())) / max(self._total, 1e-300)
-        shape = (self._weights.features, self._weights.classes)
+        loss = (2 * clustered.loss + lost) / max(self._total, 1e-300)
+        shape = (self._weights.features, classes)
         return Shrunk(assembled(pairs, clustered, shape), self._biases, loss)
 
     def _read(self, count: int) -> None:
