@@ -117,31 +117,36 @@ class WeightRanking:
     def shrunk(self, levels: int, count: int) -> Shrunk:
         """Return the `count` weights of the highest impact in levels."""
         self._read(min(count, self.count))
-        place, number, rank = self._kept
-        lost, classes = self._total - float(rank.sum()), self._weights.classes
+        place, size, sign = self._kept
+        weight = self._squares_of(place)
+        impact = size**2 * weight
         if len(place) > count:
-            chosen = _highest(rank, count)
-            lost = self._total - float(rank[chosen].sum())
-            place, number = place[chosen], number[chosen]
+            chosen = _highest(impact, count)
+            place, size, sign = place[chosen], size[chosen], sign[chosen]
+            weight, impact = weight[chosen], impact[chosen]
             del chosen
-        signs = np.where(number < 0, -1, 1).astype(np.int8)
-        starts = np.searchsorted(place, np.arange(self._weights.features + 1) * classes)
-        weight = np.repeat(self._squares, np.diff(starts))
-        pairs = Pairs(place, signs, np.abs(number), weight)
-        del number
+        lost = self._total - float(impact.sum())
+        del impact
+        pairs = Pairs(place, sign, size, weight)
         clustered = fit_levels(pairs.number, pairs.weight, levels)
         loss = (2 * clustered.loss + lost) / max(self._total, 1e-300)
-        shape = (self._weights.features, classes)
+        shape = (self._weights.features, self._weights.classes)
         return Shrunk(assembled(pairs, clustered, shape), self._biases, loss)
 
+    def _squares_of(self, place: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the sums of squares of the features of some places, which ascend."""
+        features, classes = self._weights.features, self._weights.classes
+        starts = np.searchsorted(place, np.arange(features + 1) * classes)
+        return np.repeat(self._squares, np.diff(starts))
+
     def _read(self, count: int) -> None:
-        """Keep places, weights and impacts of at least `count` weights, the highest ones."""
+        """Keep places, sizes and signs of at least `count` weights, those of highest impact."""
         if len(self._kept[0]) >= count:
             return
         lowest = _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
         size, at = int(self._bins[lowest:].sum()), 0
         self._kept = ()  # the memory of fewer weights
-        self._kept = (np.empty(size, dtype=np.int64), np.empty(size), np.empty(size))
+        self._kept = (np.empty(size, dtype=np.int64), np.empty(size), np.empty(size, np.int8))
         for block in self._blocks():
             found = _above(block, lowest)
             for own, part in zip(self._kept, found, strict=True):
@@ -165,10 +170,11 @@ def _tables(weights: Weights) -> Iterable[NDArray[np.float32]]:
 
 
 def _above(block: Block, lowest: int) -> tuple[NDArray[Any], ...]:
-    """Return places, weights and impacts of the weights whose impact is in a bin from `lowest`."""
+    """Return places, sizes and signs of the weights whose impact is in a bin from `lowest`."""
     at, rows, impact = block
     chosen = np.flatnonzero((impact > 0) & (_bin_of(impact) >= lowest))
-    return chosen + at * rows.shape[1], rows.ravel()[chosen], impact.ravel()[chosen]
+    found = rows.ravel()[chosen]
+    return chosen + at * rows.shape[1], np.abs(found), np.where(found < 0, -1, 1).astype(np.int8)
 
 
 def _highest(rank: NDArray[np.float64], count: int) -> NDArray[np.int64]:
