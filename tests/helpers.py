@@ -8,8 +8,8 @@ import csv
 import gzip
 import json
 import lzma
-import os
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path

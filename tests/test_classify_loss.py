@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.fit import Labelled, fit
+from dcme_w2v.classify.loss import SHORT_SETS, LossSearch, is_loss_open
 from dcme_w2v.classify.metrics import calibration_of
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
@@ -120,7 +121,7 @@ def test_hinge_is_the_default_for_several_labels_and_has_probabilities_of_each(t
     found = CliRunner().invoke(
         program, ["classify", "train", docs, "--output", model, "--epochs", "20", "--threads", "1"]
     )
-    assert found.exit_code == 0 and "several labels a document: --loss hinge" in found.stderr
+    assert found.exit_code == 0 and "--loss hinge --lr" in found.stderr
     loaded = load_classifier(model)
     assert loaded.options.loss == "hinge" and loaded.calibration is not None
     predicted = list(predict(loaded, [docs], 3))
@@ -128,7 +129,31 @@ def test_hinge_is_the_default_for_several_labels_and_has_probabilities_of_each(t
     measures = json.loads(CliRunner().invoke(
         program, ["classify", "test", model, docs, "--json"]
     ).stdout)  # fmt: skip
-    assert measures["micro_f1"] > 0.6 and measures["micro_recall"] > 0.5
+    assert measures["micro_f1"] > 0.5 and measures["micro_recall"] > 0.5
+
+
+def test_folds_choose_the_rate_of_several_labels():
+    rows, labels = sets_problem(classes=12, documents=120)
+    data, given = Labelled(rows, labels), ClassifyOptions(threads=1)
+    assert is_loss_open(given, data, 12) and not is_loss_open(given, data, SHORT_SETS)
+    for more in ({"lr": 1.0}, {"loss": "softmax"}, {"epochs": 100}):
+        assert not is_loss_open(ClassifyOptions(**more), data, 12)
+    tuned = LossSearch(data, 12, given).run()
+    assert tuned.setting["loss"] == "hinge" and {one["loss"] for one in tuned.trials} == {"hinge"}
+    found = {one["lr"]: one["accuracy"] for one in tuned.trials if one["epochs"] == 5}
+    assert len(found) == 4 and all(0 < one <= 1 for one in found.values())
+    assert tuned.options(given, 12).loss == "hinge"
+
+
+def test_a_candidate_near_the_optimum_is_taken_unless_another_is_clearly_better():
+    rows, labels = problem(rows=200)
+    tuned = LossSearch(Labelled(rows, labels[:, None].tolist()), 5, ClassifyOptions()).run()
+    assert {one["loss"] for one in tuned.trials} == {"hinge", "softmax"}
+    (first,) = (one["accuracy"] for one in tuned.trials if one["epochs"] == 10)
+    highest = max(one["accuracy"] for one in tuned.trials)
+    is_clear = highest > first + 0.5 * np.sqrt(highest * (1 - highest) / tuned.held_out)
+    assert (tuned.setting["epochs"] == 10) != is_clear
+    assert is_clear or tuned.setting["l2"] == pytest.approx(0.5 / 200)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax as scipy_log_softmax
 
-from dcme_w2v.classify.metrics import Measures, best_threshold, log_softmax
+from dcme_w2v.classify.metrics import (
+    Measures,
+    best_threshold,
+    calibration_of,
+    log_softmax,
+    propensity_gains,
+)
 
 RANDOM = np.random.default_rng(3)
 
@@ -103,4 +109,29 @@ def test_the_best_threshold_has_the_highest_f1():
 def test_the_most_probable_label_is_part_of_every_threshold():
     log_p = np.log(np.tile([0.5, 0.2, 0.3], (4, 1)))
     log_p[0, 1:] = np.log([0.4, 0.1])  # F1 2/3 of the first label alone, 4/7 of the first five
-    assert best_threshold(log_p, [[0, 1], [], [], []]) == pytest.approx(0.4)
+    assert best_threshold(log_p, [[0, 1], [], [], []]) == pytest.approx(0.35)
+
+
+def test_rare_labels_count_more_in_the_propensity_scored_precision():
+    counts, documents = [50, 5, 1], 100
+    scale = (np.log(documents) - 1) * 2.5**0.55
+    gains = 1 + scale * (np.array([50, 5, 1, 0]) + 1.5) ** -0.55
+    assert propensity_gains(counts, documents) == pytest.approx(gains)
+    measures = Measures(3, True, gains=propensity_gains(counts, documents))
+    measures.add(np.log([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]), [[0, 2], [2, -1]])
+    found = measures.result()
+    assert found["propensity_precision_at_1"] == pytest.approx(gains[0] / (gains[2] + gains[3]))
+    assert found["propensity_precision_at_3"] == pytest.approx(
+        (gains[0] + 2 * gains[2]) / (gains[0] + 2 * gains[2] + gains[3])
+    )
+    assert (propensity_gains(counts, 1) == 1).all()  # log N below 1
+
+
+def test_scores_that_separate_the_labels_have_a_threshold_between_them():
+    scores = np.array([[5.0, 5, -5], [-5, -5, 5]] * 20)
+    labels = [[0, 1], [2]] * 20
+    a, b = calibration_of(scores, labels)
+    assert 0 < a < 2 and abs(b) < 1
+    log_p = -np.logaddexp(0, -(100 * scores))  # 0 or -500
+    assert best_threshold(log_p, labels) == pytest.approx(0.5)
+    assert best_threshold(log_p, labels, may_be_none=True) == pytest.approx(0.5)

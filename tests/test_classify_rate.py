@@ -109,9 +109,11 @@ def test_the_loss_is_chosen_by_folds_where_training_is_short(tmp_path, wrong, lo
     assert ("documents held out (softmax" in said) == (loss is None) == ("loss" in found["record"])
     if loss is None:
         trials = {
-            (one["loss"], one["lr"]): one["accuracy"] for one in found["record"]["loss"]["trials"]
+            (one["loss"], one["lr"], one["epochs"]): one["accuracy"]
+            for one in found["record"]["loss"]["trials"]
         }
-        assert len(trials) == 6 and trials[own["loss"], own["lr"]] == max(trials.values())
+        assert len(trials) == 7
+        assert trials[own["loss"], own["lr"], own["epochs"]] > max(trials.values()) - 0.01
         assert (own["lr"] < {"softmax": 4, "hinge": 0.5}[own["loss"]]) == (wrong > 0)
     again, said = invoke("--resume", state)
     assert again["options"] == own and "held out (softmax" not in said
@@ -132,4 +134,5 @@ def test_the_loss_is_chosen_only_where_nothing_excludes_it(given, count, classes
     data = labelled(0, count=count)
     assert is_loss_open(ClassifyOptions(**given), data, classes) == wanted
     several = Labelled(data.matrix, [[one[0], (one[0] + 1) % 12] for one in data.labels])
-    assert not is_loss_open(ClassifyOptions(**given), several, classes)
+    is_open = wanted or classes == 500  # the loss is hinge, and its rate is chosen
+    assert is_loss_open(ClassifyOptions(**given), several, classes) == is_open

@@ -6,7 +6,7 @@ import re
 import pytest
 from helpers import invoke
 
-from dcme_w2v.classify.model import Classifier
+from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.cli.main import run
 
 ANIMALS = ["cat dog mouse", "dog cat bird", "mouse bird cat", "bird dog"]
@@ -203,3 +203,26 @@ def test_a_bomb_of_labels_takes_no_memory(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 << 20
+
+
+def test_held_out_documents_without_a_known_label_end_with_a_measure(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"c{i % 3}|d{i % 2}\tw{i} common\n" for i in range(60)]
+    (tmp_path / "d.tsv").write_text("".join(lines))
+    (tmp_path / "h.tsv").write_text("e|f\tw1 common\n" * 5)
+    train = "classify train d.tsv --output m --holdout h.tsv --threads 1"
+    result = invoke(train)
+    assert "held-out: precision at 1 0.0000" in result.stderr
+    assert load_classifier(tmp_path / "m").threshold == 0.5
+
+
+def test_predicted_labels_always_have_the_most_probable_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [("a|b\tw0 v0 x\n" if i % 2 else "c\tw1 v1 y\n") for i in range(100)]
+    (tmp_path / "d.tsv").write_text("".join(lines))
+    for more in ([], ["--objective", "tree"]):
+        invoke("classify train d.tsv --output m --threads 1", *more)
+        found = invoke("classify predict m d.tsv -k 0 --no-probabilities")
+        assert {frozenset(line.split("\t")) for line in found.stdout.splitlines()} == {
+            frozenset("ab"), frozenset("c")
+        }  # fmt: skip

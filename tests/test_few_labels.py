@@ -260,10 +260,24 @@ def test_maxent_replaces_a_default_that_is_clearly_worse(options, final, monkeyp
         return
     figures = found.record["choice"]["fold_accuracy"]
     assert figures["maxent"] > figures["distill"] + 0.1
-    assert (
-        f"distill {figures['distill']:.4f}, maxent {figures['maxent']:.4f}; warning: maxent"
-        in (said.messages[-1])
-    )
+    said_of = f"distill {figures['distill']:.4f}, maxent {figures['maxent']:.4f}"
+    assert said_of in said.messages[-1]
+    note = "chosen: maxent" if final == "maxent" else "warning: maxent on the folds is better"
+    assert note in said.messages[-1]
+    assert found.record["choice"]["fold_log_likelihood"] > -np.log(CLASSES)
+
+
+def test_probabilities_are_at_least_as_likely_as_a_uniform_guess():
+    """Decisions that are learned as labels make a model too sure; the folds correct it."""
+    random = np.random.default_rng(5)
+    labels = np.arange(40) % 2
+    right = random.random(40) < 0.6
+    scores = np.where(right, 1, -1)[:, None] * 30.0 * np.where(labels[:, None] == [0, 1], 1, -1)
+    measured = choose._Measured({"given": scores}, labels, np.ones(40))
+    scale, log_likelihood = measured.calibrated("given")
+    assert scale < 0.02 and log_likelihood > -np.log(2)
+    sure = choose._Measured({"given": np.abs(scores) / 10 * np.eye(2)[labels]}, labels, np.ones(40))
+    assert 0 < sure.calibrated("given")[0] < 3.9  # 40 documents do not show full certainty
 
 
 def test_confident_decisions_are_learnt_and_scores_of_the_teacher_are_added():

@@ -17,7 +17,7 @@ from dcme_w2v.cli.main import program, run
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
-from dcme_w2v.small_models.shrink import ShrunkModel, shrink, shrink_weights, squares_of
+from dcme_w2v.small_models.shrink import ShrunkModel, WeightRanking, shrink, squares_of
 
 WORDS = [f"{a}{b}{c}" for a in "abcdeä" for b in "xyz" for c in "klm"]
 
@@ -58,7 +58,7 @@ def texts_of(folder):
 
 def small(folder, name, **options):
     model = load_classifier(folder / name)
-    return shrink(model, ShrinkOptions(**options), squares_of(model))
+    return shrink(model, ShrinkOptions(**options))
 
 
 # ---- coding ----
@@ -140,7 +140,7 @@ def test_columns_of_vectors(folder, tmp_path):
     full = load_classifier(folder / "vectors")
     name, _ = model.explain("class0", 1)[0]
     assert name in [column for column, _ in full.explain("class0", 12)]
-    again = shrink(model, ShrinkOptions(keep="5"), squares_of(model))
+    again = shrink(model, ShrinkOptions(keep="5"))
     assert set(again.columns) <= set(model.columns)
 
 
@@ -194,7 +194,8 @@ def test_kept_weights_are_those_of_a_full_sort(folder, monkeypatch):
         order = np.argsort(-impact, kind="stable")[:count]
         wanted = np.zeros(impact.size, dtype=bool)
         wanted[order[impact[order] > 0]] = True
-        found = shrink_weights(model.weights, squares, 127, str(count)).evidence.levels.toarray()
+        shrunk = WeightRanking(model.weights, squares, True).shrunk(127, count)
+        found = shrunk.evidence.levels.toarray()
         assert not (found.ravel()[~wanted]).any()
         assert (np.sign(found.ravel()[wanted]) == np.sign(table.ravel()[wanted])).all()
 
@@ -272,3 +273,35 @@ def test_codings_of_former_versions_name_the_version_that_reads_them(name, folde
     replace(tmp_path / "s", name, np.zeros(3, np.uint8))
     with pytest.raises(FormatError, match=r"dcme-w2v 0\.1\.0 reads; shrink the model again"):
         ShrunkModel.load(tmp_path / "s")
+
+
+def test_a_small_model_of_several_labels_keeps_calibration_and_threshold(folder, tmp_path):
+    lines = (folder / "train.tsv").read_text().splitlines()
+    names = sorted({line.split("\t")[0] for line in lines})
+    both = [f"{names[i % len(names)]}|{line}\n" for i, line in enumerate(lines)]
+    (tmp_path / "several.tsv").write_text("".join(both))
+    train = f"classify train {tmp_path}/several.tsv --loss hinge --threads 1"
+    invoke(f"{train} --output {tmp_path}/m")
+    model = load_classifier(tmp_path / "m")
+    invoke(f"fuse shrink {tmp_path}/m --levels 127 --output {tmp_path}/s")
+    found = load_classifier(tmp_path / "s")
+    assert model.calibration and found.calibration == model.calibration
+    assert found.threshold == model.threshold
+    texts = texts_of(folder)
+    ours, theirs = (np.exp(probabilities(one, texts)) for one in (found, model))
+    assert ours == pytest.approx(theirs, abs=0.05)
+
+
+@pytest.mark.parametrize("name", ["text", "vectors"])
+def test_a_classifier_is_written_within_a_number_of_bytes_by_its_training(name, folder, tmp_path):
+    docs = f"{folder}/train.tsv" if name == "text" else f"{folder}/rows.npz"
+    more = "" if name == "text" else f" --labels {folder}/labels.txt"
+    line = f"classify train {docs}{more} --output {tmp_path}/s --threads 1 --holdout 0.2 --json"
+    for limit in (2500, 3000):  # the second model replaces the first one
+        result = invoke(f"{line} --max-bytes {limit}")
+        size = sum(file.stat().st_size for file in (tmp_path / "s").iterdir())
+        assert size <= limit and json.loads(result.stdout)["pairs"] > 0
+    invoke(line)  # a classifier replaces a small model
+    assert load_classifier(tmp_path / "s").weights.features > 0
+    held = float(result.stderr.split("held-out: accuracy ")[1].split(",")[0])
+    assert held > 0.5  # columns of held-out documents are those of the small model

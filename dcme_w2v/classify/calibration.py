@@ -7,7 +7,10 @@ labels above the probability with the best micro F1 are predicted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.fit import Labelled, fit
@@ -19,7 +22,9 @@ from dcme_w2v.training.progress import Reporter
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
 SHORT = 20_000  # documents: below, a training of its own leaves some out; above, one in SHARE
 FOLD, SHARE = 5, 50
+CERTAIN = 1500  # documents left out, in several folds; so many are enough
 
+_Scores = tuple[NDArray[np.float64], list[Sequence[int]]]
 Calibrated = tuple[Calibration | None, float]  # and the threshold
 
 
@@ -27,6 +32,8 @@ def calibration_on(
     weights: Weights, data: Labelled, options: ClassifyOptions, may_be_none: bool = False
 ) -> Calibrated:
     """Return the calibration of scores, None for the softmax, and the threshold of probabilities.
+
+    Where no document has a label that is a class, scores stay as they are, and the threshold is .5.
 
     Parameters
     ----------
@@ -38,10 +45,25 @@ def calibration_on(
     may_be_none : bool
         Whether documents may have no label above the threshold.
     """
+    return _calibration(*_scores(weights, data, options), options, may_be_none)
+
+
+def _scores(weights: Weights, data: Labelled, options: ClassifyOptions) -> _Scores:
+    """Return the scores of documents, some if they are many, and their labels."""
     count = min(MAX_DOCUMENTS, max(1, MAX_SCORES // weights.classes))
     known = [i for i, labels in enumerate(data.labels) if min(labels) >= 0][:count]
     rows, labels = csr_matrix(data.matrix[known]), [data.labels[i] for i in known]
-    scores = weights.scores(core_documents(rows), 0, len(known), options.threads or 1)
+    return weights.scores(core_documents(rows), 0, len(known), options.threads or 1), labels
+
+
+def _calibration(
+    scores: NDArray[np.float64],
+    labels: Sequence[Sequence[int]],
+    options: ClassifyOptions,
+    may_be_none: bool,
+) -> Calibrated:
+    if not len(labels):
+        return (1.0, 0.0) if options.loss == "hinge" else None, 0.5
     by = calibration_of(scores, labels) if options.loss == "hinge" else None
     return by, best_threshold(calibrated(scores, by), labels, may_be_none)
 
@@ -74,6 +96,11 @@ def calibration_data(
     if not left_out:
         return data, None, None
     reporter.stage("choosing the threshold of labels", None, "documents")
-    weights, _ = fit(data.some(np.sort(order[left_out:])), classes, options)
-    left = data.some(np.sort(order[:left_out]))
-    return data, None, calibration_on(weights, left, options, may_be_none)
+    parts, labels = [], list[Sequence[int]]()
+    for begin in range(0, min(FOLD * left_out, CERTAIN), left_out):
+        out = order[begin : begin + left_out]
+        weights, _ = fit(data.some(np.setdiff1d(order, out)), classes, options)
+        scores, own = _scores(weights, data.some(np.sort(out)), options)
+        parts.append(scores)
+        labels += own
+    return data, None, _calibration(np.concatenate(parts), labels, options, may_be_none)

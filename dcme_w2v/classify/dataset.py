@@ -20,7 +20,7 @@ from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.paths import Paths, as_paths
 from dcme_w2v.formats.columns import Table, like
 from dcme_w2v.formats.documents import Document, read_documents
-from dcme_w2v.formats.model_folder import replaces
+from dcme_w2v.formats.model_folder import kinds_like, replaces
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
 from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.options import HoldoutOptions
@@ -53,7 +53,9 @@ class DocumentsJob:
     def paths(self, kind: str, holdout: str | None, beside: Sequence[str] = ()) -> Paths:
         """Return the inputs and outputs; `holdout` is a file, `beside` are other outputs."""
         paths = Paths().reads("DOCS", *self.docs).reads("--labels", self.labels)
-        paths.reads("--holdout", holdout).model("--output", self.output, replaces(kind), beside)
+        paths.reads("--holdout", holdout).model(
+            "--output", self.output, replaces(*kinds_like(kind)), beside
+        )
         return paths.log("--log-json", self.log_json)
 
     def check_classes(self, classes: Sequence[str], hint: str = "") -> None:

@@ -219,7 +219,11 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(sets)).astype(np.float32)
             data = Labelled(matrix, sets, weights).some(np.flatnonzero(weights))
-        options = resolved(dataclasses.replace(given, loss="hinge"), count, multilabel=True)
+        given = dataclasses.replace(given, loss="hinge")
+        known = data.some(np.flatnonzero([bool(one) for one in data.labels]))
+        options = resolved(given, count, multilabel=True)
+        if is_loss_open(given, known, count):
+            options = LossSearch(known, count, given).run().options(given, count)
         self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
         task, (self._calibration, self.threshold_) = fit_sets(data, count, options)
         self.classes_ = np.arange(count)

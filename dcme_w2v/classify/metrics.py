@@ -14,6 +14,7 @@ from dcme_w2v.numeric.core import kernels_named
 
 RANKS = (1, 3, 5)
 NEWTON_STEPS = 50  # at most
+PROPENSITY = 0.55, 1.5  # A and B of Jain, Prabhu and Varma (2016)
 Calibration = tuple[float, float]  # a and b of log-probabilities log sigma(a s + b)
 
 
@@ -57,6 +58,9 @@ def calibrated(scores: NDArray[np.float64], by: Calibration | None) -> NDArray[n
 def calibration_of(scores: NDArray[np.float64], labels: Sequence[Sequence[int]]) -> Calibration:
     """Return a and b of the most likely sigma(a s + b), by Newton's method (Platt 1999).
 
+    As in the paper, the targets are (n + 1) / (n + 2) of n relevant pairs of document and label and
+    1 / (m + 2) of m others, so that a stays finite where the scores separate them.
+
     Parameters
     ----------
     scores : ndarray of float64, shape (documents, classes)
@@ -64,12 +68,14 @@ def calibration_of(scores: NDArray[np.float64], labels: Sequence[Sequence[int]])
         Class indices of each document; -1 is a label that is not a class.
     """
     flat, point = scores.ravel(), np.array([1.0, 0.0])
-    wanted = relevance(labels, scores.shape[1]).ravel()
+    relevant = relevance(labels, scores.shape[1]).ravel()
+    count, others = int(relevant.sum()), int((~relevant).sum())
+    wanted = np.where(relevant, (count + 1) / (count + 2), 1 / (others + 2))
     features = np.stack([flat, np.ones_like(flat)])
 
     def loss(at: NDArray[np.float64]) -> float:
         margins = at @ features
-        return float(np.logaddexp(0.0, np.where(wanted, -margins, margins)).sum())
+        return float((np.logaddexp(0.0, margins) - wanted * margins).sum())
 
     value = loss(point)
     for _ in range(NEWTON_STEPS):
@@ -114,10 +120,21 @@ class Measures:
         Whether documents may have several labels.
     threshold : float
         Minimum probability of a predicted label; the most probable is always predicted.
+    gains : ndarray of float64, shape (classes + 1,), optional
+        What a label counts in the propensity-scored precision, the last number for unknown ones;
+        see `propensity_gains`.
     """
 
-    def __init__(self, classes: int, multilabel: bool, threshold: float = 0.5) -> None:
+    def __init__(
+        self,
+        classes: int,
+        multilabel: bool,
+        threshold: float = 0.5,
+        gains: NDArray[np.float64] | None = None,
+    ) -> None:
         self._multilabel, self._threshold, self._classes = multilabel, threshold, classes
+        self._gains = gains
+        self._gained = {k: np.zeros(2) for k in RANKS}  # sums of gains, and of the best possible
         self._documents = self._unknown = 0
         self._sums: dict[str, float] = {}
         self._right = np.zeros(classes, dtype=np.int64)
@@ -136,6 +153,8 @@ class Measures:
         if self._multilabel:
             for row, wanted in zip(log_p, labels, strict=True):
                 self._add_several(row, [label for label in wanted if label >= 0], len(wanted))
+                if self._gains is not None:
+                    self._add_gains(row, wanted, self._gains)
         else:
             self._add_single(log_p, np.array([wanted[0] for wanted in labels], dtype=np.int64))
 
@@ -181,6 +200,15 @@ class Measures:
                 log_likelihood=row[known].mean(), known=1,
             )  # fmt: skip
 
+    def _add_gains(
+        self, row: NDArray[np.float64], wanted: Sequence[int], gains: NDArray[np.float64]
+    ) -> None:
+        order = np.argsort(-row, kind="stable")[: max(RANKS)]
+        found = np.where(np.isin(order, wanted), gains[order], 0.0)
+        possible = -np.sort(-gains[list(wanted)])
+        for k, sums in self._gained.items():
+            sums += found[:k].sum(), possible[:k].sum()
+
     def result(self) -> dict[str, Any]:
         """Return the metrics by name."""
         sums, documents = dict(self._sums), max(1, self._documents)
@@ -195,6 +223,9 @@ class Measures:
                 found[name] = total / documents
             elif known:  # not defined without a known label
                 found[name] = total / known
+        if self._multilabel and self._gains is not None:
+            for k, (gained, possible) in self._gained.items():
+                found[f"propensity_precision_at_{k}"] = float(gained / max(possible, 1e-300))
         return {**found, **self._precision_and_recall()}
 
     def _precision_and_recall(self) -> dict[str, float]:
@@ -218,6 +249,30 @@ def _f1(right: Any, predicted: Any, wanted: Any) -> tuple[Any, Any, Any]:
     return precision, recall, 2 * right / np.maximum(predicted + wanted, 1)
 
 
+def propensity_gains(counts: Sequence[int], documents: int) -> NDArray[np.float64]:
+    """Return the inverse propensities of labels, by which rare ones count more (Jain et al. 2016).
+
+    A label of n training documents is noted on a relevant document with the propensity
+    1 / (1 + C / (n + B)^A), C = (log N - 1) (B + 1)^A, with N documents.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Training documents of each label.
+    documents : int
+        All training documents.
+
+    Returns
+    -------
+    ndarray of float64, shape (labels + 1,)
+        The last number is for labels without training documents.
+    """
+    a, b = PROPENSITY
+    scale = max(0.0, np.log(max(documents, 1)) - 1) * (b + 1) ** a
+    found: NDArray[np.float64] = 1 + scale * (np.append(counts, 0) + b) ** -a
+    return found
+
+
 def best_threshold(
     log_p: NDArray[np.float64], labels: Sequence[Sequence[int]], may_be_none: bool = False
 ) -> float:
@@ -235,10 +290,8 @@ def best_threshold(
     right = np.cumsum(relevant.ravel()[order])
     f1 = 2 * right / (np.arange(1, len(order) + 1) + relevant.sum())
     best = least - 1 + int(f1[least - 1 :].argmax())
-    if not may_be_none:
-        return float(np.exp(flat[order[best]]))
-    after = flat[order[min(best + 1, len(order) - 1)]]
-    return float(np.exp((flat[order[best]] + after) / 2))
+    ends = np.exp(flat[order[[best, min(best + 1, len(order) - 1)]]])
+    return float(ends.mean())  # between the least probable label that is predicted and the next
 
 
 class ClusterMeasures:

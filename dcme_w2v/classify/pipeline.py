@@ -8,11 +8,13 @@ import itertools
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import sequences
@@ -33,7 +35,7 @@ from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Fit, Labelled, RemoteTraining
 from dcme_w2v.classify.loss import LossSearch, is_loss_open, loss_line
-from dcme_w2v.classify.metrics import ClusterMeasures, Measures
+from dcme_w2v.classify.metrics import ClusterMeasures, Measures, propensity_gains
 from dcme_w2v.classify.model import COLUMNS, KIND, Classifier, Predictor, counts_of, scored
 from dcme_w2v.classify.options import (
     ClassifyOptions,
@@ -61,7 +63,12 @@ from dcme_w2v.training.run import interruptible
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
 # figures of held-out documents that are shown
+# a resumed run has these from its start
+OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2")
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
+
+
+Compress = Callable[[Classifier, Labelled | None, Reporter], tuple[Classifier, Labelled | None]]
 
 
 @dataclass(frozen=True)
@@ -79,12 +86,17 @@ class TrainJob(DocumentsJob):
     checkpoints : CheckpointOptions
         Folder for checkpoints, by default that of `resume`, and their interval; and the folder to
         resume from.
+    compress : callable, optional
+        Gets the classifier, the held-out documents or None, and the reporter; returns the model
+        that is written instead, and the documents for it; see
+        `dcme_w2v.small_models.job.compressed`.
     """
 
     holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
     tune: TuneOptions = field(default_factory=TuneOptions)
     fixed: frozenset[str] = frozenset()
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
+    compress: Compress | None = None
 
 
 def paths_of(job: TrainJob) -> Paths:
@@ -140,7 +152,7 @@ def train(
     start = time.monotonic()
     found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
-        options = found.with_run_values(options, "threads", "loss", "lr", "min_lr")
+        options = found.with_run_values(options, *OF_RUN)
     with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
         read, classes, text = _read_documents(job, features, options, reporter)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
@@ -188,6 +200,8 @@ def train(
                 by = calibration_on(model.weights, calibrated_on, options)
             if by is not None:
                 model.calibration, model.threshold = by
+            if job.compress is not None:
+                model, holdout = job.compress(model, holdout, reporter)
             if holdout is not None:
                 reporter.message(_held_out_line(model, holdout))
             write_with_fallback([Result(job.output, "model", model.save)])
@@ -415,7 +429,10 @@ def _searched(
 
 def _check_trees(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
     """Raise if something excludes trees of labels."""
-    others = {"--cluster": remote, "--checkpoint": job.checkpoints.folder, "--tune": job.tune.tune}
+    others = {
+        "--cluster": remote, "--checkpoint": job.checkpoints.folder, "--tune": job.tune.tune,
+        "--max-bytes": job.compress,
+    }  # fmt: skip
     given = [name for name, value in others.items() if value is not None]
     if options.objective == "tree" and given:
         raise UsageError(
@@ -449,6 +466,11 @@ def _check_solver(options: ClassifyOptions, checkpoints: CheckpointOptions) -> N
         )
 
 
+def main_measure(found: Mapping[str, Any]) -> float:
+    """Return the accuracy, or with several labels the precision at 1."""
+    return float(found.get("accuracy", found.get("precision_at_1", 0.0)))
+
+
 def test(
     model: Predictor,
     docs: Sequence[str],
@@ -474,7 +496,7 @@ def test(
     for matrix, found in pieces(model, docs, labels, DOCUMENTS_TESTED):
         if measures is None:
             multilabel = multilabel or any(len(one) > 1 for one in found)
-            measures = Measures(len(model.classes), multilabel, model.threshold)
+            measures = Measures(len(model.classes), multilabel, model.threshold, _gains(model))
         kept = [i for i, one in enumerate(found) if one]
         unlabelled += len(found) - len(kept)
         numbers = numbers_of([found[i] for i in kept], model.classes)
@@ -489,6 +511,15 @@ def test(
             "documents with its labels"
         )
     return {**result, "unlabelled_documents": unlabelled}
+
+
+def _gains(model: Predictor) -> NDArray[np.float64] | None:
+    """Return what each label counts in the propensity-scored precision; None if unknown."""
+    counts, documents = model.record.get("labels"), model.record.get("documents")
+    if not isinstance(counts, dict) or type(documents) is not int:
+        return None
+    found = [counts.get(name, 0) for name in model.classes]
+    return propensity_gains(found, documents) if all(type(n) is int for n in found) else None
 
 
 def is_by_token(model: Predictor) -> bool:
@@ -523,15 +554,20 @@ def predict(
     """Yield the most probable labels of each document, in order, with their probabilities.
 
     Text is read some lines at a time. Labels of the documents are ignored. With `count` 0, the
-    labels are those whose probability is at least the model's threshold.
+    labels are those whose probability is at least the model's threshold, and the most probable one,
+    as in `test`.
     """
     least = -math.inf if count else math.log(model.threshold or math.ulp(0.0))
     count = min(count or len(model.classes), len(model.classes))
     for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
         for numbers, log_p in _most_probable(model, matrix, count, threads):
             for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
-                found = zip(chosen, row, strict=True)
-                yield [(model.classes[j], math.exp(p)) for j, p in found if p >= least]
+                found = enumerate(zip(chosen, row, strict=True))
+                yield [
+                    (model.classes[j], math.exp(p))
+                    for rank, (j, p) in found
+                    if p >= least or not rank
+                ]
 
 
 def predict_labels(
@@ -572,11 +608,16 @@ def _objective_line(given: ClassifyOptions, options: ClassifyOptions, classes: i
     return f"--objective auto: {chosen}, for {classes:,} classes"
 
 
-def _held_out_line(model: Predictor, data: Labelled) -> str:
+def measured(model: Predictor, data: Labelled) -> dict[str, Any]:
+    """Return the measures of a model on documents as they are in memory."""
     measures = Measures(len(model.classes), model.multilabel, model.threshold)
     for rows, log_p in scored(model, data.matrix, None):
         measures.add(log_p, data.labels[rows])
-    found = measures.result()
+    return measures.result()
+
+
+def _held_out_line(model: Predictor, data: Labelled) -> str:
+    found = measured(model, data)
     shown = ", ".join(
         f"{name.replace('_', ' ')} {found[name]:.4f}" for name in MEASURED if name in found
     )

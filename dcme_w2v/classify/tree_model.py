@@ -40,7 +40,9 @@ CANDIDATES = 100  # labels that a tree finds for a document
 STORED = ("children", "rows", "features", "columns", "labels")  # of ARRAYS, as they are
 LARGEST = 1e30  # size of a weight
 LOWEST = -20.0  # log-probability of a label that no tree finds
-CALIBRATED, SHARE = 1000, 50  # documents left out for the calibration: one in SHARE, at most
+# Documents left out for the calibration: one in SHARE, between ENOUGH and CALIBRATED of them, but
+# never more than one in five.
+SHARE, ENOUGH, CALIBRATED = 50, 200, 1000
 
 
 @dataclass
@@ -225,7 +227,7 @@ def trained(
     """Train trees, and calibrate them on `holdout`, or on documents that are left out."""
     if holdout is None and len(data.labels) >= 2 * SHARE:
         order = np.random.default_rng(options.seed).permutation(len(data.labels))
-        count = min(len(order) // SHARE, CALIBRATED)
+        count = min(max(len(order) // SHARE, ENOUGH), len(order) // 5, CALIBRATED)
         holdout, data = data.some(np.sort(order[:count])), data.some(np.sort(order[count:]))
     trees = train_trees(data, len(classes), options, watch)
     model = TreeClassifier(classes, trees, text, options, multilabel)

@@ -196,6 +196,7 @@ class Search:
         self._full = _Level(learned, min(FOLDS, math.ceil(CERTAIN / self._fold)))
         self._first = _Level(min(learned, max(learned // SHARE, MIN_LEARNED)), 1)
         self._multilabel = any(len(one) > 1 for one in labels)
+        self._measure_names: tuple[str, ...] = ("accuracy", "precision_at_1")
         self._found: dict[tuple[Key, _Level], float] = {}  # accuracies
         self._trials: list[dict[str, Any]] = []
         self._start, self._stop = time.monotonic(), False
@@ -351,6 +352,10 @@ class Search:
         # the strongest regularisation takes the fewest steps
         return [sorted(path, key=lambda one: -one.get("l2", 0.0)) for path in found.values()]
 
+    def _accuracy(self, setting: Setting) -> float:
+        """Return the accuracy of a setting on all folds; 0 if it was not measured."""
+        return self._found.get((_key(setting), self._full), 0.0)
+
     def _note(self, path: Sequence[Setting], level: _Level, folds: list[list[float]]) -> None:
         """Note the accuracies of settings that were measured on every fold."""
         for number, setting in enumerate(path):
@@ -379,7 +384,8 @@ class Search:
                     break
                 measures = Measures(self._classes, self._multilabel)
                 figures = measure(weights, self._some(setting, held), measures, 1)
-                found.append(float(figures.get("accuracy", figures.get("precision_at_1", 0.0))))
+                known = [figures[name] for name in self._measure_names if name in figures]
+                found.append(float(known[0]) if known else 0.0)
             except DivergedError:
                 found.append(0.0)
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import click
@@ -22,6 +23,7 @@ from dcme_w2v.cli.options import (
     given_options,
     json_option,
     log_json_option,
+    option_of,
     options_of,
     output_option,
     plain_option,
@@ -33,6 +35,7 @@ from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.streams import print_json
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.small_models.options import ShrinkOptions
 
 labels_option = plain_option(
     "--labels",
@@ -63,6 +66,7 @@ def classify() -> None:
 @options_of(ClassifyOptions, FeatureOptions)
 @options_of(TuneOptions, DocumentHoldoutOptions, CheckpointOptions)
 @options_of(DistributeOptions)
+@option_of(ShrinkOptions, "max_bytes")
 @labels_option
 @log_json_option
 @dry_run_option
@@ -75,6 +79,7 @@ def train(
     dry_run: bool,
     as_json: bool,
     quiet: bool,
+    max_bytes: int | None,
     **values: Any,
 ) -> None:
     """Train a classifier on labelled documents.
@@ -85,6 +90,7 @@ def train(
     from dcme_w2v.classify import pipeline
     from dcme_w2v.cli.signals import recording_signals
     from dcme_w2v.cluster.distribute import Distributed
+    from dcme_w2v.small_models.job import compressed
     from dcme_w2v.training.progress import reporting
 
     options = collect(ClassifyOptions, values)
@@ -94,9 +100,14 @@ def train(
     distribute = collect(DistributeOptions, values)
     tune = collect(TuneOptions, values)
     remote = None if distribute.cluster is None else Distributed(distribute)
+    small = (
+        None
+        if max_bytes is None
+        else partial(compressed, options=ShrinkOptions(max_bytes=max_bytes))
+    )
     job = pipeline.TrainJob(
         docs, log_json=log_json, holdout=holdout, tune=tune, fixed=frozenset(given_options()),
-        checkpoints=kept, **values,
+        checkpoints=kept, compress=small, **values,
     )  # fmt: skip
     pipeline.paths_of(job).stdout(dry_run or as_json).check()
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
@@ -135,11 +146,12 @@ def test(
     """Evaluate a classifier on labelled documents.
 
     With one label per document: accuracy, top-5 accuracy, mean log-likelihood, micro and macro
-    precision, recall and F1. With several: precision, R-precision and nDCG at 1, 3, 5, coverage,
-    label ranking average precision, F1 of the labels above the model's threshold. A label that was
-    not in the training documents counts as an error. A model of clusters (`latent fit
-    --unsupervised`) is compared with the first label of each document. A model --by token has the
-    accuracy of tags, and precision, recall and F1 of entities by exact spans.
+    precision, recall and F1. With several: precision, R-precision and nDCG at 1, 3, 5, precision
+    weighted by propensities, coverage, label ranking average precision, F1 of the labels above the
+    model's threshold. A label that was not in the training documents counts as an error. A model of
+    clusters (`latent fit --unsupervised`) is compared with the first label of each document. A
+    model --by token has the accuracy of tags, and precision, recall and F1 of entities by exact
+    spans.
     """
     from dcme_w2v.classify import pipeline
     from dcme_w2v.classify.model import load_classifier

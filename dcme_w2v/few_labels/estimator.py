@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
-from dcme_w2v.few_labels.fit import Fitted, TrainingRows, check_data, fit, ones
+from dcme_w2v.few_labels.fit import Fitted, TrainingRows, check_data, fit, fit_final, ones
 from dcme_w2v.few_labels.initial import ScoredRows
 from dcme_w2v.few_labels.options import FusedOptions, resolved
 from dcme_w2v.few_labels.statistics import check_values
@@ -49,7 +50,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
         Biases.
     levels_ : csr_matrix of int8, shape (features, classes)
         The signed level of each pair of feature and class; level 1 has the highest value. Missing
-        if cross-validation chose maximum entropy or self-training.
+        if `choose` chose maximum entropy or self-training.
     values_ : ndarray of float64, shape (levels,)
         v of each level.
     weights_ : ndarray of float64, shape (levels,)
@@ -110,6 +111,12 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
         check_data(data)
         with reporting_to(self.progress, None, False) as reporter:
             self._fitted: Fitted = fit(data, reporter)
+            if self._fitted.evidence is None and not options.choose:
+                data.options = options  # `transform` needs levels, whatever predicts
+                levels = fit_final(data, "distill", reporter)
+                self._fitted = dataclasses.replace(
+                    self._fitted, evidence=levels.evidence, tied=levels.tied
+                )
         self.record_ = self._fitted.record
         evidence, tied = self._fitted.evidence, self._fitted.tied
         for name in ("levels_", "values_", "weights_"):

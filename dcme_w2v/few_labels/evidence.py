@@ -109,11 +109,11 @@ def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
 def assembled(pairs: Pairs, levels: Levels, shape: tuple[int, ...]) -> Evidence:
     """Return pairs and their levels as a matrix without the pairs of level 0."""
     used = levels.numbers > 0
-    feature, column = np.divmod(pairs.place[used], shape[1])
-    starts = np.zeros(shape[0] + 1, dtype=np.int64)
-    np.cumsum(np.bincount(feature, minlength=shape[0]), out=starts[1:])
+    place = pairs.place[used]
+    starts = np.searchsorted(place, np.arange(shape[0] + 1) * shape[1])
+    column = np.remainder(place, shape[1], out=place).astype(np.int32)
     data = levels.numbers[used] * pairs.sign[used]
-    matrix = csr_matrix((data, column.astype(np.int32), starts), shape=shape)
+    matrix = csr_matrix((data, column, starts), shape=shape)
     return Evidence(matrix, levels.values, levels.loss)
 
 

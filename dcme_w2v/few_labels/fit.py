@@ -7,6 +7,7 @@ documents for the final model.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -132,6 +133,16 @@ class Fitted:
         """Whether the weights, too, are of features whose values count as 1."""
         return self.binary and self.final in OF_LEVELS
 
+    def scaled(self, factor: float) -> Fitted:
+        """Return the model with scores that are multiplied."""
+        if factor == 1:
+            return self
+        weights, tied = copy.deepcopy(self.weights), self.tied
+        weights.table *= np.float32(factor)
+        if tied is not None:
+            tied = Tied(factor * tied.weights, factor * tied.biases)
+        return dataclasses.replace(self, weights=weights, tied=tied)
+
     def transform(self, matrix: csr_matrix) -> csr_matrix:
         """Return h of documents: float32, shape (documents, classes x levels)."""
         if self.evidence is None:
@@ -216,7 +227,7 @@ def fit(data: TrainingRows, reporter: Reporter | None = None) -> Fitted:
     reporter = reporter or Quiet()
     choice = choose(data, reporter)
     data.options = choice.options
-    found = fit_final(data, choice.final, reporter)
+    found = fit_final(data, choice.final, reporter).scaled(choice.scale)
     found.record = ({"choice": choice.record} if choice.record else {}) | found.record
     return found
 

@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.arrays import ChunkedArray
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
+OF_CLASSES = ("classifier", "label-trees", "shrunk")
 _OWN_KEYS = ("kind", "version", "program", "argv", "arrays")
 
 
@@ -68,7 +69,7 @@ def save_model(
     UsageError
         `path` has other content.
     """
-    check_model_target(path, kind)
+    check_model_target(path, *kinds_like(kind))
     target = target_of(path)
     for name in arrays:
         if not _NAME.fullmatch(name):
@@ -195,14 +196,19 @@ def _no_model(path: Path) -> FormatError:
     return FormatError(f"{path}: is not a model (it has no {MODEL_FILE}); give the folder of one")
 
 
-def replaces(kind: str) -> Callable[[str], None]:
-    """Return the check of `dcme_w2v.files.paths.Paths.model` for a model of a kind."""
-    return lambda path: check_model_target(path, kind)
+def kinds_like(kind: str) -> tuple[str, ...]:
+    """Return the kinds of models, one of which a training writes, depending on its documents."""
+    return OF_CLASSES if kind in OF_CLASSES else (kind,)
 
 
-def check_model_target(path: str | os.PathLike[str], kind: str) -> None:
+def replaces(*kinds: str) -> Callable[[str], None]:
+    """Return the check of `dcme_w2v.files.paths.Paths.model` for a model of one of some kinds."""
+    return lambda path: check_model_target(path, *kinds)
+
+
+def check_model_target(path: str | os.PathLike[str], *kinds: str) -> None:
     """Raise before work starts if `save_model` could not write `path`."""
-    check_folder_target(path, lambda name, folder: _check_replaceable(name, folder, kind))
+    check_folder_target(path, lambda name, folder: _check_replaceable(name, folder, kinds))
 
 
 def check_folder_target(
@@ -237,8 +243,8 @@ def check_folder_target(
             pass
 
 
-def _check_replaceable(name: str, folder: Path, kind: str) -> None:
-    """Raise if a folder has anything other than a model of one kind."""
+def _check_replaceable(name: str, folder: Path, kinds: Sequence[str]) -> None:
+    """Raise if a folder has anything other than a model of one of these kinds."""
     found = {one.name for one in folder.iterdir()}
     if not found:
         return
@@ -247,8 +253,8 @@ def _check_replaceable(name: str, folder: Path, kind: str) -> None:
             head = _read_head(folder, number)
     except (FormatError, OSError):
         raise UsageError(f"{name}: is a folder with other content; choose a new one") from None
-    if head.get("kind") != kind:
-        raise UsageError(f"{name}: is not a model of kind {kind}; choose a new folder")
+    if head.get("kind") not in kinds:
+        raise UsageError(f"{name}: is not a model of kind {kinds[0]}; choose a new folder")
     foreign = found - _files_of(head)
     foreign |= {one for one in found if not stat.S_ISREG((folder / one).lstat().st_mode)}
     if foreign:

@@ -7,21 +7,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import pipeline
+from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.small_models.options import ShrinkOptions
-from dcme_w2v.small_models.shrink import ShrunkModel, count_above, shrink, squares_of
+from dcme_w2v.small_models.shrink import ShrunkModel, WeightRanking, ranking_of, shrink
 from dcme_w2v.training.progress import Quiet, Reporter
 
 LEVELS = (2, 4, 8, 16, 32, 64, 127)  # that are tried within a number of bytes
 STEPS = 20  # of the search for the number of weights that fits
-USED = 0.99  # share of the bytes at which the search ends
+MORE = 1.01  # growth of the size with half as many more weights or so, below which it has ended
+USED, AIM = 0.99, 0.995  # shares of the bytes at which the search ends, and that it aims at
 
 Measure = Callable[[Classifier], float]
 
@@ -66,18 +67,16 @@ def shrink_file(
         raise UsageError("--holdout=-: is read more than once; give a file")
 
     def accuracy(one: Classifier) -> float:
-        found = pipeline.test(one, holdout, labels, threads)
-        return float(found.get("accuracy", found.get("precision_at_1", 0.0)))
+        return pipeline.main_measure(pipeline.test(one, holdout, labels, threads))
 
     figures: dict[str, Any] = {}
     if holdout:
         reporter.stage("measuring", None, "models")
         figures["accuracy_before"] = accuracy(model)
-    squares = squares_of(model)
     if options.max_bytes is None:
-        small = shrink(model, options, squares)
+        small = shrink(model, options)
     else:
-        small = within(model, options, squares, accuracy if holdout else None, reporter)
+        small = within(model, accuracy if holdout else None, reporter, options)
     if holdout:
         figures["accuracy"] = accuracy(small)
     write_with_fallback([Result(output, "model", small.save)])
@@ -88,12 +87,38 @@ def shrink_file(
     }  # fmt: skip
 
 
+def compressed(
+    model: Classifier, held: Labelled | None, reporter: Reporter, options: ShrinkOptions
+) -> tuple[ShrunkModel, Labelled | None]:
+    """Return a model within a number of bytes, and held-out documents in its columns.
+
+    Parameters
+    ----------
+    model : Classifier
+    held : Labelled or None
+        Held-out documents in the columns of `model`, which choose the number of levels.
+    reporter : Reporter
+    options : ShrinkOptions
+        With `max_bytes`.
+    """
+
+    def rows_for(small: ShrunkModel) -> Labelled | None:
+        if held is None or small.text is None:
+            return held
+        return dataclasses.replace(held, matrix=csr_matrix(held.matrix[:, small.origin]))
+
+    def accuracy(small: Classifier) -> float:
+        assert isinstance(small, ShrunkModel)
+        own = rows_for(small)
+        assert own is not None
+        return pipeline.main_measure(pipeline.measured(small, own))
+
+    small = within(model, None if held is None else accuracy, reporter, options)
+    return small, rows_for(small)
+
+
 def within(
-    model: Classifier,
-    options: ShrinkOptions,
-    squares: NDArray[np.float64],
-    measure: Measure | None,
-    reporter: Reporter,
+    model: Classifier, measure: Measure | None, reporter: Reporter, options: ShrinkOptions
 ) -> ShrunkModel:
     """Return the best model of at most `options.max_bytes` bytes.
 
@@ -103,23 +128,25 @@ def within(
     assert options.max_bytes is not None
     if options.keep is not None:
         raise UsageError("--max-bytes: finds --levels and --keep; leave --keep out")
-    pairs = count_above(model.weights)
+    ranking, smallest, count = ranking_of(model), 1 << 62, options.max_bytes // 2
     best: tuple[float, float, ShrunkModel] | None = None
-    smallest = 1 << 62
     for levels in LEVELS:
         chosen = dataclasses.replace(options, levels=levels)
-        fitting, size = _largest(model, chosen, squares, pairs)
+        fitting, size = _largest(model, chosen, ranking, count)
         smallest = min(smallest, size)
         if fitting is None:
             continue
+        count = fitting.record["pairs"]
         value = measure(fitting) if measure is not None else 0.0
-        share = fitting.record["pairs"] / pairs
         shown = f", accuracy {value:.4f}" if measure is not None else ""
         reporter.message(
-            f"{levels} levels: {share:.2%} of the weights, {fitting.size():,} bytes{shown}"
+            f"{levels} levels: {count / ranking.count:.2%} of the weights, "
+            f"{fitting.size():,} bytes{shown}"
         )
         if best is None or (value, -fitting.record["loss"]) > best[:2]:
             best = value, -fitting.record["loss"], fitting
+        elif measure is None:
+            break  # the loss has one minimum
     if best is None:
         raise UsageError(
             f"--max-bytes={options.max_bytes}: the smallest model takes {smallest:,} bytes"
@@ -128,30 +155,39 @@ def within(
 
 
 def _largest(
-    model: Classifier, options: ShrinkOptions, squares: NDArray[np.float64], pairs: int
+    model: Classifier, options: ShrinkOptions, ranking: WeightRanking, guess: int
 ) -> tuple[ShrunkModel | None, int]:
     """Return the model with most weights that fits, and the size of the smallest model.
 
-    The number of weights is doubled until it no longer fits, then bisected: models far larger than
-    `options.max_bytes` are never made.
+    From a first guess, the number of weights grows by half at most until it no longer fits; then it
+    is interpolated between the last two: models far larger than `options.max_bytes` are never made.
     """
     limit = options.max_bytes or 0
 
     def made(count: int) -> tuple[ShrunkModel, int]:
-        found = shrink(model, dataclasses.replace(options, keep=str(count)), squares)
+        found = shrink(model, dataclasses.replace(options, keep=str(count)), ranking)
         return found, found.size()
 
     best, smallest = made(1)
     if smallest > limit:
         return None, smallest
-    low, high, used = 1, pairs + 1, smallest
-    for _ in range(STEPS + pairs.bit_length()):
-        middle = (low + high) // 2 if high <= pairs else min(2 * low, pairs)
-        if middle == low or used > USED * limit:
+    low, high, used, above = 1, ranking.count + 1, smallest, 0
+    for _ in range(STEPS + ranking.count.bit_length()):
+        if used > USED * limit or high - low < 2:
             break
+        if above:
+            share = (AIM * limit - used) / (above - used)
+            middle = low + round(min(max(share, 0.05), 0.95) * (high - low))
+        else:
+            room = min(max(limit / used, 1.25), 2.0)
+            middle = min(guess if low == 1 else round(low * room) + 1, ranking.count)
+        middle = min(max(middle, low + 1), high - 1)
         tried, size = made(middle)
         if size <= limit:
+            is_full = not above and size < MORE * used  # further weights are nearest to level 0
             low, best, used = middle, tried, size
+            if is_full:
+                break
         else:
-            high = middle
+            high, above = middle, size
     return best, smallest

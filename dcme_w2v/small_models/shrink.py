@@ -19,18 +19,17 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import (
     COLUMNS,
-    THRESHOLD,
     Classifier,
+    calibration_in,
     described,
     restore_tag_pairs,
     store_tag_pairs,
 )
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-from dcme_w2v.classify.trainer import Weights
+from dcme_w2v.classify.trainer import Weights, rows_at_once
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.few_labels.evidence import Evidence, Pairs, assembled
-from dcme_w2v.few_labels.fit import linear, ones
-from dcme_w2v.few_labels.tied import Tied
+from dcme_w2v.few_labels.fit import BIAS, ones
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model, size_of_model
 from dcme_w2v.numeric.levels import fit_levels
@@ -42,6 +41,8 @@ from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
 KIND, VERSION = "shrunk", 1
 MAX_SIZE = 1e30  # of a value or a bias
 _BINS, _SHIFT = 1 << 15, 48  # a positive float64's first bits, which are in its order
+
+LATER: Any = None  # weights that are made when they are first used
 
 Block = tuple[int, NDArray[np.float64], NDArray[np.float64]]  # first feature, weights, impacts
 
@@ -65,64 +66,102 @@ class Shrunk:
 
     def weights(self) -> Weights:
         """Return the linear model."""
-        ones_of_levels = np.ones(len(self.evidence.values))
-        return linear(self.evidence, Tied(ones_of_levels, self.biases.astype(np.float64)))
+        levels, values = self.evidence.levels, self.evidence.values
+        found = Weights(levels.shape[0], levels.shape[1], BIAS)
+        step = rows_at_once(found.classes)
+        for begin in range(0, found.features, step):
+            part = dataclasses.replace(self.evidence, levels=levels[begin : begin + step])
+            block = part.weights(np.ones(len(values)))
+            found.table[begin : begin + len(block), : found.classes] = block
+        found.table[-1, : found.classes] = self.biases
+        return found
 
 
-def shrink_weights(
-    weights: Weights, squares: NDArray[np.float64], levels: int, keep: str | None
-) -> Shrunk:
-    """Return the weights of a linear model in levels.
+class WeightRanking:
+    """The weights of a linear model by their impact.
 
-    The weights are read in blocks, so that only the kept ones are in memory a second time.
+    The weights are read in blocks, and the highest ones that were asked for are kept, so that only
+    these are in memory a second time.
 
     Parameters
     ----------
     weights : Weights
     squares : ndarray of float64, shape (features,)
         The sum of squares of the values of each feature over documents, up to a factor.
-    levels : int
-    keep : str or None
-        The number of weights that stay, or a share.
+    centered : bool
+        Whether the mean of a feature's weights over the classes is subtracted, which has no effect
+        on the probabilities of the softmax.
+
+    Attributes
+    ----------
+    count : int
+        Number of weights that can be kept.
 
     Raises
     ------
     CorpusError
         All weights are 0.
     """
-    count = kept_weights(keep, weights.features * weights.classes)
-    bins, total = np.zeros(_BINS, dtype=np.int64), 0.0
-    for _, _, impact in _blocks(weights, squares):
-        bins += np.bincount(_bin_of(impact[impact > 0]), minlength=_BINS)
-        total += float(impact.sum())
-    if not bins.any():
-        raise CorpusError("all weights are 0; train the model on other documents")
-    lowest = _BINS - 1 - int(np.searchsorted(np.cumsum(bins[::-1]), min(count, bins.sum())))
-    found = [_above(block, lowest) for block in _blocks(weights, squares)]
-    place, number, rank = (np.concatenate(one) for one in zip(*found, strict=True))
-    if len(place) > count:
-        chosen = np.sort(np.argsort(-rank, kind="stable")[:count])
-        place, number, rank = place[chosen], number[chosen], rank[chosen]
-    signs = np.where(number < 0, -1, 1).astype(np.int8)
-    weight = _at_least(squares)[place // weights.classes]
-    pairs = Pairs(place, signs, np.abs(number), weight)
-    clustered = fit_levels(pairs.number, pairs.weight, levels)
-    loss = (2 * clustered.loss + total - float(rank.sum())) / max(total, 1e-300)
-    shape = (weights.features, weights.classes)
-    return Shrunk(assembled(pairs, clustered, shape), _biases(weights), loss)
 
+    def __init__(self, weights: Weights, squares: NDArray[np.float64], centered: bool) -> None:
+        self._weights, self._squares, self._centered = weights, _at_least(squares), centered
+        self._bins, self._total = np.zeros(_BINS, dtype=np.int64), 0.0
+        for _, _, impact in self._blocks():
+            self._bins += np.bincount(_bin_of(impact[impact > 0]), minlength=_BINS)
+            self._total += float(impact.sum())
+        self.count, self._biases = int(self._bins.sum()), _biases(weights)
+        if not self.count:
+            raise CorpusError("all weights are 0; train the model on other documents")
+        self._kept: tuple[NDArray[Any], ...] = tuple(np.zeros(0) for _ in range(3))
 
-def _blocks(weights: Weights, squares: NDArray[np.float64]) -> Iterator[Block]:
-    """Yield the first feature of a block, its weights less their means, and their impacts.
+    def shrunk(self, levels: int, count: int) -> Shrunk:
+        """Return the `count` weights of the highest impact in levels."""
+        self._read(min(count, self.count))
+        place, size, sign = self._kept
+        weight = self._squares_of(place)
+        impact = size**2 * weight
+        if len(place) > count:
+            chosen = _highest(impact, count)
+            place, size, sign = place[chosen], size[chosen], sign[chosen]
+            weight, impact = weight[chosen], impact[chosen]
+            del chosen
+        lost = self._total - float(impact.sum())
+        del impact
+        pairs = Pairs(place, sign, size, weight)
+        clustered = fit_levels(pairs.number, pairs.weight, levels)
+        loss = (2 * clustered.loss + lost) / max(self._total, 1e-300)
+        shape = (self._weights.features, self._weights.classes)
+        return Shrunk(assembled(pairs, clustered, shape), self._biases, loss)
 
-    The mean of a feature's weights over the classes has no effect on probabilities.
-    """
-    squares, at = _at_least(squares), 0
-    for block in _tables(weights):
-        rows = block[: weights.features - at].astype(np.float64)
-        rows -= rows.mean(axis=1, keepdims=True)
-        yield at, rows, rows**2 * squares[at : at + len(rows), None]
-        at += len(rows)
+    def _squares_of(self, place: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the sums of squares of the features of some places, which ascend."""
+        features, classes = self._weights.features, self._weights.classes
+        starts = np.searchsorted(place, np.arange(features + 1) * classes)
+        return np.repeat(self._squares, np.diff(starts))
+
+    def _read(self, count: int) -> None:
+        """Keep places, sizes and signs of at least `count` weights, those of highest impact."""
+        if len(self._kept[0]) >= count:
+            return
+        lowest = _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
+        size, at = int(self._bins[lowest:].sum()), 0
+        self._kept = ()  # the memory of fewer weights
+        self._kept = (np.empty(size, dtype=np.int64), np.empty(size), np.empty(size, np.int8))
+        for block in self._blocks():
+            found = _above(block, lowest)
+            for own, part in zip(self._kept, found, strict=True):
+                own[at : at + len(part)] = part
+            at += len(found[0])
+
+    def _blocks(self) -> Iterator[Block]:
+        """Yield the first feature of a block, its weights, and their impacts."""
+        at = 0
+        for block in _tables(self._weights):
+            rows = block[: self._weights.features - at].astype(np.float64)
+            if self._centered:
+                rows -= rows.mean(axis=1, keepdims=True)
+            yield at, rows, rows**2 * self._squares[at : at + len(rows), None]
+            at += len(rows)
 
 
 def _tables(weights: Weights) -> Iterable[NDArray[np.float32]]:
@@ -131,10 +170,19 @@ def _tables(weights: Weights) -> Iterable[NDArray[np.float32]]:
 
 
 def _above(block: Block, lowest: int) -> tuple[NDArray[Any], ...]:
-    """Return places, weights and impacts of the weights whose impact is in a bin from `lowest`."""
+    """Return places, sizes and signs of the weights whose impact is in a bin from `lowest`."""
     at, rows, impact = block
     chosen = np.flatnonzero((impact > 0) & (_bin_of(impact) >= lowest))
-    return chosen + at * rows.shape[1], rows.ravel()[chosen], impact.ravel()[chosen]
+    found = rows.ravel()[chosen]
+    return chosen + at * rows.shape[1], np.abs(found), np.where(found < 0, -1, 1).astype(np.int8)
+
+
+def _highest(rank: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Return the places of the `count` highest numbers, ascending; of equal ones the first."""
+    lowest = np.partition(rank, len(rank) - count)[len(rank) - count]
+    chosen = rank > lowest
+    chosen[np.flatnonzero(rank == lowest)[: count - int(chosen.sum())]] = True
+    return np.flatnonzero(chosen)
 
 
 def _bin_of(impact: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -154,13 +202,6 @@ def _biases(weights: Weights) -> NDArray[np.float32]:
         np.float32
     )
     return found
-
-
-def count_above(weights: Weights) -> int:
-    """Return the number of weights that can be kept."""
-    ones_of_features = np.ones(weights.features)
-    counts = (np.count_nonzero(rows) for _, rows, _ in _blocks(weights, ones_of_features))
-    return max(1, int(sum(counts)))
 
 
 def squares_of(model: Classifier) -> NDArray[np.float64]:
@@ -197,6 +238,8 @@ class ShrunkModel(Classifier):
         For vectors: the columns that have weights, ascending.
     binary : bool
         Whether values of features count as 1.
+    origin : ndarray of int64 or None
+        The columns of the model that it was made from; None for a model that was loaded.
     """
 
     shrunk: Shrunk | None = None
@@ -204,10 +247,27 @@ class ShrunkModel(Classifier):
     columns: NDArray[np.int64] | None = None
     binary: bool = False
 
+    origin: NDArray[np.int64] | None = field(default=None, init=False, repr=False)
+    _weights: Weights | None = field(default=None, init=False, repr=False)
+
+    @property  # type: ignore[misc]
+    def weights(self) -> Weights:
+        """The linear model, made when it is first used."""
+        if self._weights is None:
+            assert self.shrunk is not None
+            self._weights = self.shrunk.weights()
+        return self._weights
+
+    @weights.setter
+    def weights(self, weights: Weights | None) -> None:
+        self._weights = weights
+
     @property
     def features(self) -> int:
         """Number of columns of the rows that the model takes: any, where it chooses from them."""
-        return self.weights.features if self.columns is None else MAX_COLUMNS
+        assert self.shrunk is not None
+        own: int = self.shrunk.evidence.levels.shape[0]
+        return own if self.columns is None else MAX_COLUMNS
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
         """Return vectors of documents in the form that the weights were trained on."""
@@ -241,6 +301,8 @@ class ShrunkModel(Classifier):
             "coding": dataclasses.asdict(self.coding),
             "record": self.record,
         }
+        if self.calibration is not None:
+            description["calibration"] = list(self.calibration)
         kinds = np.zeros(levels.shape[0], dtype=np.uint8)
         if self.text is not None:
             steps = Steps.of(self.text.idf)
@@ -291,8 +353,8 @@ class ShrunkModel(Classifier):
         biases = np.asarray(model.array("biases", "float32", len(classes)))
         shrunk = Shrunk(Evidence(levels, values, 0.0), biases, 0.0)
         return cls(
-            classes, shrunk.weights(), text, ClassifyOptions(solver="lbfgs"), multilabel, threshold,
-            record, shrunk, coding, columns, model.value("binary", bool),
+            classes, LATER, text, ClassifyOptions(solver="lbfgs"), multilabel, threshold, record,
+            shrunk, coding, columns, model.value("binary", bool), calibration=calibration_in(model),
         )  # fmt: skip
 
 
@@ -326,9 +388,20 @@ def _features(
     return text, kinds, None
 
 
-def shrink(model: Classifier, options: ShrinkOptions, squares: NDArray[np.float64]) -> ShrunkModel:
+def ranking_of(model: Classifier) -> WeightRanking:
+    """Return the weights of a classifier by their impact.
+
+    With a probability of each label by itself, the means of the weights have an effect.
+    """
+    return WeightRanking(model.weights, squares_of(model), centered=model.calibration is None)
+
+
+def shrink(
+    model: Classifier, options: ShrinkOptions, ranking: WeightRanking | None = None
+) -> ShrunkModel:
     """Return a classifier in levels, with only the features that keep a weight."""
-    shrunk = shrink_weights(model.weights, squares, options.levels, options.keep)
+    count = kept_weights(options.keep, model.weights.features * model.weights.classes)
+    shrunk = (ranking or ranking_of(model)).shrunk(options.levels, count)
     rows = np.flatnonzero(np.diff(shrunk.evidence.levels.indptr))
     text, columns = model.text, None
     if text is None:
@@ -345,12 +418,12 @@ def shrink(model: Classifier, options: ShrinkOptions, squares: NDArray[np.float6
         "features": len(rows),
         COLUMNS: model.record.get(COLUMNS),
     }
-    # without the means of the weights, scores have no probability of each label by itself
-    threshold = model.threshold if model.calibration is None else THRESHOLD
-    return ShrunkModel(
-        model.classes, shrunk.weights(), text, model.options, model.multilabel, threshold,
-        record, shrunk, options, columns, _is_binary(model),
+    found = ShrunkModel(
+        model.classes, LATER, text, model.options, model.multilabel, model.threshold, record,
+        shrunk, options, columns, _is_binary(model), calibration=model.calibration,
     )  # fmt: skip
+    found.origin = rows
+    return found
 
 
 def _small_text(
