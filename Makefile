@@ -52,7 +52,8 @@ test-kernels: $(VENV)/.dev $(VENV)/.built ## run tests of training with each slo
 test-slow: $(VENV)/.dev $(VENV)/.built ## run the tests that take minutes
 	@$(BIN)/python -m pytest -q -m slow
 
-PEERS := build/sentence-transformers
+# dill, which datasets uses, detects installed packages by the name of this folder.
+PEERS := build/sentence-transformers/site-packages
 
 test-sentence-transformers: $(VENV)/.dev $(VENV)/.built ## load exported folders in sentence-transformers; downloads gigabytes
 	@$(PIP) --upgrade --target $(PEERS) sentence-transformers datasets

@@ -231,9 +231,9 @@ def test_a_folder_of_parquet_without_a_named_column_is_an_error(tmp_path, capsys
     assert "1 Parquet or Arrow file skipped" in warning and "--text-column" in error
 
 
-@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
-def test_memory_does_not_grow_with_the_file(tmp_path, kind):
-    """One row group of 40 MB, whose column is neither compressed nor a dictionary."""
+@pytest.mark.parametrize(("kind", "is_long"), [("parquet", 0), ("jsonl", 0), ("jsonl", 1)])
+def test_memory_does_not_grow_with_the_file(tmp_path, kind, is_long):
+    """One row group of 40 MB, neither compressed nor a dictionary; or long rows."""
     if not Path("/proc/self/status").exists():
         pytest.skip("/proc shows the peak of the memory")
     code = (
@@ -241,8 +241,9 @@ def test_memory_does_not_grow_with_the_file(tmp_path, kind):
         "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]); sys.exit(code)"
     )
     lines = [" ".join(f"w{i * j % 997}" for j in range(40)) for i in range(1, 1001)]
+    lines = [" ".join(lines)] if is_long else lines
     peaks = []
-    for copies in (20, 200):
+    for copies in (60, 240):
         path = str(tmp_path / f"{copies}.{kind}")
         if kind == "parquet":
             pa = pytest.importorskip("pyarrow")

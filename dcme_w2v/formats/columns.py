@@ -24,7 +24,7 @@ from dcme_w2v.files.opening import (
 )
 
 PARQUET, ARROW, ARROW_STREAM, JSON = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"{"
-ROWS_AT_ONCE = 2048
+ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
 SEEN_ROWS = 1000  # of JSON lines, one of which must have each column
 DELIMITERS = ",\t;|"
 _SHOWN = 20  # columns in an error message
@@ -400,8 +400,9 @@ def _arrow_records(
     number = table.group[1] if table.group else 0
     try:
         for batch in batches:
-            for start in range(0, batch.num_rows, ROWS_AT_ONCE):
-                part = batch.slice(start, ROWS_AT_ONCE)
+            step = _rows_of(batch.nbytes, batch.num_rows)
+            for start in range(0, batch.num_rows, step):
+                part = batch.slice(start, step)
                 own = dict.fromkeys(part.schema.names)
                 columns = [part.column(name).to_pylist() for name in own]
                 if joined and (text := _joined_lines(table, own, columns)) is not None:
@@ -471,12 +472,34 @@ def _batches(
     if kind == "Parquet":
         groups = None if group is None else [group]
         return chosen, source.iter_batches(
-            ROWS_AT_ONCE, row_groups=groups, columns=chosen, use_threads=False
+            _parquet_rows(source.metadata, chosen),
+            row_groups=groups,
+            columns=chosen,
+            use_threads=False,
         )
     if is_stream:
         return chosen, (batch.select(chosen) for batch in source)
     numbers = range(source.num_record_batches) if group is None else [group]
     return chosen, (source.get_batch(number).select(chosen) for number in numbers)
+
+
+def _rows_of(size: int, rows: int) -> int:
+    """Return the number of rows to be converted at once, of rows that have so many bytes."""
+    return max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE * rows // max(size, 1)))
+
+
+def _parquet_rows(about: Any, chosen: Sequence[str]) -> int:
+    """Return the number of rows to be read at once of the columns of a Parquet file."""
+    found = ROWS_AT_ONCE
+    for group in map(about.row_group, range(about.num_row_groups)):
+        columns = [group.column(number) for number in range(group.num_columns)]
+        size = sum(
+            column.total_uncompressed_size
+            for column in columns
+            if f"{column.path_in_schema}.".startswith(tuple(f"{name}." for name in chosen))
+        )
+        found = min(found, _rows_of(size, group.num_rows))
+    return found
 
 
 def row_groups(table: Table) -> list[Table]:
@@ -559,12 +582,14 @@ class TableFile(PieceReader):
 
     def _lines(self, table: Table) -> Iterator[bytes]:
         lines: list[str] = []
+        size = 0
         for _, row in read_rows(table, self._file, joined=True):
             self.is_tokenized = self.is_tokenized or row.is_tokenized
             lines += row.lines or [""]
-            if len(lines) >= ROWS_AT_ONCE:
+            size += len(row.lines[0]) if len(row.lines) == 1 else sum(map(len, row.lines))
+            if len(lines) >= ROWS_AT_ONCE or size >= BYTES_AT_ONCE:
                 yield ("\n".join(lines) + "\n").encode("utf-8", "replace")
-                lines = []
+                lines, size = [], 0
         if lines:
             yield ("\n".join(lines) + "\n").encode("utf-8", "replace")
 
