@@ -23,7 +23,7 @@
 #include "objectives/objective.h"
 #include "objectives/row_replicas.h"
 
-enum { POOL = 256 };   /* at most 2^16; a power of two */
+enum { POOL = 256 };  /* at most 2^16; a power of two */
 enum { SAMPLES = 4 }; /* at least DCME_AHEAD + 1, the one being learned; a power of two */
 
 typedef struct {
