@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dcme_w2v._core import fused as core
 
 BINS = 1 << 17  # above so many numbers, they are clustered by bins
+FINER = 32  # times as many bins, where bins are too coarse: all numbers take gigabytes
 COARSE = 1e-6  # share of the loss within bins above which bins are too coarse
 # The paper leaves the penalty's growth and the end open.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
@@ -97,10 +98,11 @@ def _centers(numbers: Numbers, weights: Numbers, count: int, bins: int = BINS) -
         numbers, weights = numbers[used], weights[used]
     if not len(numbers):
         return np.zeros(0)
-    if len(numbers) > bins:
-        found = _binned(numbers, weights, count, bins)
-        if found is not None:
-            return found
+    for finer in (bins, FINER * bins):
+        if len(numbers) > finer:
+            found = _binned(numbers, weights, count, finer)
+            if found is not None:
+                return found
     order = np.argsort(numbers, kind="stable")
     return _clustered(numbers[order], weights[order], count)[0]
 
