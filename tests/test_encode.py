@@ -1,5 +1,7 @@
 """Encoding against plain Python, for any text, block size and number of threads."""
 
+import dataclasses
+import errno
 import io
 import resource
 import sys
@@ -17,10 +19,12 @@ from dcme_w2v.errors import CorpusError, OutOfMemoryError, ResourceError
 from dcme_w2v.files.opening import ARCHIVES, METHODS
 from dcme_w2v.formats.columns import ARROW, ARROW_STREAM, JSON, PARQUET
 from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric import memory
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text import encode as encoding
 from dcme_w2v.text.encode import count, encode
+from dcme_w2v.text.select_vocabulary import InitialWords
 from dcme_w2v.training.progress import Reporter
 
 LAST = 1 << 31
@@ -279,6 +283,14 @@ def test_max_vocab_bounds_the_words_that_are_counted(tmp_path, monkeypatch):
     for word, n in zip(counted.vocabulary, counted.vocabulary.counts.tolist(), strict=True):
         assert true[word] - counted.undercount <= n <= true[word]
     assert {f"w{n}" for n in range(10)} == set(counted.vocabulary)
+    given = InitialWords(Words.from_words([f"new{n}" for n in range(70)]), None, adds=False)
+    with encode(paths, options, vocabulary=given, unk="w0", _block_bytes=200) as encoded:
+        assert len(encoded.vocabulary) == 71
+    joined = dataclasses.replace(given, adds=True)
+    wide = dataclasses.replace(options, max_vocab=80)
+    monkeypatch.setattr(encoding, "BOUNDED_TIMES", 0.5)
+    with encode(paths, wide, vocabulary=joined, _block_bytes=200) as encoded:
+        assert set(encoded.vocabulary) == set(counted.vocabulary) | set(given.words)
     with encode(paths, options, unk="<unk>", cache_dir=str(tmp_path), _block_bytes=200) as encoded:
         assert encoded.undercount == 0
         assert len(encoded.ids) == len(words)
@@ -302,6 +314,15 @@ def test_the_size_of_the_cache_is_reported_while_reading(tmp_path, monkeypatch):
         f"warning: id cache: about 8 MB in {tmp_path}, 1 MB free: "
         "choose another folder with --cache-dir"
     ]
+
+
+def test_a_limit_of_addresses_is_named(tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(np, "memmap", refuse)
+    with pytest.raises(OutOfMemoryError, match=r"id cache of 0\.0 MB .*ulimit -v"):
+        encode(write(tmp_path, b"a b a"), ALL)
 
 
 def test_a_full_cache_folder(tmp_path):

@@ -49,8 +49,8 @@ from dcme_w2v.training.progress import Reporter
 
 ROUND_BLOCKS = 64
 # With --max-vocab, rare words are dropped when more distinct words than this, and than so many
-# times --max-vocab, have been counted: some 400 MB.
-BOUNDED_WORDS, BOUNDED_TIMES = 1 << 22, 16
+# times --max-vocab, have been counted.
+BOUNDED_WORDS, BOUNDED_TIMES = 3 << 19, 16
 SELECTION_BYTES = 20  # of a distinct word: its count, its id, and in which order
 
 # Sentence-final punctuation with quotes and brackets behind it, then space; of ideographs, none.
@@ -465,8 +465,11 @@ class _Reading:
             self.skipped += skipped
         for number in used:
             del self._tables[number]
-        if self.is_bounded and self._most_words and len(self.total) > self._most_words:
-            self._drop_rare(self._most_words // 2)
+        if self.cache is None:  # there are no ids to renumber
+            self.maps.clear()
+        found, most = len(self.total) - self._given, self._most_words
+        if self.is_bounded and most and found > most:
+            self._drop_rare(most // 2)
 
     def _require(self, needed: int) -> None:
         """Raise if there is not enough memory to count on; the first round needs little."""

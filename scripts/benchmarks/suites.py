@@ -349,7 +349,7 @@ def _measured(s: Setup, text: str) -> Iterator[Line]:
     forecast = re.search(r"([\d,]+) MB of memory", messages)
     assert forecast
     for metric, number, unit in (
-        ("words in the vocabulary", made["vocabulary"], ""),
+        ("vocabulary, thousand words", made["vocabulary"] / 1000, ""),
         ("CPU time a token", seconds / tokens * 1e9, "ns"),
         ("memory", private / 1e6, "MB"),
         ("memory forecast", float(forecast[1].replace(",", "")), "MB"),
