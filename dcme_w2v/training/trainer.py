@@ -15,7 +15,7 @@ from dcme_w2v.errors import DivergedError, FormatError
 
 POLL_SECONDS = 0.2
 CHECKED_AT_ONCE = 8 << 20  # maximum bytes of the tables that a poll checks: part of the L3 cache
-POLLS_A_PASS = 4  # tables of moderate size are checked completely within a second
+POLLS_A_PASS = 4  # small tables are checked completely within a second
 
 
 class Options(Protocol):
