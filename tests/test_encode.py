@@ -1,5 +1,7 @@
 """Encoding against plain Python, for any text, block size and number of threads."""
 
+import dataclasses
+import errno
 import io
 import resource
 import sys
@@ -13,11 +15,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dcme_w2v.errors import CorpusError, ResourceError
+from dcme_w2v.errors import CorpusError, OutOfMemoryError, ResourceError
 from dcme_w2v.files.opening import ARCHIVES, METHODS
+from dcme_w2v.formats.columns import ARROW, ARROW_STREAM, JSON, PARQUET
 from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric import memory
 from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text import encode as encoding
 from dcme_w2v.text.encode import count, encode
+from dcme_w2v.text.select_vocabulary import InitialWords
 from dcme_w2v.training.progress import Reporter
 
 LAST = 1 << 31
@@ -29,13 +36,22 @@ PIECES = [b"a", b"b", b"sevenxy", b"eightxyz", b"nine12345", b"y" * 70, b"\x1c",
 PIECES += [piece.encode() for piece in ("ż", "\u00a0", "\u3000", "\u0085")]
 GAPS = [b" ", b"\t", b"\n", b"\r\n", b"\v", b"\f", b"\n\n", b" \n ", b" " * 70]
 TEXTS = st.lists(st.sampled_from(PIECES + GAPS) | st.sampled_from(GAPS)).map(b"".join)
+TABLES = PARQUET, ARROW, ARROW_STREAM, JSON
 PACKED = tuple(magic for compressing in METHODS for magic in compressing.magic)
 RAW = TEXTS | st.binary().map(lambda data: data.replace(b"\0", b" ")).filter(
-    lambda data: not data.startswith((*PACKED, *ARCHIVES))
+    lambda data: not data.startswith((*PACKED, *ARCHIVES, *TABLES))
 )
 FILES = st.lists(TEXTS, min_size=1, max_size=3)
 LIMITS = {"min_count": st.integers(1, 3), "max_vocab": st.none() | st.integers(1, 4)}
 RUNS = {"block_bytes": st.integers(1, 64) | st.just(4096), "threads": st.integers(1, 3)}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_rounds():
+    """Tables are merged every three blocks, so that short texts have many rounds."""
+    before, encoding.ROUND_BLOCKS = encoding.ROUND_BLOCKS, 3
+    yield
+    encoding.ROUND_BLOCKS = before
 
 
 def respell(word: bytes, errors: str) -> bytes | None:
@@ -242,6 +258,71 @@ def test_ids_stay_valid_after_close(tmp_path):
     ids = encoded.ids
     encoded.close()
     assert ids.tolist() == [0, 1, 0 | LAST]
+
+
+def test_max_vocab_bounds_the_words_that_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(encoding, "BOUNDED_WORDS", 40)
+    monkeypatch.setattr(encoding, "BOUNDED_TIMES", 2)
+    words = [f"w{n}" for n in range(12) for _ in range(60 - n)]
+    words += [f"rare{n // 2}" if n % 3 else f"once{n}" for n in range(2_000)]
+    words = [words[i * 7919 % len(words)] for i in range(len(words))]
+    text = "\n".join(" ".join(words[i : i + 9]) for i in range(0, len(words), 9))
+    paths, options = write(tmp_path, text.encode()), VocabularyOptions(min_count=2, max_vocab=10)
+    true, found = Counter(words), []
+    for threads in (1, 3):
+        run = {"threads": threads, "_block_bytes": 200}
+        counted = count(paths, options, **run)
+        with encode(paths, options, cache_dir=str(tmp_path), **run) as encoded:
+            assert words_of(encoded.vocabulary) == words_of(counted.vocabulary)
+            assert encoded.undercount == counted.undercount > 0
+            assert counted.types < 120 < len(true)
+            assert encoded.tokens == len(words) == len(encoded.ids) + encoded.out_of_vocabulary
+            assert encoded.counts.sum() == len(encoded.ids)
+            found.append(encoded.ids.tolist())
+    assert found[0] == found[1]
+    for word, n in zip(counted.vocabulary, counted.vocabulary.counts.tolist(), strict=True):
+        assert true[word] - counted.undercount <= n <= true[word]
+    assert {f"w{n}" for n in range(10)} == set(counted.vocabulary)
+    given = InitialWords(Words.from_words([f"new{n}" for n in range(70)]), None, adds=False)
+    with encode(paths, options, vocabulary=given, unk="w0", _block_bytes=200) as encoded:
+        assert len(encoded.vocabulary) == 71
+    joined = dataclasses.replace(given, adds=True)
+    wide = dataclasses.replace(options, max_vocab=80)
+    monkeypatch.setattr(encoding, "BOUNDED_TIMES", 0.5)
+    with encode(paths, wide, vocabulary=joined, _block_bytes=200) as encoded:
+        assert set(encoded.vocabulary) == set(counted.vocabulary) | set(given.words)
+    with encode(paths, options, unk="<unk>", cache_dir=str(tmp_path), _block_bytes=200) as encoded:
+        assert encoded.undercount == 0
+        assert len(encoded.ids) == len(words)
+
+
+@pytest.mark.parametrize("run", [count, encode])
+def test_counting_ends_before_memory_does(tmp_path, monkeypatch, run):
+    monkeypatch.setattr(memory, "memory_limit", lambda: 1_000_000)
+    paths = write(tmp_path, b" ".join(b"word%d" % n for n in range(20_000)))
+    with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* set max_vocab"):
+        run(paths, ALL, _block_bytes=1_000)
+
+
+def test_the_size_of_the_cache_is_reported_while_reading(tmp_path, monkeypatch):
+    monkeypatch.setattr(encoding, "free_bytes", lambda folder: 1_000_000)
+    paths, messages = write(tmp_path, b"a b c d\n" * 500_000), []
+    reporter = Reporter()
+    reporter.message = messages.append
+    encode(paths, ALL, cache_dir=str(tmp_path), reporter=reporter, _block_bytes=100_000).close()
+    assert messages == [
+        f"warning: id cache: about 8 MB in {tmp_path}, 1 MB free: "
+        "choose another folder with --cache-dir"
+    ]
+
+
+def test_a_limit_of_addresses_is_named(tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(np, "memmap", refuse)
+    with pytest.raises(OutOfMemoryError, match=r"id cache of 0\.0 MB .*ulimit -v"):
+        encode(write(tmp_path, b"a b a"), ALL)
 
 
 def test_a_full_cache_folder(tmp_path):

@@ -24,6 +24,9 @@ void dcme_vocabulary_close(dcme_vocabulary *vocabulary);
 int64_t dcme_vocabulary_types(const dcme_vocabulary *vocabulary);
 const int64_t *dcme_vocabulary_counts(const dcme_vocabulary *vocabulary);
 
+/* The most memory that it takes while up to `extra` more words are added, but their spellings. */
+int64_t dcme_vocabulary_bytes(const dcme_vocabulary *vocabulary, int64_t extra);
+
 /* Add `count` to a word's count, and the word where it is new; its id goes to `id`. */
 dcme_status dcme_vocabulary_add(dcme_vocabulary *vocabulary, const char *word, int64_t length,
                                 int64_t count, uint32_t *id, dcme_error *error);

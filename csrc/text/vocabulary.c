@@ -64,16 +64,30 @@ static dcme_status grow(dcme_vocabulary *v, int64_t capacity) {
     return DCME_OK;
 }
 
-dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
+static int64_t capacity_for(const dcme_vocabulary *v, int64_t extra) {
     int64_t capacity = v->capacity ? v->capacity : FIRST_CAPACITY;
     while (v->types + extra > capacity / 2)
         capacity *= 2;
+    return capacity;
+}
+
+int64_t dcme_vocabulary_bytes(const dcme_vocabulary *v, int64_t extra) {
+    int64_t capacity = capacity_for(v, extra), bytes = capacity * (int64_t)sizeof *v->slots;
+    if (capacity > v->capacity) /* the former slots are there while they are moved */
+        bytes += capacity / 2 * (int64_t)sizeof *v->slots;
+    for (const dcme_chunk *chunk = v->chunks; chunk; chunk = chunk->next)
+        bytes += CHUNK_BYTES;
+    return bytes + (v->types + extra) * (int64_t)(sizeof *v->words + sizeof *v->counts);
+}
+
+dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
+    int64_t capacity = capacity_for(v, extra);
     if (capacity == v->capacity || grow(v, capacity) == DCME_OK)
         return DCME_OK;
     int64_t bytes = capacity * (int64_t)(sizeof(dcme_slot) + sizeof(dcme_word));
     return dcme_fail(error, DCME_NO_MEMORY, bytes,
-                     "no memory for a vocabulary of more than %lld words, which needs %lld MB: use "
-                     "fewer --threads or a smaller corpus",
+                     "no memory for a vocabulary of more than %lld words, which needs %lld MB: set "
+                     "--max-vocab, or use fewer --threads or a smaller corpus",
                      (long long)v->types, (long long)(bytes >> 20));
 }
 

@@ -57,6 +57,7 @@ cdef extern from "text/text.h" nogil:
     void dcme_vocabulary_close(dcme_vocabulary *vocabulary)
     int64_t dcme_vocabulary_types(const dcme_vocabulary *vocabulary)
     const int64_t *dcme_vocabulary_counts(const dcme_vocabulary *vocabulary)
+    int64_t dcme_vocabulary_bytes(const dcme_vocabulary *vocabulary, int64_t extra)
     dcme_status dcme_vocabulary_add(
         dcme_vocabulary *vocabulary, const char *word, int64_t length, int64_t count,
         uint32_t *id, dcme_error *error
@@ -202,6 +203,10 @@ cdef class Table:
                 &map[0], &repairs, &error)
         check(status, &error)
         return repairs.replaced, repairs.skipped
+
+    def bytes(self, int64_t extra):
+        """Return the memory that the table takes while so many more words are added."""
+        return dcme_vocabulary_bytes(self.vocabulary, extra)
 
     def counts(self):
         """Return the count of each word, by id."""

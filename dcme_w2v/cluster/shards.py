@@ -270,6 +270,7 @@ def _added(parts: list[CountedCorpus]) -> CountedCorpus:
         parts[0],
         vocabulary=Vocabulary(*total.words(np.arange(len(total))), total.counts()),
         types=len(total),
+        counting_bytes=max(total.bytes(0), *(one.counting_bytes for one in parts)),
         truncated=[place for one in parts for place in one.truncated],
         files=list(files.values()),
         **sums,
@@ -292,5 +293,6 @@ def _vocabulary(
 
 def _figures(found: CountedCorpus) -> dict[str, Any]:
     """Return the figures of a corpus without the words."""
-    names = ("tokens", "types", "replaced", "skipped", "truncated", "files")
+    names = ("tokens", "types", "replaced", "skipped", "truncated", "files",
+             "undercount", "counting_bytes")  # fmt: skip
     return {name: getattr(found, name) for name in names}

@@ -5,6 +5,7 @@ The file is unlinked when it is created, so that it is removed however the proce
 
 from __future__ import annotations
 
+import errno
 import mmap
 import tempfile
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
-from dcme_w2v.errors import ResourceError
+from dcme_w2v.errors import OutOfMemoryError, ResourceError
 
 ID_BYTES = 4
 LAST = np.uint32(core.LAST)  # in an id: the last word of its line
@@ -90,6 +91,11 @@ class IdCache:
             self._file.truncate(length * ID_BYTES)
             ids = np.memmap(self._file, dtype=np.uint32, mode="r", shape=(length,))
         except OSError as error:
+            if error.errno == errno.ENOMEM:
+                raise OutOfMemoryError(
+                    f"the id cache of {length * ID_BYTES / 1e6:,.1f} MB cannot be mapped: raise "
+                    "the limit of addresses (ulimit -v); it takes no memory that others need"
+                ) from error
             raise self._failure("mapped", error) from error
         self.close()
         return ids

@@ -3,7 +3,8 @@
 The main thread reads and decompresses; each worker has its own hash table and assigns provisional
 ids to the words of a block. The new words of a block are contiguous in the worker's table, so that
 merging block by block orders words by first appearance: the result does not depend on the number of
-threads.
+threads. After every `ROUND_BLOCKS` blocks, the tables are merged and the workers begin new ones:
+rare words are in memory once, and the tables that each token is looked up in remain small.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -24,13 +26,15 @@ from numpy.typing import NDArray
 from dcme_w2v._core import text as core
 from dcme_w2v.declarations import declaration_of, default_threads
 from dcme_w2v.errors import CorpusError, NoWordsError, UsageError
+from dcme_w2v.files.disk import free_bytes
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, Corpus
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words, check_lengths
+from dcme_w2v.numeric.memory import require_memory
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.cache import IdCache
+from dcme_w2v.text.cache import ID_BYTES, IdCache
 from dcme_w2v.text.raw_text import SAMPLE_BYTES, warn_of_raw_text
 from dcme_w2v.text.reindex import Segment, compact, held_out_counts
 from dcme_w2v.text.select_vocabulary import (
@@ -42,6 +46,12 @@ from dcme_w2v.text.select_vocabulary import (
 from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.progress import Reporter
+
+ROUND_BLOCKS = 64
+# With --max-vocab, rare words are dropped when more distinct words than this, and than so many
+# times --max-vocab, have been counted.
+BOUNDED_WORDS, BOUNDED_TIMES = 3 << 19, 16
+SELECTION_BYTES = 20  # of a distinct word: its count, its id, and in which order
 
 # Sentence-final punctuation with quotes and brackets behind it, then space; of ideographs, none.
 _SENTENCE_END = re.compile(
@@ -69,6 +79,11 @@ class CountedCorpus:
         ``path`` and stored ``size`` in bytes of each file, None for streams.
     seconds : float
         Wall time.
+    undercount : int
+        The most by which a count may be too low, because `max_vocab` bounded the memory of
+        counting; 0 if all counts are exact. `types` is then too low, too.
+    counting_bytes : int
+        Memory of the distinct words while they were counted.
     """
 
     vocabulary: Vocabulary
@@ -80,6 +95,8 @@ class CountedCorpus:
     truncated: list[str]
     files: list[dict[str, Any]]
     seconds: float
+    undercount: int
+    counting_bytes: int
 
 
 @dataclass
@@ -193,15 +210,15 @@ def count(
     started = time.perf_counter()
     source = _open(corpus, options, _block_bytes)
     reading = _Reading(source, options, threads, None)
-    reading.is_looked_at = True
+    reading.is_looked_at = reading.is_bounded = True
     reading.run(reporter)
-    total, _ = reading.merged(None)
-    found = select_vocabulary(None, total, reading.counts(total), options)
+    counts = reading.counts()
+    found = select_vocabulary(None, reading.total, counts, options)
     if found is None:
-        raise CorpusError(_empty_vocabulary(reading, total, options, None))
+        raise CorpusError(_empty_vocabulary(reading, counts, options, None))
     check_lengths(found.vocabulary, source.paths[0])
     kept = int(found.counts.sum())
-    return CountedCorpus(**reading.figures(found.vocabulary, total, kept, started))
+    return CountedCorpus(**reading.figures(found.vocabulary, counts, kept, started))
 
 
 def tally(corpus: Corpus, options: VocabularyOptions, *, threads: int = 1) -> CountedCorpus:
@@ -209,9 +226,9 @@ def tally(corpus: Corpus, options: VocabularyOptions, *, threads: int = 1) -> Co
     started = time.perf_counter()
     reading = _Reading(corpus, options, threads, None)
     reading.run()
-    total, _ = reading.merged(None)
-    everything = Vocabulary(*total.words(np.arange(len(total))), total.counts())
-    return CountedCorpus(**reading.figures(everything, total, reading.tokens, started))
+    counts = reading.counts()
+    everything = Vocabulary(*reading.total.words(np.arange(len(counts))), counts)
+    return CountedCorpus(**reading.figures(everything, counts, reading.tokens, started))
 
 
 def encode(
@@ -255,19 +272,22 @@ def encode(
     given = vocabulary.pruned(options) if isinstance(vocabulary, Vocabulary) else vocabulary
     cache = IdCache(cache_dir)
     try:
-        reading = _Reading(source, options, threads, cache)
+        reading = _Reading(source, options, threads, cache, given)
         reading.is_looked_at = not isinstance(corpus, Corpus)
+        reading.is_bounded = unk is None  # which all other words become
         reading.run(reporter)
-        total, maps = reading.merged(given)
-        rare = None if unk is None else int(ids_of(total, Words.from_words([unk]))[0])
-        reading.exclude_held_out(holdout, total, maps)
-        kept = select_vocabulary(given, total, reading.counts(total), options, rare)
+        rare = None if unk is None else int(ids_of(reading.total, Words.from_words([unk]))[0])
+        reading.exclude_held_out(holdout)
+        counts = reading.counts()
+        kept = select_vocabulary(given, reading.total, counts, options, rare)
         if kept is None or not kept.counts.sum():
-            raise NoWordsError(_empty_vocabulary(reading, total, options, given))
+            raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
-        split = compact(cache, reading.segments, maps, kept.ranks, holdout)
-        figures = reading.figures(kept.vocabulary, total, len(split["ids"]), started)
+        split = compact(cache, reading.segments, reading.maps, kept.ranks, holdout)
+        figures = reading.figures(kept.vocabulary, counts, len(split["ids"]), started)
         held = reading.held_out_tokens
+        del reading, counts
+        core.release_freed()
         return EncodedCorpus(
             **figures, **split, counts=kept.counts, held_out_tokens=held, unk_tokens=kept.rare
         )
@@ -296,6 +316,7 @@ class _Reading:
         options: VocabularyOptions,
         threads: int,
         cache: IdCache | None,
+        given: Given = None,
     ) -> None:
         choices = declaration_of(VocabularyOptions.__dataclass_fields__["encoding_errors"]).choices
         self.corpus = corpus
@@ -311,49 +332,62 @@ class _Reading:
         self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
         self.threads = threads
         self.cache = cache
-        self.tables: list[core.Table] = []
+        self.total = starting_table(given)
+        self._given = len(self.total)
+        self._tables: dict[int, core.Table] = {}  # of the workers, by round
+        self.maps: dict[int, NDArray[np.uint32]] = {}  # the ids of their words in `total`
         self.segments: list[Segment] = []
+        self._merged = 0  # segments
         self.tokens = self.replaced = self.skipped = 0
+        self.undercount = self.counting_bytes = 0
         self._worker = threading.local()
         self._lock = threading.Lock()
-        self._file = self._lines = 0
+        self._workers = self._file = self._lines = 0
+        limit = BOUNDED_TIMES * (options.max_vocab or 0)
+        self._most_words = max(BOUNDED_WORDS, limit) if limit else None
+        self.is_bounded = False  # whether --max-vocab also bounds the words that are counted
         self.is_looked_at = False  # whether to warn of what is not plain text
-        self.held_out: NDArray[np.int64] | None = None  # counts, by id in the merged table
+        self.held_out: NDArray[np.int64] | None = None  # counts, by id in `total`
         self.held_out_tokens = 0
 
     def run(self, reporter: Reporter | None = None) -> None:
-        """Read all blocks; at most two per worker are pending."""
+        """Read all blocks and count their words; at most two per worker are pending."""
         reporter = reporter or Reporter()
         reporter.stage("reading", self.corpus.bytes_total, "bytes")
         pending: deque[tuple[Block, Future[tuple[Segment, NDArray[np.uint32] | None]]]] = deque()
         with ThreadPoolExecutor(self.threads, initializer=self._start_worker) as pool:
             try:
-                for block in self.corpus:
+                for number, block in enumerate(self.corpus):
                     if self.is_looked_at and self.tokenizer.is_whitespace:
                         warn_of_raw_text(self.corpus.paths[0], bytes(block.text[:SAMPLE_BYTES]))
                         self.is_looked_at = False
-                    pending.append((block, pool.submit(self._encode, block)))
+                    pending.append(
+                        (block, pool.submit(self._encode, block, number // ROUND_BLOCKS))
+                    )
                     if len(pending) > 2 * self.threads:
-                        self._finish(*pending.popleft())
+                        self._finish(*pending.popleft(), reporter)
                     reporter.advance(block.bytes_read)
                 while pending:
-                    self._finish(*pending.popleft())
+                    self._finish(*pending.popleft(), reporter)
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+        self._merge()
         core.release_freed()  # free the blocks, whose memory would add to that of the next step
         if not self.tokens:
             raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
 
     def _start_worker(self) -> None:
         with self._lock:
-            self._worker.number = len(self.tables)
-            self.tables.append(core.Table())
+            self._worker.number = self._workers
+            self._workers += 1
 
-    def _encode(self, block: Block) -> tuple[Segment, NDArray[np.uint32] | None]:
-        """Encode a block with the ids of the worker's table; runs in a worker."""
-        number = self._worker.number
-        table = self.tables[number]
+    def _encode(self, block: Block, round_: int) -> tuple[Segment, NDArray[np.uint32] | None]:
+        """Encode a block with the ids of the worker's table of this round; runs in a worker."""
+        number = round_ * self.threads + self._worker.number
+        if number not in self._tables:
+            self._tables[number] = core.Table()
+        table = self._tables[number]
         first = len(table)
         text: bytes | memoryview = block.text
         if self.is_split and not block.is_tokenized:
@@ -369,7 +403,10 @@ class _Reading:
         return segment, None if ids is None else ids[: segment.tokens]
 
     def _finish(
-        self, block: Block, future: Future[tuple[Segment, NDArray[np.uint32] | None]]
+        self,
+        block: Block,
+        future: Future[tuple[Segment, NDArray[np.uint32] | None]],
+        reporter: Reporter,
     ) -> None:
         segment, ids = future.result()
         if block.file != self._file:
@@ -378,10 +415,25 @@ class _Reading:
             raise CorpusError(self._encoding_error(block, segment.bad))
         if self.cache and ids is not None:
             total = self.corpus.bytes_total
-            self.cache.write(self.tokens, ids, block.bytes_read / total if total else None)
+            share = block.bytes_read / total if total else None
+            self.cache.write(self.tokens, ids, share)
+            if share and len(self.segments) == ROUND_BLOCKS - 1:
+                self._forecast_cache((self.tokens + segment.tokens) / share, reporter)
         self._lines += segment.newlines
         self.tokens += segment.tokens
         self.segments.append(segment)
+        if len(self.segments) % ROUND_BLOCKS == 0:
+            self._merge()
+
+    def _forecast_cache(self, tokens: float, reporter: Reporter) -> None:
+        """Report the size of the id cache of a corpus of so many tokens."""
+        assert self.cache is not None
+        folder, needed = self.cache.folder, tokens * ID_BYTES
+        free = free_bytes(Path(folder)) + self.tokens * ID_BYTES
+        line = f"id cache: about {needed / 1e6:,.0f} MB in {folder}, {free / 1e6:,.0f} MB free"
+        if needed > free:
+            line = f"warning: {line}: choose another folder with --cache-dir"
+        reporter.message(line)
 
     def _encoding_error(self, block: Block, bad: int) -> str:
         line = 1 + self._lines + bytes(block.text[:bad]).count(b"\n")
@@ -392,24 +444,68 @@ class _Reading:
             return f"{where} is NUL: looks binary or UTF-16; give UTF-8 text, or --allow-binary"
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
 
-    def merged(self, given: Given) -> tuple[core.Table, list[NDArray[np.uint32]]]:
-        """Return the merged table, beginning with the given words, and each worker's ids in it."""
-        total = starting_table(given)
-        maps = [np.full(len(table), core.NONE, dtype=np.uint32) for table in self.tables]
-        for part in self.segments:
-            table, ids = self.tables[part.table], maps[part.table]
-            replaced, skipped = total.merge(table, part.first, part.last, self.errors, ids)
+    def _merge(self) -> None:
+        """Merge the tables of a round, block by block."""
+        parts, self._merged = self.segments[self._merged :], len(self.segments)
+        used = sorted({part.table for part in parts})
+        blocks = 4 * min(self.threads + 1, len(self.segments)) * BLOCK_BYTES  # with their ids
+        tables = sum(self._tables[number].bytes(0) for number in used)
+        self.counting_bytes = max(self.counting_bytes, tables + blocks)
+        if len(self._tables) > len(used):  # the next round is being read
+            tables += tables + blocks
+        for number in used:
+            words = len(self._tables[number])
+            self.maps[number] = np.full(words, core.NONE, dtype=np.uint32)
+        tables += sum(ids.nbytes for ids in self.maps.values())
+        for part in parts:
+            self._require(tables + self.total.bytes(part.last - part.first))
+            table, ids = self._tables[part.table], self.maps[part.table]
+            replaced, skipped = self.total.merge(table, part.first, part.last, self.errors, ids)
             self.replaced += replaced
             self.skipped += skipped
-        return total, maps
+        for number in used:
+            del self._tables[number]
+        if self.cache is None:  # there are no ids to renumber
+            self.maps.clear()
+        found, most = len(self.total) - self._given, self._most_words
+        if self.is_bounded and most and found > most:
+            self._drop_rare(most // 2)
 
-    def exclude_held_out(
-        self, lines: HeldOutLines | None, total: core.Table, maps: Sequence[NDArray[np.uint32]]
-    ) -> None:
+    def _require(self, needed: int) -> None:
+        """Raise if there is not enough memory to count on; the first round needs little."""
+        self.counting_bytes = max(self.counting_bytes, needed)
+        if self._merged > ROUND_BLOCKS:
+            require_memory(
+                needed,
+                f"counting more than {len(self.total):,} distinct words",
+                "set --max-vocab, which bounds it, or count parts of the corpus with "
+                "dcme-w2v vocab",
+            )
+
+    def _drop_rare(self, most: int) -> None:
+        """Drop the words with the lowest counts, so that at most so many that are not given remain.
+
+        This is lossy counting (Manku and Motwani 2002) with the lowest counts that suffice.
+        """
+        counts = self.total.counts()
+        found = np.sort(counts[self._given :])
+        lowest = int(found[-most - 1])
+        kept = np.flatnonzero(counts > lowest)
+        kept = np.concatenate([np.arange(self._given), kept[kept >= self._given]])
+        numbers = np.full(len(counts) + 1, core.NONE, dtype=np.uint32)
+        numbers[kept] = np.arange(len(kept), dtype=np.uint32)
+        total = core.Table()
+        total.add(*self.total.words(kept), counts[kept])
+        self.total = total
+        for ids in self.maps.values():
+            ids[:] = numbers[np.minimum(ids, len(counts))]
+        self.undercount += lowest
+
+    def exclude_held_out(self, lines: HeldOutLines | None) -> None:
         """Count the tokens of held-out lines, which `counts` subtracts."""
         if lines is None or self.cache is None:
             return
-        found = held_out_counts(self.cache, self.segments, maps, len(total), lines)
+        found = held_out_counts(self.cache, self.segments, self.maps, len(self.total), lines)
         self.held_out, self.held_out_tokens = found
         if not self.held_out_tokens:
             raise CorpusError(
@@ -417,26 +513,30 @@ class _Reading:
                 "or a file of its own, to --holdout"
             )
 
-    def counts(self, total: core.Table) -> NDArray[np.int64]:
-        """Return the counts of the words of the merged table, without held-out lines."""
-        counts = total.counts()
+    def counts(self) -> NDArray[np.int64]:
+        """Return the counts of the words of `total`, without held-out lines."""
+        counts = self.total.counts()
         return counts if self.held_out is None else counts - self.held_out
 
     def figures(
-        self, vocabulary: Vocabulary, total: core.Table, kept: int, started: float
+        self, vocabulary: Vocabulary, counts: NDArray[np.int64], kept: int, started: float
     ) -> dict[str, Any]:
         """Return the fields of `CountedCorpus`."""
         files = zip(self.corpus.paths, self.corpus.sizes, strict=True)
+        maps = sum(ids.nbytes for ids in self.maps.values())
+        counting = self.total.bytes(0) + maps + SELECTION_BYTES * len(counts)
         return {
             "vocabulary": vocabulary,
             "tokens": self.tokens,
-            "types": int(np.count_nonzero(self.counts(total))),
+            "types": int(np.count_nonzero(counts)),
             "out_of_vocabulary": self.tokens - kept - self.held_out_tokens,
             "replaced": self.replaced,
             "skipped": self.skipped,
             "truncated": self.corpus.truncated,
             "files": [{"path": path, "size": size} for path, size in files],
             "seconds": time.perf_counter() - started,
+            "undercount": self.undercount,
+            "counting_bytes": max(self.counting_bytes, counting),
         }
 
 
@@ -451,9 +551,9 @@ def _first_bad(text: bytes, refuse: int) -> int:
 
 
 def _empty_vocabulary(
-    reading: _Reading, total: core.Table, options: VocabularyOptions, given: Given
+    reading: _Reading, counts: NDArray[np.int64], options: VocabularyOptions, given: Given
 ) -> str:
-    types, tokens = np.count_nonzero(reading.counts(total)), reading.tokens
+    types, tokens = np.count_nonzero(counts), reading.tokens
     tokens -= reading.held_out_tokens
     if not tokens:
         return (

@@ -5,7 +5,7 @@ Held-out lines are removed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ class Segment:
 def held_out_counts(
     cache: IdCache,
     segments: Sequence[Segment],
-    maps: Sequence[NDArray[np.uint32]],
+    maps: Mapping[int, NDArray[np.uint32]],
     words: int,
     lines: HeldOutLines,
 ) -> tuple[NDArray[np.int64], int]:
@@ -53,13 +53,14 @@ def held_out_counts(
 def compact(
     cache: IdCache,
     segments: Sequence[Segment],
-    maps: Sequence[NDArray[np.uint32]],
+    maps: dict[int, NDArray[np.uint32]],
     ranks: NDArray[np.uint32],
     holdout: HeldOutLines | None,
 ) -> dict[str, Any]:
-    """Renumber and compact the cache in place; return the fields of `EncodedCorpus`."""
+    """Renumber and compact the cache and the maps in place; return fields of `EncodedCorpus`."""
     ranks = np.append(ranks, np.uint32(core.NONE))
-    final = [ranks[np.minimum(ids, len(ranks) - 1)] for ids in maps]
+    for ids in maps.values():
+        ids[:] = ranks[np.minimum(ids, len(ranks) - 1)]
     to = np.empty(1 + max(part.tokens for part in segments), dtype=np.uint32)
     trained, apart = core.Renumbering(), core.Renumbering()
     choice = Choice(holdout) if holdout else None
@@ -69,10 +70,10 @@ def compact(
         ids = cache.read(position, part.tokens)
         if choice:
             mask = choice.mask(ids, part.newline_first)
-            written = apart.add(ids[mask], final[part.table], part.newline_first, to)
+            written = apart.add(ids[mask], maps[part.table], part.newline_first, to)
             held_out.append(to[:written].copy())
             ids = ids[~mask]
-        written = trained.add(ids, final[part.table], part.newline_first, to)
+        written = trained.add(ids, maps[part.table], part.newline_first, to)
         cache.write(length, to[:written])
         position += part.tokens
         length += written

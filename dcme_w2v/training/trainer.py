@@ -14,8 +14,8 @@ from dcme_w2v._core.engine import Run
 from dcme_w2v.errors import DivergedError, FormatError
 
 POLL_SECONDS = 0.2
-CHECKED_AT_ONCE = 256 << 20  # maximum bytes of the tables that a poll checks
-POLLS_A_PASS = 4  # tables of moderate size are checked completely within a second
+CHECKED_AT_ONCE = 8 << 20  # maximum bytes of the tables that a poll checks: part of the L3 cache
+POLLS_A_PASS = 4  # small tables are checked completely within a second
 
 
 class Options(Protocol):

@@ -32,7 +32,7 @@ OPTIONS: dict[str, str | dict[Any, str]] = {
     "compute_loss": "omit compute_loss: the loss of each epoch is in manifest and progress",
     "callbacks": "progress",
     "trim_rule": "give the counts of the words to keep as read_vocab",
-    "max_vocab_size": "omit it: counts are never pruned while counting; see max_vocab",
+    "max_vocab_size": "omit it: max_vocab also bounds the memory of counting",
     "minCount": "min_count",
     "neg": "negative",
     "t": "sample",

@@ -19,6 +19,9 @@ from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.neighbor_classes import MAX_PAIRS
 from dcme_w2v.words.options import TrainOptions
 
+PROCESS_BYTES = 32 << 20  # Python, NumPy, this package, and freed memory that is not returned
+WORD_BYTES = 28  # count, offset, probability of being kept, cell of the noise distribution
+SAVED_BYTES = 22  # at most, a word's count in a file
 TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
 TEXT_BYTES_A_NUMBER = 13  # approximate bytes: sign, nine digits, point, space
 
@@ -44,7 +47,9 @@ def resource_estimate(
     tables = rows * row_stride(words + buckets, options.dim) * 4
     near = 4 * (options.neighbor_classes + 1) * words if options.neighbor_classes else 0
     counting = near * 6 + 20 * min(len(corpus.ids), MAX_PAIRS) if near else 0
-    memory = max(tables, counting) + near + words * 40 + text + state + tree + lists
+    saving = words * SAVED_BYTES + text
+    training = max(tables, counting) + near + words * WORD_BYTES + text + state + tree + lists
+    memory = PROCESS_BYTES + max(training + saving, corpus.counting_bytes)
     checkpoint = rows * options.dim * 4 + text + 22 * words + state
     files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}
     if job.output_fasttext is not None and not is_stream(job.output_fasttext):
@@ -61,8 +66,10 @@ def resource_estimate(
         "threads": options.threads,
         "vocabulary": words,
         "tokens": corpus.tokens,
+        "distinct_words": corpus.types,
         "out_of_vocabulary": corpus.out_of_vocabulary,
         "memory_bytes": memory,
+        "counting_bytes": corpus.counting_bytes,
         "memory_available_bytes": memory_limit(),
         "cache_bytes": len(corpus.ids) * 4,
         "output_bytes": sum(files.values()),
@@ -132,6 +139,8 @@ def corpus_line(corpus: EncodedCorpus) -> str:
     """Return the size of a corpus as one line."""
     kept = f"{len(corpus.vocabulary):,} words in the vocabulary"
     line = f"{corpus.tokens:,} tokens in {corpus.lines:,} lines, {kept}"
+    if corpus.undercount:
+        line += f", counts too low by {corpus.undercount:,} at most (--max-vocab bounds counting)"
     for name, count in (("replaced", corpus.replaced), ("skipped", corpus.skipped)):
         if count:
             line += f", {count:,} tokens that are not UTF-8 {name}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -319,6 +323,73 @@ def cluster(s: Setup) -> Iterator[Line]:
             yield f"{shards} shards", seed, "analogies", 100 * found["accuracy"], "%"
 
 
+def _grown(text: str, rare: int = 8) -> Iterator[memoryview]:
+    """Yield copies of a text in which words that occur fewer than `rare` times are renamed."""
+    lines = Path(text).read_bytes().splitlines()
+    counts: Counter[bytes] = Counter()
+    for line in lines:
+        counts.update(line.split())
+    names = {word: word if n >= rare else word + b"~~" for word, n in counts.items()}
+    copy = bytearray(b"".join(b" ".join(names[w] for w in line.split()) + b"\n" for line in lines))
+    places = [found.start() for found in re.finditer(b"~~", copy)]
+    for number in range(26 * 26):
+        for place in places:
+            copy[place : place + 2] = bytes((65 + number // 26, 65 + number % 26))
+        yield memoryview(copy)
+
+
+def scale(s: Setup) -> Iterator[Line]:
+    """Train on corpora with a growing vocabulary: CPU time, memory that is not page cache, disk."""
+    parts, text, size = _grown(s.file("corpus.txt")), s.out("grown.txt"), 0
+    with Path(text).open("wb") as file:
+        for share in (1 / 17, 10 / 17, 6, 18, 60):
+            while size < share:
+                part = next(parts)
+                if share < 1:
+                    file.truncate(file.seek(0))
+                    end = bytes(part[int(len(part) * share) :]).find(b"\n") + 1
+                    part = part[: int(len(part) * share) + end]
+                    file.write(part)
+                    break
+                if size == 0:
+                    file.truncate(file.seek(0))
+                file.write(part)
+                size += 1
+            file.flush()
+            yield from _measured(s, text)
+
+
+def _measured(s: Setup, text: str) -> Iterator[Line]:
+    out = s.out("scale.npy")
+    command = [sys.executable, "-m", "dcme_w2v", "train", text, "--epochs", "1", "--threads",
+               str(s.threads), "--output", out]  # fmt: skip
+    start, private = os.times(), 0
+    with Path(s.out("log")).open("w") as log, subprocess.Popen(command, stderr=log) as run:
+        while run.poll() is None:
+            with contextlib.suppress(OSError, TypeError):
+                status = Path(f"/proc/{run.pid}/status").read_text()
+                found = re.search(r"RssAnon:\s*(\d+)", status)
+                private = max(private, 1000 * int(found[1]) if found else 0)
+            time.sleep(0.05)
+    end, messages = os.times(), Path(s.out("log")).read_text()
+    if run.returncode:
+        raise RuntimeError(messages[-500:])
+    seconds = end.children_user + end.children_system - start.children_user - start.children_system
+    made = json.loads(Path(f"{out}.json").read_text())
+    tokens, dropped = made["tokens"]["corpus"], made["tokens"]["out_of_vocabulary"]
+    forecast = re.search(r"([\d,]+) MB of memory", messages)
+    assert forecast
+    for metric, number, unit in (
+        ("vocabulary, thousand words", made["vocabulary"] / 1000, ""),
+        ("CPU time a token", seconds / tokens * 1e9, "ns"),
+        ("memory", private / 1e6, "MB"),
+        ("memory forecast", float(forecast[1].replace(",", "")), "MB"),
+        ("id cache on disk", (tokens - dropped) * 4 / 1e6, "MB"),
+        ("text on disk", Path(text).stat().st_size / 1e6, "MB"),
+    ):
+        yield f"{tokens / 1e6:,.0f} million tokens", 1, metric, number, unit
+
+
 ALL = {
     suite.__name__: suite
     for suite in (
@@ -332,5 +403,6 @@ ALL = {
         sentences,
         encode,
         raw_text,
+        scale,
     )
 }
