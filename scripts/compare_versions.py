@@ -82,7 +82,7 @@ def read_commands() -> list[Command]:
 
 
 def make_inputs(folder: Path) -> None:
-    """Write a corpus with topics, labelled documents, questions and tags."""
+    """Write a corpus with topics, labeled documents, questions and tags."""
     draw = random.Random(5)
     topics = ["w", "t", "s", "m"]
     words = {t: [t + "".join(p) for p in _suffixes()] for t in topics}

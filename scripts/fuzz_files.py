@@ -144,7 +144,7 @@ def files_of(model: Path, read: Reader) -> list[tuple[str, Path, Reader]]:
 
 
 def few_labels(folder: Path) -> list[tuple[str, Path, Reader]]:
-    """Train models on labelled and unlabelled documents; return their files and readers."""
+    """Train models on labeled and unlabeled documents; return their files and readers."""
     labelled, unlabelled = folder / "labelled", folder / "unlabelled"
     labelled.write_text("fish\tswim water fin fish\nwheel\troad car wheel fast\n" * 6)
     unlabelled.write_text("swim deep water\ncar on a road\n" * 20)
@@ -222,7 +222,7 @@ def tokens(folder: Path) -> list[tuple[str, Path, Reader]]:
 
 
 def index(folder: Path) -> list[tuple[str, Path, Reader]]:
-    """Return an index of vectors, and what finds neighbours by it."""
+    """Return an index of vectors, and what finds neighbors by it."""
     vectors, path = folder / "v.npy", folder / "words.index"
     matrix = np.random.default_rng(1).normal(size=(20, 3)).astype(np.float32)
     save_vectors(vectors, twenty_words(), matrix, format="npy")

@@ -1,4 +1,4 @@
-"""Classes of neighbours from their definition, in loops and dense tables.
+"""Classes of neighbors from their definition, in loops and dense tables.
 
 What `dcme_w2v.words.neighbor_classes` is compared with, and what `reference` trains with.
 """
@@ -13,7 +13,7 @@ ROUNDS, SMOOTHING, PSEUDO_COUNTS, WEIGHT, UNITS = 4, 2000, 60, 0.5, 16
 
 
 def pairs_of(ids, side):
-    """(neighbour or None, target) of each token."""
+    """(neighbor or None, target) of each token."""
     for t, number in enumerate(ids.tolist()):
         if side == 0:
             beside = ids[t - 1] if t > 0 and not ids[t - 1] & LAST else None
@@ -23,7 +23,7 @@ def pairs_of(ids, side):
 
 
 def divergences(counts, centres):
-    """KL(P(. | a) || alpha_k), shape (words, classes); 0 for a word that is nobody's neighbour."""
+    """KL(P(. | a) || alpha_k), shape (words, classes); 0 for a word that is nobody's neighbor."""
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     return rel_entr(shares[:, None, :], centres[None, :, :]).sum(axis=2)
 
@@ -68,7 +68,7 @@ class ReferenceClasses:
         return round(float(np.clip(np.log(odds) * UNITS, -127, 127)))
 
     def scores(self, target, left, right):
-        """What is added to the scores of all words between two neighbours."""
+        """What is added to the scores of all words between two neighbors."""
         return np.array([
             WEIGHT / UNITS * sum(
                 self.odds(side, j, self.class_of(side, near), less=int(j == target))

@@ -53,7 +53,7 @@ class Noise:
 
     For the former a pool holds the last POOL words drawn; each target adds one and takes its own
     from the pool. For the latter all are drawn for the target. `of_classes` is what the classes of
-    the neighbours of the next target add to the scores.
+    the neighbors of the next target add to the scores.
     """
 
     def __init__(self, counts, options, output):

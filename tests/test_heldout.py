@@ -147,7 +147,7 @@ def test_the_bound_is_tight_at_the_softmax():
 
 
 def test_the_surrogates_gradient_equals_that_of_the_likelihood():
-    """For the context: v_i - u_z and v_i - E v, with the centre at the context's softmax."""
+    """For the context: v_i - u_z and v_i - E v, with the center at the context's softmax."""
     ids, counts = corpus()
     training = Trainer(ids, counts, options_of(DCME, epochs=4, window=3, lr=0.2, clusters=8))
     for number in range(4):

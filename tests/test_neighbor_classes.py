@@ -1,4 +1,4 @@
-"""Classes of neighbours: from counts to scores, files and likelihoods."""
+"""Classes of neighbors: from counts to scores, files and likelihoods."""
 
 import numpy as np
 import pytest

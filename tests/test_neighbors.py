@@ -60,7 +60,7 @@ def test_a_word_a_vector_and_a_list_are_the_same_query():
     for query in (list(row), row.tolist(), tuple(row), [row], row[None], row.astype(np.float64)):
         assert vectors.most_similar(query, topn=4) == expected
     same(vectors.most_similar("w3", topn=3), expected[1:])
-    # also combined with others, unlike gensim, which does not normalise a vector
+    # also combined with others, unlike gensim, which does not normalize a vector
     mixed = vectors.most_similar([row * 9, "w5"], topn=90)
     same([near for near in mixed if near.word != "w3"], vectors.most_similar(["w3", "w5"], topn=90))
     assert vectors.most_similar(np.array(["w3"]), topn=3) == vectors.most_similar("w3", topn=3)

@@ -1,4 +1,4 @@
-"""Raw text: one tokeniser in training and in every later command on text."""
+"""Raw text: one tokenizer in training and in every later command on text."""
 
 import json
 

@@ -156,7 +156,7 @@ def test_a_folder_of_model2vec_or_sentence_transformers(folder, kind, nested):
 
 
 def bert_tokenizer():
-    """The tokeniser of the potion models, with a small vocabulary."""
+    """The tokenizer of the potion models, with a small vocabulary."""
     tk = pytest.importorskip("tokenizers")
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
     words = [*special, "the", "tea", "king", "##s", "caf", "##e", "new", "##york", "!", "人", "2"]

@@ -1,4 +1,4 @@
-"""The tokeniser of raw text: its rule, broken bytes, and equality with Hugging Face's."""
+"""The tokenizer of raw text: its rule, broken bytes, and equality with Hugging Face's."""
 
 # ruff: noqa: RUF001
 

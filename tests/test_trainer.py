@@ -161,7 +161,7 @@ def test_choices_have_the_numbers_of_the_core():
 def test_deferred_updates_of_top_items_are_applied(update):
     # one shard, so that threads do not overwrite each other's updates
     text, tables = corpus(tokens=500), []
-    # a rate so low that steps do not affect each other, and constant centres
+    # a rate so low that steps do not affect each other, and constant centers
     rate = {"lr": 1e-6, "min_lr": 1e-6, "beta": 1e6}
     for threads in (1, 2):
         given = {"objective": "dcme", "dcme_update": update, "threads": threads, **rate}

@@ -10,6 +10,7 @@ from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.cli.options import Declared
 from dcme_w2v.declarations import declaration_of
 from dcme_w2v.errors import CorpusError, DcmeWarning
+from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.sentences.options import EncodeOptions
@@ -75,6 +76,7 @@ def test_conditions_name_existing_options():
         EncodeOptions,
         ClassifyOptions,
         FeatureOptions,
+        LatentOptions,
         PostprocessOptions,
         ScdvOptions,
     )

@@ -1,4 +1,4 @@
-"""Word order: the tables of neighbours in training, files, checkpoints and likelihoods."""
+"""Word order: the tables of neighbors in training, files, checkpoints and likelihoods."""
 
 import json
 import shutil
@@ -38,7 +38,7 @@ def mean_log_probability(training, ids):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("mode", ["shrink", "fixed"])
 def test_word_order_is_learned(threads, mode):
-    """A cycle of words, cut anywhere: ordered neighbours determine the word, a bag does not."""
+    """A cycle of words, cut anywhere: ordered neighbors determine the word, a bag does not."""
     random = np.random.default_rng(1)
     starts = random.integers(50, size=(600, 1))
     ids, counts = encoded(list((starts + np.arange(30)) % 50))

@@ -13,7 +13,7 @@ int64_t dcme_class_cluster_classes(const dcme_class_clusters *clusters, int64_t 
     return dcme_min(clusters->width, clusters->problem->model->classes - k * clusters->width);
 }
 
-/* Square and u of a centre that has just been made, of this entropy. */
+/* Square and u of a center that has just been made, of this entropy. */
 static void update_moments(dcme_class_clusters *clusters, int64_t k, real entropy) {
     real *alpha = clusters->alpha + k * clusters->width;
     double square = 0;

@@ -1,11 +1,11 @@
 /* Dual-clustering maximum entropy with a bound that is exact for the most probable classes.
  *
- * In the paper one centre alpha_z approximates the dual distribution mu of a document in (5). Here
- * each cluster's centre is a distribution over some neighbouring classes of its own (clusters.h),
+ * In the paper one center alpha_z approximates the dual distribution mu of a document in (5). Here
+ * each cluster's center is a distribution over some neighboring classes of its own (clusters.h),
  * and mu is free to share itself out among the clusters; within the Q clusters of the greatest
  * bounds and the target's it is free altogether: the head. Only in the tail, the other clusters, it
- * is in proportion to the centre. Maximising (5) over these mu gives in closed form log Z >=
- * log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail) with the maximiser
+ * is in proportion to the center. Maximizing (5) over these mu gives in closed form log Z >=
+ * log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail) with the maximizer
  * p_j, p_k in proportion to the summands. The gap is what a tail cluster's classes have beyond
  * their centre's bound, one of them a high score, say; without a correction it grows, since nothing
  * pushes such a class down. So S clusters d are drawn from the T of the tail and scored, and (T /
@@ -18,11 +18,11 @@
  *     those drawn   also w_j -= rate (T / S) (p_j - p_d alpha_dj) x
  *
  * and u_k and owed_k move along, so that all is as of the last document. Offline, each cluster in
- * turn gets a new centre, once in I C documents (option center_interval). With all clusters in the
+ * turn gets a new center, once in I C documents (option center_interval). With all clusters in the
  * head this is exact softmax.
  *
  * A cluster of 16 classes is one cache line of a row of W, which is read and written a line at a
- * time. The caller numbers the classes so that similar ones are neighbours.
+ * time. The caller numbers the classes so that similar ones are neighbors.
  */
 #include "classify/class_clusters.h"
 #include "common/random.h"
@@ -148,7 +148,7 @@ static double correct(thread_state *me) {
         double sum = 0;
         for (int64_t j = 0; j < g->width; j++)
             sum += (double)steps[j];
-        /* it may have less while another thread is renewing the centre */
+        /* it may have less while another thread is renewing the center */
         real factor_here = sum > (double)bound ? factor : 0;
         change += (double)factor_here * (sum - (double)bound) - sum;
         for (int64_t j = 0; j < dcme_class_cluster_columns(g, me->head[i]); j++)

@@ -3,7 +3,7 @@
 
 enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
 
-/* H, the top classes and u of a centre that has just been made. */
+/* H, the top classes and u of a center that has just been made. */
 static void update_moments(dcme_paper_clusters *paper, int64_t k, real entropy) {
     const dcme_linear *model = paper->problem->model;
     real *alpha = paper->clusters[k].alpha;

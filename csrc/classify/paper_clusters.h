@@ -5,7 +5,7 @@
  * lie side by side by feature, so that one pass over the features of a document gives the K
  * products, as one pass over W gives scores.
  *
- * Legend: C classes, F features with the bias, K clusters, Q top classes, alpha centre, H entropy.
+ * Legend: C classes, F features with the bias, K clusters, Q top classes, alpha center, H entropy.
  */
 #ifndef DCME_PAPER_CLUSTERS_H
 #define DCME_PAPER_CLUSTERS_H
@@ -31,7 +31,7 @@ typedef struct {
     real *sums;  /* (F, 2) sum of v x and sum of rate v x, side by side */
 } dcme_paper_sums;
 
-/* Centres start as the unigram distribution, each disturbed at random. */
+/* Centers start as the unigram distribution, each disturbed at random. */
 void dcme_paper_clusters_open(dcme_paper_clusters *paper, dcme_arena *arena,
                               const dcme_problem *problem);
 

@@ -20,7 +20,7 @@ typedef struct {
     const char *reason; /* of a failure other than lack of memory */
 } dcme_arena;
 
-/* Zeros for `count` items of `size` bytes, or memory that is not initialised. */
+/* Zeros for `count` items of `size` bytes, or memory that is not initialized. */
 void *dcme_take(dcme_arena *arena, int64_t count, int64_t size);
 void *dcme_take_unset(dcme_arena *arena, int64_t count, int64_t size);
 #define DCME_TAKE(arena, array, count) ((array) = dcme_take(arena, count, sizeof *(array)))

@@ -16,7 +16,7 @@ enum {
     MOST = 16384,    /* ... and at most, where threads share the features */
     REPAID = 8,      /* non-zeros for each row of sums that a thread has of its own, at least */
     OWN = 1 << 23,   /* integers in such sums of all threads, at most: 64 MB */
-    GROUP = 8,     /* neighbouring features that a thread has, so that a cache line has one owner */
+    GROUP = 8,     /* neighboring features that a thread has, so that a cache line has one owner */
     CHECKERS = 16, /* threads that check the rows, at most */
     AT_ONCE = 256, /* non-zeros of a document that are added at once */
     FIRST = 8, /* of these, prefetched while they are counted; add_products prefetches later ones */

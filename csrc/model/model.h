@@ -1,17 +1,17 @@
 /* What is learned: one input row (context) and one output row (target) for each word; with word
- * order, also its rows as the left and as the right neighbour of a target. */
+ * order, also its rows as the left and as the right neighbor of a target. */
 #ifndef DCME_MODEL_H
 #define DCME_MODEL_H
 
 #include "kernels/kernels.h"
 
 /* What the classes of the two words next to a target add to the score of every word: log odds of
- * the word beside a neighbour of that class, against its share of the text. They are counted, not
+ * the word beside a neighbor of that class, against its share of the text. They are counted, not
  * learned; see dcme_w2v/words/neighbor_classes.py. */
 typedef struct {
-    int64_t count;        /* K classes a side; the last one stands for no neighbour */
+    int64_t count;        /* K classes a side; the last one stands for no neighbor */
     real step;            /* score of a unit of the odds */
-    const uint8_t *left;  /* (items) class of a word as the left neighbour */
+    const uint8_t *left;  /* (items) class of a word as the left neighbor */
     const uint8_t *right; /* (items) and as the right one */
     const int8_t *odds;   /* (items, 2, K) by the left and by the right class */
     const int8_t *own;    /* (items, 2, K) the same without one occurrence: of the target */

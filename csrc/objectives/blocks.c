@@ -1,5 +1,5 @@
 /* Targets in blocks that share their noise samples: negative sampling, noise-contrastive estimation
- * and the robust DCME whose dual clusters are the classes of the neighbours (../model/model.h).
+ * and the robust DCME whose dual clusters are the classes of the neighbors (../model/model.h).
  *
  * For the targets i_t of a block, with contexts h_t, and S samples j drawn once for all of them,
  * scores x_tj = v_j . h_t + (what the neighbours' classes add) - offset_j and weights
@@ -40,7 +40,7 @@ typedef struct {
     real *memory;      /* (S + 2, DCME_BLOCK_MAX) a row that is not used, then the next */
     real *weights;     /* (S + 1, DCME_BLOCK_MAX) scores, then weights; targets come last */
     real *column;      /* (S + 1) */
-    uint8_t left[DCME_BLOCK_MAX], right[DCME_BLOCK_MAX]; /* classes of the targets' neighbours */
+    uint8_t left[DCME_BLOCK_MAX], right[DCME_BLOCK_MAX]; /* classes of the targets' neighbors */
     dcme_row_replicas replicas;
 } thread_state;
 
@@ -115,7 +115,7 @@ static void prefetch(void *thread, int32_t target) {
         draw(me);
 }
 
-/* Add the classes of the neighbours and the offset to a word's scores in all contexts. */
+/* Add the classes of the neighbors and the offset to a word's scores in all contexts. */
 static void add_biases(const thread_state *me, int32_t word, real *scores) {
     const dcme_neighbour_classes *classes = me->model->classes;
     real offset = me->noise->offset ? me->noise->offset[word] : 0,

@@ -1,6 +1,6 @@
-/* One dual cluster: its centre, a distribution over the items, and its lock.
+/* One dual cluster: its center, a distribution over the items, and its lock.
  *
- * These functions need a centre alone, whatever the model's layout: used by the clusters of word
+ * These functions need a center alone, whatever the model's layout: used by the clusters of word
  * vectors (clusters.c) and of classes (../classify/paper_clusters.c).
  */
 #ifndef DCME_CENTRE_H
@@ -12,14 +12,14 @@
 #include <stdatomic.h>
 
 typedef struct {
-    real *alpha;          /* (N) centre */
+    real *alpha;          /* (N) center */
     int32_t *_Atomic top; /* (Q) heaviest items, descending: exchanged, never reordered */
     int32_t *spare;       /* (Q) where the next ones are written */
     uint8_t *is_top;      /* (N) */
     _Atomic int busy;     /* a thread is at its offline update */
 } dcme_cluster;
 
-/* `cluster` is all zeros before. Its centre has room for `room` items, the first `items` of them in
+/* `cluster` is all zeros before. Its center has room for `room` items, the first `items` of them in
  * the state. */
 void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, int64_t items,
                        int64_t top_items);

@@ -13,7 +13,7 @@ static int64_t output_rows(const dcme_model *model, int64_t j, real **rows) {
     return n;
 }
 
-/* The constant of (9) of a centre that has just been made. */
+/* The constant of (9) of a center that has just been made. */
 static void update_moments(dcme_clusters *clusters, int64_t k, real entropy) {
     dcme_cluster *cluster = &clusters->clusters[k];
     double prior = 0;
@@ -22,7 +22,7 @@ static void update_moments(dcme_clusters *clusters, int64_t k, real entropy) {
     clusters->entropy[k] = entropy + (real)prior;
 }
 
-/* The first centre of cluster k; the rows may come from an earlier run. */
+/* The first center of cluster k; the rows may come from an earlier run. */
 static void start(dcme_clusters *clusters, int64_t k, int64_t seed) {
     const dcme_model *model = clusters->model;
     dcme_cluster *cluster = &clusters->clusters[k];

@@ -1,14 +1,14 @@
 /* Dual clusters, shared by both forms of DCME (Wang, Wang & Zhai, AAAI 2017).
  *
  * The dual bound log sum_j exp(s_j) = max over mu of { mu . s + H(mu) } (5) is used with mu one of
- * K cluster centres alpha_k, distributions over the N items. For scores s_j = v_j . h + prior_j it
- * costs one product with u_k = sum_j alpha_kj v_j (11); the prior's part is a constant of a centre.
+ * K cluster centers alpha_k, distributions over the N items. For scores s_j = v_j . h + prior_j it
+ * costs one product with u_k = sum_j alpha_kj v_j (11); the prior's part is a constant of a center.
  *
- * Threads share the centres without waiting. Each has sums of its own (dcme_cluster_sums); the
+ * Threads share the centers without waiting. Each has sums of its own (dcme_cluster_sums); the
  * one whose sums are full holds the cluster's lock while it updates it, and the others use their
  * next best cluster for that time.
  *
- * Legend: N items, K clusters, Q top items, alpha centre, u = V alpha, H entropy, h context vector.
+ * Legend: N items, K clusters, Q top items, alpha center, u = V alpha, H entropy, h context vector.
  */
 #ifndef DCME_CLUSTERS_H
 #define DCME_CLUSTERS_H
@@ -35,14 +35,14 @@ typedef struct {
     real *h;       /* (stride) sum of weight h */
 } dcme_cluster_sums;
 
-/* Memory of one thread for making centres. */
+/* Memory of one thread for making centers. */
 typedef struct {
     real *scores; /* (N) */
     real *mean;   /* (stride) */
     real *u;      /* (stride) */
 } dcme_scratch;
 
-/* Centres start as the unigram distribution, each disturbed at random so that they differ. */
+/* Centers start as the unigram distribution, each disturbed at random so that they differ. */
 void dcme_clusters_open(dcme_clusters *clusters, dcme_arena *arena, const dcme_model *model,
                         const dcme_train_options *options);
 
@@ -52,7 +52,7 @@ void dcme_cluster_sums_add(dcme_cluster_sums *sums, const dcme_model *model, con
                            real weight);
 void dcme_cluster_sums_clear(dcme_cluster_sums *sums, const dcme_model *model);
 
-/* Write the centre of cluster k to alpha (N). */
+/* Write the center of cluster k to alpha (N). */
 void dcme_clusters_centre(const dcme_clusters *clusters, int64_t k, real *alpha);
 
 /* argmax_k u_k . h + H_k + alpha_k . prior (9) over the clusters that no thread is updating, see
@@ -63,7 +63,7 @@ void dcme_scratch_open(dcme_scratch *scratch, dcme_arena *arena, const dcme_mode
 
 /* v_j -= alpha_kj owed for all but the top items (17b), unless `owed` is NULL; then alpha_k =
  * softmax(V h + prior) (15) at the mean h of the sums, u_k and H_k. Other threads may read the
- * cluster meanwhile: each number of the centre is replaced by a finished one. The caller chooses
+ * cluster meanwhile: each number of the center is replaced by a finished one. The caller chooses
  * the top items, once, so that a reader keeps those that it has. */
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_sums *sums,
                        const real *owed, dcme_scratch *scratch);

@@ -1,10 +1,10 @@
 /* Robust dual-clustering maximum entropy: noise-contrastive estimation whose noise distribution
  * comes from the dual cluster of the context. Derivation: docs/mathematics/dcme.md.
  *
- * Scores are s_j = v_j . h + prior_j, see noise.h, plus what classes of the neighbours add, see
+ * Scores are s_j = v_j . h + prior_j, see noise.h, plus what classes of the neighbors add, see
  * ../model/model.h. An instance in cluster z (9) is distinguished
  * from nu virtual draws from the cluster's proposal q_z = (1 - rho) alpha_z + rho unigram, in part
- * its centre alpha_z (15). With sigma the logistic and b_zj = log(nu q_zj) - prior_j, weights are
+ * its center alpha_z (15). With sigma the logistic and b_zj = log(nu q_zj) - prior_j, weights are
  *
  *     of the target i           1 - sigma(v_i . h - b_zi)            (17a)
  *     of another j, expected    -nu q_zj sigma(v_j . h - b_zj)       (17b)
@@ -16,7 +16,7 @@
  *     online     the top Q items are updated by their full weight;
  *     others     by S draws j from q_z outside the top items, of weight
  *                -(nu / S) mass sigma(v_j . h - b_zj) each: in expectation all items are updated;
- *     offline    a cluster that beta N instances have used gets a new centre at their mean,
+ *     offline    a cluster that beta N instances have used gets a new center at their mean,
  *                with a new proposal, top items and biases,
  *
  * and h moves by the sum of weight times row (18). Samples equal to the target are dropped.
@@ -26,7 +26,7 @@
  * its offline half (17b) done by draws instead of sums, which is unbiased at every context and not
  * only at the cluster's mean.
  *
- * Legend: alpha_z centre (N), q_z proposal (N), beta N instances between two offline updates of a
+ * Legend: alpha_z center (N), q_z proposal (N), beta N instances between two offline updates of a
  * cluster (option beta), N items, K clusters, Q top items, S draws, nu virtual draws.
  */
 #include "objectives/deferred_updates.h"
@@ -34,7 +34,7 @@
 
 /* Parameters that are not options:
  *
- *     rho            share of the unigram distribution in every q_z. The centre, softmax at a mean
+ *     rho            share of the unigram distribution in every q_z. The center, softmax at a mean
  *                    context, is close to the geometric mean of its contexts' distributions and has
  *                    near zero for words that only some of them expect; a proposal must
  *                    be positive for every word.
@@ -42,7 +42,7 @@
  *     IDLE           a cluster unused for IDLE K beta N instances is restarted
  *     IDLE_CHECK     instances of a thread from one search for such a cluster to the next
  *     CURVATURE      the greatest slope of sigma, for implicit steps
- *     LOSS_EVERY_OF_CLASSES  instances for each loss that is sampled with classes of neighbours:
+ *     LOSS_EVERY_OF_CLASSES  instances for each loss that is sampled with classes of neighbors:
  *                    it then takes a sum over all words
  */
 static const real RHO = 0.9f, NU_PER_DRAW = 2, CURVATURE = 0.25f;
@@ -145,7 +145,7 @@ static void prefetch(void *thread, int32_t target) {
     dcme_class_prefetch(model, target, 1);
 }
 
-/* A cluster that enough instances have used gets a new centre. If another thread is at this
+/* A cluster that enough instances have used gets a new center. If another thread is at this
  * cluster, that waits for the next instance. */
 static void update_offline(thread_state *me, int64_t k) {
     dcme_cluster *cluster = &me->clusters->clusters[k];
@@ -283,7 +283,7 @@ static void move(thread_state *me, int64_t z, const dcme_instance *instance, rea
     dcme_deferred_end(&me->deferred[z], clusters, z, me->deferred_rows);
 }
 
-/* -Q_t of (8) at the pure centre. */
+/* -Q_t of (8) at the pure center. */
 static real surrogate_loss(const thread_state *me, int64_t z, const dcme_instance *instance) {
     const dcme_model *model = me->model;
     const real *alpha = me->clusters->clusters[z].alpha;

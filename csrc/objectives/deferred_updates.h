@@ -7,7 +7,7 @@
  * they do not include pending updates of other threads.
  *
  * Either each top item has a sum of its own (robust DCME), or all of them move along one sum, by
- * minus their shares of the centre (alpha), and the cluster's u has another (DCME of the paper).
+ * minus their shares of the center (alpha), and the cluster's u has another (DCME of the paper).
  */
 #ifndef DCME_DEFERRED_UPDATES_H
 #define DCME_DEFERRED_UPDATES_H
@@ -18,7 +18,7 @@
 typedef struct {
     int64_t count; /* instances since the updates were made last */
     int32_t *top;  /* (Q) top items when the first of them came */
-    real *alpha;   /* (Q) minus their shares of the centre, or NULL where each has a sum */
+    real *alpha;   /* (Q) minus their shares of the center, or NULL where each has a sum */
     real *sums;    /* (Q, stride), or (2, stride): of all top items, and of u */
 } dcme_deferred;
 

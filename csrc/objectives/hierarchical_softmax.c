@@ -144,7 +144,7 @@ static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     dcme_replicas_open(&me->replicas, arena, state->model, state->threads);
 }
 
-/* Nothing is drawn; only which copies are synchronised first depends on the stream. */
+/* Nothing is drawn; only which copies are synchronized first depends on the stream. */
 static void seed(void *thread, uint64_t stream) {
     thread_state *me = thread;
     dcme_replicas_seed(&me->replicas, stream);

@@ -6,7 +6,7 @@
  * v_i += rate (1 - sigma(s_i)) h, v_j -= rate sigma(s_j) h, and h's direction is
  * (1 - sigma(s_i)) v_i - sum_j sigma(s_j) v_j with the rows as they were scored.
  *
- * Classes of the neighbours add to the scores, see ../model/model.h. Negative sampling has no
+ * Classes of the neighbors add to the scores, see ../model/model.h. Negative sampling has no
  * offsets. For NCE they are log(k q_j) - prior_j: the model's scores are v_j . h + prior_j, see
  * noise.h, and the partition function is taken as 1; with v_j . h alone, whose partition function
  * starts at N, NCE first spends an epoch finding it.

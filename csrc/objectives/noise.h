@@ -20,7 +20,7 @@ typedef struct {
 void dcme_noise_open(dcme_noise *noise, dcme_arena *arena, const int64_t *counts, int64_t items,
                      double power, double virtual_draws, double shift);
 
-/* weights[j] = counts[j]^power, the unnormalised noise distribution; returns their sum. */
+/* weights[j] = counts[j]^power, the unnormalized noise distribution; returns their sum. */
 double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power);
 
 /* The log prior of a word's score is the log of its unigram probability to a power. With power 1,

@@ -20,10 +20,10 @@ typedef struct {
     real rate;           /* step of the output rows */
     const real *h;       /* (stride) context vector */
     real *gradient;      /* (stride) out: ascent direction for h, not scaled by a rate */
-    uint8_t left, right; /* classes of the neighbours, if the model has any */
+    uint8_t left, right; /* classes of the neighbors, if the model has any */
 } dcme_instance;
 
-/* The part of a word's score that comes from the classes of the neighbours; 0 without classes. */
+/* The part of a word's score that comes from the classes of the neighbors; 0 without classes. */
 static inline real dcme_class_score(const dcme_model *model, const dcme_instance *instance,
                                     int32_t word) {
     const dcme_neighbour_classes *classes = model->classes;
@@ -82,7 +82,7 @@ typedef struct dcme_objective {
     /* The thread stops and may be resumed: apply all deferred updates. NULL if there are none. */
     void (*flush)(void *thread);
 
-    /* Write the centre of cluster k, a distribution over the items. NULL without clusters. */
+    /* Write the center of cluster k, a distribution over the items. NULL without clusters. */
     void (*centre)(const void *shared, int64_t k, real *alpha);
 } dcme_objective;
 

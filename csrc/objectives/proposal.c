@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* All that follows from a new centre: top items, biases and the table to draw from. `q` (N) is
+/* All that follows from a new center: top items, biases and the table to draw from. `q` (N) is
  * overwritten. */
 static void renew(dcme_proposals *p, int64_t z, real *q, dcme_proposal_scratch *own) {
     dcme_cluster *cluster = &p->clusters.clusters[z];

@@ -1,7 +1,7 @@
 /* Proposal distributions, for the robust DCME: the distributions of each dual cluster's samples,
  * and its offline update; see dcme.c.
  *
- * Legend: N items, K clusters, alpha_z centre of cluster z, q_z its proposal, b_z biases, nu
+ * Legend: N items, K clusters, alpha_z center of cluster z, q_z its proposal, b_z biases, nu
  * virtual draws, rho share of the unigram distribution.
  */
 #ifndef DCME_PROPOSAL_H
@@ -10,7 +10,7 @@
 #include "common/alias.h"
 #include "objectives/clusters.h"
 
-/* Data of a cluster in addition to its centre. */
+/* Data of a cluster in addition to its center. */
 typedef struct {
     dcme_alias *_Atomic cells; /* (N) q_z outside the top items: exchanged, never rewritten */
     real *bias;                /* (N) b_zj = log(nu q_zj) - prior_j */
@@ -42,7 +42,7 @@ static inline real dcme_proposal_of(const dcme_proposals *proposals, int64_t z, 
     return (1 - rho) * proposals->clusters.clusters[z].alpha[j] + rho * proposals->unigram[j];
 }
 
-/* A new centre at the mean of the contexts summed up, and all that follows from it. */
+/* A new center at the mean of the contexts summed up, and all that follows from it. */
 void dcme_proposals_move(dcme_proposals *proposals, int64_t z, dcme_cluster_sums *sums,
                          dcme_scratch *scratch, dcme_proposal_scratch *own);
 

@@ -2,7 +2,7 @@
 #include "objectives/row_replicas.h"
 
 enum { ROWS = 256 }; /* words: 64 gain half as much, 1,024 hardly more */
-enum { EVERY = 32 }; /* instances of all threads from one synchronisation to the next */
+enum { EVERY = 32 }; /* instances of all threads from one synchronization to the next */
 
 void dcme_replicas_open(dcme_row_replicas *replicas, dcme_arena *arena, const dcme_model *model,
                         int32_t threads) {

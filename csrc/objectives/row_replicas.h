@@ -2,7 +2,7 @@
  *
  * All threads update these words continually. With shared rows, each thread would wait for cache
  * lines that another has just written; on CPUs that do not share a cache, two threads were no
- * faster than one. So each thread updates its own copies, and synchronises them with the table,
+ * faster than one. So each thread updates its own copies, and synchronizes them with the table,
  * one row after the other: its updates are added to the table's row, which is then copied. Updates
  * of other threads arrive up to some thousand instances late.
  */
@@ -15,7 +15,7 @@
 typedef struct {
     const dcme_model *model;
     int64_t count;   /* words that have copies, the first ones; 0 for a single thread */
-    int64_t every;   /* instances from one synchronised row to the next */
+    int64_t every;   /* instances from one synchronized row to the next */
     int64_t left;    /* instances until the next one */
     int64_t turn;    /* its row */
     int copied;      /* whether the copies are valid */
@@ -26,15 +26,15 @@ typedef struct {
 void dcme_replicas_open(dcme_row_replicas *replicas, dcme_arena *arena, const dcme_model *model,
                         int32_t threads);
 
-/* Continue at a random row: if two threads synchronise the same row at once,
+/* Continue at a random row: if two threads synchronize the same row at once,
  * updates are lost. */
 void dcme_replicas_seed(dcme_row_replicas *replicas, uint64_t stream);
 
 /* Copy the table's rows, unless that was done. */
 void dcme_replicas_begin(dcme_row_replicas *replicas);
-/* An instance has been learned: it may be time to synchronise a row. */
+/* An instance has been learned: it may be time to synchronize a row. */
 void dcme_replicas_step(dcme_row_replicas *replicas);
-/* Synchronise all rows; the copies are invalid afterwards. */
+/* Synchronize all rows; the copies are invalid afterwards. */
 void dcme_replicas_end(dcme_row_replicas *replicas);
 
 /* The row of a word to score and to move. */

@@ -1,7 +1,7 @@
-/* The tokeniser of raw text.
+/* The tokenizer of raw text.
  *
  * ASCII takes the fast way: one table look-up a byte. Other text is cut at ASCII white space, which
- * no normalisation joins to anything, into pieces. A piece without unstable characters is its own
+ * no normalization joins to anything, into pieces. A piece without unstable characters is its own
  * normal form (the quick check of Unicode Standard Annex 15); any other piece is decomposed, put
  * into canonical order and composed (ibid., and section 3.12 of the standard for Hangul).
  */
@@ -159,7 +159,7 @@ static inline void put(dcme_tokenizer *t, int32_t c, int32_t kind) {
     t->in_token = kind == DCME_WORD;
 }
 
-/* ---- normalisation ------------------------------------------------------------------------- */
+/* ---- normalization ------------------------------------------------------------------------- */
 
 static dcme_status append(characters *list, int32_t c, dcme_error *error) {
     dcme_status status = reserve_characters(list, list->n + 1, error);
@@ -302,7 +302,7 @@ static dcme_status normalize(dcme_tokenizer *t, dcme_error *error) {
 
 /* ---- pieces -------------------------------------------------------------------------------- */
 
-/* Tokenise text without ASCII white space. */
+/* Tokenize text without ASCII white space. */
 static dcme_status put_piece(dcme_tokenizer *t, const uint8_t *text, const uint8_t *end,
                              dcme_error *error) {
     t->piece.n = 0;
@@ -329,7 +329,7 @@ static dcme_status put_piece(dcme_tokenizer *t, const uint8_t *text, const uint8
     return status;
 }
 
-/* Tokenise ASCII from `at` on, up to the first byte that is not, which is returned. Separators and
+/* Tokenize ASCII from `at` on, up to the first byte that is not, which is returned. Separators and
  * parts of tokens take no branch: words are too short for the branches to be predicted. `piece` and
  * `piece_length` become where the last piece starts in the text and in the output. */
 static const uint8_t *put_ascii(dcme_tokenizer *t, const uint8_t *at, const uint8_t *end,

@@ -1,4 +1,4 @@
-/* Raw text to tokens separated by spaces: Unicode normalisation, lower case, and a split by classes
+/* Raw text to tokens separated by spaces: Unicode normalization, lower case, and a split by classes
  * of characters. All knowledge of Unicode is in tables that the caller makes.
  */
 #ifndef DCME_TEXT_TOKENIZE_H
@@ -8,7 +8,7 @@
 
 enum { DCME_UNICODE_END = 0x110000, DCME_PAGE = 256, DCME_PAGES = DCME_UNICODE_END / DCME_PAGE };
 
-/* The kind of a character decides how the tokeniser treats it; it is in the low bits of its entry
+/* The kind of a character decides how the tokenizer treats it; it is in the low bits of its entry
  * in `properties`. */
 enum {
     DCME_SEPARATOR = 0, /* it separates tokens and is left out */
@@ -40,19 +40,19 @@ typedef struct {
     const uint64_t *pairs;     /* first << 32 | second, ascending: two characters that compose, */
     const int32_t *composites; /* and the character that they become */
     int64_t n_pairs;
-    int32_t normalize;    /* whether text is normalised at all */
+    int32_t normalize;    /* whether text is normalized at all */
     int32_t remove_marks; /* drop DCME_REMOVED characters before composition, not after it */
 } dcme_unicode;
 
 typedef struct dcme_tokenizer dcme_tokenizer;
 
-/* Must be closed, also if opening failed. The tables must live as long as the tokeniser. */
+/* Must be closed, also if opening failed. The tables must live as long as the tokenizer. */
 dcme_status dcme_tokenizer_open(dcme_tokenizer **tokenizer, const dcme_unicode *unicode,
                                 dcme_error *error);
 void dcme_tokenizer_close(dcme_tokenizer *tokenizer);
 
-/* Tokenise `text`: tokens with a space before each, and the line feeds of the text. The result,
- * which the tokeniser owns until its next use, goes to `out` and `out_length`. Bytes that are not
+/* Tokenize `text`: tokens with a space before each, and the line feeds of the text. The result,
+ * which the tokenizer owns until its next use, goes to `out` and `out_length`. Bytes that are not
  * UTF-8 and NUL stay, as parts of a token; the offset of the first goes to `bad`, or -1. */
 dcme_status dcme_tokenize(dcme_tokenizer *tokenizer, const char *text, int64_t length,
                           const char **out, int64_t *out_length, int64_t *bad, dcme_error *error);

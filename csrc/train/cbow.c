@@ -6,18 +6,18 @@
  *
  * With word order the score is v . (h_t + l_a + r_b): the words a and b just left and right of the
  * target have rows of their own in two more tables, l and r, in addition to those in h_t. They move
- * by a multiple of g_t at once. A target at an end of its sentence has one neighbour. Classes of
- * the neighbours may add to the scores, see ../model/model.h.
+ * by a multiple of g_t at once. A target at an end of its sentence has one neighbor. Classes of
+ * the neighbors may add to the scores, see ../model/model.h.
  */
 #include "train/internal.h"
 
 #include <stddef.h>
 
-/* A row of a neighbour meets fewer targets than an input row, and is alone in its sum: it moves by
+/* A row of a neighbor meets fewer targets than an input row, and is alone in its sum: it moves by
  * this times the learning rate. */
 static const real NEIGHBOUR_RATE = 4;
 
-/* The rows of the neighbours of position i, at most two; 0 without word order. */
+/* The rows of the neighbors of position i, at most two; 0 without word order. */
 static int64_t neighbour_rows(const dcme_worker *worker, int64_t i, real **rows) {
     const dcme_model *model = &worker->trainer->model;
     const dcme_sentence_batch *batch = &worker->batch;

@@ -27,7 +27,7 @@ dcme_status dcme_table_initialise(real *table, int64_t items, int64_t dim, int64
 
 /* `input` and `output` are tables of corpus->items rows, aligned to 64 bytes; with subwords the
  * input's has the rows of n-grams, too, and both have the stride of that many rows. `neighbours`
- * are two more, of left and right neighbours, if the options have word order, which is not
+ * are two more, of left and right neighbors, if the options have word order, which is not
  * supported with subwords, and may be NULL if not. `kernels` names the instruction set, NULL for
  * the fastest. Everything given must outlive the trainer. */
 dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *options,
@@ -35,13 +35,13 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
                               real *const *neighbours, const char *kernels, dcme_error *error);
 
 /* Its epochs, progress and state; see engine/engine.h. The tables are the input's and then the
- * output's rows, and with word order the rows of left and right neighbours. */
+ * output's rows, and with word order the rows of left and right neighbors. */
 dcme_engine *dcme_trainer_engine(dcme_trainer *trainer);
 
 /* How many clusters the objective has: 0 for most. */
 int64_t dcme_trainer_clusters(const dcme_trainer *trainer);
 
-/* Write the centre of cluster k, a distribution over the words, to alpha (items). Not while an
+/* Write the center of cluster k, a distribution over the words, to alpha (items). Not while an
  * epoch runs. */
 void dcme_trainer_centre(const dcme_trainer *trainer, int64_t k, real *alpha);
 

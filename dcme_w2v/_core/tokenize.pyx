@@ -44,7 +44,7 @@ cdef dcme_character_table table(arrays):
 
 
 cdef class Tokenizer:
-    """A tokeniser for one thread at a time; `tables` are `dcme_w2v.text.unicode_tables.Tables`."""
+    """A tokenizer for one thread at a time; `tables` are `dcme_w2v.text.unicode_tables.Tables`."""
 
     cdef dcme_tokenizer *tokenizer
     cdef object tables  # keeps the arrays alive

@@ -97,7 +97,7 @@ cdef class Trainer(Run):
     """A training run over an encoded corpus; see csrc/train/train.h.
 
     `subwords` are the n-grams of each word: where they start, and their numbers. Their rows are
-    behind those of the words in `input`. `classes` are the classes of neighbours: (2, words) of
+    behind those of the words in `input`. `classes` are the classes of neighbors: (2, words) of
     each word, the odds and the target's own, (words, 2 K) each, and the score of a unit of these.
     """
 
@@ -138,7 +138,7 @@ cdef class Trainer(Run):
         if wanted.word_order:
             left, right = neighbours
             if not left.shape[0] == right.shape[0] == counts.shape[0] or subwords is not None:
-                raise ValueError("word order needs a table for each neighbour, and no subwords")
+                raise ValueError("word order needs a table for each neighbor, and no subwords")
             sides = [&left[0, 0], &right[0, 0]]
         if classes is not None:
             self._set_classes(counts.shape[0], *classes)
@@ -154,7 +154,7 @@ cdef class Trainer(Run):
         if (of.shape[0] != 2 or of.shape[1] != words or odds.shape[0] != words
                 or own.shape[0] != words or own.shape[1] != odds.shape[1] or count < 1
                 or np.max(of) >= count):
-            raise ValueError("the classes of neighbours are not those of the words")
+            raise ValueError("the classes of neighbors are not those of the words")
         self.classes = dcme_neighbour_classes(
             count, step, &of[0, 0], &of[1, 0], &odds[0, 0], &own[0, 0]
         )
@@ -167,11 +167,11 @@ cdef class Trainer(Run):
         return dcme_trainer_clusters(self.trainer)
 
     def centre(self, int64_t k, float[::1] alpha):
-        """Write a cluster's centre, a distribution over the words, between epochs."""
+        """Write a cluster's center, a distribution over the words, between epochs."""
         if not 0 <= k < dcme_trainer_clusters(self.trainer):
             raise IndexError(k)
         if alpha.shape[0] != self.kept[1].shape[0]:
-            raise ValueError("a centre has a number for each word")
+            raise ValueError("a center has a number for each word")
         dcme_trainer_centre(self.trainer, k, &alpha[0])
 
     @property

@@ -28,7 +28,7 @@ from dcme_w2v.options import HoldoutOptions
 
 @dataclass(frozen=True)
 class DocumentsJob:
-    """Inputs and outputs of a training on labelled documents.
+    """Inputs and outputs of a training on labeled documents.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ def read(
     text : TextFeatures or None
         Chooses its columns by the documents that are not held out. None: the documents are vectors.
     holdout : HoldoutOptions
-        A share of the labelled documents, by sentence where tokens are classified, or a file. The
+        A share of the labeled documents, by sentence where tokens are classified, or a file. The
         file is read here too, so that no training is in vain if it cannot be read.
     seed : int
         Of the choice of held-out documents.
@@ -268,7 +268,7 @@ def _read_rows(
 
 
 class Doubts:
-    """Signs that labelled text is not what it should be, of which `warn` warns.
+    """Signs that labeled text is not what it should be, of which `warn` warns.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Labelled:
 
 
 def measure(weights: Weights, data: Labelled, measures: Measures, threads: int) -> dict[str, Any]:
-    """Return the measures of a classifier on labelled documents."""
+    """Return the measures of a classifier on labeled documents."""
     documents = core_documents(data.matrix)
     step = documents_at_once(weights.classes)
     for begin in range(0, len(data.labels), step):

@@ -207,7 +207,7 @@ class ClassifyOptions(Checked, group="Model"):
     )
     beta: float | None = option(
         None,
-        "update a cluster's centre after X times as many of its documents as there are classes "
+        "update a cluster's center after X times as many of its documents as there are classes "
         "(--dcme-update paper; default: 1)",
         above=0.0,
         only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
@@ -271,7 +271,7 @@ class ClassifyOptions(Checked, group="Model"):
     )
     l2: float | None = option(
         None,
-        "L2 regularisation, X/2 times the squared weights (default: 0; lbfgs: 1e-6)",
+        "L2 regularization, X/2 times the squared weights (default: 0; lbfgs: 1e-6)",
         minimum=0.0,
         maximum=1e6,
     )

@@ -478,7 +478,7 @@ def test(
     threads: int | None = None,
     clusters: bool = False,
 ) -> dict[str, Any]:
-    """Return the measures of a model on labelled documents.
+    """Return the measures of a model on labeled documents.
 
     With `clusters`, the (latent) classes are compared with the labels as a clustering, as always
     for a model that was fitted without labels.

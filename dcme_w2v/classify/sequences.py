@@ -1,7 +1,7 @@
 """Tags of the tokens of sentences: the best path by a classifier and pairs of tags, and measures.
 
 A classifier gives each token the probabilities of its tags; which tag follows which is counted in
-the labelled sentences. The best path of a sentence has the largest sum of log p(tag | token) +
+the labeled sentences. The best path of a sentence has the largest sum of log p(tag | token) +
 log p(tag | tag before) - log p(tag), found by the algorithm of Viterbi (1967).
 """
 

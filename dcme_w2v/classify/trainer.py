@@ -166,7 +166,7 @@ class LowRankWeights(Weights):
     bias : float
         Value of the bias feature, whose row of E is the last.
     seed : int, optional
-        E is initialised as a random projection, of expected length 0.3 for rows of unit length, and
+        E is initialized as a random projection, of expected length 0.3 for rows of unit length, and
         F as 0; by default E is also 0.
 
     Attributes
@@ -295,7 +295,7 @@ def _mean_square(
 
 
 class ClassifierTrainer(Trainer):
-    """Trains weights on labelled documents, epoch by epoch.
+    """Trains weights on labeled documents, epoch by epoch.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The search for settings on held-out documents: ``classify train --tune``.
 
 Successive halving (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016) in three stages:
-loss and learning rate, features, epochs and L2 regularisation. A trial has one thread and several
+loss and learning rate, features, epochs and L2 regularization. A trial has one thread and several
 run at a time, so that the choice does not depend on the number of threads.
 """
 
@@ -259,7 +259,7 @@ class Search:
         return self._classes <= HINGE_CLASSES
 
     def _losses(self, best: Setting) -> list[Setting]:
-        """Return losses and learning rates; with L-BFGS, the path of regularisation."""
+        """Return losses and learning rates; with L-BFGS, the path of regularization."""
         if self._given.solver == "lbfgs":
             return [{**best, "l2": l2} for l2 in PATH] if "l2" in best else []
         found: list[Setting] = []
@@ -276,7 +276,7 @@ class Search:
         return [{**best, **choice} for choice in self._features.choices()]
 
     def _lengths(self, best: Setting) -> list[Setting]:
-        """Return numbers of epochs and L2 regularisations."""
+        """Return numbers of epochs and L2 regularizations."""
         if self._given.solver == "lbfgs":
             return []
         found: list[Setting] = [best]
@@ -349,7 +349,7 @@ class Search:
         for one in settings:
             rest = {name: value for name, value in one.items() if name != "l2"}
             found.setdefault(_key(rest), []).append(one)
-        # the strongest regularisation takes the fewest steps
+        # the strongest regularization takes the fewest steps
         return [sorted(path, key=lambda one: -one.get("l2", 0.0)) for path in found.values()]
 
     def _accuracy(self, setting: Setting) -> float:

@@ -82,7 +82,7 @@ def train(
     max_bytes: int | None,
     **values: Any,
 ) -> None:
-    """Train a classifier on labelled documents.
+    """Train a classifier on labeled documents.
 
     DOCS: files, folders or - for standard input, also compressed. SIGINT or SIGTERM saves the state
     and stops.
@@ -143,7 +143,7 @@ def test(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Evaluate a classifier on labelled documents.
+    """Evaluate a classifier on labeled documents.
 
     With one label per document: accuracy, top-5 accuracy, mean log-likelihood, micro and macro
     precision, recall and F1. With several: precision, R-precision and nDCG at 1, 3, 5, precision

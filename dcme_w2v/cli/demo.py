@@ -36,7 +36,7 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 @plain_option(
     "--documents",
     metavar="FILE",
-    help='only write lines "label TAB text", labelled by package or module',
+    help='only write lines "label TAB text", labeled by package or module',
     group="Output",
 )
 def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> None:

@@ -59,7 +59,7 @@ def similarity(vectors: str, words: tuple[str, ...], as_json: bool) -> None:
     """Print the cosine similarity of two words.
 
     Without A B, pairs are read from standard input, one per line; then each line of the answer
-    starts with the pair. To compare with human judgements, see `eval similarity`.
+    starts with the pair. To compare with human judgments, see `eval similarity`.
     """
     ask(vectors, words, 1, as_json, "similarities")
 

@@ -219,7 +219,7 @@ def given_options(ctx: click.Context | None = None) -> tuple[str, ...]:
 
 
 def chosen_tokenizer(values: dict[str, Any]) -> Tokenizer | None:
-    """Take the options of the tokeniser from a command's values; None if none was given."""
+    """Take the options of the tokenizer from a command's values; None if none was given."""
     rule = collect(TokenizerOptions, values)
     if not {*given_options()} & {item.name for item in options_in(TokenizerOptions)}:
         return None

@@ -31,7 +31,7 @@ _SHOWN = 20  # columns in an error message
 
 
 class Tokenized(bytes):
-    """Tokens separated by spaces, which no tokeniser changes."""
+    """Tokens separated by spaces, which no tokenizer changes."""
 
 
 class Table(str):

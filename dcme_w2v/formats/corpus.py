@@ -165,7 +165,7 @@ class Block:
     is_last : bool
         Whether the file ends here; `text` ends with a line feed that the file does not have.
     is_tokenized : bool
-        Whether the tokens are separated by spaces, whatever the tokeniser.
+        Whether the tokens are separated by spaces, whatever the tokenizer.
     """
 
     file: int

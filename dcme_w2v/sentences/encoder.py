@@ -68,7 +68,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : iterable of str, bytes or lists of str
-            Sentences. A list has the tokens of one, which no tokeniser changes; a null is a row of
+            Sentences. A list has the tokens of one, which no tokenizer changes; a null is a row of
             zeros.
         y : ignored
 

@@ -36,7 +36,7 @@ def with_manifest(vectors: str | os.PathLike[str] | Vectors) -> Vectors:
 
 
 class LibraryTokenizer:
-    """The tokeniser of a tokenizer.json, by Hugging Face's tokenizers."""
+    """The tokenizer of a tokenizer.json, by Hugging Face's tokenizers."""
 
     is_whitespace = False
 
@@ -45,7 +45,7 @@ class LibraryTokenizer:
             from tokenizers import Tokenizer as Loaded
         except ImportError:
             raise UsageError(
-                f"{path}: this tokeniser needs the package tokenizers: pip install tokenizers"
+                f"{path}: this tokenizer needs the package tokenizers: pip install tokenizers"
             ) from None
         try:
             self._loaded = Loaded.from_file(path)

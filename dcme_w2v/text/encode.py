@@ -396,7 +396,7 @@ class _Reading:
             text, _ = self.tokenizer.tokenize(text)
         ids = np.empty(len(text) // 2 + 1, dtype=np.uint32) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        if text is not block.text:  # positions before tokenising
+        if text is not block.text:  # positions before tokenizing
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
         segment = Segment(number, first, len(table), tokens, newlines, newline_first, bad)

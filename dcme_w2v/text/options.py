@@ -26,7 +26,7 @@ class PhraseOptions(Checked, group="Model"):
     )
     scorer: str = option(
         "default",
-        "word2phrase's score, or normalised pointwise mutual information",
+        "word2phrase's score, or normalized pointwise mutual information",
         choices=("default", "npmi"),
         unless=("read_table",),
     )

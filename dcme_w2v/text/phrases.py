@@ -303,7 +303,7 @@ def score(
     """Return the scores of pairs from the counts of words and pairs, shape (n,).
 
     A score is Mikolov et al. 2013 (Distributed representations of words and phrases), equation (6),
-    times the tokens of the text, as word2phrase has it; or the normalised pointwise mutual
+    times the tokens of the text, as word2phrase has it; or the normalized pointwise mutual
     information of Bouma 2009, from -1 to 1.
     """
     a, b, ab = (counts.astype(np.float64) for counts in (left, right, together))

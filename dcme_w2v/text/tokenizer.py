@@ -116,7 +116,7 @@ class Tokenizer:
         }
 
     def is_stated_by(self, layout: Mapping[str, Any]) -> bool:
-        """Return whether a tokenizer.json splits text as this tokeniser does."""
+        """Return whether a tokenizer.json splits text as this tokenizer does."""
         own = self.to_json([])
         del own["model"]
         return all(layout.get(name) == value for name, value in own.items())
@@ -172,7 +172,7 @@ class Tokenizer:
     def of_entry(
         cls, record: Mapping[str, Any] | None, place: str = "the vectors or the model"
     ) -> Tokenizer:
-        """Return the tokeniser of a manifest or a model; `place` is for messages.
+        """Return the tokenizer of a manifest or a model; `place` is for messages.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class Tokenizer:
 
     @classmethod
     def of(cls, tokenize: str | TokenizerOptions | None) -> Tokenizer | None:
-        """Return the tokeniser of a name or of options; None for None."""
+        """Return the tokenizer of a name or of options; None for None."""
         if isinstance(tokenize, str):
             tokenize = TokenizerOptions(tokenize=tokenize)
         return None if tokenize is None else cls(tokenize)

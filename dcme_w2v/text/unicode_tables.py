@@ -1,4 +1,4 @@
-"""Tables of Unicode for the tokeniser of the C core, from the standard library's `unicodedata`.
+"""Tables of Unicode for the tokenizer of the C core, from the standard library's `unicodedata`.
 
 Every character is of one kind: a separator, a part of a token, a token of its own, or removed. The
 options of `dcme_w2v.text.tokenizer` only change which kind a character is of.
@@ -110,7 +110,7 @@ def _kinds(
 def _mapped(
     characters: list[str], categories: NDArray[np.str_], lowercase: bool, zero: bool
 ) -> dict[int, str]:
-    """Return what becomes of each character that changes after normalisation."""
+    """Return what becomes of each character that changes after normalization."""
     mapped = {}
     if lowercase:
         mapped = {c: text.lower() for c, text in enumerate(characters) if text.lower() != text}

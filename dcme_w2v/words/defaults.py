@@ -54,7 +54,7 @@ MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 MIN_MANY_SAMPLES, MAX_SAMPLE_OF_FEW = 10, 1e-4  # --negative from here on, --sample up to here
 RATE_OF_CBOW, HIGHER_RATE = 0.06, 0.075
 
-# Vectors of neighbours move by four times the learning rate; at the usual ones they diverge.
+# Vectors of neighbors move by four times the learning rate; at the usual ones they diverge.
 RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
 
 # Algorithm 1 diverges at rates above a few thousandths.

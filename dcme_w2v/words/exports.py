@@ -66,7 +66,7 @@ def export(path: str, vectors: Vectors, to: str, quantize: str | None = None) ->
         write_safetensors(path, words, matrix, counts, codes, scales)
         return [
             f"int8: mean cosine of vectors before and after {mean_cosine(matrix, codes):.6f}; 10 "
-            f"nearest neighbours agree to {100 * agreement(matrix, codes):.1f} %"
+            f"nearest neighbors agree to {100 * agreement(matrix, codes):.1f} %"
         ]
     return []
 

@@ -117,7 +117,7 @@ def dual_bounds(
         current rows, so that this is a bound (Wang, Wang and Zhai 2017, equations 5 and 11).
     bias : ndarray of float32, shape (words,)
     near : ClassScores, optional
-        Scores of the classes of the neighbours in each context.
+        Scores of the classes of the neighbors in each context.
     """
     total = centres.sum(axis=1, dtype=np.float64)[:, None]
     u = (centres @ output).astype(np.float64) / total

@@ -1,4 +1,4 @@
-"""Approximate search for the nearest words, by a graph of neighbours (HNSW) of usearch.
+"""Approximate search for the nearest words, by a graph of neighbors (HNSW) of usearch.
 
 It is for many queries on a million words and more; for fewer words the exact search of
 `dcme_w2v.numeric.nearest` is fast enough. An index is one file: `MAGIC`, a line of JSON that
@@ -26,7 +26,7 @@ from dcme_w2v.words.vectors import Vectors
 
 MAGIC = b"dcme-w2v index 1\n"
 ADDED = 8192  # rows at a time
-SAMPLED, NEAREST = 200, 10  # of the recall: words, and neighbours of each
+SAMPLED, NEAREST = 200, 10  # of the recall: words, and neighbors of each
 SEARCHED = 128  # candidates of a query, at least: more are slower, with a higher recall
 _HASHED = 4096  # rows of the digest of large tables
 
@@ -41,7 +41,7 @@ class WordIndex:
     vectors : Vectors
         The vectors that are searched; cosines are computed from them exactly.
     recall : float
-        Share of the 10 exact neighbours that it finds, over a sample of words.
+        Share of the 10 exact neighbors that it finds, over a sample of words.
     """
 
     graph: Any

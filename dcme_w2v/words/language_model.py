@@ -265,12 +265,12 @@ def _beside(path: str, name: Any) -> str | None:
 def _neighbors(
     path: str, options: Mapping[str, Any]
 ) -> tuple[Neighbors | None, NeighborClasses | None]:
-    """Return the vectors of neighbours and their classes, which only a folder of tables has."""
+    """Return the vectors of neighbors and their classes, which only a folder of tables has."""
     if not options.get("word_order"):
         return None, None
     if not Path(path).is_dir():
         raise UsageError(
-            f"{path}: its likelihood requires the vectors of neighbours (--word-order): train with "
+            f"{path}: its likelihood requires the vectors of neighbors (--word-order): train with "
             "--output-tables, and give that folder"
         )
     tables = load_tables(path)

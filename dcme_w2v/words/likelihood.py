@@ -131,7 +131,7 @@ def log_probabilities(
     threads : int, optional
         The result does not depend on it; None: as many as this process may use CPUs.
     near : ClassScores, optional
-        What classes of the neighbours add to the scores in each context.
+        What classes of the neighbors add to the scores in each context.
 
     Returns
     -------

@@ -1,11 +1,11 @@
-"""Classes of neighbours: a target is predicted from the words just left and just right of it, too.
+"""Classes of neighbors: a target is predicted from the words just left and just right of it, too.
 
-Words whose right neighbours have similar distributions form a class of left neighbours: k-means in
+Words whose right neighbors have similar distributions form a class of left neighbors: k-means in
 Kullback-Leibler divergence on counted pairs, as the dual clusters of the DCME paper (theorem 4.1),
-but of observed distributions instead of the model's. Classes of right neighbours are found by the
-words to their left. The last class of a side stands for no neighbour, at an end of a sentence.
+but of observed distributions instead of the model's. Classes of right neighbors are found by the
+words to their left. The last class of a side stands for no neighbor, at an end of a sentence.
 
-The score of a word j gets, with z and y the classes of the two neighbours,
+The score of a word j gets, with z and y the classes of the two neighbors,
 
     WEIGHT (A_jz + B_jy),    A_jz = log( (n_jz + m pi_z) / ((n_j + m) pi_z) )
 
@@ -41,14 +41,14 @@ CHUNK = 1 << 18  # tokens
 
 @dataclass(frozen=True)
 class NeighborClasses:
-    """Classes of left and right neighbours, and the log odds of every word beside them.
+    """Classes of left and right neighbors, and the log odds of every word beside them.
 
     Attributes
     ----------
     of : ndarray of uint8, shape (2, words)
-        Class of each word as a left neighbour, and as a right one.
+        Class of each word as a left neighbor, and as a right one.
     odds : ndarray of int8, shape (words, 2 K)
-        Log odds of each word by the class of its left and of its right neighbour, in units of
+        Log odds of each word by the class of its left and of its right neighbor, in units of
         1 / `UNITS`.
     own : ndarray of int8, shape (words, 2 K)
         The same without one occurrence, of a target in the text itself.
@@ -60,16 +60,16 @@ class NeighborClasses:
 
     @property
     def count(self) -> int:
-        """K classes a side, with the class of no neighbour."""
+        """K classes a side, with the class of no neighbor."""
         return int(self.odds.shape[1]) // 2
 
     def scores(self, ids: NDArray[np.uint32]) -> ClassScores:
-        """Return the addition to the scores for each token of a text that has a neighbour."""
+        """Return the addition to the scores for each token of a text that has a neighbor."""
         near = np.stack([neighbor_numbers(ids, side) for side in range(2)], axis=1)
         return self.scores_beside(near[(near >= 0).any(axis=1)])
 
     def scores_beside(self, near: NDArray[np.int64]) -> ClassScores:
-        """Return the same for pairs of left and right neighbours, -1 for none: shape (m, 2)."""
+        """Return the same for pairs of left and right neighbors, -1 for none: shape (m, 2)."""
         none = self.count - 1
         classes = [np.append(of, none)[near[:, side]] for side, of in enumerate(self.of)]
         columns = np.stack(classes, axis=1) + np.array([0, self.count])
@@ -78,12 +78,12 @@ class NeighborClasses:
 
 @dataclass(frozen=True)
 class ClassScores:
-    """The addition of classes of neighbours to the scores of all words in some contexts.
+    """The addition of classes of neighbors to the scores of all words in some contexts.
 
     Attributes
     ----------
     columns : ndarray of int64, shape (m, 2)
-        Rows of `odds` of a context's left and right neighbour.
+        Rows of `odds` of a context's left and right neighbor.
     odds : ndarray of int8, shape (2 K, words)
     """
 
@@ -109,7 +109,7 @@ class ClassScores:
 def neighbor_classes(
     ids: NDArray[np.uint32], words: int, classes: int, threads: int | None = 1
 ) -> NeighborClasses:
-    """Count and cluster the neighbours in an encoded text.
+    """Count and cluster the neighbors in an encoded text.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def neighbor_classes(
     words : int
         Size of the vocabulary.
     classes : int
-        Classes of words on each side, at most; one more is for no neighbour.
+        Classes of words on each side, at most; one more is for no neighbor.
     threads : int, optional
         The result does not depend on it.
     """
@@ -146,7 +146,7 @@ def neighbor_numbers(ids: NDArray[np.uint32], side: int) -> NDArray[np.int64]:
 def _pairs(
     ids: NDArray[np.uint32], side: int, step: int = 1
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield (neighbour or -1, target) of the tokens of one chunk in `step`."""
+    """Yield (neighbor or -1, target) of the tokens of one chunk in `step`."""
     for start in range(0, len(ids), CHUNK * step):
         first, end = max(start - 1, 0), min(start + CHUNK, len(ids))
         text = ids[first : end + 1]
@@ -155,7 +155,7 @@ def _pairs(
 
 
 def _pair_counts(ids: NDArray[np.uint32], words: int, side: int) -> Any:
-    """Return a sparse matrix (words, targets) of how often a target is beside a neighbour."""
+    """Return a sparse matrix (words, targets) of how often a target is beside a neighbor."""
     from scipy.sparse import csr_array  # 0.1 s that other runs need not wait for
 
     targets = min(words, TARGETS)
@@ -173,7 +173,7 @@ def _pair_counts(ids: NDArray[np.uint32], words: int, side: int) -> Any:
 
 
 def _clustered(counts: Any, classes: int) -> NDArray[np.uint8]:
-    """Return the class of each neighbour by k-means, from one of each of the most frequent words.
+    """Return the class of each neighbor by k-means, from one of each of the most frequent words.
 
     argmin_k KL(P(. | a) || alpha_k) is argmax_k sum_j n(a, j) log alpha_k(j).
     """
@@ -196,7 +196,7 @@ def _clustered(counts: Any, classes: int) -> NDArray[np.uint8]:
 def _counts_beside(
     ids: NDArray[np.uint32], of: NDArray[np.uint8], side: int, words: int
 ) -> NDArray[np.int64]:
-    """Return n_jz, shape (words, K); the last element of `of` is the class of no neighbour."""
+    """Return n_jz, shape (words, K); the last element of `of` is the class of no neighbor."""
     count = int(of[-1]) + 1
     found = np.zeros(words * count, dtype=np.int64)
     for near, target in _pairs(ids, side):

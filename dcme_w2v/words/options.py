@@ -86,7 +86,7 @@ class TrainOptions(Checked, group="Model"):
     )
     beta: float = option(
         1.0,
-        "update a cluster's centre after X times as many targets as there are words (dcme)",
+        "update a cluster's center after X times as many targets as there are words (dcme)",
         above=0.0,
         only={"objective": ("dcme",), "block": (1,)},
         advanced=True,
@@ -151,7 +151,7 @@ class TrainOptions(Checked, group="Model"):
     )
     neighbor_classes: int = option(
         0,
-        "count how often each word stands beside N classes of left neighbours and N of right ones, "
+        "count how often each word stands beside N classes of left neighbors and N of right ones, "
         "and add the log odds to its score; 63 is usual, 0: none (requires --word-order)",
         minimum=0,
         maximum=255,
@@ -162,7 +162,7 @@ class TrainOptions(Checked, group="Model"):
     )
     block: int = option(
         1,
-        "number of neighbouring targets that share their negative samples, which takes less time; "
+        "number of neighboring targets that share their negative samples, which takes less time; "
         "16 is usual, with 32 samples (cbow; requires --window-mode=fixed or linear)",
         minimum=1,
         maximum=16,

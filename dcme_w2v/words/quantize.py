@@ -11,7 +11,7 @@ from dcme_w2v.words.neighbors import inverse_lengths
 
 METHODS = ("int8",)
 _LARGEST = 127
-_SAMPLE, _K = 300, 10  # words whose neighbours are compared, and neighbours of each
+_SAMPLE, _K = 300, 10  # words whose neighbors are compared, and neighbors of each
 
 
 def as_int8(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -53,7 +53,7 @@ def mean_cosine(matrix: NDArray[np.float32], codes: NDArray[np.int8]) -> float:
 
 
 def agreement(matrix: NDArray[np.float32], codes: NDArray[np.int8], seed: int = 1) -> float:
-    """Return the share of nearest neighbours that int8 vectors have in common with float32.
+    """Return the share of nearest neighbors that int8 vectors have in common with float32.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def agreement(matrix: NDArray[np.float32], codes: NDArray[np.int8], seed: int = 
     Returns
     -------
     float
-        Share of the 10 nearest neighbours, over 300 rows or all if there are fewer.
+        Share of the 10 nearest neighbors, over 300 rows or all if there are fewer.
     """
     k = min(_K, len(matrix) - 1)
     if k < 1:

@@ -25,7 +25,7 @@ from dcme_w2v.words.likelihood import NEIGHBORS, Neighbors
 from dcme_w2v.words.neighbor_classes import NeighborClasses
 from dcme_w2v.words.options import TrainOptions
 
-CLASSES = ("classes", "odds", "odds_of_target")  # arrays of classes of neighbours
+CLASSES = ("classes", "odds", "odds_of_target")  # arrays of classes of neighbors
 KIND, VERSION = "tables", 1  # of the folder that --output-tables writes
 _SCORING = ("objective", "prior", "noise_power", "window", "word_order", "neighbor_classes")
 
@@ -147,5 +147,5 @@ def _classes(model: Model, words: int) -> NeighborClasses:
         classes, model.array(odds, "int8", words, None), model.array(own, "int8", words, None)
     )
     if found.own.shape != found.odds.shape or classes.max(initial=0) >= found.count:
-        raise FormatError(f"{model.path}: classes of neighbours are corrupt; train again")
+        raise FormatError(f"{model.path}: classes of neighbors are corrupt; train again")
     return found

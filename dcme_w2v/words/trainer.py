@@ -47,7 +47,7 @@ class Trainer(engine.Trainer):
     neighbors : tuple of ndarray of float32, shape (words, dim), or None
         With word order: the vectors of the words just left and just right of a target.
     classes : NeighborClasses or None
-        Classes of neighbours, if the options have any.
+        Classes of neighbors, if the options have any.
     """
 
     options: TrainOptions
@@ -111,7 +111,7 @@ class Trainer(engine.Trainer):
         return self._core.clusters()
 
     def centre(self, k: int) -> NDArray[np.float32]:
-        """Return a copy of a cluster's centre, a distribution over the words; between epochs."""
+        """Return a copy of a cluster's center, a distribution over the words; between epochs."""
         alpha = np.empty(len(self.input), dtype=np.float32)
         self._core.centre(k, alpha)
         return alpha

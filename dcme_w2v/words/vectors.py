@@ -355,7 +355,7 @@ class Vectors(metaclass=_Habits):
 
     @functools.cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokeniser of the text that the vectors were trained on."""
+        """The tokenizer of the text that the vectors were trained on."""
         return Tokenizer.of_entry(self.manifest)
 
     def tokenized_by(self, tokenizer: Tokenizer | None) -> Vectors:
@@ -558,7 +558,7 @@ def _read_only(values: ArrayLike, dtype: type) -> NDArray[Any]:
 
 
 def _recorded(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Return the manifest beside vectors if it has a tokeniser."""
+    """Return the manifest beside vectors if it has a tokenizer."""
     name = os.fspath(path)
     manifest = {} if is_stream(name) or is_address(name) else read_manifest(name)
     return manifest if Tokenizer.of_entry(manifest).entry() else None

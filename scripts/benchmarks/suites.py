@@ -285,7 +285,7 @@ def documents(s: Setup) -> Iterator[Line]:
 
 
 def few_labels(s: Setup) -> Iterator[Line]:
-    """Ten labelled documents per class, the others unlabelled."""
+    """Ten labeled documents per class, the others unlabeled."""
     lines = Path(s.file("train.tsv")).read_text(encoding="utf-8").splitlines()
     test, few, rest = s.file("test.tsv"), s.out("few.tsv"), s.out("rest.tsv")
     for seed in s.seeds:

@@ -1,4 +1,4 @@
-/* A small labelled collection and a model of it, for the tests of classification in double: one
+/* A small labeled collection and a model of it, for the tests of classification in double: one
  * step of an objective, its direction, and slopes by central differences.
  */
 #ifndef CLASS_SETTING_H

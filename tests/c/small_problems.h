@@ -1,4 +1,4 @@
-/* A small corpus and a small labelled collection, for tests that train. */
+/* A small corpus and a small labeled collection, for tests that train. */
 #ifndef SMALL_PROBLEMS_H
 #define SMALL_PROBLEMS_H
 

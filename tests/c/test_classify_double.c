@@ -127,7 +127,7 @@ static void check_class_clusters_follow(void) {
     double before[2 * STRIDE], after[2 * STRIDE], bounds[STRIDE], wanted[3] = {0}, found[3];
     start(&s, &dcme_class_dcme);
     s.options.draws = 1;
-    s.options.center_interval = 0.2; /* a new centre at every other document or so */
+    s.options.center_interval = 0.2; /* a new center at every other document or so */
     open_objective(&s);
     dcme_class_clusters *clusters = s.shared;
     dcme_class_objective one = *s.objective;

@@ -1,4 +1,4 @@
-/* Softmax, entropy and the pass that computes a new centre, against plain sums in double, with
+/* Softmax, entropy and the pass that computes a new center, against plain sums in double, with
  * every instruction set. */
 #include "common/random.h"
 #include "objectives/proposal.h"
@@ -55,7 +55,7 @@ static void make_rows(real *output, real slope) {
             output[j * STRIDE + d] = number() + (d == 0) * slope * (real)j / ITEMS;
 }
 
-/* A new centre, in double: first the pending updates of rows, if any, then the
+/* A new center, in double: first the pending updates of rows, if any, then the
  * softmax at the mean, whose most probable items are the top ones. */
 static void plain_move(const dcme_clusters *clusters, const dcme_cluster_sums *sums,
                        const real *owed, double *rows, double *alpha, double *u) {
@@ -117,7 +117,7 @@ static void check_move(const dcme_kernels *kernels, const int64_t *counts, real 
 }
 
 /* What another thread reads of a cluster during a step stays as it was: top items and the table to
- * draw from are exchanged when the centre moves. */
+ * draw from are exchanged when the center moves. */
 static void check_readers(const int64_t *counts) {
     static real output[ITEMS * STRIDE];
     static dcme_alias cells[ITEMS];

@@ -33,14 +33,14 @@ typedef struct {
 } setting;
 typedef double function(setting *);
 
-/* Classes of three neighbours a side and of none, with odds of up to 4 nats. */
+/* Classes of three neighbors a side and of none, with odds of up to 4 nats. */
 static const uint8_t CLASS_OF[2][ITEMS] = {{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1},
                                            {2, 2, 1, 1, 0, 0, 2, 2, 1, 1, 0}};
 static int8_t odds[ITEMS * 8], own_odds[ITEMS * 8];
 static const dcme_neighbour_classes CLASSES = {4,           1.0 / 32, CLASS_OF[0],
                                                CLASS_OF[1], odds,     own_odds};
 
-enum { LEFT = 1, RIGHT = 3 }; /* classes of the neighbours of an instance */
+enum { LEFT = 1, RIGHT = 3 }; /* classes of the neighbors of an instance */
 
 static void fill_odds(void) {
     uint64_t stream = 77;
@@ -146,7 +146,7 @@ static void check_noise(int32_t objective, int32_t target) {
     stop(&s);
 }
 
-/* the log prior: log of the normalised count^prior */
+/* the log prior: log of the normalized count^prior */
 static double prior(const setting *s, int64_t j) {
     double total = 0;
     for (int64_t i = 0; i < ITEMS; i++)
@@ -162,7 +162,7 @@ static double score(const setting *s, int64_t j) {
     return sum + dcme_class_score(&s->model, &instance, (int32_t)j);
 }
 
-/* Q_t of (8) at the centre in `weights` */
+/* Q_t of (8) at the center in `weights` */
 static double surrogate(setting *s) {
     double value = score(s, s->target);
     for (int64_t j = 0; j < ITEMS; j++)
@@ -177,7 +177,7 @@ static void weighted_sum(double *u, const setting *s, const double *alpha) {
         u[i % STRIDE] += alpha[i / STRIDE] * s->output[i];
 }
 
-/* u = V alpha for the centre of cluster z, and alpha = softmax(V h + prior) */
+/* u = V alpha for the center of cluster z, and alpha = softmax(V h + prior) */
 static void expect_settled(const setting *s, int64_t z) {
     const dcme_clusters *clusters = s->shared;
     double u[STRIDE], alpha[ITEMS], total = 0, entropy = 0;
@@ -242,7 +242,7 @@ static double expected_noise(setting *s) {
     return value;
 }
 
-/* An objective after some steps: centres differ from the unigram. */
+/* An objective after some steps: centers differ from the unigram. */
 static const dcme_cluster *start_robust(setting *s, dcme_train_options options, int32_t target) {
     double gradient[STRIDE], scores[8];
     start(s, options, target);
@@ -446,7 +446,7 @@ static void check_text(int32_t objective, int32_t model, int32_t window_mode, in
     expect("text: output rows", detail, direction, wanted, TABLE);
 }
 
-/* Own rows of neighbours: in every score, and updated at four times the rate. */
+/* Own rows of neighbors: in every score, and updated at four times the rate. */
 static void check_word_order(int32_t objective, int32_t window_mode,
                              const dcme_neighbour_classes *classes) {
     setting s = {.options = small_options(objective, DCME_ROBUST), .classes = classes}, after;

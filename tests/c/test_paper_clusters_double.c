@@ -6,7 +6,7 @@
 
 #include "class_setting.h"
 
-/* Q_t of (8) for the one document of the setting, at the centre in `alpha` */
+/* Q_t of (8) for the one document of the setting, at the center in `alpha` */
 static double surrogate(setting *s) {
     double value = 0, scores[DOCUMENTS * STRIDE];
     if (dcme_classify_scores(scores, &s->model, &CORPUS, 0, DOCUMENTS, 1, NULL) != DCME_OK)
@@ -50,7 +50,7 @@ static void load_all(setting *s) {
         dcme_batch_add_instance(&s->batch, &CORPUS, &INSTANCES, d);
 }
 
-/* Move cluster k's centre to the mean of the documents that have `assigned` k. */
+/* Move cluster k's center to the mean of the documents that have `assigned` k. */
 static void move(dcme_paper_clusters *paper, const setting *s, const int64_t *assigned, int64_t k) {
     double zeros[STRIDE] = {0}, scores[STRIDE], memory[2 * (FEATURES + 1)] = {0};
     dcme_paper_sums sums = {.sums = memory};
@@ -63,7 +63,7 @@ static void move(dcme_paper_clusters *paper, const setting *s, const int64_t *as
     }
 }
 
-/* Theorem 4.2's limit: a centre for each instance makes Algorithm 1's step that of exact maximum
+/* Theorem 4.2's limit: a center for each instance makes Algorithm 1's step that of exact maximum
  * entropy. */
 static void check_limit(int64_t document) {
     setting s;

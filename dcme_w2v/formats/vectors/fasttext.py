@@ -9,7 +9,7 @@ All numbers are little-endian and packed. In this order::
     3 int32   entries, words, labels
     2 int64   tokens of the corpus; entries of the table of pruned n-grams, -1 without
     entries   the bytes of a word, 0x00, int64 count, int8 0: word, 1: label
-    input     byte 1 if quantised; int64 rows, int64 columns, float32 rows: words, then buckets
+    input     byte 1 if quantized; int64 rows, int64 columns, float32 rows: words, then buckets
     output    the same for the context vectors
 
 `dcme_w2v.words.vectors.Vectors.load` reads such files, `dcme_w2v.words.fasttext_writer` writes
@@ -84,7 +84,7 @@ def open_model(path: str | os.PathLike[str]) -> FastTextModel:
     Raises
     ------
     FormatError
-        It is not a model of fastText, is quantised, or is corrupt.
+        It is not a model of fastText, is quantized, or is corrupt.
     """
     with Path(path).open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -162,7 +162,7 @@ class _Reader:
 
     def _quantised(self) -> FormatError:
         return FormatError(
-            f"{self._path}: is a quantised model of fastText (.ftz), whose vectors are codes; give "
+            f"{self._path}: is a quantized model of fastText (.ftz), whose vectors are codes; give "
             "the .bin file that it was made from"
         )
 

@@ -5,7 +5,7 @@
     model.safetensors  ``embeddings``: a row for each token id, float32, float16 or int8; with
                        ``weights``, row i is multiplied by weights[i]; with ``mapping``, token i has
                        row mapping[i]. sentence-transformers calls the rows ``embedding.weight``.
-    tokenizer.json     the tokeniser and its vocabulary, for Hugging Face's tokenizers
+    tokenizer.json     the tokenizer and its vocabulary, for Hugging Face's tokenizers
     config.json        of model2vec; ours has the key ``dcme_w2v``, how the rows were made
     modules.json       of sentence-transformers: mean of the rows, then unit length
     README.md          the model card
