@@ -158,8 +158,8 @@ def test_changed_bytes_are_errors_or_other_models(path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"quantised": 1}, "quantised model of fastText"),
-        ({"pruned": 3}, "quantised model of fastText"),
+        ({"quantised": 1}, "quantized model of fastText"),
+        ({"pruned": 3}, "quantized model of fastText"),
         ({"version": 13}, "of version 13"),
         ({"words": ["a", "a"]}, "duplicate word in entry 2"),
         ({"words": ["a", ""]}, "empty word in entry 2"),

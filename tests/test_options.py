@@ -178,7 +178,7 @@ def test_earlier_names_and_values_work_and_name_the_present_ones():
         ("classify train no.tsv --centre-interval 9 --output m", "--center-interval"),
         ("explore no.npy --colour 2 --output p.html", "--color"),
         ("fuse fit no.tsv --unlabelled a.txt b.txt --output m", "--unlabeled"),
-        ("fuse fit no.tsv --impact centered --output m", "--impact centered"),
+        ("fuse fit no.tsv --impact centred --output m", "--impact centered"),
         ("latent fit no.tsv --unlabelled use --output m", "--unlabeled"),
         ("scdv fit no.tsv --vectors v --centre --output m", "--center"),
         ("scdv fit no.tsv --vectors v --no-centre --output m", "--no-center"),

@@ -140,7 +140,7 @@ class _Reader:
         header |= {"labels": labels, "tokens": tokens}
         found, counts = self._dictionary(entries, words)
         if pruned > 0 or self._data[self._at : self._at + 1] == b"\1":
-            raise self._quantised()
+            raise self._quantized()
         expected = words + header["buckets"]
         input = self._matrix("input", expected, header["dim"])
         output = self._matrix("output", None, header["dim"])
@@ -160,7 +160,7 @@ class _Reader:
         if words < 1 or labels < 0 or entries != words + labels:
             raise _corrupt(self._path, f"{entries} entries of {words} words and {labels} labels")
 
-    def _quantised(self) -> FormatError:
+    def _quantized(self) -> FormatError:
         return FormatError(
             f"{self._path}: is a quantized model of fastText (.ftz), whose vectors are codes; give "
             "the .bin file that it was made from"
@@ -192,9 +192,9 @@ class _Reader:
         return words
 
     def _matrix(self, name: str, expected: int | None, dim: int) -> NDArray[np.float32]:
-        quantised, rows, columns = self._take(MATRIX)
-        if quantised:
-            raise self._quantised()
+        quantized, rows, columns = self._take(MATRIX)
+        if quantized:
+            raise self._quantized()
         if rows < 0 or columns != dim or (expected is not None and rows != expected):
             raise _corrupt(self._path, f"{name} of shape ({rows}, {columns})")
         start, size = self._at, 4 * rows * columns
