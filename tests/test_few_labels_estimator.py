@@ -112,7 +112,7 @@ def test_invalid_training_data():
     for labels, said in (
         (np.full(120, -1), "no row has a label"),
         (np.where(np.arange(120) < 9, 0, -1), "1 class"),
-        (np.where(np.arange(120) < 2, y, -1), "folds=3: there are 2"),
+        (np.where(np.arange(120) < 2, y, -1), "there are 2 labeled documents, fewer than folds=3"),
     ):
         with pytest.raises(ValueError, match=said):
             FusedFeatures().fit(X, labels)

@@ -79,6 +79,13 @@ def error_of(ended):
 # ---- messages ----
 
 
+@pytest.mark.parametrize("line", ["--help", "--version", "train --help"])
+def test_help_with_a_closed_stdout_is_an_error_with_its_advice(folder, line):
+    ended = shell(folder, line, ">&-")
+    assert ended.returncode == 1
+    assert error_of(ended).endswith("Bad file descriptor; redirect it, or give a file")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("name", WRITERS)
 def test_messages_that_cannot_be_written_are_dropped(folder, name):

@@ -187,7 +187,10 @@ def check_data(
     if count < 2:
         raise CorpusError(f"there is {count} labeled document; give two or more")
     if options.folds > count:
-        raise UsageError(f"--folds={options.folds}: there are {count} labeled documents")
+        raise UsageError(
+            f"there are {count} labeled documents, fewer than --folds={options.folds}; give more, "
+            "or lower --folds"
+        )
     if counted:
         return []
     if not len(data.unlabeled):

@@ -369,9 +369,11 @@ def write_errors(target: str | os.PathLike[str]) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, BrokenPipeError) and target == _STDOUT:
             raise  # the reader closed the pipe: not a failure
+        advice = "free some space or choose another path"
+        if error.errno == errno.EBADF:  # a closed standard output
+            advice = "redirect it, or give a file"
         raise ResourceError(
-            f"{os.fspath(target)}: cannot be written: {error.strerror or error}; "
-            "free some space or choose another path"
+            f"{os.fspath(target)}: cannot be written: {error.strerror or error}; {advice}"
         ) from error
 
 
