@@ -38,7 +38,7 @@ FAULTS = [
     Fault("cluster move: pending sums are kept", "csrc/objectives", "dcme_cluster_sums_clear(sums, p->clusters.model);", "", "objectives c/clusters c/gradient_double"),
     # ---- the core: windows and sentences
     Fault("the window reaches one too far", "csrc/train", "dcme_min(i + half + 1, end)", "dcme_min(i + half + 2, end)", "objectives"),
-    Fault("CBOW: the target is in its context", "csrc/train/cbow.c", "            if (j != i)\n                worker->rows[count++]", "            if (j >= 0)\n                worker->rows[count++]", "objectives"),
+    Fault("CBOW: the target's row does not come back into the list", "csrc/train/cbow.c", "        rows[i] = model->input + batch->words[i] * model->stride; /* instead of the next target's */\n", "", "objectives"),
     Fault("CBOW: gradient is not divided", "csrc/train/cbow.c", "options->gradient == DCME_EXACT ? 1 / total : 1;", "1;", "objectives"),
     Fault("skip-gram: the last pair is lost", "csrc/train/skipgram.c", "    learn_pair(worker, waiting, &current);\n    learn_pair(worker, none, &current);", "    learn_pair(worker, none, &current);", "objectives"),
     Fault("skip-gram: weight of a linear window", "csrc/train/skipgram.c", "linear ? (real)(window + 1 - distance) / (real)window : 1", "linear ? (real)(window - distance) / (real)window : 1", "objectives"),
