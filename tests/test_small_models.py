@@ -304,4 +304,4 @@ def test_a_classifier_is_written_within_a_number_of_bytes_by_its_training(name, 
     invoke(line)  # a classifier replaces a small model
     assert load_classifier(tmp_path / "s").weights.features > 0
     held = float(result.stderr.split("held-out: accuracy ")[1].split(",")[0])
-    assert held > 0.5  # columns of held-out documents are those of the small model
+    assert held > 0.5  # held-out documents have the columns of the small model

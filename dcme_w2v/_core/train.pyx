@@ -96,8 +96,8 @@ def initialise(float[:, ::1] table, int64_t dim, int64_t seed):
 cdef class Trainer(Run):
     """A training run over an encoded corpus; see csrc/train/train.h.
 
-    `subwords` are the n-grams of each word: where they start, and their numbers. Their rows are
-    behind those of the words in `input`. `classes` are the classes of neighbors: (2, words) of
+    `subwords` are the n-grams of each word: where they start, and their numbers. Their rows
+    follow the rows of the words in `input`. `classes` are the classes of neighbors: (2, words) of
     each word, the odds and the target's own, (words, 2 K) each, and the score of a unit of these.
     """
 
@@ -154,7 +154,7 @@ cdef class Trainer(Run):
         if (of.shape[0] != 2 or of.shape[1] != words or odds.shape[0] != words
                 or own.shape[0] != words or own.shape[1] != odds.shape[1] or count < 1
                 or np.max(of) >= count):
-            raise ValueError("the classes of neighbors are not those of the words")
+            raise ValueError("the arrays of the classes of neighbors need a row for each word")
         self.classes = dcme_neighbour_classes(
             count, step, &of[0, 0], &of[1, 0], &odds[0, 0], &own[0, 0]
         )

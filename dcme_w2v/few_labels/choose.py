@@ -49,7 +49,7 @@ class Choice:
         `chosen`, `fold_accuracy` of each candidate, `separability` of the two kinds of documents,
         `fold_log_likelihood` of the chosen one.
     scale : float
-        Factor of the scores, so that the probabilities are those of the folds.
+        Factor of the scores, so that the mean log-likelihood on the folds is the highest.
     """
 
     options: FusedOptions
