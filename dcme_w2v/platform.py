@@ -17,7 +17,7 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ _LOCK = UPDATE | os.O_CREAT | getattr(os, "O_TEMPORARY", 0)
 _LOCKED_BYTE = 0x7FFFFFF0  # far behind the end: Windows does not let others read a locked byte
 _BUSY_SECONDS, _STEP_SECONDS = 2, 0.01  # a scanner of viruses may have a file open
 
-GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container, on Linux
+GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # of containers, on Linux
 _NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 _AT_FDCWD, _SWAP = -100, 2  # of Linux; both systems have 2 for the flag
 
@@ -278,9 +278,27 @@ def memory_limits() -> list[int]:
             soft, _ = resource.getrlimit(kind)
             if soft != resource.RLIM_INFINITY:
                 limits.append(soft)
-    with contextlib.suppress(OSError, ValueError):
-        limits.append(int(GROUP_LIMIT.read_text()))
-    return limits
+    return [*limits, *_group_limits()]
+
+
+def _group_limits() -> Iterator[int]:
+    """Yield the limits of this process's groups, as of a container or a batch job, in bytes."""
+    try:
+        groups = GROUP.read_text().splitlines()
+    except OSError:
+        return
+    for line in groups:  # hierarchy:controllers:path, without controllers in version 2
+        _, kinds, path = line.split(":", 2)
+        if kinds and "memory" not in kinds.split(","):
+            continue
+        root = GROUPS / "memory" if kinds else GROUPS
+        name = "memory.limit_in_bytes" if kinds else "memory.max"
+        folder = root / path.lstrip("/")
+        for parent in (folder, *folder.parents):
+            with contextlib.suppress(OSError, ValueError):
+                yield int((parent / name).read_text())
+            if parent == root:
+                break
 
 
 def file_limit() -> int | None:

@@ -65,3 +65,21 @@ def test_files_and_models_without_posix(tmp_path):
     command += [HERE / f"test_{name}.py" for name in names]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    ("group", "limits"),
+    [
+        ("0::/\n", {"memory.max": "5\n"}),
+        ("0::/a/b\n", {"memory.max": "max\n", "a/memory.max": "5\n", "a/b/memory.max": "9\n"}),
+        ("7:pids:/a\n8:memory:/a\n", {"memory.max": "1\n", "memory/memory.limit_in_bytes": "5\n"}),
+    ],
+)  # fmt: skip
+def test_the_limits_of_groups_of_processes_are_known(tmp_path, monkeypatch, group, limits):
+    monkeypatch.setattr(platform, "GROUP", tmp_path / "self")
+    monkeypatch.setattr(platform, "GROUPS", tmp_path)
+    (tmp_path / "self").write_text(group)
+    for name, text in limits.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert min(platform.memory_limits()) == 5

@@ -323,14 +323,40 @@ def cluster(s: Setup) -> Iterator[Line]:
             yield f"{shards} shards", seed, "analogies", 100 * found["accuracy"], "%"
 
 
-def _grown(text: str, rare: int = 8) -> Iterator[memoryview]:
-    """Yield copies of a text in which words that occur fewer than `rare` times are renamed."""
+def cluster_time(s: Setup) -> Iterator[Line]:
+    """Compare two workers of one thread with one process of one and of two threads, by tokens."""
+    for size, text in _growing(s, (1, 3, 10)):
+        for seed in s.seeds:
+            seconds = {}
+            for name, options in {
+                "one thread": ["--threads", 1],
+                "two threads": ["--threads", 2],
+                "two workers": ["--cluster", "local:2"],
+            }.items():
+                start = time.perf_counter()
+                s.run("train", text, *options, "--seed", seed, "--output", s.out("c.npy"))
+                seconds[name] = time.perf_counter() - start
+            for name in ("two threads", "two workers"):
+                speed = seconds["one thread"] / seconds[name]
+                yield f"{17 * size:,} million tokens", seed, f"{name}, speed", speed, ""
+
+
+def _grown(text: str, rare: int = 40, once: int = 13) -> Iterator[memoryview]:
+    """Yield copies of a text in which words that occur fewer than `rare` times are renamed.
+
+    Each occurrence of a word that occurs fewer than `once` times (26 at most) has its own name.
+    """
     lines = Path(text).read_bytes().splitlines()
-    counts: Counter[bytes] = Counter()
-    for line in lines:
-        counts.update(line.split())
-    names = {word: word if n >= rare else word + b"~~" for word, n in counts.items()}
-    copy = bytearray(b"".join(b" ".join(names[w] for w in line.split()) + b"\n" for line in lines))
+    counts = Counter(word for line in lines for word in line.split())
+    seen: Counter[bytes] = Counter()
+
+    def name(word: bytes) -> bytes:
+        if counts[word] >= rare:
+            return word
+        seen[word] += 1
+        return word + b"~~" + (bytes([64 + seen[word]]) if counts[word] < once else b"")
+
+    copy = bytearray(b"".join(b" ".join(map(name, line.split())) + b"\n" for line in lines))
     places = [found.start() for found in re.finditer(b"~~", copy)]
     for number in range(26 * 26):
         for place in places:
@@ -338,25 +364,39 @@ def _grown(text: str, rare: int = 8) -> Iterator[memoryview]:
         yield memoryview(copy)
 
 
+def _growing(s: Setup, sizes: Sequence[float]) -> Iterator[tuple[float, str]]:
+    """Yield sizes, in copies of corpus.txt, and a file of that size; the file is reused."""
+    parts, path, written = _grown(s.file("corpus.txt")), Path(s.out("grown.txt")), 0
+    for size in sizes:
+        with path.open("ab" if written else "wb") as file:
+            while written < size:
+                part = next(parts)
+                if size < 1:
+                    file.write(part[: bytes(part).index(b"\n", int(len(part) * size)) + 1])
+                    break
+                file.write(part)
+                written += 1
+        yield size, str(path)
+
+
 def scale(s: Setup) -> Iterator[Line]:
     """Train on corpora with a growing vocabulary: CPU time, memory that is not page cache, disk."""
-    parts, text, size = _grown(s.file("corpus.txt")), s.out("grown.txt"), 0
-    with Path(text).open("wb") as file:
-        for share in (1 / 17, 10 / 17, 6, 18, 60):
-            while size < share:
-                part = next(parts)
-                if share < 1:
-                    file.truncate(file.seek(0))
-                    end = bytes(part[int(len(part) * share) :]).find(b"\n") + 1
-                    part = part[: int(len(part) * share) + end]
-                    file.write(part)
-                    break
-                if size == 0:
-                    file.truncate(file.seek(0))
-                file.write(part)
-                size += 1
-            file.flush()
-            yield from _measured(s, text)
+    for _, text in _growing(s, (1 / 17, 10 / 17, 1, 6, 18, 60)):
+        yield from _measured(s, text)
+
+
+def scale_vocabulary(s: Setup) -> Iterator[Line]:
+    """Compare vocabularies of one text's copies by the CPU time of one thread."""
+    options = ("--epochs", 1, "--threads", 1, "--sample", 1e-4, "--output", s.out("v.npy"))
+    for rare in (0, 8, 100):
+        parts, text = _grown(s.file("corpus.txt"), rare, 0), Path(s.out("six.txt"))
+        text.write_bytes(b"".join(bytes(next(parts)) for _ in range(6)))
+        for seed in s.seeds:
+            _, seconds = s.run("train", text, *options, "--seed", seed, "--quiet")
+            made = json.loads(Path(s.out("v.npy.json")).read_text())
+            setting = f"fewer than {rare} times" if rare else "none"
+            yield setting, seed, "vocabulary, thousand words", made["vocabulary"] / 1000, ""
+            yield setting, seed, "CPU time a token", seconds / made["tokens"]["corpus"] * 1e9, "ns"
 
 
 def _measured(s: Setup, text: str) -> Iterator[Line]:
@@ -400,9 +440,11 @@ ALL = {
         documents,
         few_labels,
         cluster,
+        cluster_time,
         sentences,
         encode,
         raw_text,
         scale,
+        scale_vocabulary,
     )
 }
