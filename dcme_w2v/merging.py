@@ -27,8 +27,8 @@ from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.sidecars import MANIFEST, is_manifest, read_with, written_with
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import mean_by_counts
 from dcme_w2v.numeric.parallel import blocks_of_rows
-from dcme_w2v.numeric.weighted_mean import mean_by_counts
 from dcme_w2v.words import tables
 from dcme_w2v.words.vectors import Vectors
 

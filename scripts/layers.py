@@ -34,11 +34,6 @@ LAYERS = [
     ["__main__"],
 ]
 
-# Imports against the order that are still to be cut.
-KNOWN = {
-    ("files", "formats"),
-}
-
 
 def room_of(module: str) -> str:
     """Return the room of a module such as ``dcme_w2v.words.train``."""

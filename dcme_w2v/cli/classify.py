@@ -20,6 +20,7 @@ from dcme_w2v.classify.options import (
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.options import (
     collect,
+    dry_run_option,
     given_options,
     json_option,
     log_json_option,
@@ -29,9 +30,9 @@ from dcme_w2v.cli.options import (
     plain_option,
     quiet_option,
     reads_documents,
+    show_plan,
     threads_option,
 )
-from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.streams import print_json
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import CheckpointOptions

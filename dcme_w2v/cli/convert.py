@@ -47,8 +47,7 @@ def convert(source: str, target: str, **values: Any) -> None:
     from dcme_w2v import Vectors
     from dcme_w2v.formats.vectors.sidecars import read_with, written_with
     from dcme_w2v.formats.vectors.vectors_io import format_of
-    from dcme_w2v.words.exports import KV, export, exported_with
-    from dcme_w2v.words.postprocess import changed_by
+    from dcme_w2v.words.exports import KV, changed_by, export, exported_with
 
     if values["to"] == "kv" or target.lower().endswith(".kv"):
         raise UsageError(KV)

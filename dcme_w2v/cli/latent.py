@@ -168,7 +168,7 @@ def plot(
     Requires pip install 'dcme-w2v[plot]'.
     """
     from dcme_w2v.latent.model import LatentClassifier
-    from dcme_w2v.plots.latent import plot_files
+    from dcme_w2v.plots.points import plot_files
 
     Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output).check()
     loaded = LatentClassifier.load(model)

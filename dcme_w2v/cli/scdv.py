@@ -14,6 +14,7 @@ from dcme_w2v.cli.options import (
     check_transform,
     chosen_tokenizer,
     collect,
+    dry_run_option,
     given_options,
     json_option,
     option_of,
@@ -23,9 +24,9 @@ from dcme_w2v.cli.options import (
     projection_options,
     quiet_option,
     reads_documents,
+    show_plan,
     threads_option,
 )
-from dcme_w2v.cli.plan import dry_run_option, show_plan
 from dcme_w2v.cli.search import search
 from dcme_w2v.cli.streams import print_figures, print_json
 from dcme_w2v.files.paths import Paths

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import given_options, json_option, options_of, quiet_option
-from dcme_w2v.cli.plan import dry_run_option, show_plan
+from dcme_w2v.cli.options import (
+    dry_run_option,
+    given_options,
+    json_option,
+    options_of,
+    quiet_option,
+    show_plan,
+)
 from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import check_standard_output
@@ -25,10 +31,10 @@ from dcme_w2v.words.options import (
     FileOptions,
     NewWordsOptions,
     OutputOptions,
+    PresetOptions,
     RoundsOptions,
     TrainOptions,
 )
-from dcme_w2v.words.presets import PresetOptions
 
 if TYPE_CHECKING:
     from dcme_w2v.words.job import TrainJob

@@ -23,7 +23,7 @@ from dcme_w2v.cluster.mixing import in_turn
 from dcme_w2v.cluster.rounds import Block, Learned, Work
 from dcme_w2v.cluster.words import rate_at, seed_of
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.numeric.weighted_mean import mean_by_counts
+from dcme_w2v.numeric.arrays import mean_by_counts
 
 TABLE = "weights"
 SLOPE = 1.0  # curvature of the loss along a document, fitted; 1 to 4 work, 0.25 fails

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.numeric.arrays import mean_by_counts
 from dcme_w2v.numeric.parallel import one_blas_thread
-from dcme_w2v.numeric.weighted_mean import mean_by_counts
 
 GRAINS = 64  # number of grains of a table; blocks consist of whole grains
 TERMS_MAX = 32  # up to here, a sum of powers takes less time than two exponentials

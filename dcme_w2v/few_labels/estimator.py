@@ -25,8 +25,8 @@ from dcme_w2v.numeric.sklearn_base import (
     check_training,
     options_of,
     parameters,
+    split_labels,
 )
-from dcme_w2v.numeric.unlabeled import split_labels
 from dcme_w2v.training.progress import reporting_to
 
 

@@ -83,7 +83,7 @@ class Model:
         """
         from scipy.sparse import csr_matrix  # not for models of word vectors
 
-        from dcme_w2v.numeric.sparse_check import check_numbers, check_pointers
+        from dcme_w2v.numeric.sparse_rows import check_numbers, check_pointers
 
         starts = self.array(names[0], "int64", None if count is None else count + 1)
         columns = self.array(names[1], "int32", None)

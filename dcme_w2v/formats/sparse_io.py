@@ -25,7 +25,7 @@ from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.opening import open_regular, read_lines
 from dcme_w2v.numeric.arrays import without_warnings
 from dcme_w2v.numeric.memory import require_memory
-from dcme_w2v.numeric.sparse_check import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
+from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
@@ -89,7 +89,7 @@ def read_npz(path: str | os.PathLike[str]) -> csr_matrix:
     Raises
     ------
     FormatError
-        It is not a sparse matrix, is corrupt, or fails `dcme_w2v.numeric.sparse_check.check_rows`.
+        It is not a sparse matrix, is corrupt, or fails `dcme_w2v.numeric.sparse_rows.check_rows`.
     CorpusError
         The file cannot be read.
     ResourceError

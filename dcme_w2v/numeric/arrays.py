@@ -1,4 +1,4 @@
-"""Helpers of readers and writers: numbers that are not finite, and arrays in pieces."""
+"""Helpers for arrays: numbers that are not finite, arrays in pieces, means weighted by row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import math
 import mmap
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,3 +91,32 @@ def unit_vectors(rows: NDArray[Any]) -> NDArray[Any]:
     """Return rows of shape (n, d) divided by their lengths; rows of zeros stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1))
+
+
+Rows = NDArray[np.float32]
+
+
+def mean_by_counts(
+    start: Rows, learned: Sequence[Rows], counts: Sequence[NDArray[np.integer | np.floating]]
+) -> Rows:
+    """Return the mean of tables, each row weighted by the count of the row in each table.
+
+    This is the mixture weight of Mann et al. (2009), with counts.
+
+    Parameters
+    ----------
+    start : ndarray of float32, shape (n, d)
+        The result for rows whose counts are all 0.
+    learned : sequence of ndarray of float32, shape (n, d)
+    counts : sequence of ndarray, shape (n,)
+        Counts of the rows in each table, at least 0.
+    """
+    weights = [np.asarray(one, dtype=np.float64)[:, None] for one in counts]
+    total = np.zeros((len(start), 1))
+    mixed = np.zeros(start.shape)
+    for rows, weight in zip(learned, weights, strict=True):
+        total += weight
+        mixed += weight * rows
+    seen = total[:, 0] > 0
+    np.divide(mixed, total, out=mixed, where=total > 0)
+    return np.where(seen[:, None], mixed.astype(np.float32), start)

@@ -33,7 +33,7 @@ from dcme_w2v.few_labels.fit import BIAS, ones
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model, size_of_model
 from dcme_w2v.numeric.levels import fit_levels
-from dcme_w2v.numeric.sparse_check import MAX_COLUMNS
+from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS
 from dcme_w2v.small_models import compact
 from dcme_w2v.small_models.compact import Steps
 from dcme_w2v.small_models.options import ShrinkOptions, kept_weights

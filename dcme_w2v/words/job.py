@@ -39,10 +39,11 @@ from dcme_w2v.words.options import (
     FileOptions,
     NewWordsOptions,
     OutputOptions,
+    PresetOptions,
     RoundsOptions,
     TrainOptions,
+    preset_values,
 )
-from dcme_w2v.words.presets import PresetOptions, preset_values
 from dcme_w2v.words.tables import KIND
 from dcme_w2v.words.vectors import Vectors
 
