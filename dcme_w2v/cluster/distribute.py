@@ -35,6 +35,7 @@ from dcme_w2v.cluster.rounds import (
 )
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.text.split import splitmix64
 from dcme_w2v.training.checkpoint_schedule import Checkpointer
 from dcme_w2v.training.executor import Executor, Future
 from dcme_w2v.training.interrupts import ReceivedSignal
@@ -46,12 +47,9 @@ FACTORS = (0.25, 8.0)  # range of the factor of the scores
 
 def shards_of(documents: int, shards: int, seed: int) -> NDArray[np.int64]:
     """Return the shard of each document: a hash of the seed and its number (splitmix64)."""
-    x = np.arange(1, documents + 1, dtype=np.uint64) + np.uint64(seed & (2**64 - 1))
-    x *= np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    dealt: NDArray[np.int64] = ((x ^ (x >> np.uint64(31))) % np.uint64(shards)).astype(np.int64)
-    return dealt
+    numbers = np.arange(documents, dtype=np.uint64) + np.uint64(seed & (2**64 - 1))
+    mixed = splitmix64(numbers * np.uint64(0x9E3779B97F4A7C15))
+    return np.asarray(mixed % np.uint64(shards), dtype=np.int64)
 
 
 class Distributed:

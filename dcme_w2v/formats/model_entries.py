@@ -104,15 +104,15 @@ class Model:
         rising = len(offsets) and offsets[0] == 0 and (offsets[1:] > offsets[:-1]).all()
         if not rising or offsets[-1] != len(text):
             raise self.fault("words_offsets", "does not rise from 0 to the length of the text")
-        return self.checked_words(Words(np.asarray(text), np.asarray(offsets)), "words")
+        return self.checked_words(Words(np.asarray(text), np.asarray(offsets)))
 
-    def checked_words(self, words: Words, name: str) -> Words:
+    def checked_words(self, words: Words) -> Words:
         """Return a list of words, or raise where one cannot be a feature."""
         faults = word_faults(words)
         faults[SEPARATOR] = 0  # a feature may be several words
         for kind in np.flatnonzero(faults[:, 0]):
             row = int(faults[kind, 1]) + 1
-            raise self.fault(f"{name}_text", f"{FAULT_NAMES[kind]} ({name} {row})")
+            raise self.fault("words_text", f"{FAULT_NAMES[kind]} (words {row})")
         return words
 
     def value(self, name: str, kind: type[Value]) -> Value:

@@ -109,7 +109,7 @@ def unpack_words(model: Model, count: int) -> Words:
         text, offsets = core.unpack_words(data, count, length)
     except ValueError as error:
         raise model.fault("words", str(error)) from None
-    return model.checked_words(Words(text, offsets), "words")
+    return model.checked_words(Words(text, offsets))
 
 
 def pack_numbers(numbers: NDArray[np.int64]) -> Bytes:

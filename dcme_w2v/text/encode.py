@@ -221,10 +221,10 @@ def count(
     return CountedCorpus(**reading.figures(found.vocabulary, counts, kept, started))
 
 
-def tally(corpus: Corpus, options: VocabularyOptions, *, threads: int = 1) -> CountedCorpus:
+def tally(corpus: Corpus, options: VocabularyOptions) -> CountedCorpus:
     """Count all words of a corpus, in the order of their first appearance; see `count`."""
     started = time.perf_counter()
-    reading = _Reading(corpus, options, threads, None)
+    reading = _Reading(corpus, options, 1, None)
     reading.run()
     counts = reading.counts()
     everything = Vocabulary(*reading.total.words(np.arange(len(counts))), counts)

@@ -38,7 +38,7 @@ class HeldOutLines:
     def chosen(self, first: int, count: int) -> NDArray[np.bool_]:
         """Return whether each of the lines first .. first + count - 1 is held out."""
         numbers = np.arange(first, first + count, dtype=np.uint64)
-        mixed = _splitmix64(numbers + _splitmix64(np.array([self.seed], dtype=np.uint64)))
+        mixed = splitmix64(numbers + splitmix64(np.array([self.seed], dtype=np.uint64)))
         chosen: NDArray[np.bool_] = mixed < np.uint64(self.fraction * 2.0**64)
         return chosen
 
@@ -83,7 +83,7 @@ def _are_files(*paths: str) -> bool:
     return all(path != STANDARD and Path(path).exists() for path in paths)
 
 
-def _splitmix64(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def splitmix64(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the splitmix64 hash (Steele, Lea and Flood 2014) of numbers."""
     with np.errstate(over="ignore"):
         numbers = numbers + np.uint64(0x9E3779B97F4A7C15)

@@ -137,8 +137,8 @@ class Numbering:
 class Spool:
     """Batches in an unnamed temporary file, for a second pass."""
 
-    def __init__(self, cache: str | None = None) -> None:
-        self._cache = IdCache(cache, "set TMPDIR to another folder")
+    def __init__(self) -> None:
+        self._cache = IdCache(None, "set TMPDIR to another folder")
         self._starts: list[NDArray[np.int64]] = []
         self._written = 0
 
