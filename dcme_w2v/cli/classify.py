@@ -1,7 +1,5 @@
 """The commands ``classify train``, ``test``, ``predict`` and ``explain``."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator
@@ -17,8 +15,12 @@ from dcme_w2v.classify.options import (
     FeatureOptions,
     TuneOptions,
 )
-from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.options import (
+from dcme_w2v.errors import UsageError
+from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.small_models.options import ShrinkOptions
+
+from .group import Group
+from .options import (
     collect,
     dry_run_option,
     given_options,
@@ -33,10 +35,7 @@ from dcme_w2v.cli.options import (
     show_plan,
     threads_option,
 )
-from dcme_w2v.cli.streams import print_json
-from dcme_w2v.errors import UsageError
-from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.small_models.options import ShrinkOptions
+from .streams import print_json
 
 labels_option = plain_option(
     "--labels",
@@ -89,10 +88,11 @@ def train(
     and stops.
     """
     from dcme_w2v.classify import pipeline
-    from dcme_w2v.cli.signals import recording_signals
     from dcme_w2v.cluster.distribute import Distributed
     from dcme_w2v.small_models.job import compressed
     from dcme_w2v.training.progress import reporting
+
+    from .signals import recording_signals
 
     options = collect(ClassifyOptions, values)
     features = collect(FeatureOptions, values)

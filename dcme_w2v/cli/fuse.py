@@ -1,15 +1,17 @@
 """`dcme-w2v fuse`: few labels and small models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
 
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.options import (
+from dcme_w2v.few_labels.options import FusedOptions
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.small_models.options import ShrinkOptions
+
+from .command import Command
+from .group import Group
+from .options import (
     check_transform,
     collect,
     json_option,
@@ -21,10 +23,7 @@ from dcme_w2v.cli.options import (
     reads_documents,
     threads_option,
 )
-from dcme_w2v.cli.streams import print_figures, print_json
-from dcme_w2v.few_labels.options import FusedOptions
-from dcme_w2v.files.paths import Paths
-from dcme_w2v.small_models.options import ShrinkOptions
+from .streams import print_figures, print_json
 
 
 class SeveralValues(Command):

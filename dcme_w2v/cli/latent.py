@@ -1,15 +1,16 @@
 """The commands ``latent fit``, ``transform``, ``show`` and ``plot``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
 
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.cli.classify import labels_option
-from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.options import (
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.latent.options import LatentOptions
+
+from .classify import labels_option
+from .group import Group
+from .options import (
     check_transform,
     collect,
     json_option,
@@ -22,9 +23,7 @@ from dcme_w2v.cli.options import (
     reads_documents,
     threads_option,
 )
-from dcme_w2v.cli.streams import print_figures, print_json
-from dcme_w2v.files.paths import Paths
-from dcme_w2v.latent.options import LatentOptions
+from .streams import print_figures, print_json
 
 
 @click.group(cls=Group)

@@ -17,18 +17,19 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.declarations import declaration_of, flag_of, options_in, types_of
 from dcme_w2v.files.atomic import check_standard_output
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.options import ColumnOptions, TokenizerOptions
 
+from .streams import ignore_broken_pipe
+
 if TYPE_CHECKING:  # numpy, slow for --help
     from dcme_w2v.text.tokenizer import Tokenizer
 
 
-from dcme_w2v.cli.streams import print_json
+from .streams import print_json
 
 T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.options import (
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.documents import Document
+from dcme_w2v.options import TokenizerOptions, VocabularyOptions
+from dcme_w2v.scdv.options import ScdvOptions, ScdvTuneOptions
+
+from .group import Group
+from .options import (
     check_transform,
     chosen_tokenizer,
     collect,
@@ -27,12 +32,8 @@ from dcme_w2v.cli.options import (
     show_plan,
     threads_option,
 )
-from dcme_w2v.cli.search import search
-from dcme_w2v.cli.streams import print_figures, print_json
-from dcme_w2v.files.paths import Paths
-from dcme_w2v.formats.documents import Document
-from dcme_w2v.options import TokenizerOptions, VocabularyOptions
-from dcme_w2v.scdv.options import ScdvOptions, ScdvTuneOptions
+from .search import search
+from .streams import print_figures, print_json
 
 if TYPE_CHECKING:
     from dcme_w2v.scdv.topics import Topic

@@ -11,8 +11,6 @@ members, those with the highest cosines to the group's mean. Subtracting the mea
 removes the direction that all words share (Mu and Viswanath 2018, All-but-the-Top).
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib
@@ -24,12 +22,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.explore.items import Items
 from dcme_w2v.files.atomic import atomic_write
+from dcme_w2v.numeric.arrays import F32, F64, I64, U8
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.plots.layout import DIMENSIONS, tsne
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.quantize import as_int8
+
+from .items import Items
 
 COLORS = 12  # the last one is for all other groups
 _LEVELS = ((10, 3), (48, 2), (200, 1))  # groups, and words of a label, from coarse to fine
@@ -47,10 +47,10 @@ class Label(NamedTuple):
     color: int
 
 
-Groups = tuple[NDArray[np.uint8], list[Label]]  # a color for each row, and labels
+Groups = tuple[U8, list[Label]]  # a color for each row, and labels
 
 
-def given_groups(groups: Sequence[str], points: NDArray[np.float64]) -> Groups:
+def given_groups(groups: Sequence[str], points: F64) -> Groups:
     """Return colors and labels of the groups of a file of labels, the largest first."""
     own = _by_size(np.unique(np.array(groups, dtype=object), return_inverse=True)[1])
     colors, labels = np.minimum(own, COLORS - 1), []
@@ -62,9 +62,9 @@ def given_groups(groups: Sequence[str], points: NDArray[np.float64]) -> Groups:
 
 
 def similar_groups(
-    matrix: NDArray[np.float32],
+    matrix: F32,
     names: Sequence[str] | None,
-    points: NDArray[np.float64],
+    points: F64,
     seed: int,
 ) -> Groups:
     """Return colors and labels of groups of similar rows.
@@ -99,7 +99,7 @@ def similar_groups(
     return colors, labels
 
 
-def _by_size(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+def _by_size(groups: I64) -> I64:
     """Return the groups numbered by size, the largest first, without empty ones."""
     found, own, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     rank = np.empty(len(found), dtype=np.int64)
@@ -107,20 +107,20 @@ def _by_size(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(rank[own])
 
 
-def _specific(unit: NDArray[np.float32], rows: NDArray[np.int64]) -> list[int]:
+def _specific(unit: F32, rows: I64) -> list[int]:
     """Return the frequent rows of a group, the nearest to the group's mean first."""
     frequent = rows[: max(_CANDIDATES, len(rows) // 10)]
     cosines = unit[frequent] @ unit[rows].mean(axis=0)
     return [int(row) for row in frequent[np.argsort(-cosines, kind="stable")]]
 
 
-def _middle(rows: NDArray[np.int64], points: NDArray[np.float64]) -> int:
+def _middle(rows: I64, points: F64) -> int:
     """Return the row nearest to the median of a group's points on the map."""
     apart = points[rows] - np.median(points[rows], axis=0)
     return int(rows[np.argmin((apart**2).sum(axis=1))])
 
 
-def _unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+def _unit(matrix: F32) -> F32:
     return np.asarray(matrix * inverse_lengths(matrix)[:, None], dtype=np.float32)
 
 
@@ -130,9 +130,7 @@ SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
 Progress = Callable[[int], None]
 
 
-def write_page(
-    path: str, every: Sequence[Items], layouts: Sequence[NDArray[np.float64]], seed: int
-) -> int:
+def write_page(path: str, every: Sequence[Items], layouts: Sequence[F64], seed: int) -> int:
     """Write the page; ``-`` is standard output. Return its size in bytes."""
     page = page_of(every, layouts, seed).encode()
     with atomic_write(path) as file:
@@ -140,7 +138,7 @@ def write_page(
     return len(page)
 
 
-def page_of(every: Sequence[Items], layouts: Sequence[NDArray[np.float64]], seed: int) -> str:
+def page_of(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> str:
     """Return the page of one or two files."""
     files = resources.files("dcme_w2v.explore").joinpath("page")
     script = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
@@ -160,9 +158,7 @@ def page_of(every: Sequence[Items], layouts: Sequence[NDArray[np.float64]], seed
     return page
 
 
-def layout_of(
-    items: Items, method: str, seed: int, progress: Progress = lambda done: None
-) -> NDArray[np.float64]:
+def layout_of(items: Items, method: str, seed: int, progress: Progress = lambda done: None) -> F64:
     """Return points of all items in a plane: t-SNE, or the first two principal components."""
     centered = items.matrix - items.matrix.mean(axis=0)
     _, directions = np.linalg.eigh((centered.T @ centered).astype(np.float64))
@@ -174,9 +170,7 @@ def layout_of(
     return tsne(points, seed, progress) if method == "tsne" else points
 
 
-def _blocks_of(
-    items: Items, layout: NDArray[np.float64], seed: int
-) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _blocks_of(items: Items, layout: F64, seed: int) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the description of a file, and its arrays as bytes."""
     names = items.names if items.of_words else None
     given = bool(items.groups)
@@ -211,7 +205,7 @@ def examples_of(items: Items, labels: Sequence[Label]) -> list[str]:
     return [*found, *known]
 
 
-def _as_int16(points: NDArray[np.float64]) -> NDArray[np.int16]:
+def _as_int16(points: F64) -> NDArray[np.int16]:
     """Return points centered and scaled to the range of int16, both axes by the same factor."""
     center = (points.max(axis=0) + points.min(axis=0)) / 2
     extent = float(np.abs(points - center).max()) or 1.0

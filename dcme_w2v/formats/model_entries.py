@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.declarations import Checked
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, SEPARATOR, word_faults
-from dcme_w2v.formats.word_list import Words
-from dcme_w2v.numeric.arrays import all_finite
+from dcme_w2v.numeric.arrays import Array, all_finite
+
+from .vectors.vectors_reader import FAULT_NAMES, SEPARATOR, word_faults
+from .word_list import Words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -42,9 +42,9 @@ class Model:
 
     path: Path
     description: dict[str, Any]
-    arrays: dict[str, NDArray[Any]]
+    arrays: dict[str, Array]
 
-    def array(self, name: str, dtype: str, *shape: int | None) -> NDArray[Any]:
+    def array(self, name: str, dtype: str, *shape: int | None) -> Array:
         """Return a required array, checking its dtype and shape (None: any length).
 
         Raises

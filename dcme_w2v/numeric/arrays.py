@@ -1,7 +1,5 @@
 """Helpers for arrays: numbers that are not finite, arrays in pieces, means weighted by row."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import mmap
@@ -13,8 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# Arrays by their elements, in annotations.
+Array = NDArray[Any]
+Bools = NDArray[np.bool_]
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+I8 = NDArray[np.int8]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+U8 = NDArray[np.uint8]
+U16 = NDArray[np.uint16]
+U32 = NDArray[np.uint32]
 
-def all_finite(array: NDArray[Any]) -> bool:
+
+def all_finite(array: Array) -> bool:
     """Return whether an array has no NaN and no infinity; only floats can have them.
 
     A finite sum has finite terms only; terms of a sum that is not may still be finite.
@@ -48,14 +58,14 @@ class ChunkedArray:
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    make: Callable[[], Iterable[NDArray[Any]]]
+    make: Callable[[], Iterable[Array]]
 
     @property
     def nbytes(self) -> int:
         """Bytes of all numbers."""
         return math.prod(self.shape) * self.dtype.itemsize
 
-    def __iter__(self) -> Iterator[NDArray[Any]]:
+    def __iter__(self) -> Iterator[Array]:
         """Yield the pieces.
 
         Raises
@@ -73,7 +83,7 @@ class ChunkedArray:
             raise ValueError(f"the pieces have {size} bytes, the array {self.nbytes}")
 
 
-def drop_pages(array: NDArray[Any]) -> None:
+def drop_pages(array: Array) -> None:
     """Give back the memory of a file's pages that are mapped; they are read again where needed.
 
     The file must be mapped read-only: otherwise the numbers would be lost.
@@ -87,18 +97,15 @@ def drop_pages(array: NDArray[Any]) -> None:
         base = base.base
 
 
-def unit_vectors(rows: NDArray[Any]) -> NDArray[Any]:
+def unit_vectors(rows: Array) -> Array:
     """Return rows of shape (n, d) divided by their lengths; rows of zeros stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1))
 
 
-Rows = NDArray[np.float32]
-
-
 def mean_by_counts(
-    start: Rows, learned: Sequence[Rows], counts: Sequence[NDArray[np.integer | np.floating]]
-) -> Rows:
+    start: F32, learned: Sequence[F32], counts: Sequence[NDArray[np.integer | np.floating]]
+) -> F32:
     """Return the mean of tables, each row weighted by the count of the row in each table.
 
     This is the mixture weight of Mann et al. (2009), with counts.

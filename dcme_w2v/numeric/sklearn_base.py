@@ -4,8 +4,6 @@
 `parameters` derives an estimator's constructor from the dataclass that declares its options.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import inspect
@@ -14,12 +12,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from dcme_w2v.declarations import declaration_of, renamed, types_of
 from dcme_w2v.errors import UsageError, in_python_terms, warn
-from dcme_w2v.numeric.sparse_rows import check_rows
+
+from .arrays import F64, Array, Bools
+from .sparse_rows import check_rows
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
@@ -226,7 +225,7 @@ def check_fitted(estimator: Any, attribute: str) -> None:
         raise NotFittedError(f"this {type(estimator).__name__} is not fitted; call fit first")
 
 
-def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_matrix, NDArray[Any]]:
+def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_matrix, Array]:
     """Check rows and labels; sets `n_features_in_` (and `feature_names_in_`) if `reset`.
 
     Returns
@@ -252,7 +251,7 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
     return rows, labels
 
 
-def is_unlabeled(labels: NDArray[Any]) -> NDArray[np.bool_]:
+def is_unlabeled(labels: Array) -> Bools:
     """Return which rows have the mark of rows without a label, shape (rows,).
 
     The mark is -1, None or NaN; or "-1" among names, since numpy makes text of -1 in a list of
@@ -277,7 +276,7 @@ def _is_number(label: Any) -> bool:
     return True
 
 
-def check_all_labeled(labels: NDArray[Any]) -> None:
+def check_all_labeled(labels: Array) -> None:
     """Warn of rows that look unlabeled to an estimator that learns from labeled rows only.
 
     Raises
@@ -323,7 +322,7 @@ def _check_width(estimator: Any, rows: csr_matrix, reset: bool) -> csr_matrix:
     return rows
 
 
-def check_weights(sample_weight: Any, count: int) -> NDArray[np.float64]:
+def check_weights(sample_weight: Any, count: int) -> F64:
     """Return the weights of rows: ones for None, equal weights for a number.
 
     Raises
@@ -351,7 +350,7 @@ def check_weights(sample_weight: Any, count: int) -> NDArray[np.float64]:
 UNLABELED = -1
 
 
-def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_]]:
+def split_labels(y: Any) -> tuple[Any, Bools]:
     """Return labels without gaps, and which rows are unlabeled.
 
     A row is unlabeled if its label is -1, None, or NaN in an array of objects. The string "-1"
@@ -392,7 +391,7 @@ def split_labels(y: Any) -> tuple[Any, NDArray[np.bool_]]:
     return (np.array(filled.tolist()) if array.dtype == object else filled), without
 
 
-def _as_array(y: Any) -> NDArray[Any]:
+def _as_array(y: Any) -> Array:
     """Return labels as an array; a list keeps its objects, so that -1 is no string."""
     if hasattr(y, "__array__"):
         return np.asarray(y)

@@ -1,15 +1,14 @@
 """Rows of sparse matrices: validation, unit length, columns left out or added."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
+
+from .arrays import Array
 
 
 def unit_rows(matrix: csr_matrix) -> csr_matrix:
@@ -104,7 +103,7 @@ def _check_structure(X: Any) -> None:
         check_numbers("index", X.indices, len(X.data), minor)
 
 
-def check_pointers(starts: NDArray[Any], entries: int, count: int) -> None:
+def check_pointers(starts: Array, entries: int, count: int) -> None:
     """Raise ValueError unless these are the row pointers of `count` rows and `entries` entries."""
     if starts.dtype.kind not in "iu" or starts.shape != (count + 1,):
         raise ValueError(
@@ -118,7 +117,7 @@ def check_pointers(starts: NDArray[Any], entries: int, count: int) -> None:
         raise ValueError(f"indptr decreases after row {falling[0]}")
 
 
-def check_numbers(name: str, numbers: NDArray[Any], entries: int, below: int) -> None:
+def check_numbers(name: str, numbers: Array, entries: int, below: int) -> None:
     """Raise ValueError unless there are `entries` integers from 0 to below a bound."""
     if numbers.dtype.kind not in "iu" or numbers.shape != (entries,):
         raise ValueError(

@@ -1,7 +1,5 @@
 """Pictures of files: `plot` detects what a file holds, and draws curves or words."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -13,9 +11,11 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.run_log import is_log, read_log
-from dcme_w2v.plots.figure import new_figure, picture_format, plain_text, style_of, write_figure
-from dcme_w2v.plots.points import draw_words
+from dcme_w2v.platform import PathLike
 from dcme_w2v.words.vectors import Vectors
+
+from .figure import new_figure, picture_format, plain_text, style_of, write_figure
+from .points import draw_words
 
 Curve = tuple[list[float], list[float]]  # epochs, or examples, and values
 _USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
@@ -104,8 +104,8 @@ class Kind:
 
 
 def plot(
-    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    output: str | os.PathLike[str],
+    files: PathLike | Sequence[PathLike],
+    output: PathLike,
     *,
     fields: Sequence[str] | None = None,
     words: str | None = None,

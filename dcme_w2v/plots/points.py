@@ -3,8 +3,6 @@
 Requires the extra `[plot]`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +17,10 @@ from dcme_w2v.formats.sparse_io import join
 from dcme_w2v.latent.jobs import DOCUMENTS_AT_ONCE
 from dcme_w2v.latent.model import LatentClassifier
 from dcme_w2v.latent.reduction import svd_of_rows
-from dcme_w2v.plots.figure import (
+from dcme_w2v.numeric.arrays import F64, I64
+from dcme_w2v.words.vectors import Vectors
+
+from .figure import (
     COLORS,
     new_figure,
     picture_format,
@@ -27,8 +28,7 @@ from dcme_w2v.plots.figure import (
     style_of,
     write_figure,
 )
-from dcme_w2v.plots.layout import DIMENSIONS, check_method, tsne
-from dcme_w2v.words.vectors import Vectors
+from .layout import DIMENSIONS, check_method, tsne
 
 _IN_LEGEND = 39  # with a color and marker of their own
 GRAY = "#B0B0B0"
@@ -36,7 +36,7 @@ GRAY = "#B0B0B0"
 
 def plane(
     rows: sparse.csr_matrix, method: str = "tsne", limit: int = 2000, seed: int = 1
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[I64, F64]:
     """Project rows to two dimensions.
 
     Parameters
@@ -73,9 +73,7 @@ def plane(
     return chosen, components[:, :2] if method == "pca" else tsne(components, seed, extra="plot")
 
 
-def draw(
-    path: str, points: NDArray[np.float64], labels: Sequence[str] | None, size: float = 10.0
-) -> None:
+def draw(path: str, points: F64, labels: Sequence[str] | None, size: float = 10.0) -> None:
     """Write a picture of points, a color and marker a label: PNG, or PDF or SVG by the suffix.
 
     Parameters
@@ -100,7 +98,7 @@ def draw(
     write_figure(figure, path)
 
 
-def _scatter(axes: Any, points: NDArray[np.float64], labels: NDArray[np.object_]) -> None:
+def _scatter(axes: Any, points: F64, labels: NDArray[np.object_]) -> None:
     """Draw points by label; labels beyond `_IN_LEGEND`, the least frequent, are one in gray."""
     names, counts = np.unique(labels, return_counts=True)
     kept = sorted(names[np.argsort(-counts, kind="stable")][:_IN_LEGEND].tolist())

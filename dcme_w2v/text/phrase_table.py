@@ -19,6 +19,7 @@ from dcme_w2v._core import text as core
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
+from dcme_w2v.platform import PathLike
 
 MAX_CONNECTORS = core.ROLE_SIDE - 1  # distinct connectors
 RUN = core.RUN_MAX  # connectors between two words
@@ -107,7 +108,7 @@ class PhraseTable:
 
     passes: tuple[tuple[Phrase, ...], ...]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the table; ``-`` is standard output."""
         with atomic_write(path) as file:
             for number, phrases in enumerate(self.passes, 1):
@@ -116,7 +117,7 @@ class PhraseTable:
                     file.write((f"{line}\t{between}\n" if between else f"{line}\n").encode())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> PhraseTable:
+    def load(cls, path: PathLike) -> PhraseTable:
         """Read a table, which may be compressed.
 
         Raises

@@ -8,26 +8,25 @@ The projector reads OUT, lines of numbers separated by tabs, and OUT without its
 `dcme_w2v.formats.vectors.safetensors`.
 """
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import atomic_write, is_stream
 from dcme_w2v.files.paths import Sidecar
 from dcme_w2v.formats.vectors.safetensors import write_safetensors
 from dcme_w2v.formats.vectors.vectors_io import blocks_of, check_before_writing
-from dcme_w2v.words.neighbors import inverse_lengths
-from dcme_w2v.words.options import PostprocessOptions
-from dcme_w2v.words.quantize import agreement, as_int8, mean_cosine
-from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.numeric.arrays import F32
+
+from .neighbors import inverse_lengths
+from .options import PostprocessOptions
+from .quantize import agreement, as_int8, mean_cosine
+from .vectors import Vectors
 
 
-def centered(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+def centered(matrix: F32) -> F32:
     """Return vectors of shape (n, d) minus their mean vector.
 
     References
@@ -39,9 +38,7 @@ def centered(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(matrix - mean.astype(np.float32))
 
 
-def changed_by(
-    options: PostprocessOptions, matrix: NDArray[np.float32]
-) -> tuple[NDArray[np.float32], list[str]]:
+def changed_by(options: PostprocessOptions, matrix: F32) -> tuple[F32, list[str]]:
     """Return vectors changed by the options of `convert`, and messages of what was lost."""
     notes = []
     if options.postprocess == "center":
@@ -54,7 +51,7 @@ def changed_by(
     return matrix, notes
 
 
-def reduced(matrix: NDArray[np.float32], dim: int) -> tuple[NDArray[np.float32], float]:
+def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
     """Return vectors in their first principal components, and the share of variance they keep.
 
     Parameters

@@ -5,8 +5,6 @@ word2vec.c's command lines get its defaults, so that they reproduce its results.
 docs/results/likelihood.md has the figures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
