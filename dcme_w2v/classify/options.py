@@ -1,7 +1,5 @@
 """The single declaration of the options of classification; see `dcme_w2v.options`."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v.formats.sentences import as_texts
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.sklearn_base import (
     BaseEstimator,
     TransformerMixin,
@@ -17,12 +18,13 @@ from dcme_w2v.numeric.sklearn_base import (
     options_of,
     parameters,
 )
-from dcme_w2v.scdv.fit import fit_documents
-from dcme_w2v.scdv.model import DocumentModel
-from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.progress import reporting_to
 from dcme_w2v.words.vectors import Vectors
+
+from .fit import fit_documents
+from .model import DocumentModel
+from .options import ScdvOptions
 
 Document = str | bytes | Sequence[str]
 
@@ -96,7 +98,7 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_out_ = self.model_.columns
         return self
 
-    def transform(self, X: Iterable[Document]) -> sparse.csr_matrix | NDArray[np.float32]:
+    def transform(self, X: Iterable[Document]) -> sparse.csr_matrix | F32:
         """Return the vectors of documents, float32, shape (documents, n_features_out_)."""
         check_fitted(self, "model_")
         parts = list(self.model_.transform(as_texts(X), self.threads))
