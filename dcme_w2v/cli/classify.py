@@ -22,6 +22,7 @@ from dcme_w2v.small_models.options import ShrinkOptions
 from .group import Group
 from .options import (
     collect,
+    docs_argument,
     dry_run_option,
     given_options,
     json_option,
@@ -61,7 +62,7 @@ def classify() -> None:
 
 
 @classify.command(example="dcme-w2v classify train train.tsv --output model --holdout 0.1")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("MODEL", "write the model to this folder")
 @options_of(ClassifyOptions, FeatureOptions)
 @options_of(TuneOptions, DocumentHoldoutOptions, CheckpointOptions)
@@ -125,7 +126,7 @@ def train(
 
 @classify.command(example="dcme-w2v classify test model test.tsv")
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @click.option(
     "--clusters",
     is_flag=True,
@@ -168,7 +169,7 @@ def test(
 
 @classify.command(example="dcme-w2v classify predict model test.tsv -k 3")
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @top_option
 @click.option(
     "--no-probabilities",

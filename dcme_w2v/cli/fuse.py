@@ -14,6 +14,7 @@ from .group import Group
 from .options import (
     check_transform,
     collect,
+    docs_argument,
     json_option,
     log_json_option,
     options_of,
@@ -128,7 +129,7 @@ def fit(
     "dcme-w2v fuse fit labeled.tsv --reference model --resume-statistics part-*.npz --output fused"
 )
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("PART", "write the sums to this .npz file")
 @click.option("--binary", is_flag=True, help="count features as 1 each, for --preset paper")
 @threads_option
@@ -165,7 +166,7 @@ def statistics(
 
 @fuse.command(example="dcme-w2v fuse transform model test.tsv --output test.npz")
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("X", "X.npz, X.svm, or - for svmlight")
 @json_option
 @reads_documents("docs")

@@ -13,6 +13,7 @@ from .group import Group
 from .options import (
     check_transform,
     collect,
+    docs_argument,
     json_option,
     log_json_option,
     options_of,
@@ -40,7 +41,7 @@ def latent() -> None:
     example="dcme-w2v latent fit docs.txt --unsupervised --latent 10 --output clusters\n"
     "dcme-w2v latent fit docs.tsv --unlabeled use --output model",
 )
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("MODEL", "write the model to this folder")
 @options_of(LatentOptions)
 @options_of(FeatureOptions, advanced=True)
@@ -82,7 +83,7 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
     "transform", example="dcme-w2v latent transform clusters docs.txt --output classes.npz"
 )
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("X", "X.npz, X.svm, or - for svmlight")
 @click.option("--log", is_flag=True, help="write the logarithms of the probabilities")
 @click.option(
@@ -155,7 +156,7 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
 
 @latent.command("plot", example="dcme-w2v latent plot clusters docs.txt --output clusters.png")
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("PNG", "write the picture to this file; - is stdout")
 @projection_options(2000, "maximum number of documents")
 @reads_documents("docs")

@@ -304,6 +304,7 @@ class Value(click.ParamType[Any]):
         return [CompletionItem(one) for one in self.choices if one.startswith(incomplete)]
 
 
+docs_argument = click.argument("docs", nargs=-1, required=True)
 dry_run_option = plain_option(
     "--dry-run",
     is_flag=True,

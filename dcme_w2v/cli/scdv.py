@@ -19,6 +19,7 @@ from .options import (
     check_transform,
     chosen_tokenizer,
     collect,
+    docs_argument,
     dry_run_option,
     given_options,
     json_option,
@@ -53,7 +54,7 @@ def scdv() -> None:
 
 
 @scdv.command("fit", example="dcme-w2v scdv fit train.tsv --vectors vectors.bin --output model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @plain_option(
     "--vectors", group="Input", required=True, metavar="VECTORS", help="word vectors, in any format"
 )
@@ -141,7 +142,7 @@ def _plan(
 
 @scdv.command("transform", example="dcme-w2v scdv transform model test.tsv --output test.npz")
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("X", "X.npz, X.svm, or - for svmlight")
 @click.option(
     "--labels", metavar="FILE", help="write the documents' labels to this file, one line per row"

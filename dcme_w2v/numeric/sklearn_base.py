@@ -74,9 +74,22 @@ except ImportError:
     validate_data = check_classification_targets = None
 
 
+class TextTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of transformers of texts to rows of float32."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.no_validation = True
+        tags.transformer_tags.preserves_dtype = []  # rows are float32
+        return tags
+
+
 __all__ = ["BaseEstimator", "ClassifierMixin", "TransformerMixin", "options_of", "parameters"]
 __all__ += ["check_features", "check_fitted", "check_training", "check_weights"]
-__all__ += ["check_all_labeled", "is_unlabeled"]
+__all__ += ["TextTransformer", "check_all_labeled", "is_unlabeled"]
 
 C = TypeVar("C", bound=type)
 

@@ -58,8 +58,7 @@ def plane(
     count = min(limit, rows.shape[0])
     if count < 3 or rows.shape[1] < 3:
         raise UsageError(f"{count} rows of {rows.shape[1]} numbers: a picture needs 3 at least")
-    random = np.random.default_rng(seed)
-    chosen = np.sort(random.choice(rows.shape[0], count, replace=False))
+    chosen = _sample(rows.shape[0], count, seed)
     dense = rows[chosen].toarray().astype(np.float64)
     dense -= dense.mean(axis=0)
     largest = np.abs(dense).max()
@@ -71,6 +70,11 @@ def plane(
     order = np.argsort(-s)
     components = (u * s)[:, order]
     return chosen, components[:, :2] if method == "pca" else tsne(components, seed, extra="plot")
+
+
+def _sample(rows: int, count: int, seed: int) -> I64:
+    """Return so many numbers of rows, drawn at random, ascending."""
+    return np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
 
 
 def draw(path: str, points: F64, labels: Sequence[str] | None, size: float = 10.0) -> None:
@@ -113,6 +117,8 @@ def _scatter(axes: Any, points: F64, labels: NDArray[np.object_]) -> None:
         axes.scatter(*own.T, s=8, marker=style["marker"], color=style["color"], label=label)
 
 
+# ---- documents by latent class ----
+
 COMPONENTS, WORDS = 50, 2
 
 
@@ -142,9 +148,7 @@ def plot_files(
     if not parts:
         raise CorpusError(f"{docs[0]}: has no documents; a picture needs 3")
     rows = join(parts)
-    random = np.random.default_rng(seed)
-    chosen = np.sort(random.choice(rows.shape[0], min(limit, rows.shape[0]), replace=False))
-    rows = csr_matrix(rows[chosen])
+    rows = csr_matrix(rows[_sample(rows.shape[0], min(limit, rows.shape[0]), seed)])
     if min(rows.shape) < 3:
         count, width = rows.shape
         raise UsageError(
@@ -167,6 +171,8 @@ def class_names(model: LatentClassifier) -> list[str]:
         found.append(" ".join([f"{one['class']}:", *words]))
     return found
 
+
+# ---- words ----
 
 MIN_WORDS = 3
 _LETTER, _HEIGHT = 6.4, 12.0  # pixels of a letter and of a line of 8 points

@@ -12,8 +12,7 @@ from scipy import sparse
 from dcme_w2v.formats.sentences import as_texts
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.sklearn_base import (
-    BaseEstimator,
-    TransformerMixin,
+    TextTransformer,
     check_fitted,
     options_of,
     parameters,
@@ -34,7 +33,7 @@ Document = str | bytes | Sequence[str]
     first={"vectors": None},
     last={"tokenize": None, "threads": None, "sparse_output": True, "progress": False},
 )
-class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SCDV(TextTransformer):
     """Sparse composite document vectors (Mekala et al. 2017).
 
     Parameters
@@ -113,12 +112,3 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
-        tags.no_validation = True
-        tags.transformer_tags.preserves_dtype = []  # rows are float32
-        return tags

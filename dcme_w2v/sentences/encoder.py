@@ -13,8 +13,7 @@ from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.sentences import Sentence, as_texts
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.sklearn_base import (
-    BaseEstimator,
-    TransformerMixin,
+    TextTransformer,
     check_fitted,
     options_of,
     parameters,
@@ -29,7 +28,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 @parameters(EncodeOptions, first={"vectors": None}, last={"tokenize": None, "threads": None})
-class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SentenceEncoder(TextTransformer):
     """Sentence vectors: the mean of the pooled rows of the words.
 
     Parameters
@@ -119,15 +118,6 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_out_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
-        tags.no_validation = True
-        tags.transformer_tags.preserves_dtype = []  # rows are float32
-        return tags
 
 
 def blocks_of(sentences: Iterable[Sentence]) -> Iterator[bytes]:

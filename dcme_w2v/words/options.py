@@ -13,6 +13,12 @@ from dcme_w2v.declarations import Checked, option, seed_option, threads_option
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import TRAINS_CONTEXT
 
+_OF_DCME: dict[str, Any] = {
+    "only": {"objective": ("dcme",), "block": (1,)},
+    "advanced": True,
+    "group": "Objective",
+}
+
 
 @dataclass(frozen=True)
 class TrainOptions(Checked, group="Model"):
@@ -76,26 +82,20 @@ class TrainOptions(Checked, group="Model"):
         "number of dual clusters (dcme)",
         minimum=1,
         maximum=4096,
-        only={"objective": ("dcme",), "block": (1,)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     top_items: int = option(
         10,
         "most probable words of a cluster, updated at each target (dcme)",
         minimum=0,
         maximum=4096,
-        only={"objective": ("dcme",), "block": (1,)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     beta: float = option(
         1.0,
         "update a cluster's center after X times as many targets as there are words (dcme)",
         above=0.0,
-        only={"objective": ("dcme",), "block": (1,)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     dcme_update: str = option(
         "robust",
