@@ -11,8 +11,6 @@ derived from it, so that they cannot disagree::
         centers: str | None = option(None, "file of the initial means", needs=("components",))
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import functools

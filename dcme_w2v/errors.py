@@ -9,8 +9,6 @@ message of another error, use its `message`, where options are still marked.
 Each class also derives from the matching built-in exception: ValueError, OSError and so on.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import warnings

@@ -4,8 +4,6 @@ A row of the merged table is the mean of the models' rows, weighted by the count
 feature in the corpus of each model: the mixture weight of Mann et al. (2009) with weights by row.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
@@ -13,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v import __version__
 from dcme_w2v.classify import model as classify
@@ -27,8 +24,8 @@ from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.sidecars import MANIFEST, is_manifest, read_with, written_with
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, I64, Array, mean_by_counts
 from dcme_w2v.numeric.parallel import blocks_of_rows
-from dcme_w2v.numeric.weighted_mean import mean_by_counts
 from dcme_w2v.words import tables
 from dcme_w2v.words.vectors import Vectors
 
@@ -137,7 +134,7 @@ def _merge_tables(sources: Sequence[str], output: str) -> str:
     return _line(len(sources), f"{len(words):,} words of {input.shape[1]} dimensions", output)
 
 
-def _vocabulary_counts(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+def _vocabulary_counts(counts: Sequence[I64]) -> I64:
     """Return the sum of the counts; counts of one vocabulary that all trainings read are kept."""
     same = all(np.array_equal(one, counts[0]) for one in counts)
     return np.asarray(counts[0]) if same else np.sum(counts, axis=0)
@@ -202,8 +199,8 @@ def _check_features(source: str, one: Classifier, other_source: str, other: Clas
             raise _other(source, other_source, "idf weights" if name == "idf" else "features")
 
 
-def _stored_text(one: Classifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    arrays: dict[str, NDArray[Any]] = {}
+def _stored_text(one: Classifier) -> tuple[dict[str, Array], dict[str, Any]]:
+    arrays: dict[str, Array] = {}
     described: dict[str, Any] = {}
     classify.store_text(one.text, arrays, described)
     return arrays, described
@@ -214,9 +211,7 @@ def _stored_text(one: Classifier) -> tuple[dict[str, NDArray[Any]], dict[str, An
 _ADVICE = "train all parts with the same words, classes and options"
 
 
-def _merged(
-    parts: Sequence[NDArray[np.float32]], counts: Sequence[NDArray[np.int64]]
-) -> NDArray[np.float32]:
+def _merged(parts: Sequence[F32], counts: Sequence[I64]) -> F32:
     """Return the weighted mean of tables; rows that no corpus has keep the plain mean."""
     merged = np.empty(parts[0].shape, dtype=np.float32)
     nowhere = np.sum(counts, axis=0) == 0

@@ -4,8 +4,6 @@ A field of a frozen dataclass below is one option; see `dcme_w2v.declarations`. 
 package only are in its `options.py`.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ descriptor: a file beside it, named after its inode, is opened and locked instea
 lists the promises that do not hold there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno
@@ -30,6 +28,8 @@ try:
     import msvcrt
 except ImportError:
     msvcrt = None  # type: ignore[assignment]
+
+PathLike = str | os.PathLike[str]  # any path, in annotations
 
 WINDOWS = os.name == "nt"
 SEPARATORS = "/\\" if WINDOWS else "/"

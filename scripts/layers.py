@@ -34,11 +34,6 @@ LAYERS = [
     ["__main__"],
 ]
 
-# Imports against the order that are still to be cut.
-KNOWN = {
-    ("files", "formats"),
-}
-
 
 def room_of(module: str) -> str:
     """Return the room of a module such as ``dcme_w2v.words.train``."""
@@ -58,7 +53,9 @@ def arrows() -> Iterator[tuple[str, str, str]]:
             if isinstance(node, ast.Import):
                 found = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
-                found = [f"{node.module}.{alias.name}" for alias in node.names]
+                above = [*parts[: -node.level], ""] if node.level else []
+                module = ".".join(above) + (node.module or "")
+                found = [f"{module}.{alias.name}" for alias in node.names]
             for name in found:
                 if name.startswith("dcme_w2v.") and room_of(name) != own:
                     where = f"{path.relative_to(PACKAGE.parent)}:{getattr(node, 'lineno', 0)}"

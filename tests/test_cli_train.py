@@ -10,7 +10,7 @@ import pytest
 from helpers import manifest, train, write_corpus
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.words.presets import PRESETS
+from dcme_w2v.words.options import PRESETS
 from dcme_w2v.words.vectors import Vectors
 
 

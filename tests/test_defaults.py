@@ -6,8 +6,7 @@ import pytest
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.options import TrainOptions
-from dcme_w2v.words.presets import PRESETS
+from dcme_w2v.words.options import PRESETS, TrainOptions
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcme_w2v.cluster import mixing
-from dcme_w2v.numeric.weighted_mean import mean_by_counts
+from dcme_w2v.numeric.arrays import mean_by_counts
 
 small = settings(max_examples=40)
 SIZES = {"rows": st.integers(1, 150), "dim": st.integers(1, 9), "shards": st.integers(1, 5)}

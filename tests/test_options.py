@@ -21,8 +21,7 @@ from dcme_w2v.declarations import (
 )
 from dcme_w2v.errors import DcmeWarning, UsageError, in_shell_terms
 from dcme_w2v.options import CheckpointOptions, VocabularyOptions
-from dcme_w2v.words.options import OutputOptions, TrainOptions
-from dcme_w2v.words.presets import PresetOptions
+from dcme_w2v.words.options import OutputOptions, PresetOptions, TrainOptions
 
 CLASSES = (PresetOptions, VocabularyOptions, TrainOptions, CheckpointOptions, OutputOptions)
 

@@ -5,7 +5,7 @@ import pytest
 from helpers import refused
 
 from dcme_w2v.cli.main import run
-from dcme_w2v.words.postprocess import centered, reduced
+from dcme_w2v.words.exports import centered, reduced
 from dcme_w2v.words.vectors import Vectors
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.numeric.sparse_check import MAX_COLUMNS, check_rows
+from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, check_rows
 
 
 def broken(kind=sparse.csr_matrix, **parts):

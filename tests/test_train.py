@@ -27,10 +27,10 @@ from dcme_w2v.words.options import (
     FileOptions,
     NewWordsOptions,
     OutputOptions,
+    PresetOptions,
     RoundsOptions,
     TrainOptions,
 )
-from dcme_w2v.words.presets import PresetOptions
 
 QUICK = {"dim": 8, "epochs": 2, "threads": 1, "min_count": 1}
 

@@ -6,10 +6,130 @@
  * depend on how many there are.
  */
 #include "classify/batch.h"
-#include "classify/by_feature.h"
 #include "platform.h"
 
 enum { BATCH = 64 }; /* documents whose rows fit the cache */
+
+/* ---- documents by feature ----
+ *
+ * X^T E is summed by features: made once for all gradients. Instances are taken PIECE at a
+ * time: the errors of a strip of classes stay in the last cache, and most of the gradient is read
+ * and written once a piece, so not too often. */
+
+enum { PIECE = 16384 };
+
+/* Piece i has the columns first[i] <= c < first[i + 1], ascending by feature; column c has the
+ * values from starts[c] to starts[c + 1], ascending by instance. */
+struct dcme_by_feature {
+    dcme_arena arena;
+    int64_t count;       /* instances */
+    int64_t features;    /* of the documents, without the bias */
+    int64_t *first;      /* (pieces + 1) */
+    int32_t *feature;    /* (columns) */
+    int64_t *starts;     /* (columns + 1) */
+    uint16_t *instances; /* (values) number within the piece */
+    real *values;
+};
+
+static int64_t pieces_of(int64_t instances) { return (instances + PIECE - 1) / PIECE; }
+
+typedef struct {
+    const dcme_sparse_rows *documents;
+    const int64_t *numbers; /* the document of each instance */
+    int64_t *places; /* (features) values of a feature in a piece, then where the next goes */
+} source;
+
+void dcme_by_feature_close(dcme_by_feature *columns) {
+    if (columns)
+        dcme_arena_close(&columns->arena);
+    dcme_free(columns);
+}
+
+/* Count each feature's values in a piece; returns how many features have some. */
+static int64_t count_values(const source *from, int64_t features, int64_t begin, int64_t end) {
+    const dcme_sparse_rows *documents = from->documents;
+    int64_t distinct = 0;
+    DCME_CLEAR(from->places, features);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t d = from->numbers[i];
+        for (int64_t v = documents->starts[d]; v < documents->starts[d + 1]; v++)
+            distinct += from->places[documents->features[v]]++ == 0;
+    }
+    return distinct;
+}
+
+static int64_t piece_end(const dcme_by_feature *columns, int64_t piece) {
+    return dcme_min((piece + 1) * PIECE, columns->count);
+}
+
+static void fill_piece(dcme_by_feature *columns, const source *from, int64_t piece) {
+    const dcme_sparse_rows *documents = from->documents;
+    int64_t begin = piece * PIECE, end = piece_end(columns, piece);
+    int64_t c = columns->first[piece], at = columns->starts[c];
+    count_values(from, columns->features, begin, end);
+    for (int64_t f = 0; f < columns->features; f++) {
+        int64_t values = from->places[f];
+        from->places[f] = at;
+        if (!values)
+            continue;
+        at += values;
+        columns->feature[c] = (int32_t)f;
+        columns->starts[++c] = at;
+    }
+    for (int64_t i = begin; i < end; i++) {
+        int64_t d = from->numbers[i];
+        for (int64_t v = documents->starts[d]; v < documents->starts[d + 1]; v++) {
+            int64_t place = from->places[documents->features[v]]++;
+            columns->instances[place] = (uint16_t)(i - begin);
+            columns->values[place] = documents->values[v];
+        }
+    }
+}
+
+static void fill(dcme_by_feature *columns, source *from, int64_t values) {
+    int64_t pieces = pieces_of(columns->count);
+    dcme_arena *arena = &columns->arena;
+    DCME_TAKE(arena, columns->first, pieces + 1);
+    DCME_TAKE_UNSET(arena, columns->instances, values);
+    DCME_TAKE_UNSET(arena, columns->values, values);
+    if (arena->status != DCME_OK)
+        return;
+    for (int64_t i = 0; i < pieces; i++)
+        columns->first[i + 1] = columns->first[i] + count_values(from, columns->features, i * PIECE,
+                                                                 piece_end(columns, i));
+    DCME_TAKE(arena, columns->feature, columns->first[pieces]);
+    DCME_TAKE(arena, columns->starts, columns->first[pieces] + 1);
+    for (int64_t i = 0; arena->status == DCME_OK && i < pieces; i++)
+        fill_piece(columns, from, i);
+}
+
+dcme_status dcme_by_feature_open(dcme_by_feature **columns, const dcme_sparse_rows *documents,
+                                 const dcme_instances *instances, int64_t features,
+                                 dcme_error *error) {
+    const dcme_purpose purpose = {"the documents by feature", "give fewer documents"};
+    source from = {documents, instances->documents, NULL};
+    dcme_by_feature *found = dcme_allocate_zeros(1, sizeof *found);
+    dcme_arena scratch = {0};
+    int64_t values = 0;
+    for (int64_t i = 0; i < instances->count; i++)
+        values += documents->starts[from.numbers[i] + 1] - documents->starts[from.numbers[i]];
+    if (!found)
+        return dcme_no_memory(error, sizeof *found, purpose.what, purpose.advice);
+    found->count = instances->count;
+    found->features = features;
+    DCME_TAKE(&scratch, from.places, features);
+    dcme_arena_join(&found->arena, &scratch);
+    fill(found, &from, values);
+    dcme_arena_close(&scratch);
+    dcme_status status = dcme_arena_check(&found->arena, purpose, error);
+    if (status == DCME_OK)
+        *columns = found;
+    else
+        dcme_by_feature_close(found);
+    return status;
+}
+
+/* ---- scores, loss and gradient ---- */
 
 typedef struct {
     const dcme_linear *model;
@@ -185,7 +305,7 @@ static void share_documents(piece *p, share *shares, int32_t threads, void *(*wo
 /* Let threads share the columns of a piece, each about the same number of values. */
 static void share_columns(piece *p, share *shares, int32_t threads) {
     const dcme_by_feature *columns = p->problem->columns;
-    const int64_t *first = columns->first + p->first / DCME_PIECE, *starts = columns->starts;
+    const int64_t *first = columns->first + p->first / PIECE, *starts = columns->starts;
     int64_t c = first[0], values = starts[first[1]] - starts[c];
     for (int32_t i = 0; i < threads; i++) {
         int64_t end = starts[first[0]] + values / threads * (i + 1);
@@ -228,8 +348,8 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
 
 static void add_pieces(double *loss, piece *p, share *shares, int32_t threads) {
     int64_t total = p->problem->instances->count;
-    for (p->first = 0; p->first < total; p->first += DCME_PIECE) {
-        p->count = dcme_min(total - p->first, DCME_PIECE);
+    for (p->first = 0; p->first < total; p->first += PIECE) {
+        p->count = dcme_min(total - p->first, PIECE);
         share_documents(p, shares, threads, compute_errors);
         for (int64_t d = 0; d < p->count; d++)
             *loss += p->losses[d];
@@ -246,7 +366,7 @@ dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_li
     piece p = {.model = model, .problem = problem, .gradient = gradient};
     dcme_arena arena = {0};
     p.documents = problem->documents;
-    int64_t count = dcme_min(problem->instances->count, DCME_PIECE);
+    int64_t count = dcme_min(problem->instances->count, PIECE);
     DCME_TAKE_UNSET(&arena, p.scores, count * model->stride);
     DCME_TAKE(&arena, p.losses, count);
     share *shares = open_shares(&p, &arena, count, threads);

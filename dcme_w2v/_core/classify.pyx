@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 
 from dcme_w2v._core.engine cimport Run, dcme_engine
 from dcme_w2v._core.kernels cimport dcme_kernels, dcme_stride, kernels_of
+from dcme_w2v._core.rows cimport check_starts
 from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 
 
@@ -150,13 +151,9 @@ cdef class Documents:
     def __init__(self, const int64_t[::1] starts, const int32_t[::1] features,
                  const float[::1] values, int64_t width):
         cdef int64_t i
-        if starts.shape[0] < 1 or starts[0] != 0 or starts[starts.shape[0] - 1] != values.shape[0]:
-            raise ValueError("starts and values do not fit together")
+        check_starts(starts, values.shape[0])
         if features.shape[0] != values.shape[0]:
             raise ValueError("features and values do not fit together")
-        for i in range(starts.shape[0] - 1):
-            if starts[i] > starts[i + 1]:
-                raise ValueError("starts do not ascend")
         for i in range(features.shape[0]):
             if features[i] < 0 or features[i] >= width:
                 raise ValueError("a feature is out of range")
@@ -445,14 +442,11 @@ cdef class LabelTree:
                  const uint16_t[::1] columns, const float[::1] values, int32_t bias_feature,
                  float bias):
         cdef int64_t n, i, count, level = 0, nodes = children.shape[0] - 1
-        if (nodes < 1 or rows.shape[0] != nodes + 1 or rows[0] != 0 or starts[0] != 0
+        if (nodes < 1 or rows.shape[0] != nodes + 1 or rows[0] != 0
                 or rows[nodes] != features.shape[0] or starts.shape[0] != features.shape[0] + 1
-                or starts[features.shape[0]] != columns.shape[0]
                 or columns.shape[0] != values.shape[0] or columns.shape[0] < 1):
             raise ValueError("the arrays of a tree do not fit together")
-        for i in range(features.shape[0]):
-            if starts[i] > starts[i + 1]:
-                raise ValueError("starts do not ascend")
+        check_starts(starts, columns.shape[0])
         for n in range(nodes):
             if children[n] <= n or children[n] >= children[n + 1] or rows[n] > rows[n + 1]:
                 raise ValueError("nodes do not ascend")

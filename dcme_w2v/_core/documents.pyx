@@ -5,6 +5,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from dcme_w2v._core.kernels cimport dcme_kernels, dcme_stride, kernels_of
+from dcme_w2v._core.rows cimport check_starts
 from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 
 
@@ -45,12 +46,7 @@ cdef extern from "documents/documents.h" nogil:
 cdef dcme_documents documents_of(const int64_t[::1] starts, const uint32_t[::1] ids) except *:
     """Check that the documents lie within the ids."""
     cdef dcme_documents documents
-    cdef int64_t i
-    if starts.shape[0] < 1 or starts[0] != 0 or starts[starts.shape[0] - 1] != ids.shape[0]:
-        raise ValueError("starts must go from 0 to the number of ids")
-    for i in range(starts.shape[0] - 1):
-        if starts[i] > starts[i + 1]:
-            raise ValueError("starts must not fall")
+    check_starts(starts, ids.shape[0])
     documents.count = starts.shape[0] - 1
     documents.starts = &starts[0]
     documents.ids = &ids[0]
@@ -92,8 +88,7 @@ cdef class Composer:
     def _check(words, weights, starts, topic, share, topics):
         if not words or len(weights) != words or len(starts) != words + 1:
             raise ValueError("vectors, weights and starts do not match")
-        if starts[0] != 0 or np.any(np.diff(starts) < 0) or starts[words] != len(topic):
-            raise ValueError("starts must go from 0 to the number of posteriors")
+        check_starts(starts, len(topic))
         if len(topic) != len(share) or (len(topic) and not 0 <= np.min(topic)):
             raise ValueError("topics and shares do not match")
         if len(topic) and np.max(topic) >= topics:

@@ -5,6 +5,7 @@ import numpy as np
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
 
 from dcme_w2v._core.kernels cimport dcme_kernels, kernels_of
+from dcme_w2v._core.rows cimport check_starts
 from dcme_w2v._core.status cimport DCME_BAD_FORMAT, check, dcme_error, dcme_status
 
 
@@ -180,18 +181,14 @@ def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
 cdef _check_rows(const int64_t[::1] starts, const int32_t[::1] features, const float[::1] values,
                  int64_t width, int32_t threads):
     cdef dcme_sparse_rows documents
-    cdef int64_t found, row
-    if starts.shape[0] < 1 or starts[0] != 0 or starts[starts.shape[0] - 1] != values.shape[0]:
-        raise ValueError("starts and values do not fit together")
+    cdef int64_t found
+    check_starts(starts, values.shape[0])
     if features.shape[0] != values.shape[0]:
         raise ValueError("features and values do not fit together")
     documents.starts = &starts[0]
     documents.features = &features[0]
     documents.values = &values[0]
     documents.count = starts.shape[0] - 1
-    for row in range(documents.count):
-        if not (0 <= starts[row] <= starts[row + 1]):
-            raise ValueError("starts do not ascend")
     with nogil:
         found = dcme_check_statistics(&documents, width, LARGEST_VALUE, threads)
     if found == -2:
@@ -207,11 +204,7 @@ def pack_levels(int64_t[::1] starts, int32_t[::1] columns, int8_t[::1] levels,
     cdef int64_t i
     if starts.shape[0] != kinds.shape[0] + 1 or columns.shape[0] != levels.shape[0]:
         raise ValueError("levels do not fit together")
-    if starts[0] != 0 or starts[kinds.shape[0]] != levels.shape[0]:
-        raise ValueError("levels do not fit together")
-    for i in range(kinds.shape[0]):
-        if starts[i] > starts[i + 1]:
-            raise ValueError("starts do not ascend")
+    check_starts(starts, levels.shape[0])
     for i in range(levels.shape[0]):
         if not (0 <= columns[i] < classes) or levels[i] == 0 or levels[i] == -128:
             raise ValueError("a level is out of range")
@@ -288,12 +281,8 @@ def unpack_numbers(const uint8_t[::1] data, int64_t count, int32_t bits):
 def pack_words(const uint8_t[::1] text, const int64_t[::1] offsets):
     """Return sorted words without NUL in few bytes."""
     cdef dcme_error error
-    cdef int64_t size = 0, count = offsets.shape[0] - 1, i
-    if count < 0 or offsets[0] != 0 or offsets[count] != text.shape[0]:
-        raise ValueError("words do not fit together")
-    for i in range(count):
-        if offsets[i] > offsets[i + 1]:
-            raise ValueError("offsets do not ascend")
+    cdef int64_t size = 0, count = offsets.shape[0] - 1
+    check_starts(offsets, text.shape[0])
     cdef uint8_t *given = <uint8_t *>&text[0]
     cdef int64_t *places = <int64_t *>&offsets[0]
     check(dcme_code_words(0, NULL, 0, &size, given, places, count, text.shape[0], &error), &error)

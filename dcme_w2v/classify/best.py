@@ -5,18 +5,17 @@ scores are computed only of classes whose bounds reach the best scores: the clas
 those of all scores.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.classify.top import batches_of, most_probable
-from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.numeric.arrays import I32, U8
 from dcme_w2v.numeric.parallel import ordered_map
+
+from .top import batches_of, most_probable
+from .trainer import Weights, core_documents
 
 MIN_CLASSES = 2048
 MAX_SHARE = 1 / 64  # of the classes that are wanted; with more, few bounds are below the best
@@ -43,7 +42,7 @@ class TopKSearch:
         self._uses = 0  # of features in all documents so far
         self.scored = 0  # scores that were computed by `_by_bounds`
 
-    def top_k(self, matrix: csr_matrix, count: int, threads: int) -> NDArray[np.int32]:
+    def top_k(self, matrix: csr_matrix, count: int, threads: int) -> I32:
         """Return the numbers of the most probable classes, shape (documents, count).
 
         The most probable comes first; of equal scores, the lowest number.
@@ -66,13 +65,13 @@ class TopKSearch:
         classes = self._weights.classes
         return self._has_bounds and classes >= MIN_CLASSES and count <= classes * MAX_SHARE
 
-    def _new_features(self, matrix: csr_matrix) -> NDArray[np.int32]:
+    def _new_features(self, matrix: csr_matrix) -> I32:
         """Return the features of documents, and the bias, that have no codes yet."""
         needed = np.zeros(len(self._is_coded), dtype=bool)
         needed[matrix.indices[: matrix.nnz]] = needed[-1] = True
         return np.flatnonzero(needed & (self._is_coded == 0)).astype(np.int32)
 
-    def _code(self, features: NDArray[np.int32], matrix: csr_matrix, threads: int) -> bool:
+    def _code(self, features: I32, matrix: csr_matrix, threads: int) -> bool:
         """Code the weights of features of these documents; return whether all are finite."""
         if self._codes is None:
             try:
@@ -87,7 +86,7 @@ class TopKSearch:
         self._is_coded[features] = self._has_bounds
         return self._has_bounds
 
-    def _by_bounds(self, matrix: csr_matrix, count: int, threads: int) -> NDArray[np.int32]:
+    def _by_bounds(self, matrix: csr_matrix, count: int, threads: int) -> I32:
         documents, codes = core_documents(matrix), self._codes
         assert codes is not None
         best = np.empty((matrix.shape[0], count), dtype=np.int32)
@@ -101,7 +100,7 @@ class TopKSearch:
         return best
 
 
-def new_codes(weights: Weights, is_coded: NDArray[np.uint8]) -> core.ClassCodes:
+def new_codes(weights: Weights, is_coded: U8) -> core.ClassCodes:
     """Return codes of which no row is filled; pages of memory are taken when rows are."""
     rows, bytes_a_row = len(weights.table), core.code_stride(weights.classes)
     return core.ClassCodes(

@@ -5,26 +5,25 @@ function of a score times a plus b, the same for all labels, is its probability 
 labels above the probability with the best micro F1 are predicted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.fit import Labelled, fit
-from dcme_w2v.classify.metrics import Calibration, best_threshold, calibrated, calibration_of
-from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.numeric.arrays import F64
 from dcme_w2v.training.progress import Reporter
+
+from .fit import Labelled, fit
+from .metrics import Calibration, best_threshold, calibrated, calibration_of
+from .options import ClassifyOptions
+from .trainer import Weights, core_documents
 
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
 SHORT = 20_000  # documents: below, a training of its own leaves some out; above, one in SHARE
 FOLD, SHARE = 5, 50
 CERTAIN = 1500  # documents left out, in several folds; so many are enough
 
-_Scores = tuple[NDArray[np.float64], list[Sequence[int]]]
+_Scores = tuple[F64, list[Sequence[int]]]
 Calibrated = tuple[Calibration | None, float]  # and the threshold
 
 
@@ -57,7 +56,7 @@ def _scores(weights: Weights, data: Labelled, options: ClassifyOptions) -> _Scor
 
 
 def _calibration(
-    scores: NDArray[np.float64],
+    scores: F64,
     labels: Sequence[Sequence[int]],
     options: ClassifyOptions,
     may_be_none: bool,

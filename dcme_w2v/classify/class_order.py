@@ -4,11 +4,10 @@ Classes are represented by the mean of some of their documents in a random proje
 recursively along the direction of largest variance.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+
+from dcme_w2v.numeric.arrays import F64, I32, I64
 
 DOCUMENTS_A_CLASS = 16
 DIMENSIONS = 64
@@ -17,11 +16,11 @@ LINE = 16  # classes whose weights share a cache line: csrc/kernels/kernels.h, D
 
 def similar_neighbours(
     matrix: csr_matrix,
-    documents: NDArray[np.int64],
-    labels: NDArray[np.int32],
+    documents: I64,
+    labels: I32,
     classes: int,
     seed: int,
-) -> NDArray[np.int64]:
+) -> I64:
     """Return all classes in an order in which similar classes are adjacent.
 
     Parameters
@@ -47,7 +46,7 @@ def similar_neighbours(
     return _split(points, np.arange(classes))
 
 
-def _split(points: NDArray[np.float64], members: NDArray[np.int64]) -> NDArray[np.int64]:
+def _split(points: F64, members: I64) -> I64:
     if len(members) <= LINE:
         return members
     centred = points[members] - points[members].mean(axis=0)

@@ -11,19 +11,20 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import COLUMNS, Predictor
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.paths import Paths, as_paths
 from dcme_w2v.formats.columns import Table, like
 from dcme_w2v.formats.documents import Document, read_documents
 from dcme_w2v.formats.model_folder import kinds_like, replaces
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
+from dcme_w2v.numeric.arrays import I64, Bools
 from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.options import HoldoutOptions
+
+from .features import TextFeatures
+from .model import COLUMNS, Predictor
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Dataset:
     columns: int | None = None
 
     @property
-    def groups(self) -> NDArray[np.int64]:
+    def groups(self) -> I64:
         """The number of each training document; the tokens of a sentence have the same."""
         if not self.is_first:
             return np.arange(len(self.labels))
@@ -376,5 +377,5 @@ def numbers_of(labels: Labels, classes: Sequence[str]) -> list[list[int]]:
     return [[number.get(name, -1) for name in dict.fromkeys(one)] for one in labels]
 
 
-def _selected(labels: Labels, chosen: NDArray[np.bool_]) -> Labels:
+def _selected(labels: Labels, chosen: Bools) -> Labels:
     return [labels[i] for i in np.flatnonzero(chosen)]

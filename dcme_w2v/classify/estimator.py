@@ -7,32 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, issparse, vstack
 
-from dcme_w2v.classify.best import TopKSearch
-from dcme_w2v.classify.fit import Labelled, RemoteTraining, fit
-from dcme_w2v.classify.indicator import fit_sets, is_indicator, label_sets
-from dcme_w2v.classify.loss import LossSearch, is_loss_open, is_small
-from dcme_w2v.classify.metrics import Calibration, calibrated
-from dcme_w2v.classify.mixins import LinearMixin, check_classes
-from dcme_w2v.classify.options import (
-    SECONDS,
-    ClassifyOptions,
-    TuneOptions,
-    is_hinge_possible,
-    resolved,
-)
-from dcme_w2v.classify.rate import chosen_rate, is_open
-from dcme_w2v.classify.trainer import (
-    ClassifierTrainer,
-    Weights,
-    core_documents,
-    documents_at_once,
-)
-from dcme_w2v.classify.tune import Rows, Search
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.arrays import F32, F64, I64, Array
 from dcme_w2v.numeric.sklearn_base import (
     BaseEstimator,
     check_all_labeled,
@@ -44,6 +24,28 @@ from dcme_w2v.numeric.sklearn_base import (
     parameters,
 )
 from dcme_w2v.options import CheckpointOptions
+
+from .best import TopKSearch
+from .fit import Labelled, RemoteTraining, fit
+from .indicator import fit_sets, is_indicator, label_sets
+from .loss import LossSearch, is_loss_open, is_small
+from .metrics import Calibration, calibrated
+from .mixins import LinearMixin, check_classes
+from .options import (
+    SECONDS,
+    ClassifyOptions,
+    TuneOptions,
+    is_hinge_possible,
+    resolved,
+)
+from .rate import chosen_rate, is_open
+from .trainer import (
+    ClassifierTrainer,
+    Weights,
+    core_documents,
+    documents_at_once,
+)
+from .tune import Rows, Search
 
 
 @parameters(
@@ -313,7 +315,7 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
             parts.append(csr_matrix(found) if is_sparse else found)
         return (vstack(parts, "csr") if is_sparse else np.concatenate(parts)).astype(dtype)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> F64:
         """Return the scores of all classes, shape (rows, classes).
 
         With two classes the difference of their scores, shape (rows,), as in scikit-learn; of an
@@ -321,10 +323,10 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         """
         if self._indicator is not None:
             return self._scores(X)
-        found: NDArray[np.float64] = super().decision_function(X)
+        found: F64 = super().decision_function(X)
         return found
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> F64:
         """Return the log-probabilities of the classes, shape (rows, classes).
 
         After `fit` with an indicator matrix, each label has a probability by itself.
@@ -336,16 +338,14 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         weights: Weights = self._weights
         return weights
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> F64:
         """Return the scores of all classes, shape (rows, classes)."""
         weights = self._linear()
         matrix = check_features(self, X)
         threads = self.threads or default_threads()
         return weights.scores(core_documents(matrix), 0, matrix.shape[0], threads)
 
-    def _weights_of(
-        self, sample_weight: ArrayLike | None, numbers: NDArray[np.int64]
-    ) -> NDArray[np.float32] | None:
+    def _weights_of(self, sample_weight: ArrayLike | None, numbers: I64) -> F32 | None:
         """Return the weights of rows of these classes; None if all are 1."""
         if sample_weight is None and self.class_weight is None:
             return None
@@ -372,9 +372,7 @@ def _seconds_of(tune: Any) -> float | None:
     return TuneOptions(SECONDS if tune is True else tune).tune
 
 
-def _class_weights(
-    given: Any, classes: NDArray[Any], numbers: NDArray[np.int64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _class_weights(given: Any, classes: Array, numbers: I64, weights: F64) -> F64:
     """Return the weight of each class; "balanced" makes the total weights equal."""
     if isinstance(given, Mapping):
         labels = classes.tolist()
@@ -387,5 +385,5 @@ def _class_weights(
     if given != "balanced":
         raise UsageError(f'class_weight={given!r}: must be None, "balanced" or a dict')
     sums = np.bincount(numbers, weights, minlength=len(classes))
-    balanced: NDArray[np.float64] = sums.sum() / len(classes) / np.maximum(sums, 1e-300)
+    balanced: F64 = sums.sum() / len(classes) / np.maximum(sums, 1e-300)
     return balanced

@@ -1,17 +1,15 @@
 """The same texts under several settings of their features, counted once for each `--ngrams`."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.dataset import Dataset
-from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.classify.tune import Setting
+from .dataset import Dataset
+from .features import TextFeatures
+from .options import FeatureOptions
+from .tune import Setting
 
 MANY = 200_000  # features to try instead of the default
 WEIGHTS = 1 << 26  # of a model with so many features at most

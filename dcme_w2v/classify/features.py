@@ -12,17 +12,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.conll import read_sentences, token_documents
 from dcme_w2v.formats.documents import Document, read_documents
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.numeric.sparse_rows import unit_rows
 from dcme_w2v.text.tokenizer import Tokenizer
+
+from .options import FeatureOptions
 
 WORD = re.compile(r"\w+")
 DOCUMENTS_AT_ONCE = 4096
@@ -55,11 +56,11 @@ class TextFeatures:
     def __init__(self, options: FeatureOptions) -> None:
         self.options, self.tokenizer = options, Tokenizer(options)
         self.names: Words | None = None
-        self.buckets: NDArray[np.int64] | None = None
+        self.buckets: I64 | None = None
         self.width = options.hashing
         self._column_of_bucket: dict[int, int] = {}
-        self.idf: NDArray[np.float32] = np.zeros(0, dtype=np.float32)
-        self.tag_pairs: NDArray[np.int64] | None = None
+        self.idf: F32 = np.zeros(0, dtype=np.float32)
+        self.tag_pairs: I64 | None = None
         self._column: dict[bytes, int] = {}
 
     @classmethod
@@ -67,8 +68,8 @@ class TextFeatures:
         cls,
         options: FeatureOptions,
         names: Words | None,
-        idf: NDArray[np.float32],
-        buckets: NDArray[np.int64] | None = None,
+        idf: F32,
+        buckets: I64 | None = None,
         width: int | None = None,
     ) -> TextFeatures:
         """Return features from their saved parts."""
@@ -161,7 +162,7 @@ class TextFeatures:
         shape = (counts.shape[0], len(found))
         return csr_matrix((counts.data, indices.astype(np.int32), counts.indptr), shape=shape)
 
-    def _set_buckets(self, buckets: NDArray[np.int64]) -> None:
+    def _set_buckets(self, buckets: I64) -> None:
         self.buckets = buckets
         self._column_of_bucket = {bucket: i for i, bucket in enumerate(buckets.tolist())}
 
@@ -268,7 +269,7 @@ class TextFeatures:
 
 def _counts_of_lists(
     lists: list[list[int]],
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+) -> tuple[I64, I32, F32]:
     """Return for each list the number of distinct columns, these sorted, and their counts."""
     flat = np.fromiter(itertools.chain.from_iterable(lists), dtype=np.int64)
     rows = np.repeat(np.arange(len(lists)), [len(numbers) for numbers in lists])
@@ -282,7 +283,7 @@ def _counts_of_lists(
     return sizes, (keys & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32)
 
 
-def _renumbered(matrix: csr_matrix, column_of: NDArray[np.int32], columns: int) -> csr_matrix:
+def _renumbered(matrix: csr_matrix, column_of: I32, columns: int) -> csr_matrix:
     """Return a matrix with renumbered columns; columns numbered -1 are dropped."""
     moved = column_of[matrix.indices]
     kept = moved >= 0

@@ -9,24 +9,25 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.metrics import Measures, log_softmax
-from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.classify.solver import solve
-from dcme_w2v.classify.trainer import (
-    ClassifierTrainer,
-    Weights,
-    core_documents,
-    documents_at_once,
-)
+from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.checkpoint_schedule import Checkpointer
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.training.run import interrupted, run_epochs
 from dcme_w2v.training.training_run import Fingerprint, TrainingRun, hash_of
+
+from .metrics import Measures, log_softmax
+from .options import ClassifyOptions
+from .solver import solve
+from .trainer import (
+    ClassifierTrainer,
+    Weights,
+    core_documents,
+    documents_at_once,
+)
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,15 @@ class Labelled:
 
     matrix: csr_matrix
     labels: Sequence[Sequence[int]]
-    weights: NDArray[np.float32] | None = None
+    weights: F32 | None = None
 
-    def instances(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def instances(self) -> tuple[I64, I32]:
         """Return an instance for each label: indices of documents and of classes."""
         sizes = [len(labels) for labels in self.labels]
         flat = [label for labels in self.labels for label in labels]
         return np.repeat(np.arange(len(sizes)), sizes), np.array(flat, dtype=np.int32)
 
-    def some(self, chosen: NDArray[np.int64]) -> Labelled:
+    def some(self, chosen: I64) -> Labelled:
         """Return the documents of these numbers."""
         weights = None if self.weights is None else self.weights[chosen]
         return Labelled(csr_matrix(self.matrix[chosen]), [self.labels[i] for i in chosen], weights)
@@ -140,7 +141,7 @@ class Fit(TrainingRun):
             named = {**dataclasses.asdict(options), **(others or {})}
             super().__init__(training, named, training.count * training.epochs)
             self.weights = training.weights
-        self._best_tables: dict[str, NDArray[np.float32]] = {}
+        self._best_tables: dict[str, F32] = {}
         if holdout is not None:
             self._best_tables = {k: np.zeros_like(v) for k, v in self.weights.tables.items()}
 
@@ -179,7 +180,7 @@ class Fit(TrainingRun):
             return False
         return bool(self.records[-1]["epoch"] - self._best_epoch >= patience)
 
-    def tables(self) -> Mapping[str, NDArray[np.float32]]:
+    def tables(self) -> Mapping[str, F32]:
         """Return the current weights and the best ones."""
         best = {f"best_{name}": table for name, table in self._best_tables.items()}
         return {**self.trainer.tables, **best}

@@ -1,19 +1,18 @@
 """Indicator matrices: a row for each document, a column for each label, as in scikit-learn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from dcme_w2v.classify.calibration import Calibrated, calibration_data, calibration_on
-from dcme_w2v.classify.fit import Fit, Labelled
-from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.classify.resources import resource_estimate, resource_shortage
-from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
 from dcme_w2v.training.progress import Quiet
+
+from .calibration import Calibrated, calibration_data, calibration_on
+from .fit import Fit, Labelled
+from .options import ClassifyOptions
+from .resources import resource_estimate, resource_shortage
+from .trainer import Weights
 
 MAX_LABELS = 2**31 - 2  # the core has numbers of 32 bits; one class is for rows without a label
 

@@ -5,22 +5,20 @@ Similar labels are clustered into nodes of a tree (Prabhu et al. 2018, Parabel; 
 documents with a label below it; small weights are dropped. Prediction is a beam search.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.classify.fit import Labelled
-from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.trainer import ClassifierTrainer
+from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array
 from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
+
+from .fit import Labelled
+from .options import ClassifyOptions, resolved
+from .trainer import ClassifierTrainer
 
 LEAF = 64  # labels of a node at most
 ROOT, BRANCH = 1024, 64  # children of the root, and of nodes between it and the leaves, at most
@@ -52,7 +50,7 @@ class Tree:
         Value of the bias feature.
     """
 
-    arrays: dict[str, NDArray[Any]]
+    arrays: dict[str, Array]
     features: int
     bias: float
 
@@ -61,9 +59,7 @@ class Tree:
         made = core.LabelTree(**arrays, bias_feature=self.features, bias=self.bias)
         object.__setattr__(self, "core", made)
 
-    def best(
-        self, documents: core.Documents, begin: int, end: int, count: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def best(self, documents: core.Documents, begin: int, end: int, count: int) -> tuple[I32, F32]:
         """Return the most probable labels, -1 for none, and their log-probabilities."""
         places = np.empty((end - begin, count), dtype=np.int32)
         scores = np.empty((end - begin, count), dtype=np.float32)
@@ -71,7 +67,7 @@ class Tree:
         labels = np.append(self.arrays["labels"], np.int32(-1))[places]
         return labels.astype(np.int32), scores
 
-    def weights(self, label: int) -> NDArray[np.float32]:
+    def weights(self, label: int) -> F32:
         """Return the weights of a label in its node, shape (features,)."""
         children, starts = self.arrays["children"], self.arrays["starts"]
         nodes = len(children) - 1
@@ -87,8 +83,8 @@ class Tree:
 
 
 def coded(
-    values: NDArray[np.float32],
-) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    values: F32,
+) -> tuple[I8, F64]:
     """Return weights, not 0, as signed levels from 1 to LEVELS, and the lowest and highest size."""
     sizes = np.abs(values.astype(np.float64))
     ends = np.array([sizes.min(), sizes.max()])
@@ -97,10 +93,10 @@ def coded(
     return (levels * np.sign(values)).astype(np.int8), ends
 
 
-def decoded(levels: NDArray[np.int8], ends: NDArray[np.float64]) -> NDArray[np.float32]:
+def decoded(levels: I8, ends: F64) -> F32:
     """Return the weights of signed levels."""
     sizes = np.append(0.0, np.geomspace(ends[0], ends[1], LEVELS)).astype(np.float32)
-    own: NDArray[np.float32] = sizes[np.minimum(np.abs(levels.astype(np.int16)), LEVELS)]
+    own: F32 = sizes[np.minimum(np.abs(levels.astype(np.int16)), LEVELS)]
     return np.where(levels < 0, -own, own)
 
 
@@ -150,11 +146,11 @@ def train_trees(
 
 def centroids(
     matrix: csr_matrix,
-    documents: NDArray[np.int64],
-    labels: NDArray[np.int32],
+    documents: I64,
+    labels: I32,
     classes: int,
     random: np.random.Generator,
-) -> NDArray[np.float32]:
+) -> F32:
     """Return unit vectors: the sums of some documents of each label in a random projection."""
     order = np.lexsort((random.random(len(labels)), labels))
     sorted_labels = labels[order]
@@ -174,11 +170,9 @@ def centroids(
     return points
 
 
-def balanced_groups(
-    points: NDArray[np.float32], random: np.random.Generator
-) -> list[NDArray[np.int64]]:
+def balanced_groups(points: F32, random: np.random.Generator) -> list[I64]:
     """Return groups of at most LEAF similar points by recursive balanced 2-means, in order."""
-    found: list[NDArray[np.int64]] = []
+    found: list[I64] = []
     waiting = [np.arange(len(points))]
     while waiting:
         members = waiting.pop()
@@ -201,9 +195,9 @@ def balanced_groups(
     return found
 
 
-def _levels(groups: int) -> list[NDArray[np.int64]]:
+def _levels(groups: int) -> list[I64]:
     """Return the group of each node in its parent, from the leaves to the children of the root."""
-    found: list[NDArray[np.int64]] = []
+    found: list[I64] = []
     while groups > ROOT:
         found.append(np.arange(groups) // BRANCH)
         groups = -(-groups // BRANCH)
@@ -212,9 +206,9 @@ def _levels(groups: int) -> list[NDArray[np.int64]]:
 
 def _train(
     matrix: csr_matrix,
-    documents: NDArray[np.int64],
-    labels: NDArray[np.int32],
-    groups: Sequence[NDArray[np.int64]],
+    documents: I64,
+    labels: I32,
+    groups: Sequence[I64],
     options: ClassifyOptions,
     advance: Callable[[int], None],
 ) -> Tree:
@@ -230,13 +224,13 @@ def _train(
         pairs.append((child, parent[child]))
         child = parent[child]
     own = node_options(options)
-    parts: list[tuple[NDArray[np.int32], csr_matrix]] = []
+    parts: list[tuple[I32, csr_matrix]] = []
     counts = []
     for (number, above), parent in zip(reversed(pairs), reversed(parents), strict=True):
         counts.append(np.bincount(parent))
         jobs.append(_nodes(documents, number, above, parent))
 
-    def train(job: tuple[NDArray[np.int64], NDArray[np.int64], int]) -> tuple[int, _Rows]:
+    def train(job: tuple[I64, I64, int]) -> tuple[int, _Rows]:
         return len(job[0]), _train_node(matrix, *job, own)
 
     nodes = (job for level in jobs for job in level)
@@ -259,15 +253,15 @@ def _train(
     return Tree(typed, matrix.shape[1], options.bias)
 
 
-_Rows = tuple[NDArray[np.int32], csr_matrix]  # features and their weights by child
+_Rows = tuple[I32, csr_matrix]  # features and their weights by child
 
 
 def _nodes(
-    documents: NDArray[np.int64],
-    child: NDArray[np.int64],
-    parent: NDArray[np.int64],
-    parents: NDArray[np.int64],
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], int]]:
+    documents: I64,
+    child: I64,
+    parent: I64,
+    parents: I64,
+) -> Iterator[tuple[I64, I64, int]]:
     """Yield the documents of each node of a level, their child in it, and how many it has."""
     order = np.lexsort((child, documents, parent))
     starts = np.searchsorted(parent[order], np.arange(parents[-1] + 2))
@@ -281,8 +275,8 @@ def _nodes(
 
 def _train_node(
     matrix: csr_matrix,
-    documents: NDArray[np.int64],
-    child: NDArray[np.int64],
+    documents: I64,
+    child: I64,
     children: int,
     options: ClassifyOptions,
 ) -> _Rows:

@@ -7,24 +7,23 @@ epochs, and is taken where no other one is clearly better: it is rarely far from
 Documents with several labels have the hinge loss, and folds choose its learning rate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.fit import Labelled
-from dcme_w2v.classify.options import (
+from dcme_w2v.training.interrupts import ReceivedSignal
+from dcme_w2v.training.progress import Reporter
+
+from .fit import Labelled
+from .options import (
     FEW_CLASSES,
     L2_OF_SETS,
     RATE_OF_HINGE,
     ClassifyOptions,
     is_hinge_possible,
 )
-from dcme_w2v.classify.tune import Rows, Search, Setting, Tuned, flags_of
-from dcme_w2v.training.interrupts import ReceivedSignal
-from dcme_w2v.training.progress import Reporter
+from .tune import Rows, Search, Setting, Tuned, flags_of
 
 DOCUMENTS = (50, 20_000)  # with fewer, a fold says little; with more, training is not short
 EPOCHS = 20  # that are given, at most

@@ -1,7 +1,5 @@
 """Measures of a classifier over batches of documents: of one label, of multilabel, of clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +8,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v._core import classify as core
 from dcme_w2v.errors import DivergedError
+from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.numeric.core import kernels_named
 
 RANKS = (1, 3, 5)
@@ -18,7 +17,7 @@ PROPENSITY = 0.55, 1.5  # A and B of Jain, Prabhu and Varma (2016)
 Calibration = tuple[float, float]  # a and b of log-probabilities log sigma(a s + b)
 
 
-def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_softmax(scores: F64) -> F64:
     """Return the logarithms of the probabilities, in double precision.
 
     Raises
@@ -34,7 +33,7 @@ def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def calibrated(scores: NDArray[np.float64], by: Calibration | None) -> NDArray[np.float64]:
+def calibrated(scores: F64, by: Calibration | None) -> F64:
     """Return log-probabilities: of each label by itself, log sigma(a s + b), or the softmax.
 
     Parameters
@@ -51,11 +50,11 @@ def calibrated(scores: NDArray[np.float64], by: Calibration | None) -> NDArray[n
     if by is None:
         return log_softmax(scores)
     check_scores(scores)
-    found: NDArray[np.float64] = -np.logaddexp(0.0, -(by[0] * scores + by[1]))
+    found: F64 = -np.logaddexp(0.0, -(by[0] * scores + by[1]))
     return found
 
 
-def calibration_of(scores: NDArray[np.float64], labels: Sequence[Sequence[int]]) -> Calibration:
+def calibration_of(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
     """Return a and b of the most likely sigma(a s + b), by Newton's method (Platt 1999).
 
     As in the paper, the targets are (n + 1) / (n + 2) of n relevant pairs of document and label and
@@ -73,7 +72,7 @@ def calibration_of(scores: NDArray[np.float64], labels: Sequence[Sequence[int]])
     wanted = np.where(relevant, (count + 1) / (count + 2), 1 / (others + 2))
     features = np.stack([flat, np.ones_like(flat)])
 
-    def loss(at: NDArray[np.float64]) -> float:
+    def loss(at: F64) -> float:
         margins = at @ features
         return float((np.logaddexp(0.0, margins) - wanted * margins).sum())
 
@@ -91,7 +90,7 @@ def calibration_of(scores: NDArray[np.float64], labels: Sequence[Sequence[int]])
     return float(max(point[0], 1e-6)), float(point[1])
 
 
-def relevance(labels: Sequence[Sequence[int]], classes: int) -> NDArray[np.bool_]:
+def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:
     """Return which classes each document has, shape (documents, classes)."""
     found = np.zeros((len(labels), classes), dtype=bool)
     for row, wanted in enumerate(labels):
@@ -130,7 +129,7 @@ class Measures:
         classes: int,
         multilabel: bool,
         threshold: float = 0.5,
-        gains: NDArray[np.float64] | None = None,
+        gains: F64 | None = None,
     ) -> None:
         self._multilabel, self._threshold, self._classes = multilabel, threshold, classes
         self._gains = gains
@@ -141,7 +140,7 @@ class Measures:
         self._predicted = np.zeros(classes, dtype=np.int64)
         self._wanted = np.zeros(classes + 1, dtype=np.int64)  # the last is for unknown labels
 
-    def add(self, log_p: NDArray[np.float64], labels: Sequence[Sequence[int]]) -> None:
+    def add(self, log_p: F64, labels: Sequence[Sequence[int]]) -> None:
         """Add documents: log-probabilities (documents, classes) and labels.
 
         A label of -1 is unknown to the model: it is true and never predicted.
@@ -162,7 +161,7 @@ class Measures:
         for name, value in values.items():
             self._sums[name] = self._sums.get(name, 0.0) + float(value)
 
-    def _add_single(self, log_p: NDArray[np.float64], wanted: NDArray[np.int64]) -> None:
+    def _add_single(self, log_p: F64, wanted: I64) -> None:
         best, known = log_p.argmax(axis=1), wanted >= 0
         np.add.at(self._predicted, best, 1)
         np.add.at(self._right, best[best == wanted], 1)
@@ -173,7 +172,7 @@ class Measures:
             log_likelihood=reached.sum(), known=known.sum(),
         )  # fmt: skip
 
-    def _add_several(self, row: NDArray[np.float64], known: list[int], wanted: int) -> None:
+    def _add_several(self, row: F64, known: list[int], wanted: int) -> None:
         order = np.argsort(-row, kind="stable")
         relevant = np.zeros(self._classes, dtype=bool)
         relevant[known] = True
@@ -200,9 +199,7 @@ class Measures:
                 log_likelihood=row[known].mean(), known=1,
             )  # fmt: skip
 
-    def _add_gains(
-        self, row: NDArray[np.float64], wanted: Sequence[int], gains: NDArray[np.float64]
-    ) -> None:
+    def _add_gains(self, row: F64, wanted: Sequence[int], gains: F64) -> None:
         order = np.argsort(-row, kind="stable")[: max(RANKS)]
         found = np.where(np.isin(order, wanted), gains[order], 0.0)
         possible = -np.sort(-gains[list(wanted)])
@@ -249,7 +246,7 @@ def _f1(right: Any, predicted: Any, wanted: Any) -> tuple[Any, Any, Any]:
     return precision, recall, 2 * right / np.maximum(predicted + wanted, 1)
 
 
-def propensity_gains(counts: Sequence[int], documents: int) -> NDArray[np.float64]:
+def propensity_gains(counts: Sequence[int], documents: int) -> F64:
     """Return the inverse propensities of labels, by which rare ones count more (Jain et al. 2016).
 
     A label of n training documents is noted on a relevant document with the propensity
@@ -269,13 +266,11 @@ def propensity_gains(counts: Sequence[int], documents: int) -> NDArray[np.float6
     """
     a, b = PROPENSITY
     scale = max(0.0, np.log(max(documents, 1)) - 1) * (b + 1) ** a
-    found: NDArray[np.float64] = 1 + scale * (np.append(counts, 0) + b) ** -a
+    found: F64 = 1 + scale * (np.append(counts, 0) + b) ** -a
     return found
 
 
-def best_threshold(
-    log_p: NDArray[np.float64], labels: Sequence[Sequence[int]], may_be_none: bool = False
-) -> float:
+def best_threshold(log_p: F64, labels: Sequence[Sequence[int]], may_be_none: bool = False) -> float:
     """Return the probability threshold with the best micro F1.
 
     The most probable label of a document is always predicted, unless `may_be_none`.
@@ -315,7 +310,7 @@ class ClusterMeasures:
         return cluster_measures(table)
 
 
-def cluster_measures(table: NDArray[np.int64]) -> dict[str, Any]:
+def cluster_measures(table: I64) -> dict[str, Any]:
     """Compare a clustering with labels.
 
     Parameters
@@ -355,11 +350,11 @@ def cluster_measures(table: NDArray[np.int64]) -> dict[str, Any]:
     }
 
 
-def _entropy(counts: NDArray[np.int64]) -> float:
+def _entropy(counts: I64) -> float:
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log(shares)).sum())
 
 
-def _pairs(counts: NDArray[np.int64]) -> int:
+def _pairs(counts: I64) -> int:
     """Return how many pairs of documents are in the same group."""
     return int((counts * (counts - 1) // 2).sum())

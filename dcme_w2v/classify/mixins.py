@@ -1,37 +1,36 @@
 """Mixins of the scikit-learn classifiers: predictions from probabilities or linear scores."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dcme_w2v.classify.metrics import log_softmax
-from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.sklearn_base import ClassifierMixin
+
+from .metrics import log_softmax
+from .trainer import Weights
 
 
 class ProbabilityMixin(ClassifierMixin):  # type: ignore[misc]
     """Predicts from `predict_log_proba`; accepts sparse rows."""
 
-    classes_: NDArray[Any]
+    classes_: Array
 
     @abstractmethod
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> F64:
         """Return the log-probabilities of the classes, shape (rows, classes)."""
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> F64:
         """Return the probabilities of the classes, shape (rows, classes); rows sum to 1."""
-        probabilities: NDArray[np.float64] = np.exp(self.predict_log_proba(X))
+        probabilities: F64 = np.exp(self.predict_log_proba(X))
         return probabilities
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, shape (rows,)."""
         best = self.predict_log_proba(X).argmax(axis=1)
-        found: NDArray[Any] = self.classes_[best]
+        found: Array = self.classes_[best]
         return found
 
     def __sklearn_tags__(self) -> Any:
@@ -48,10 +47,10 @@ class LinearMixin(ProbabilityMixin):
         """Return the fitted weights, or raise NotFittedError."""
 
     @abstractmethod
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> F64:
         """Return the scores of all classes, shape (rows, classes)."""
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> F64:
         """Return the scores of all classes, shape (rows, classes).
 
         With two classes the difference of their scores, shape (rows,), as in scikit-learn.
@@ -59,25 +58,25 @@ class LinearMixin(ProbabilityMixin):
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> F64:
         """Return the log-probabilities of the classes, shape (rows, classes)."""
         return log_softmax(self._scores(X))
 
     @property
-    def coef_(self) -> NDArray[np.float32]:
+    def coef_(self) -> F32:
         """Weights, shape (classes, features)."""
-        weights: NDArray[np.float32] = self._linear().get()[:-1].T
+        weights: F32 = self._linear().get()[:-1].T
         return weights
 
     @property
-    def intercept_(self) -> NDArray[np.float32]:
+    def intercept_(self) -> F32:
         """Biases, shape (classes,)."""
         weights = self._linear()
-        biases: NDArray[np.float32] = weights.get()[-1] * np.float32(weights.bias)
+        biases: F32 = weights.get()[-1] * np.float32(weights.bias)
         return biases + weights.offset
 
 
-def check_classes(classes: NDArray[Any], hint: str = "") -> None:
+def check_classes(classes: Array, hint: str = "") -> None:
     """Raise `UsageError` for fewer than two classes."""
     if len(classes) < 2:
         shown = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "no class"

@@ -15,19 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.best import TopKSearch
-from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.metrics import Calibration, calibrated
-from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-from dcme_w2v.classify.top import Top, most_probable, sorted_top
-from dcme_w2v.classify.trainer import Weights, core_documents, documents_at_once
-from dcme_w2v.classify.weight_files import arrays_of, weights_of
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.disk import require_disk
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import kind_of_model, load_model, save_model, words_arrays
+from dcme_w2v.numeric.arrays import F64, I32, I64, Array
 from dcme_w2v.numeric.sparse_rows import truncate_columns
+from dcme_w2v.platform import PathLike
+
+from .best import TopKSearch
+from .features import TextFeatures
+from .metrics import Calibration, calibrated
+from .options import ClassifyOptions, FeatureOptions
+from .top import Top, most_probable, sorted_top
+from .trainer import Weights, core_documents, documents_at_once
+from .weight_files import arrays_of, weights_of
 
 KIND, VERSION = "classifier", 1
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again
@@ -73,9 +76,7 @@ class Predictor(Protocol):
     def rows(self, texts: Sequence[bytes]) -> csr_matrix:
         """Return documents as vectors."""
 
-    def log_probabilities(
-        self, matrix: csr_matrix, threads: int | None = None
-    ) -> Iterator[NDArray[np.float64]]:
+    def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
         """Yield the log-probabilities of all classes for batches of documents."""
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
@@ -84,7 +85,7 @@ class Predictor(Protocol):
 
 def scored(
     model: Predictor, matrix: csr_matrix, threads: int | None, is_latent: bool = False
-) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+) -> Iterator[tuple[slice, F64]]:
     """Yield batches of rows and their log-probabilities; `is_latent`: of latent classes, if any."""
     begin, log_probabilities = 0, model.log_probabilities
     if is_latent:
@@ -94,7 +95,7 @@ def scored(
         begin += len(log_p)
 
 
-def load_classifier(path: str | os.PathLike[str]) -> Predictor:
+def load_classifier(path: PathLike) -> Predictor:
     """Load any model that predicts classes.
 
     Raises
@@ -146,7 +147,7 @@ class Classifier:
     multilabel: bool = False
     threshold: float = THRESHOLD
     record: dict[str, Any] = field(default_factory=dict)
-    counts: NDArray[np.int64] | None = field(default=None, kw_only=True)
+    counts: I64 | None = field(default=None, kw_only=True)
     calibration: Calibration | None = field(default=None, kw_only=True)
 
     @property
@@ -164,9 +165,7 @@ class Classifier:
         """Return vectors of documents in the form that the weights were trained on."""
         return truncate_columns(matrix, self.features)
 
-    def log_probabilities(
-        self, matrix: csr_matrix, threads: int | None = None
-    ) -> Iterator[NDArray[np.float64]]:
+    def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
         """Yield the log-probabilities of all classes for batches of documents.
 
         Each batch is an ndarray of float64, shape (documents, classes).
@@ -187,9 +186,7 @@ class Classifier:
         documents = core_documents(self.align_features(matrix))
         return most_probable(self.weights, documents, count, threads or default_threads())
 
-    def best_classes(
-        self, matrix: csr_matrix, count: int, threads: int | None = None
-    ) -> NDArray[np.int32]:
+    def best_classes(self, matrix: csr_matrix, count: int, threads: int | None = None) -> I32:
         """Return the numbers of the most probable classes, shape (documents, count).
 
         With thousands of classes faster than `most_probable`, which gives the same classes and
@@ -213,7 +210,7 @@ class Classifier:
         number = number_of_class(label, self.classes)
         return highest_weighted(self.weights.above_mean(number), self.text, count)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the model's folder."""
         arrays = arrays_of(self.weights)
         if self.weights.offset.any():
@@ -233,7 +230,7 @@ class Classifier:
         save_model(path, KIND, VERSION, arrays, description)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Classifier:
+    def load(cls, path: PathLike) -> Classifier:
         """Load a model's folder.
 
         Raises
@@ -275,13 +272,13 @@ def offset_of(model: Model, weights: Weights) -> None:
         weights.offset[:] = model.array("offset", "float32", weights.classes)
 
 
-def counts_of(matrix: csr_matrix) -> NDArray[np.int64]:
+def counts_of(matrix: csr_matrix) -> I64:
     """Return how many rows have each column, and then how many rows there are."""
     found = np.bincount(matrix.indices, minlength=matrix.shape[1])
     return np.append(found, matrix.shape[0]).astype(np.int64)
 
 
-def _counts(model: Model, weights: Weights) -> NDArray[np.int64] | None:
+def _counts(model: Model, weights: Weights) -> I64 | None:
     """Return the stored counts of documents, if there are any."""
     if "counts" not in model.arrays:
         return None
@@ -343,7 +340,7 @@ def store_text(
 
 def require_room(output: str, text: TextFeatures | None, numbers: int) -> None:
     """Raise before the work if a model of text and so many float32 numbers does not fit on disk."""
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     store_text(text, arrays, {})
     require_disk(output, 4 * numbers + sum(array.nbytes for array in arrays.values()))
 

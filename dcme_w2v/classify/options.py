@@ -1,7 +1,5 @@
 """The single declaration of the options of classification; see `dcme_w2v.options`."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -95,6 +93,13 @@ class FeatureOptions(TokenizerOptions, group="Features"):
         return self.features or (300_000 if self.by == "token" else 30_000)
 
 
+_OF_DCME: dict[str, Any] = {
+    "only": {"objective": ("dcme", "auto"), "solver": ("sgd",)},
+    "advanced": True,
+    "group": "Objective",
+}
+
+
 @dataclass(frozen=True)
 class ClassifyOptions(Checked, group="Model"):
     """How a classifier is trained; the C core's `dcme_classify_options` takes its fields."""
@@ -154,27 +159,21 @@ class ClassifyOptions(Checked, group="Model"):
         "--objective auto at least twice the root of the number of classes)",
         minimum=1,
         maximum=4096,
-        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     exact_clusters: int | None = option(
         None,
         "clusters whose classes are computed exactly for each document (dcme; default: 10)",
         minimum=0,
         maximum=4096,
-        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     draws: int = option(
         4,
         "other clusters sampled for each document, to correct the bound (dcme)",
         minimum=0,
         maximum=1000,
-        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     center_interval: float | None = option(
         None,
@@ -182,18 +181,14 @@ class ClassifyOptions(Checked, group="Model"):
         "(dcme; default: 40)",
         above=0.0,
         former=("centre_interval",),
-        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     clusters: int | None = option(
         None,
         "number of dual clusters (--dcme-update paper; default: 20)",
         minimum=1,
         maximum=4096,
-        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     top_items: int | None = option(
         None,
@@ -201,26 +196,20 @@ class ClassifyOptions(Checked, group="Model"):
         "default: 10)",
         minimum=0,
         maximum=100000,
-        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     beta: float | None = option(
         None,
         "update a cluster's center after X times as many of its documents as there are classes "
         "(--dcme-update paper; default: 1)",
         above=0.0,
-        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     dcme_update: str = option(
         "robust",
         "robust: a bound that is exact in the head; paper: exactly Algorithm 1 (dcme)",
         choices=("robust", "paper"),
-        only={"objective": ("dcme", "auto"), "solver": ("sgd",)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     trees: int | None = option(
         None,

@@ -1,7 +1,5 @@
 """The commands ``classify train``, ``test`` and ``predict``, from files to results."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools
@@ -13,14 +11,26 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify import sequences
-from dcme_w2v.classify.best import TopKSearch
-from dcme_w2v.classify.calibration import calibration_data, calibration_on
-from dcme_w2v.classify.dataset import (
+from dcme_w2v.declarations import default_threads
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.files.disk import disk_plan, require_disk
+from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.files.paths import Paths, partial_folder
+from dcme_w2v.numeric.arrays import F64
+from dcme_w2v.options import CheckpointOptions, HoldoutOptions
+from dcme_w2v.text.split import check_file
+from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder, paths_in
+from dcme_w2v.training.checkpoint_schedule import Checkpointer
+from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.run import interruptible
+
+from . import sequences
+from .best import TopKSearch
+from .calibration import calibration_data, calibration_on
+from .dataset import (
     Dataset,
     DocumentsJob,
     are_vectors,
@@ -30,36 +40,24 @@ from dcme_w2v.classify.dataset import (
     numbers_of,
     pieces,
 )
-from dcme_w2v.classify.dataset import read as read_documents
-from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
-from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.fit import Fit, Labelled, RemoteTraining
-from dcme_w2v.classify.loss import LossSearch, is_loss_open, loss_line
-from dcme_w2v.classify.metrics import ClusterMeasures, Measures, propensity_gains
-from dcme_w2v.classify.model import COLUMNS, KIND, Classifier, Predictor, counts_of, scored
-from dcme_w2v.classify.options import (
+from .dataset import read as read_documents
+from .feature_sets import FeatureSets, KeptText
+from .features import TextFeatures
+from .fit import Fit, Labelled, RemoteTraining
+from .loss import LossSearch, is_loss_open, loss_line
+from .metrics import ClusterMeasures, Measures, propensity_gains
+from .model import COLUMNS, KIND, Classifier, Predictor, counts_of, scored
+from .options import (
     ClassifyOptions,
     FeatureOptions,
     TuneOptions,
     resolved,
 )
-from dcme_w2v.classify.rate import Choice, chosen_rate, is_open
-from dcme_w2v.classify.resources import resource_estimate, resource_shortage
-from dcme_w2v.classify.top import Top, sorted_top
-from dcme_w2v.classify.tree_model import TreeClassifier, trained
-from dcme_w2v.classify.tune import Rows, Search, Tuned
-from dcme_w2v.declarations import default_threads
-from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.disk import disk_plan, require_disk
-from dcme_w2v.files.fallback import Result, write_with_fallback
-from dcme_w2v.files.paths import Paths, partial_folder
-from dcme_w2v.options import CheckpointOptions, HoldoutOptions
-from dcme_w2v.text.split import check_file
-from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder, paths_in
-from dcme_w2v.training.checkpoint_schedule import Checkpointer
-from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
-from dcme_w2v.training.progress import Quiet, Reporter
-from dcme_w2v.training.run import interruptible
+from .rate import Choice, chosen_rate, is_open
+from .resources import resource_estimate, resource_shortage
+from .top import Top, sorted_top
+from .tree_model import TreeClassifier, trained
+from .tune import Rows, Search, Tuned
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
 # figures of held-out documents that are shown
@@ -513,7 +511,7 @@ def test(
     return {**result, "unlabelled_documents": unlabelled}
 
 
-def _gains(model: Predictor) -> NDArray[np.float64] | None:
+def _gains(model: Predictor) -> F64 | None:
     """Return what each label counts in the propensity-scored precision; None if unknown."""
     counts, documents = model.record.get("labels"), model.record.get("documents")
     if not isinstance(counts, dict) or type(documents) is not int:

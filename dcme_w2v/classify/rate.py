@@ -1,7 +1,5 @@
 """The default learning rate, looked at on a held-out tenth of the documents."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math
@@ -10,20 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.fit import Labelled
-from dcme_w2v.classify.metrics import log_softmax
-from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.classify.trainer import (
+from dcme_w2v.errors import DivergedError
+from dcme_w2v.numeric.arrays import F64
+
+from .fit import Labelled
+from .metrics import log_softmax
+from .options import ClassifyOptions
+from .trainer import (
     ClassifierTrainer,
     core_documents,
     documents_at_once,
     new_weights,
     order_of,
 )
-from dcme_w2v.errors import DivergedError
 
 SHARE = 14  # a trial learns from one document in SHARE: three take 30 % of the training's time
 # The best rate of a tenth of the documents is four times that of all, of a fifth twice: so on
@@ -105,7 +104,7 @@ def chosen_rate(data: Labelled, classes: int, options: ClassifyOptions) -> Choic
     assert options.lr is not None
     default, trials = options.lr, []
 
-    def trial(power: int) -> NDArray[np.float64]:
+    def trial(power: int) -> F64:
         rate = default * STEP**power
         found = measured.log_likelihoods(_at(options, rate * FACTOR))
         trials.append({"lr": rate, "log_likelihood": float(found.mean())})
@@ -116,7 +115,7 @@ def chosen_rate(data: Labelled, classes: int, options: ClassifyOptions) -> Choic
     return Choice(_at(options, rate), trials, part, len(held.labels))
 
 
-def _best_power(trial: Callable[[int], NDArray[np.float64]]) -> float:
+def _best_power(trial: Callable[[int], F64]) -> float:
     """Return the power of STEP, 0 to -2, at which the mean of `trial` is the largest."""
     high, middle = trial(0), trial(-1)
     if np.isfinite(high).all():
@@ -147,7 +146,7 @@ class _Trials:
         documents, self._labels = held.instances()
         self._rows = core_documents(csr_matrix(held.matrix[documents]))
 
-    def log_likelihoods(self, options: ClassifyOptions) -> NDArray[np.float64]:
+    def log_likelihoods(self, options: ClassifyOptions) -> F64:
         """Return those of the labels held out; of a training that diverges, -infinity."""
         matrix, _, _, classes = self._learned
         weights = new_weights(matrix.shape[1], classes, options, self._order)

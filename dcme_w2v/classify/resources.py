@@ -1,17 +1,16 @@
 """What memory and disk space training a classifier takes, and whether it is there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.label_tree import ROOT
-from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.errors import OutOfMemoryError
 from dcme_w2v.numeric.lbfgs import HISTORY
 from dcme_w2v.numeric.memory import memory_limit, shortage
+
+from .label_tree import ROOT
+from .options import ClassifyOptions
 
 PAD = 16  # columns of the table of weights are padded to a multiple
 PIECE = 16384  # documents whose scores a gradient holds at once; csrc/classify/by_feature.h

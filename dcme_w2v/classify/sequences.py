@@ -5,20 +5,19 @@ the labeled sentences. The best path of a sentence has the largest sum of log p(
 log p(tag | tag before) - log p(tag), found by the algorithm of Viterbi (1967).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dcme_w2v.classify.metrics import Measures
-from dcme_w2v.classify.model import Predictor
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.conll import Sentence, read_sentences, token_documents
+from dcme_w2v.numeric.arrays import F64, I64
+
+from .metrics import Measures
+from .model import Predictor
 
 SENTENCES_AT_ONCE = 1024
 SMOOTHING = (
@@ -29,7 +28,7 @@ Entity = tuple[str, int, int]
 
 def tag_pairs(
     labels: Sequence[tuple[str, ...]], is_first: Sequence[bool], classes: Sequence[str]
-) -> NDArray[np.int64]:
+) -> I64:
     """Count which tag follows which.
 
     Parameters
@@ -61,7 +60,7 @@ def tag_pairs(
     return counts
 
 
-def best_path(log_p: NDArray[np.float64], steps: NDArray[np.float64]) -> list[int]:
+def best_path(log_p: F64, steps: F64) -> list[int]:
     """Return the path of the largest sum, the first of several.
 
     Parameters
@@ -82,18 +81,18 @@ def best_path(log_p: NDArray[np.float64], steps: NDArray[np.float64]) -> list[in
     return path[::-1]
 
 
-def steps_of(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def steps_of(counts: I64) -> F64:
     """Return log p(tag | tag before) - log p(tag), from the counts of pairs."""
     pairs = counts + SMOOTHING
     pairs[-1, -1] = SMOOTHING
-    steps: NDArray[np.float64] = np.log(pairs / pairs.sum(axis=1, keepdims=True))
+    steps: F64 = np.log(pairs / pairs.sum(axis=1, keepdims=True))
     steps -= np.log(pairs.sum(axis=0) / pairs.sum())
     return steps
 
 
 def tagged(
     model: Predictor, docs: Sequence[str], threads: int | None = None
-) -> Iterator[tuple[Sentence, NDArray[np.float64], list[int]]]:
+) -> Iterator[tuple[Sentence, F64, list[int]]]:
     """Yield each sentence, its tokens' log-probabilities, and the classes of its best path."""
     text = model.text
     assert text is not None and text.tag_pairs is not None

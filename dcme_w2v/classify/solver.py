@@ -1,29 +1,28 @@
 """Exact softmax by L-BFGS, the reference for the other objectives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import minimize
+
+from .options import ClassifyOptions
+from .trainer import Weights, core_documents
 
 PRECISION = 1e-6  # relative error of the loss: scores are of single precision
 
 
 def solve(
     matrix: csr_matrix,
-    documents: NDArray[np.int64],
-    labels: NDArray[np.int32],
+    documents: I64,
+    labels: I32,
     classes: int,
     options: ClassifyOptions,
     watch: Callable[[int, float], bool] | None = None,
-    sample_weight: NDArray[np.float32] | None = None,
+    sample_weight: F32 | None = None,
     weights: Weights | None = None,
 ) -> Weights:
     """Minimise the mean of -log p plus l2 / 2 times the squared weights without the biases.
@@ -50,7 +49,7 @@ def solve(
     columns = core.Columns(rows, instances)
     total = len(labels) if sample_weight is None else float(sample_weight.sum(dtype=np.float64))
 
-    def evaluate() -> tuple[float, NDArray[np.float64]]:
+    def evaluate() -> tuple[float, F64]:
         gradient = np.empty((matrix.shape[1] + 1, classes))
         loss = weights.linear.gradient(rows, instances, columns, gradient, options.threads or 1)
         return loss, gradient
@@ -59,7 +58,7 @@ def solve(
 
 
 def minimized(
-    evaluate: Callable[[], tuple[float, NDArray[np.float64]]],
+    evaluate: Callable[[], tuple[float, F64]],
     total: float,
     weights: Weights,
     options: ClassifyOptions,
@@ -80,7 +79,7 @@ def minimized(
     """
     classes, l2 = weights.classes, options.l2 or 0.0
 
-    def loss_and_gradient(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def loss_and_gradient(point: F64) -> tuple[float, F64]:
         weights.table[:, :classes] = point
         loss, gradient = evaluate()
         gradient /= total
@@ -88,7 +87,7 @@ def minimized(
         inner = point[:-1].ravel()
         return loss / total + 0.5 * l2 * float(inner @ inner), gradient
 
-    def iterated(iteration: int, loss: float, point: NDArray[np.float64]) -> bool:
+    def iterated(iteration: int, loss: float, point: F64) -> bool:
         if watch is None:
             return False
         weights.table[:, :classes] = point

@@ -1,21 +1,20 @@
 """The most probable classes of documents, exactly, with few passes over all scores."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.classify.metrics import check_scores, log_softmax
-from dcme_w2v.classify.trainer import Weights, documents_at_once
+from dcme_w2v.numeric.arrays import F32, F64, I32
 from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.parallel import ordered_map
 
+from .metrics import check_scores, log_softmax
+from .trainer import Weights, documents_at_once
+
 MIN_DOCUMENTS = 64  # of a batch: they share rows of weights in the cache
 
-Top = tuple[NDArray[np.int32], NDArray[np.float64]]
+Top = tuple[I32, F64]
 
 
 def most_probable(
@@ -60,13 +59,13 @@ def batches_of(documents: int, classes: int, threads: int) -> Iterator[slice]:
         yield slice(begin, min(begin + step, documents))
 
 
-def sorted_top(log_p: NDArray[np.float64], count: int) -> Top:
+def sorted_top(log_p: F64, count: int) -> Top:
     """Return the classes of the highest log-probabilities, and these; of equal ones the first."""
     best = np.argsort(-log_p, axis=1, kind="stable")[:, :count].astype(np.int32)
     return best, np.take_along_axis(log_p, best, axis=1)
 
 
-def _selected(scores: NDArray[np.float32], classes: int, count: int) -> Top:
+def _selected(scores: F32, classes: int, count: int) -> Top:
     """Return what `sorted_top` does, from scores in single precision, which are not sorted."""
     scores = np.ascontiguousarray(scores)
     best = np.empty((len(scores), count), dtype=np.int32)

@@ -4,22 +4,20 @@ The core may use another order of classes (`dcme_w2v.classify.class_order`); arg
 here are in the order of the caller.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.classify.class_order import similar_neighbours
-from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.numeric.arrays import drop_pages
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64, drop_pages
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table
 from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.trainer import Trainer
+
+from .class_order import similar_neighbours
+from .options import ClassifyOptions
 
 PAD = 16  # DCME_PAD: rows of weights are padded to a multiple
 # Of a random projection: features that training does not move add noise to a document. On wikipara
@@ -75,7 +73,7 @@ class Weights:
         features: int,
         classes: int,
         bias: float,
-        order: NDArray[np.int64] | None = None,
+        order: I64 | None = None,
     ) -> None:
         self.classes, self.bias = classes, bias
         self.order = np.arange(classes) if order is None else order
@@ -87,12 +85,12 @@ class Weights:
         self.linear = core.Linear(self.table, classes, bias, kernels_named())
 
     @property
-    def output(self) -> NDArray[np.float32] | None:
+    def output(self) -> F32 | None:
         """The second factor of a model of low rank, otherwise None."""
         return None
 
     @property
-    def tables(self) -> dict[str, NDArray[np.float32]]:
+    def tables(self) -> dict[str, F32]:
         """The parameters by name, as views without padding."""
         return {"weights": self.table[:, : self.classes]}
 
@@ -101,12 +99,12 @@ class Weights:
         """Number of features without the bias feature."""
         return len(self.table) - 1
 
-    def get(self) -> NDArray[np.float32]:
+    def get(self) -> F32:
         """Return the weights, shape (features + 1, classes), in the caller's order of classes."""
-        weights: NDArray[np.float32] = np.take(self.table, self.place, axis=1)
+        weights: F32 = np.take(self.table, self.place, axis=1)
         return weights
 
-    def set(self, weights: NDArray[np.float32]) -> None:
+    def set(self, weights: F32) -> None:
         """Take such weights over; of a mapped file, no page stays in memory."""
         drop_pages(weights)
         step = rows_at_once(self.classes)
@@ -115,16 +113,16 @@ class Weights:
             self.table[begin : begin + step, : self.classes] = block
             drop_pages(weights)
 
-    def blocks(self) -> Iterator[NDArray[np.float32]]:
+    def blocks(self) -> Iterator[F32]:
         """Yield `get()` some rows at a time."""
         step = rows_at_once(self.classes)
         for begin in range(0, len(self.table), step):
             yield np.take(self.table[begin : begin + step], self.place, axis=1)
 
-    def above_mean(self, number: int) -> NDArray[np.float32]:
+    def above_mean(self, number: int) -> F32:
         """Return a class's weights minus the mean over all classes, shape (features,)."""
         table = self.table[:-1, : self.classes]
-        found: NDArray[np.float32] = table[:, self.place[number]] - table.mean(axis=1)
+        found: F32 = table[:, self.place[number]] - table.mean(axis=1)
         return found
 
     def __getstate__(self) -> dict[str, Any]:
@@ -138,18 +136,14 @@ class Weights:
         self.set(weights)
         self.offset[:] = offset
 
-    def scores(
-        self, documents: core.Documents, begin: int, end: int, threads: int
-    ) -> NDArray[np.float64]:
+    def scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F64:
         """Return the scores of the documents from `begin` to `end` in all classes."""
         raw = self.raw_scores(documents, begin, end, threads)[:, : self.classes]
-        found: NDArray[np.float64] = raw.astype(np.float64)
+        found: F64 = raw.astype(np.float64)
         found += self.offset
         return found
 
-    def raw_scores(
-        self, documents: core.Documents, begin: int, end: int, threads: int
-    ) -> NDArray[np.float32]:
+    def raw_scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F32:
         """Return scores without `offset`, which may be followed by columns of padding."""
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
@@ -188,29 +182,29 @@ class LowRankWeights(Weights):
             self.table[:, :rank] = drawn * (LENGTH / np.sqrt(rank))
 
     @property
-    def output(self) -> NDArray[np.float32]:
+    def output(self) -> F32:
         """F, shape (classes, stride)."""
         return self._output
 
     @property
-    def tables(self) -> dict[str, NDArray[np.float32]]:
+    def tables(self) -> dict[str, F32]:
         """Both factors."""
         return {"weights": self.table[:, : self.rank], "output": self._output[:, : self.rank]}
 
-    def get(self) -> NDArray[np.float32]:
+    def get(self) -> F32:
         """Return their product, shape (features + 1, classes)."""
         first, second = self.tables.values()
-        product: NDArray[np.float32] = first @ second.T
+        product: F32 = first @ second.T
         return product
 
-    def set(self, weights: NDArray[np.float32]) -> None:
+    def set(self, weights: F32) -> None:
         """Raise: a product has no unique factors."""
         raise TypeError("weights of low rank are set by their factors")
 
-    def above_mean(self, number: int) -> NDArray[np.float32]:
+    def above_mean(self, number: int) -> F32:
         """Return a class's weights minus the mean over all classes, shape (features,)."""
         first, second = self.tables.values()
-        found: NDArray[np.float32] = first[:-1] @ (second[number] - second.mean(axis=0))
+        found: F32 = first[:-1] @ (second[number] - second.mean(axis=0))
         return found
 
     def __getstate__(self) -> dict[str, Any]:
@@ -224,24 +218,22 @@ class LowRankWeights(Weights):
         for name, table in self.tables.items():
             table[:] = tables[name]
 
-    def raw_scores(
-        self, documents: core.Documents, begin: int, end: int, threads: int
-    ) -> NDArray[np.float32]:
+    def raw_scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F32:
         """Return the scores of the documents from `begin` to `end` in all classes."""
         hidden = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, hidden, threads)
         with one_blas_thread():
-            scores: NDArray[np.float32] = hidden @ self._output.T
+            scores: F32 = hidden @ self._output.T
         return scores
 
 
 def order_of(
     matrix: csr_matrix,
-    documents: NDArray[np.int64],
-    labels: NDArray[np.int32],
+    documents: I64,
+    labels: I32,
     classes: int,
     options: ClassifyOptions,
-) -> NDArray[np.int64] | None:
+) -> I64 | None:
     """Return the order of the classes in the core's columns; None: their own."""
     robust = options.objective == "dcme" and options.dcme_update == "robust"
     if robust or (options.loss == "hinge" and has_sets(documents)):
@@ -253,7 +245,7 @@ def new_weights(
     features: int,
     classes: int,
     options: ClassifyOptions,
-    order: NDArray[np.int64] | None = None,
+    order: I64 | None = None,
 ) -> Weights:
     """Return initial weights, of the rank in the options."""
     if options.rank is not None:
@@ -261,16 +253,16 @@ def new_weights(
     return Weights(features, classes, options.bias, order)
 
 
-def has_sets(documents: NDArray[np.int64]) -> bool:
+def has_sets(documents: I64) -> bool:
     """Return whether a document has several instances, which are adjacent."""
     return bool((documents[1:] == documents[:-1]).any())
 
 
 def _as_sets(
-    documents: NDArray[np.int64],
-    labels: NDArray[np.int32],
-    sample_weight: NDArray[np.float32] | None,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32] | None, NDArray[np.int64]]:
+    documents: I64,
+    labels: I32,
+    sample_weight: F32 | None,
+) -> tuple[I64, I32, F32 | None, I64]:
     """Return one instance for each document: its number, labels, weight, and where labels start.
 
     The labels of a document ascend, as the core requires.
@@ -282,9 +274,7 @@ def _as_sets(
     return documents[first], labels, weights, np.append(first, len(labels))
 
 
-def _mean_square(
-    matrix: csr_matrix, documents: NDArray[np.int64], sample_weight: NDArray[np.float32] | None
-) -> float:
+def _mean_square(matrix: csr_matrix, documents: I64, sample_weight: F32 | None) -> float:
     """Return the mean of the squared lengths of documents."""
     squares, count = np.square(matrix.data, dtype=np.float64), int(matrix.shape[0])
     if sample_weight is None:
@@ -322,12 +312,12 @@ class ClassifierTrainer(Trainer):
     def __init__(
         self,
         matrix: csr_matrix,
-        documents: NDArray[np.int64],
-        labels: NDArray[np.int32],
+        documents: I64,
+        labels: I32,
         classes: int,
         options: ClassifyOptions,
         weights: Weights | None = None,
-        sample_weight: NDArray[np.float32] | None = None,
+        sample_weight: F32 | None = None,
     ) -> None:
         if weights is None:
             order = order_of(matrix, documents, labels, classes, options)

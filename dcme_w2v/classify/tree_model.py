@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.fit import Labelled
-from dcme_w2v.classify.label_tree import ARRAYS, Tree, coded, decoded, train_trees
-from dcme_w2v.classify.metrics import Calibration, best_threshold, calibrated, calibration_of
-from dcme_w2v.classify.model import (
+from dcme_w2v.declarations import default_threads
+from dcme_w2v.errors import UsageError
+from dcme_w2v.formats.model_entries import Model
+from dcme_w2v.formats.model_folder import load_model, save_model
+from dcme_w2v.numeric.arrays import F64, Array
+from dcme_w2v.numeric.parallel import ordered_map
+from dcme_w2v.numeric.sparse_rows import truncate_columns
+from dcme_w2v.platform import PathLike
+
+from .features import TextFeatures
+from .fit import Labelled
+from .label_tree import ARRAYS, Tree, coded, decoded, train_trees
+from .metrics import Calibration, best_threshold, calibrated, calibration_of
+from .model import (
     THRESHOLD,
     calibration_in,
     described,
@@ -25,15 +32,9 @@ from dcme_w2v.classify.model import (
     store_text,
     text_of,
 )
-from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.classify.top import Top, batches_of, sorted_top
-from dcme_w2v.classify.trainer import core_documents, documents_at_once
-from dcme_w2v.declarations import default_threads
-from dcme_w2v.errors import UsageError
-from dcme_w2v.formats.model_entries import Model
-from dcme_w2v.formats.model_folder import load_model, save_model
-from dcme_w2v.numeric.parallel import ordered_map
-from dcme_w2v.numeric.sparse_rows import truncate_columns
+from .options import ClassifyOptions
+from .top import Top, batches_of, sorted_top
+from .trainer import core_documents, documents_at_once
 
 KIND, VERSION = "label-trees", 1
 CANDIDATES = 100  # labels that a tree finds for a document
@@ -108,7 +109,7 @@ class TreeClassifier:
 
         return ordered_map(batch, batches_of(matrix.shape[0], classes, threads), threads)
 
-    def scores(self, matrix: csr_matrix, threads: int | None) -> Iterator[NDArray[np.float64]]:
+    def scores(self, matrix: csr_matrix, threads: int | None) -> Iterator[F64]:
         """Yield the logarithms of the mean probabilities, shape (documents, classes)."""
         for found in self._found(matrix, threads):
             step = documents_at_once(len(self.classes))
@@ -116,9 +117,7 @@ class TreeClassifier:
                 part = found[begin : begin + step].toarray()
                 yield np.log(np.maximum(part, np.exp(LOWEST)))
 
-    def log_probabilities(
-        self, matrix: csr_matrix, threads: int | None = None
-    ) -> Iterator[NDArray[np.float64]]:
+    def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
         """Yield the log-probabilities of all classes for batches of documents."""
         return (calibrated(part, self.calibration) for part in self.scores(matrix, threads))
 
@@ -152,7 +151,7 @@ class TreeClassifier:
         self.calibration = calibration_of(scores, data.labels[:count])
         self.threshold = best_threshold(calibrated(scores, self.calibration), data.labels[:count])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the model's folder."""
         arrays: dict[str, Any] = {}
         for k, tree in enumerate(self.trees):
@@ -174,7 +173,7 @@ class TreeClassifier:
         save_model(path, KIND, VERSION, arrays, description)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> TreeClassifier:
+    def load(cls, path: PathLike) -> TreeClassifier:
         """Load a model's folder.
 
         Raises
@@ -193,7 +192,7 @@ class TreeClassifier:
 
 
 def _tree(model: Model, number: int, features: int, bias: float, classes: int) -> Tree:
-    arrays: dict[str, NDArray[Any]] = {
+    arrays: dict[str, Array] = {
         name: np.ascontiguousarray(model.array(f"{name}_{number}", ARRAYS[name], None))
         for name in STORED
     }

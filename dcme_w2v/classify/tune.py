@@ -5,8 +5,6 @@ loss and learning rate, features, epochs and L2 regularization. A trial has one 
 run at a time, so that the choice does not depend on the number of threads.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import time
@@ -16,18 +14,19 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.fit import Labelled, measure
-from dcme_w2v.classify.metrics import Measures
-from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.solver import solve
-from dcme_w2v.classify.trainer import ClassifierTrainer, Weights
 from dcme_w2v.declarations import default_threads, flag_of
 from dcme_w2v.errors import CorpusError, DivergedError, UsageError
+from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Quiet, Reporter
+
+from .fit import Labelled, measure
+from .metrics import Measures
+from .options import ClassifyOptions, resolved
+from .solver import solve
+from .trainer import ClassifierTrainer, Weights
 
 MIN_DOCUMENTS = 10
 FOLDS, HELD_OUT = 5, 5000  # documents of a fold, at most
@@ -177,7 +176,7 @@ class Search:
         classes: int,
         given: ClassifyOptions,
         seconds: float,
-        weights: NDArray[np.float32] | None = None,
+        weights: F32 | None = None,
         reporter: Reporter | None = None,
         received: ReceivedSignal | None = None,
     ) -> None:
@@ -390,9 +389,7 @@ class Search:
                 found.append(0.0)
         return found
 
-    def _learned(
-        self, setting: Setting, learned: NDArray[np.int64], last: Weights | None
-    ) -> Weights:
+    def _learned(self, setting: Setting, learned: I64, last: Weights | None) -> Weights:
         """Train on some documents; L-BFGS starts at the last weights."""
         options, data = self._options(setting), self._some(setting, learned)
         documents, labels = data.instances()
@@ -411,7 +408,7 @@ class Search:
                 break
         return training.weights
 
-    def _some(self, setting: Setting, chosen: NDArray[np.int64]) -> Labelled:
+    def _some(self, setting: Setting, chosen: I64) -> Labelled:
         data = Labelled(self._features.matrix(setting), self._labels, self._weights)
         return data.some(chosen)
 

@@ -3,17 +3,16 @@
 Mann et al. (2009) count votes, or average probabilities, which is better with few shards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.classify.metrics import log_softmax
-from dcme_w2v.classify.trainer import Weights
+from dcme_w2v.numeric.arrays import F32, F64
+
+from .metrics import log_softmax
+from .trainer import Weights
 
 
 class VotingWeights(Weights):
@@ -37,7 +36,7 @@ class VotingWeights(Weights):
         self.offset = np.zeros(self.classes, dtype=np.float32)
 
     @property
-    def tables(self) -> dict[str, NDArray[np.float32]]:
+    def tables(self) -> dict[str, F32]:
         """None: the models are not trained together."""
         return {}
 
@@ -46,20 +45,20 @@ class VotingWeights(Weights):
         """Number of features without the bias feature."""
         return self.models[0].features
 
-    def get(self) -> NDArray[np.float32]:
+    def get(self) -> F32:
         """Raise TypeError: there is no single table."""
         raise TypeError("a model by vote has several tables of weights")
 
-    def set(self, weights: NDArray[np.float32]) -> None:
+    def set(self, weights: F32) -> None:
         """Raise TypeError."""
         self.get()
 
-    def blocks(self) -> Iterator[NDArray[np.float32]]:
+    def blocks(self) -> Iterator[F32]:
         """Raise TypeError."""
         self.get()
         yield from ()
 
-    def above_mean(self, number: int) -> NDArray[np.float32]:
+    def above_mean(self, number: int) -> F32:
         """Return the mean over the models."""
         found = np.mean([one.above_mean(number) for one in self.models], axis=0, dtype=np.float64)
         return np.asarray(found, dtype=np.float32)
@@ -71,9 +70,7 @@ class VotingWeights(Weights):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
-    def scores(
-        self, documents: core.Documents, begin: int, end: int, threads: int
-    ) -> NDArray[np.float64]:
+    def scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F64:
         """Return the logarithms of the mean probabilities."""
         total = np.zeros((end - begin, self.classes))
         for one in self.models:
@@ -81,8 +78,6 @@ class VotingWeights(Weights):
         total /= len(self.models)
         return np.asarray(np.log(np.maximum(total, np.finfo(np.float64).tiny)))
 
-    def raw_scores(
-        self, documents: core.Documents, begin: int, end: int, threads: int
-    ) -> NDArray[np.float32]:
+    def raw_scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F32:
         """Return them in single precision."""
         return self.scores(documents, begin, end, threads).astype(np.float32)

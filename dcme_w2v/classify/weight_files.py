@@ -4,25 +4,22 @@ Tables are written and read some rows at a time, so that with many classes there
 in memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dcme_w2v.classify.trainer import LowRankWeights, Weights, rows_at_once
-from dcme_w2v.classify.voting import VotingWeights
 from dcme_w2v.formats.model_entries import Model
-from dcme_w2v.numeric.arrays import ChunkedArray, drop_pages
+from dcme_w2v.numeric.arrays import Array, ChunkedArray, drop_pages
 from dcme_w2v.numeric.memory import require_memory
+
+from .trainer import LowRankWeights, Weights, rows_at_once
+from .voting import VotingWeights
 
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
 SPARSE_BELOW = 0.5  # share of non-zero weights; a sparse entry takes twice the bytes
 
 
-def arrays_of(weights: Weights) -> dict[str, NDArray[Any] | ChunkedArray]:
+def arrays_of(weights: Weights) -> dict[str, Array | ChunkedArray]:
     """Return the weights as arrays for `save_model`; of low rank, both factors."""
     if isinstance(weights, LowRankWeights):
         return dict(weights.tables)
@@ -35,7 +32,7 @@ def arrays_of(weights: Weights) -> dict[str, NDArray[Any] | ChunkedArray]:
     if entries >= SPARSE_BELOW * shape[0] * shape[1]:
         return {"weights": ChunkedArray(shape, np.dtype(np.float32), weights.blocks)}
 
-    def of_entries(part: Callable[..., NDArray[Any]]) -> Callable[[], Iterator[NDArray[Any]]]:
+    def of_entries(part: Callable[..., Array]) -> Callable[[], Iterator[Array]]:
         return lambda: (part(block, np.flatnonzero(block != 0)) for block in weights.blocks())
 
     columns = of_entries(lambda block, at: (at % weights.classes).astype(np.int32))
@@ -79,9 +76,9 @@ def _linear(model: Model, classes: int, bias: float, suffix: str = "") -> Weight
     return weights
 
 
-def _of_votes(weights: VotingWeights) -> dict[str, NDArray[Any] | ChunkedArray]:
+def _of_votes(weights: VotingWeights) -> dict[str, Array | ChunkedArray]:
     """Return the arrays of all models, with their numbers in their names."""
-    found: dict[str, NDArray[Any] | ChunkedArray] = {}
+    found: dict[str, Array | ChunkedArray] = {}
     for k, one in enumerate(weights.models):
         found |= {f"{name}_{k}": array for name, array in arrays_of(one).items()}
     return found | {"offsets": np.array([one.offset for one in weights.models])}

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.streams import print_json
 from dcme_w2v.errors import CorpusError, DcmeError, UsageError
 from dcme_w2v.files.atomic import STANDARD, is_stream, standard_input
+
+from .command import Command
+from .streams import print_json
 
 if TYPE_CHECKING:  # numpy, slow for --help
     from dcme_w2v.words.index import WordIndex

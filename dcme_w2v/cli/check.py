@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import json_option
-from dcme_w2v.cli.streams import print_json
+from .command import Command
+from .options import json_option
+from .streams import print_json
 
 if TYPE_CHECKING:
     from dcme_w2v.words.check import Report

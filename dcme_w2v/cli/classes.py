@@ -1,12 +1,11 @@
 """`dcme-w2v classes`: write classes of words, clusters of their vectors."""
 
-from __future__ import annotations
-
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import output_option, threads_option
 from dcme_w2v.files.paths import Paths
+
+from .command import Command
+from .options import output_option, threads_option
 
 
 @click.command(

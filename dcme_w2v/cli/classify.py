@@ -1,7 +1,5 @@
 """The commands ``classify train``, ``test``, ``predict`` and ``explain``."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator
@@ -17,9 +15,15 @@ from dcme_w2v.classify.options import (
     FeatureOptions,
     TuneOptions,
 )
-from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.options import (
+from dcme_w2v.errors import UsageError
+from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.small_models.options import ShrinkOptions
+
+from .group import Group
+from .options import (
     collect,
+    docs_argument,
+    dry_run_option,
     given_options,
     json_option,
     log_json_option,
@@ -29,13 +33,10 @@ from dcme_w2v.cli.options import (
     plain_option,
     quiet_option,
     reads_documents,
+    show_plan,
     threads_option,
 )
-from dcme_w2v.cli.plan import dry_run_option, show_plan
-from dcme_w2v.cli.streams import print_json
-from dcme_w2v.errors import UsageError
-from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.small_models.options import ShrinkOptions
+from .streams import print_json
 
 labels_option = plain_option(
     "--labels",
@@ -61,7 +62,7 @@ def classify() -> None:
 
 
 @classify.command(example="dcme-w2v classify train train.tsv --output model --holdout 0.1")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("MODEL", "write the model to this folder")
 @options_of(ClassifyOptions, FeatureOptions)
 @options_of(TuneOptions, DocumentHoldoutOptions, CheckpointOptions)
@@ -88,10 +89,11 @@ def train(
     and stops.
     """
     from dcme_w2v.classify import pipeline
-    from dcme_w2v.cli.signals import recording_signals
     from dcme_w2v.cluster.distribute import Distributed
     from dcme_w2v.small_models.job import compressed
     from dcme_w2v.training.progress import reporting
+
+    from .signals import recording_signals
 
     options = collect(ClassifyOptions, values)
     features = collect(FeatureOptions, values)
@@ -124,7 +126,7 @@ def train(
 
 @classify.command(example="dcme-w2v classify test model test.tsv")
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @click.option(
     "--clusters",
     is_flag=True,
@@ -167,7 +169,7 @@ def test(
 
 @classify.command(example="dcme-w2v classify predict model test.tsv -k 3")
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @top_option
 @click.option(
     "--no-probabilities",

@@ -1,16 +1,15 @@
 """Base class of every command: help in groups with an example, usage without arguments."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
 import click
 
-from dcme_w2v.cli.options import PATHS, Declared, Option, Value, given_options
-from dcme_w2v.cli.spellings import translated
 from dcme_w2v.declarations import warn_of_options
 from dcme_w2v.errors import DcmeWarning, UsageError
+
+from .options import PATHS, Declared, Option, Value, given_options
+from .spellings import translated
 
 # Headings of the help, in this order; an option declares its own. Others follow.
 HEADINGS = ("Input", "Text", "Features", "Objective", "Model", "Cluster", "Run", "Output")

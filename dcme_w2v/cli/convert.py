@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import collect, given_options, option_of, options_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import CardOptions
 from dcme_w2v.words.options import OutputOptions, PostprocessOptions
+
+from .command import Command
+from .options import collect, given_options, option_of, options_of
 
 if TYPE_CHECKING:
     from dcme_w2v.words.vectors import Vectors
@@ -47,8 +48,7 @@ def convert(source: str, target: str, **values: Any) -> None:
     from dcme_w2v import Vectors
     from dcme_w2v.formats.vectors.sidecars import read_with, written_with
     from dcme_w2v.formats.vectors.vectors_io import format_of
-    from dcme_w2v.words.exports import KV, export, exported_with
-    from dcme_w2v.words.postprocess import changed_by
+    from dcme_w2v.words.exports import KV, changed_by, export, exported_with
 
     if values["to"] == "kv" or target.lower().endswith(".kv"):
         raise UsageError(KV)

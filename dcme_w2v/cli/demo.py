@@ -1,7 +1,5 @@
 """The command ``demo``: train on text that every machine has, and show nearest words."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import re
@@ -15,11 +13,12 @@ from pathlib import Path
 
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import plain_option
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import check_standard_output, optional_write
 from dcme_w2v.files.paths import Paths
+
+from .command import Command
+from .options import plain_option
 
 # Words whose neighbors are shown, if the text contains them.
 SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")

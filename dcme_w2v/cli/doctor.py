@@ -1,7 +1,5 @@
 """The command ``doctor``: facts about the machine for bug reports."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.metadata
 import platform
@@ -10,9 +8,9 @@ from typing import Any
 
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import json_option
-from dcme_w2v.cli.streams import print_json
+from .command import Command
+from .options import json_option
+from .streams import print_json
 
 # Package -> what it adds, extra of `pip install 'dcme-w2v[EXTRA]'`.
 OPTIONAL = {

@@ -1,13 +1,14 @@
 """`dcme-w2v encode`: write the vectors of sentences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import (
+from dcme_w2v.options import TokenizerOptions, VocabularyOptions
+from dcme_w2v.sentences.options import EncodeOptions
+
+from .command import Command
+from .options import (
     chosen_tokenizer,
     collect,
     option_of,
@@ -16,8 +17,6 @@ from dcme_w2v.cli.options import (
     reads_documents,
     threads_option,
 )
-from dcme_w2v.options import TokenizerOptions, VocabularyOptions
-from dcme_w2v.sentences.options import EncodeOptions
 
 
 @click.command(

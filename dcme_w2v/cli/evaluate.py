@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.options import (
+from dcme_w2v.options import TokenizerOptions
+from dcme_w2v.sentences.options import EncodeOptions
+from dcme_w2v.words.options import ANALOGY_METHODS
+
+from .group import Group
+from .options import (
     chosen_tokenizer,
     collect,
     context_option,
@@ -17,10 +21,7 @@ from dcme_w2v.cli.options import (
     read_vocab_option,
     reads_documents,
 )
-from dcme_w2v.cli.streams import print_json
-from dcme_w2v.options import TokenizerOptions
-from dcme_w2v.sentences.options import EncodeOptions
-from dcme_w2v.words.options import ANALOGY_METHODS
+from .streams import print_json
 
 if TYPE_CHECKING:
     from dcme_w2v.words.evaluate import AnalogyScore, Section, SimilarityScore

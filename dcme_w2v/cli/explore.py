@@ -1,13 +1,11 @@
 """`dcme-w2v explore`: a page of HTML to explore vectors in a browser."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import output_option, plain_option, projection_options, quiet_option
+from .command import Command
+from .options import output_option, plain_option, projection_options, quiet_option
 
 
 @click.command(

@@ -1,17 +1,20 @@
 """`dcme-w2v fuse`: few labels and small models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
 
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.options import (
+from dcme_w2v.few_labels.options import FusedOptions
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.small_models.options import ShrinkOptions
+
+from .command import Command
+from .group import Group
+from .options import (
     check_transform,
     collect,
+    docs_argument,
     json_option,
     log_json_option,
     options_of,
@@ -21,10 +24,7 @@ from dcme_w2v.cli.options import (
     reads_documents,
     threads_option,
 )
-from dcme_w2v.cli.streams import print_figures, print_json
-from dcme_w2v.few_labels.options import FusedOptions
-from dcme_w2v.files.paths import Paths
-from dcme_w2v.small_models.options import ShrinkOptions
+from .streams import print_figures, print_json
 
 
 class SeveralValues(Command):
@@ -129,7 +129,7 @@ def fit(
     "dcme-w2v fuse fit labeled.tsv --reference model --resume-statistics part-*.npz --output fused"
 )
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("PART", "write the sums to this .npz file")
 @click.option("--binary", is_flag=True, help="count features as 1 each, for --preset paper")
 @threads_option
@@ -166,7 +166,7 @@ def statistics(
 
 @fuse.command(example="dcme-w2v fuse transform model test.tsv --output test.npz")
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("X", "X.npz, X.svm, or - for svmlight")
 @json_option
 @reads_documents("docs")

@@ -1,12 +1,11 @@
 """Base class of command groups: errors with a hint for unknown options and commands."""
 
-from __future__ import annotations
-
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.spellings import check_flags, nearest, plain_name
 from dcme_w2v.errors import UsageError
+
+from .command import Command
+from .spellings import check_flags, nearest, plain_name
 
 # Commands of other programs: run as ours, or answered with a hint.
 ALIASES = {

@@ -1,12 +1,10 @@
 """`dcme-w2v info`: what a file or folder holds, and the command that made it."""
 
-from __future__ import annotations
-
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import json_option
-from dcme_w2v.cli.streams import print_json
+from .command import Command
+from .options import json_option
+from .streams import print_json
 
 
 @click.command(cls=Command, example="dcme-w2v info vectors.bin")

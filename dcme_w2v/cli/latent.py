@@ -1,17 +1,19 @@
 """The commands ``latent fit``, ``transform``, ``show`` and ``plot``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
 
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.cli.classify import labels_option
-from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.options import (
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.latent.options import LatentOptions
+
+from .classify import labels_option
+from .group import Group
+from .options import (
     check_transform,
     collect,
+    docs_argument,
     json_option,
     log_json_option,
     options_of,
@@ -22,9 +24,7 @@ from dcme_w2v.cli.options import (
     reads_documents,
     threads_option,
 )
-from dcme_w2v.cli.streams import print_figures, print_json
-from dcme_w2v.files.paths import Paths
-from dcme_w2v.latent.options import LatentOptions
+from .streams import print_figures, print_json
 
 
 @click.group(cls=Group)
@@ -41,7 +41,7 @@ def latent() -> None:
     example="dcme-w2v latent fit docs.txt --unsupervised --latent 10 --output clusters\n"
     "dcme-w2v latent fit docs.tsv --unlabeled use --output model",
 )
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("MODEL", "write the model to this folder")
 @options_of(LatentOptions)
 @options_of(FeatureOptions, advanced=True)
@@ -83,7 +83,7 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
     "transform", example="dcme-w2v latent transform clusters docs.txt --output classes.npz"
 )
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("X", "X.npz, X.svm, or - for svmlight")
 @click.option("--log", is_flag=True, help="write the logarithms of the probabilities")
 @click.option(
@@ -156,7 +156,7 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
 
 @latent.command("plot", example="dcme-w2v latent plot clusters docs.txt --output clusters.png")
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("PNG", "write the picture to this file; - is stdout")
 @projection_options(2000, "maximum number of documents")
 @reads_documents("docs")
@@ -168,7 +168,7 @@ def plot(
     Requires pip install 'dcme-w2v[plot]'.
     """
     from dcme_w2v.latent.model import LatentClassifier
-    from dcme_w2v.plots.latent import plot_files
+    from dcme_w2v.plots.points import plot_files
 
     Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output).check()
     loaded = LatentClassifier.load(model)

@@ -1,7 +1,5 @@
 """The program: runs a command and turns errors into one line and an exit code."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import sys
@@ -13,11 +11,12 @@ from typing import Any
 import click
 
 from dcme_w2v import __version__
-from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.signals import number_of, raise_on_signals
-from dcme_w2v.cli.streams import drop_output, prepare_streams
 from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms
 from dcme_w2v.training.interrupts import Interrupted
+
+from .group import Group
+from .signals import number_of, raise_on_signals
+from .streams import drop_output, prepare_streams
 
 # Name of a command -> "module:object", imported only when the command is used.
 COMMANDS = {

@@ -1,11 +1,9 @@
 """`dcme-w2v merge`: merge models that were trained on the parts of a corpus."""
 
-from __future__ import annotations
-
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import output_option
+from .command import Command
+from .options import output_option
 
 
 @click.command(cls=Command, example="dcme-w2v merge part-1 part-2 part-3 --output whole")

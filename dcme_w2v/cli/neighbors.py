@@ -1,12 +1,10 @@
 """The commands `neighbors`, `analogy`, `similarity` and `odd-one-out`: questions about words."""
 
-from __future__ import annotations
-
 import click
 
-from dcme_w2v.cli.ask import SignedCommand, ask
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import count_option, json_option
+from .ask import SignedCommand, ask
+from .command import Command
+from .options import count_option, json_option
 
 _index = click.option(
     "--index",

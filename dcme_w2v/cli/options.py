@@ -17,15 +17,19 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from dcme_w2v.cli.streams import ignore_broken_pipe
 from dcme_w2v.declarations import declaration_of, flag_of, options_in, types_of
 from dcme_w2v.files.atomic import check_standard_output
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.options import ColumnOptions, TokenizerOptions
 
+from .streams import ignore_broken_pipe
+
 if TYPE_CHECKING:  # numpy, slow for --help
     from dcme_w2v.text.tokenizer import Tokenizer
+
+
+from .streams import print_json
 
 T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -298,3 +302,38 @@ class Value(click.ParamType[Any]):
         if param.metavar in PATHS:
             return [CompletionItem(incomplete, type="file")]
         return [CompletionItem(one) for one in self.choices if one.startswith(incomplete)]
+
+
+docs_argument = click.argument("docs", nargs=-1, required=True)
+dry_run_option = plain_option(
+    "--dry-run",
+    is_flag=True,
+    help="report the memory and disk space needed, then stop",
+    group="Run",
+)
+
+
+def show_plan(plan: dict[str, Any], as_json: bool = False) -> None:
+    """Print a plan; raise the error under "refused", if the memory or disk space is not there.
+
+    Parameters
+    ----------
+    plan : dict
+        Figures by name, "disk", a list of folders with their bytes, and "refused", an error or
+        None.
+    as_json : bool
+        Print one JSON object; "refused" is the error's message.
+    """
+    refused = plan["refused"]
+    if as_json:
+        message = None if refused is None else refused.message
+        print_json({**plan, "refused": message}, indent=2)
+    else:
+        for name, value in plan.items():
+            if value is not None and name not in ("refused", "disk"):
+                click.echo(f"{name.replace('_', ' ')}: {value:,}")
+        for one in plan["disk"]:
+            figures = f"{one['bytes']:,} bytes needed at most, {one['free_bytes']:,} free"
+            click.echo(f"disk of {one['folder']}: {figures}")
+    if refused:
+        raise refused

@@ -1,13 +1,16 @@
 """The command ``phrases``: join words that occur together more often than by chance."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import (
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.options import TokenizerOptions, VocabularyOptions
+from dcme_w2v.text.options import PhraseOptions
+
+from .command import Command
+from .options import (
     json_option,
     option_of,
     options_of,
@@ -16,11 +19,7 @@ from dcme_w2v.cli.options import (
     quiet_option,
     threads_option,
 )
-from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
-from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import Paths
-from dcme_w2v.options import TokenizerOptions, VocabularyOptions
-from dcme_w2v.text.options import PhraseOptions
+from .streams import ignore_broken_pipe, print_json
 
 
 @click.command(

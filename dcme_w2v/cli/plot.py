@@ -1,13 +1,11 @@
 """`dcme-w2v plot`: pictures of learning curves and words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import output_option
+from .command import Command
+from .options import output_option
 
 
 @click.command(

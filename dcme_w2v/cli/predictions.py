@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcme_w2v.cli.ask import answer
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import (
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files.atomic import STANDARD
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.options import VocabularyOptions
+
+from .ask import answer
+from .command import Command
+from .options import (
     context_option,
     count_option,
     json_option,
@@ -19,10 +24,6 @@ from dcme_w2v.cli.options import (
     reads_documents,
     threads_option,
 )
-from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import STANDARD
-from dcme_w2v.files.paths import Paths
-from dcme_w2v.options import VocabularyOptions
 
 if TYPE_CHECKING:  # numpy, slow for --help
     from dcme_w2v.words.predictions import ScoredLine

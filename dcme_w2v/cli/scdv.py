@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcme_w2v.cli.group import Group
-from dcme_w2v.cli.options import (
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.documents import Document
+from dcme_w2v.options import TokenizerOptions, VocabularyOptions
+from dcme_w2v.scdv.options import ScdvOptions, ScdvTuneOptions
+
+from .group import Group
+from .options import (
     check_transform,
     chosen_tokenizer,
     collect,
+    docs_argument,
+    dry_run_option,
     given_options,
     json_option,
     option_of,
@@ -23,15 +30,11 @@ from dcme_w2v.cli.options import (
     projection_options,
     quiet_option,
     reads_documents,
+    show_plan,
     threads_option,
 )
-from dcme_w2v.cli.plan import dry_run_option, show_plan
-from dcme_w2v.cli.search import search
-from dcme_w2v.cli.streams import print_figures, print_json
-from dcme_w2v.files.paths import Paths
-from dcme_w2v.formats.documents import Document
-from dcme_w2v.options import TokenizerOptions, VocabularyOptions
-from dcme_w2v.scdv.options import ScdvOptions, ScdvTuneOptions
+from .search import search
+from .streams import print_figures, print_json
 
 if TYPE_CHECKING:
     from dcme_w2v.scdv.topics import Topic
@@ -51,7 +54,7 @@ def scdv() -> None:
 
 
 @scdv.command("fit", example="dcme-w2v scdv fit train.tsv --vectors vectors.bin --output model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @plain_option(
     "--vectors", group="Input", required=True, metavar="VECTORS", help="word vectors, in any format"
 )
@@ -139,7 +142,7 @@ def _plan(
 
 @scdv.command("transform", example="dcme-w2v scdv transform model test.tsv --output test.npz")
 @click.argument("model")
-@click.argument("docs", nargs=-1, required=True)
+@docs_argument
 @output_option("X", "X.npz, X.svm, or - for svmlight")
 @click.option(
     "--labels", metavar="FILE", help="write the documents' labels to this file, one line per row"

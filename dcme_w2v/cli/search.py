@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import json_option, plain_option, reads_documents
-from dcme_w2v.cli.streams import print_json
 from dcme_w2v.errors import UnknownWordError, UsageError
 from dcme_w2v.scdv.options import DIRICHLET_PRIOR
+
+from .command import Command
+from .options import json_option, plain_option, reads_documents
+from .streams import print_json
 
 if TYPE_CHECKING:
     from dcme_w2v.scdv.model import DocumentModel

@@ -5,8 +5,6 @@ give `recording_signals` to the run engine, which saves what there is. The libra
 no handler.
 """
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

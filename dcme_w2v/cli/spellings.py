@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dcme_w2v.cli.options import Declared
 from dcme_w2v.declarations import declaration_of, flag_of, options_in
 from dcme_w2v.errors import UsageError, warn
 
+from .options import Declared
+
 if TYPE_CHECKING:
-    from dcme_w2v.cli.command import Command
+    from .command import Command
 
 MIN_SIMILARITY = 0.7  # of suggested names, from 0 to 1
 

@@ -7,8 +7,6 @@ characters of words, paths and labels are shown as escapes and never obeyed; com
 anything for it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

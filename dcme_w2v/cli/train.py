@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import given_options, json_option, options_of, quiet_option
-from dcme_w2v.cli.plan import dry_run_option, show_plan
-from dcme_w2v.cli.streams import ignore_broken_pipe, print_json
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import check_standard_output
 from dcme_w2v.options import (
@@ -25,10 +21,21 @@ from dcme_w2v.words.options import (
     FileOptions,
     NewWordsOptions,
     OutputOptions,
+    PresetOptions,
     RoundsOptions,
     TrainOptions,
 )
-from dcme_w2v.words.presets import PresetOptions
+
+from .command import Command
+from .options import (
+    dry_run_option,
+    given_options,
+    json_option,
+    options_of,
+    quiet_option,
+    show_plan,
+)
+from .streams import ignore_broken_pipe, print_json
 
 if TYPE_CHECKING:
     from dcme_w2v.words.job import TrainJob
@@ -61,12 +68,13 @@ def train(
     differ between runs, unless --deterministic is given. SIGINT, SIGTERM or SIGHUP saves the state
     and stops.
     """
-    from dcme_w2v.cli.signals import recording_signals
     from dcme_w2v.cluster.train import dry_run as plan_job
     from dcme_w2v.cluster.train import train_job
     from dcme_w2v.formats.vectors.manifest import audit_line
     from dcme_w2v.training.progress import reporting
     from dcme_w2v.words.job import FIELDS, TrainJob, paths_of
+
+    from .signals import recording_signals
 
     given = {name: values[name] for name in given_options() if name in FIELDS}
     job = TrainJob.of(corpus, given)

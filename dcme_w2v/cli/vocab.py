@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcme_w2v.cli.command import Command
-from dcme_w2v.cli.options import (
+from dcme_w2v.declarations import default_threads
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.options import ClusterOptions, VocabularyOptions
+
+from .command import Command
+from .options import (
     collect,
     json_option,
     options_of,
@@ -15,11 +20,7 @@ from dcme_w2v.cli.options import (
     plain_option,
     threads_option,
 )
-from dcme_w2v.cli.streams import print_json
-from dcme_w2v.declarations import default_threads
-from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import Paths
-from dcme_w2v.options import ClusterOptions, VocabularyOptions
+from .streams import print_json
 
 if TYPE_CHECKING:
     from dcme_w2v.formats.vocabulary import Vocabulary

@@ -1,7 +1,5 @@
 """The address of a cluster (`--cluster`), and `open_cluster`, which makes an executor of it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
@@ -45,7 +43,7 @@ def open_cluster(
         return
     scheduler = None if local else _scheduler(address)
     try:
-        from dcme_w2v.cluster.dask_executor import opened
+        from .dask_executor import opened
     except ImportError as error:
         raise UsageError(
             f"--cluster={address}: needs the package distributed ({error}); install "

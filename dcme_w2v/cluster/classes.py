@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
@@ -19,11 +18,12 @@ from dcme_w2v.classify.class_order import similar_neighbours
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
-from dcme_w2v.cluster.mixing import in_turn
-from dcme_w2v.cluster.rounds import Block, Learned, Work
-from dcme_w2v.cluster.words import rate_at, seed_of
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.numeric.weighted_mean import mean_by_counts
+from dcme_w2v.numeric.arrays import F32, F64, I64, Array, mean_by_counts
+
+from .mixing import in_turn
+from .rounds import Block, Learned, Work
+from .words import rate_at, seed_of
 
 TABLE = "weights"
 SLOPE = 1.0  # curvature of the loss along a document, fitted; 1 to 4 work, 0.25 fails
@@ -34,11 +34,11 @@ class Shard:
     """The labeled documents of a shard."""
 
     data: Labelled
-    counts: NDArray[np.float64]  # documents with each feature, and all documents
+    counts: F64  # documents with each feature, and all documents
     square: float  # mean square of the values that are not zero
 
     @classmethod
-    def of(cls, data: Labelled, chosen: NDArray[np.int64]) -> Shard:
+    def of(cls, data: Labelled, chosen: I64) -> Shard:
         """Return some of the documents."""
         matrix = csr_matrix(data.matrix[chosen])
         weights = None if data.weights is None else data.weights[chosen]
@@ -51,7 +51,7 @@ class Shard:
         counts = np.append(found, total).astype(np.float64)
         return cls(Labelled(matrix, labels, weights), counts, square)
 
-    def rows(self, block: Block) -> NDArray[np.int64]:
+    def rows(self, block: Block) -> I64:
         """Return the rows of a block whose features occur in the shard."""
         return np.flatnonzero(self.counts[block.rows])
 
@@ -60,13 +60,13 @@ class Shard:
 class Sparse:
     """The rows of a block that a shard has learned; other rows are unchanged and have count 0."""
 
-    at: NDArray[np.int64]
-    rows: NDArray[Any]
-    counts: NDArray[np.float64]
+    at: I64
+    rows: Array
+    counts: F64
     square: float
 
     @classmethod
-    def of(cls, shard: Shard, block: Block, table: NDArray[Any]) -> Sparse:
+    def of(cls, shard: Shard, block: Block, table: Array) -> Sparse:
         """Select the rows of a block whose features occur in the shard."""
         at = shard.rows(block)
         return cls(at, table[block.rows][at], shard.counts[block.rows][at], shard.square)
@@ -75,13 +75,13 @@ class Sparse:
         """Return the bytes of all arrays, which Dask counts as sent."""
         return self.at.nbytes + self.rows.nbytes + self.counts.nbytes
 
-    def dense(self, start: NDArray[Any]) -> NDArray[Any]:
+    def dense(self, start: Array) -> Array:
         """Return all rows of the block."""
-        found: NDArray[Any] = start.copy()
+        found: Array = start.copy()
         found[self.at] = self.rows
         return found
 
-    def all_counts(self, size: int) -> NDArray[np.float64]:
+    def all_counts(self, size: int) -> F64:
         """Return the counts of all rows of the block."""
         found = np.zeros(size)
         found[self.at] = self.counts
@@ -106,7 +106,7 @@ class Mixture(Work):
     has_parts: bool = False
     begins_anywhere: bool = True
 
-    def begin(self, block: Block) -> NDArray[np.float32]:
+    def begin(self, block: Block) -> F32:
         """Return zeros."""
         return np.zeros((block.rows.stop - block.rows.start, self.classes), dtype=np.float32)
 
@@ -127,7 +127,7 @@ class Mixture(Work):
         return Learned([Sparse.of(data, block, table) for block in self.blocks], note)
 
     def _one_epoch(
-        self, number: int, shard: Shard, start: NDArray[np.float32], options: ClassifyOptions
+        self, number: int, shard: Shard, start: F32, options: ClassifyOptions
     ) -> tuple[Weights, float]:
         documents, labels = shard.data.instances()
         order = None
@@ -142,9 +142,7 @@ class Mixture(Work):
         )
         return weights, training.epoch(number).loss
 
-    def mix(
-        self, number: int, block: Block, start: NDArray[Any], pieces: list[Any], joined: Any
-    ) -> NDArray[Any]:
+    def mix(self, number: int, block: Block, start: Array, pieces: list[Any], joined: Any) -> Array:
         """Return the mean of the rows, weighted by the documents that have the feature."""
         counts = [one.all_counts(len(start)) for one in pieces]
         learned = [one.dense(start) for one in pieces]
@@ -176,9 +174,7 @@ class Gradient(Mixture):
         )
         return Learned([Sparse.of(data, block, gradient) for block in self.blocks], {"loss": loss})
 
-    def mix(
-        self, number: int, block: Block, start: NDArray[Any], pieces: list[Any], joined: Any
-    ) -> NDArray[Any]:
+    def mix(self, number: int, block: Block, start: Array, pieces: list[Any], joined: Any) -> Array:
         """Return the sum of the gradients."""
         total = np.zeros(start.shape)
         for one in pieces:

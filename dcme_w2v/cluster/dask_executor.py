@@ -5,8 +5,6 @@ worker, but not scattered data. No wait is without a limit: the scheduler has to
 `ANSWER_SECONDS`, and the cluster may be without workers for `WORKER_SECONDS`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import contextlib

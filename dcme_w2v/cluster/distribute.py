@@ -4,15 +4,12 @@ A hash of the number of a document selects its shard, because shards of differen
 mix badly. The program sends documents to the workers, which need no files.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from dcme_w2v.classify.fit import Fit, Labelled
@@ -21,9 +18,19 @@ from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
 from dcme_w2v.classify.solver import minimized
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.classify.voting import VotingWeights
-from dcme_w2v.cluster.address import check_address, open_cluster
-from dcme_w2v.cluster.classes import TABLE, Gradient, Mixture, Shard
-from dcme_w2v.cluster.rounds import (
+from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.arrays import F64, I64
+from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.text.split import splitmix64
+from dcme_w2v.training.checkpoint_schedule import Checkpointer
+from dcme_w2v.training.executor import Executor, Future
+from dcme_w2v.training.interrupts import ReceivedSignal
+from dcme_w2v.training.progress import Reporter
+from dcme_w2v.training.run import interrupted
+
+from .address import check_address, open_cluster
+from .classes import TABLE, Gradient, Mixture, Shard
+from .rounds import (
     RoundRecord,
     Tables,
     begun,
@@ -33,25 +40,15 @@ from dcme_w2v.cluster.rounds import (
     notes_of,
     run_rounds,
 )
-from dcme_w2v.errors import UsageError
-from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.training.checkpoint_schedule import Checkpointer
-from dcme_w2v.training.executor import Executor, Future
-from dcme_w2v.training.interrupts import ReceivedSignal
-from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.run import interrupted
 
 FACTORS = (0.25, 8.0)  # range of the factor of the scores
 
 
-def shards_of(documents: int, shards: int, seed: int) -> NDArray[np.int64]:
+def shards_of(documents: int, shards: int, seed: int) -> I64:
     """Return the shard of each document: a hash of the seed and its number (splitmix64)."""
-    x = np.arange(1, documents + 1, dtype=np.uint64) + np.uint64(seed & (2**64 - 1))
-    x *= np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    dealt: NDArray[np.int64] = ((x ^ (x >> np.uint64(31))) % np.uint64(shards)).astype(np.int64)
-    return dealt
+    numbers = np.arange(documents, dtype=np.uint64) + np.uint64(seed & (2**64 - 1))
+    mixed = splitmix64(numbers * np.uint64(0x9E3779B97F4A7C15))
+    return np.asarray(mixed % np.uint64(shards), dtype=np.int64)
 
 
 class Distributed:
@@ -209,7 +206,7 @@ class Distributed:
         since, calls = time.monotonic(), 0
         weights = task.weights
 
-        def gradient() -> tuple[float, NDArray[np.float64]]:
+        def gradient() -> tuple[float, F64]:
             nonlocal calls
             calls += 1
             point = weights.table[:, : work.classes]
@@ -268,7 +265,7 @@ def _mean_loss(notes: Sequence[dict[str, Any]]) -> float:
     return float(sum(one["loss"] * one["documents"] for one in notes) / total)
 
 
-def _mean_offset(notes: Sequence[dict[str, Any]], classes: int) -> NDArray[np.float64]:
+def _mean_offset(notes: Sequence[dict[str, Any]], classes: int) -> F64:
     total = sum(one["documents"] for one in notes)
     found = np.zeros(classes)
     for one in notes:

@@ -1,7 +1,5 @@
 """`MaxentClassifier` as `dcme_w2v` exports it: with a cluster for its parameter `cluster`."""
 
-from __future__ import annotations
-
 from dcme_w2v.classify import estimator
 from dcme_w2v.classify.fit import RemoteTraining
 from dcme_w2v.classify.options import DistributeOptions
@@ -14,6 +12,6 @@ class MaxentClassifier(estimator.MaxentClassifier):  # noqa: D101
         options = DistributeOptions(self.cluster, self.shards, self.distribute)
         if options.cluster is None:
             return None
-        from dcme_w2v.cluster.distribute import Distributed
+        from .distribute import Distributed
 
         return Distributed(options)

@@ -9,24 +9,18 @@ Legend: U row at the start of the round, W_k row that shard k has learned, Delta
 count of the row in shard k; E, lambda eigenvectors and eigenvalues of a table's matrix.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.numeric.arrays import F32, F64, Array, mean_by_counts
 from dcme_w2v.numeric.parallel import one_blas_thread
-from dcme_w2v.numeric.weighted_mean import mean_by_counts
 
 GRAINS = 64  # number of grains of a table; blocks consist of whole grains
 TERMS_MAX = 32  # up to here, a sum of powers takes less time than two exponentials
-
-Rows = NDArray[np.float32]
-Numbers = NDArray[np.float64]
 
 
 def blocks(rows: int, count: int) -> list[slice]:
@@ -45,7 +39,7 @@ def grains(rows: int, block: slice) -> list[slice]:
     return [slice(one.start - block.start, one.stop - block.start) for one in found]
 
 
-def mean(learned: Sequence[Rows]) -> Rows:
+def mean(learned: Sequence[F32]) -> F32:
     """Return the mean of the shards' rows: the mixture weight of Mann et al. (2009).
 
     Parameters
@@ -60,11 +54,11 @@ def mean(learned: Sequence[Rows]) -> Rows:
 
 
 def in_turn(
-    start: Rows,
-    learned: Sequence[Rows],
+    start: F32,
+    learned: Sequence[F32],
     counts: Sequence[NDArray[np.integer | np.floating]],
     reach: float,
-) -> Rows:
+) -> F32:
     """Return rows changed by about as much as if the shards had learned one after the other.
 
     A document takes a row the share 1 - e^(-x) of the way to its optimum, x the reach. With a mean
@@ -101,11 +95,11 @@ class Directions:
         E, one direction in each column.
     """
 
-    values: Numbers
-    vectors: Numbers
+    values: F64
+    vectors: F64
 
 
-def moments(rows: int, block: slice, learned: Sequence[Rows], weights: Numbers) -> Numbers:
+def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F64:
     """Return the weighted sums over a block, which `directions` adds over all blocks.
 
     Parameters
@@ -137,7 +131,7 @@ def moments(rows: int, block: slice, learned: Sequence[Rows], weights: Numbers) 
     return np.array(found)
 
 
-def directions(parts: Sequence[Numbers], context: float) -> Directions:
+def directions(parts: Sequence[F64], context: float) -> Directions:
     """Return the eigenvectors of mu mu^T + (S - mu mu^T) / context.
 
     This is the second moment of the mean of `context` rows that have mean mu and second moment S.
@@ -161,7 +155,7 @@ def directions(parts: Sequence[Numbers], context: float) -> Directions:
     return Directions(np.maximum(values, 0), vectors)
 
 
-def share(x: NDArray[Any], shards: int) -> NDArray[Any]:
+def share(x: Array, shards: int) -> Array:
     """Return g(x) = (1 - e^(-p x)) / (p (1 - e^(-x))), the factor of the sum of p changes.
 
     One shard goes the share 1 - e^(-x) of the way to the optimum; p shards, one after the other,
@@ -170,7 +164,7 @@ def share(x: NDArray[Any], shards: int) -> NDArray[Any]:
     if shards > TERMS_MAX:
         x = np.maximum(x, 1e-12)  # at 0, the quotient is 0 / 0 and its limit 1
         return np.asarray(np.expm1(-shards * x) / (shards * np.expm1(-x)))
-    left: NDArray[Any] = np.exp(-x)  # g is the mean of its first p powers, from 0
+    left: Array = np.exp(-x)  # g is the mean of its first p powers, from 0
     found = np.ones_like(left)
     for _ in range(shards - 1):
         found *= left
@@ -180,8 +174,8 @@ def share(x: NDArray[Any], shards: int) -> NDArray[Any]:
 
 
 def curvature(
-    rows: int, block: slice, start: Rows, learned: Sequence[Rows], steps: Numbers, found: Directions
-) -> Rows:
+    rows: int, block: slice, start: F32, learned: Sequence[F32], steps: F64, found: Directions
+) -> F32:
     """Return U + E g(x) E^T (Delta_1 + ... + Delta_p), x = steps * lambda by row and direction.
 
     Parameters

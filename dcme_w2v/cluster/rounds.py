@@ -7,8 +7,6 @@ worker in every round, because this worker has the rows before the round. A `Wor
 shard learns and how rows are mixed: this module does not depend on words or classes.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from abc import ABC, abstractmethod
@@ -17,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dcme_w2v.cluster.mixing import blocks as cut
+from dcme_w2v.numeric.arrays import Array
 from dcme_w2v.training.executor import Executor, Future
+
+from .mixing import blocks as cut
 
 BLOCKS_MAX = 32
 BYTES_IN_ONE = 64 << 20  # tables below it are one block
@@ -94,7 +93,7 @@ class Work(ABC):
     writes_tables: bool = True
 
     @abstractmethod
-    def begin(self, block: Block) -> NDArray[Any]:
+    def begin(self, block: Block) -> Array:
         """Return the rows of a block at the start of the first round."""
 
     def load(self, shard: int, shared: Any) -> Any:
@@ -105,10 +104,10 @@ class Work(ABC):
         return None
 
     @abstractmethod
-    def learn(self, number: int, shard: int, data: Any, tables: dict[str, NDArray[Any]]) -> Learned:
+    def learn(self, number: int, shard: int, data: Any, tables: dict[str, Array]) -> Learned:
         """Train the tables on a shard in the round `number`, from 0; see `writes_tables`."""
 
-    def part(self, number: int, block: Block, start: NDArray[Any], pieces: list[Any]) -> Any:
+    def part(self, number: int, block: Block, start: Array, pieces: list[Any]) -> Any:
         """Return the contribution of a block to `join`; for the arguments see `mix`."""
         return None
 
@@ -117,9 +116,7 @@ class Work(ABC):
         return None
 
     @abstractmethod
-    def mix(
-        self, number: int, block: Block, start: NDArray[Any], pieces: list[Any], joined: Any
-    ) -> NDArray[Any]:
+    def mix(self, number: int, block: Block, start: Array, pieces: list[Any], joined: Any) -> Array:
         """Return the rows of a block after the round.
 
         Parameters
@@ -175,11 +172,11 @@ class Tables:
     def __init__(self, executor: Executor, blocks: Sequence[Block], futures: Rows) -> None:
         self._executor, self._blocks, self.futures = executor, blocks, futures
 
-    def get(self, name: str) -> NDArray[Any]:
+    def get(self, name: str) -> Array:
         """Fetch a table, one block at a time."""
         chosen = [i for i, block in enumerate(self._blocks) if block.table == name]
         rows = max(self._blocks[i].rows.stop for i in chosen)
-        table: NDArray[Any] | None = None
+        table: Array | None = None
         for i in chosen:
             future = self.futures[i]
             assert future is not None
@@ -329,7 +326,7 @@ def _label(work: Work, shard: int, number: int | None = None) -> str:
 
 
 def _learn(
-    work: Work, number: int, shard: int, data: Any, tables: list[NDArray[Any] | None]
+    work: Work, number: int, shard: int, data: Any, tables: list[Array | None]
 ) -> tuple[list[Any], dict[str, Any]]:
     since, whole = time.monotonic(), {}
     for name in dict.fromkeys(block.table for block in work.blocks):
@@ -350,13 +347,11 @@ def _pick(learned: tuple[list[Any], dict[str, Any]], block: int | None) -> Any:
     return dict(learned[1]) if block is None else learned[0][block]
 
 
-def _start(work: Work, block: int, rows: NDArray[Any] | None) -> NDArray[Any]:
+def _start(work: Work, block: int, rows: Array | None) -> Array:
     return work.begin(work.blocks[block]) if rows is None else rows
 
 
-def _part(
-    work: Work, number: int, block: int, start: NDArray[Any] | None, pieces: list[Any]
-) -> Any:
+def _part(work: Work, number: int, block: int, start: Array | None, pieces: list[Any]) -> Any:
     return work.part(number, work.blocks[block], _start(work, block, start), pieces)
 
 
@@ -364,8 +359,8 @@ def _mix(
     work: Work,
     number: int,
     block: int,
-    start: NDArray[Any] | None,
+    start: Array | None,
     pieces: list[Any],
     joined: Any,
-) -> NDArray[Any]:
+) -> Array:
     return work.mix(number, work.blocks[block], _start(work, block, start), pieces, joined)

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core import text as core
-from dcme_w2v.cluster.address import check_address, open_cluster
 from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError
 from dcme_w2v.files.opening import CorpusFile, is_address
 from dcme_w2v.formats.columns import Table, kind_of_table, row_groups, with_columns
@@ -27,6 +26,8 @@ from dcme_w2v.options import ClusterOptions, VocabularyOptions
 from dcme_w2v.text.encode import CountedCorpus, all_rare, tally
 from dcme_w2v.text.select_vocabulary import select_vocabulary
 from dcme_w2v.training.executor import Executor, Future
+
+from .address import check_address, open_cluster
 
 STDIN = "-"
 SCANNED_AT_ONCE = 1 << 20  # bytes, in search of a line end

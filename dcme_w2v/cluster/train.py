@@ -1,7 +1,5 @@
 """`dcme_w2v.train`, and training jobs of word vectors on one machine or on a cluster."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -34,7 +32,7 @@ def train_job(
     """Train word vectors, on the cluster of the job if it names one; see `words.run.train`."""
     if job.cluster.cluster is None:
         return run.train(job, reporter, signals)
-    from dcme_w2v.cluster import word_training
+    from . import word_training
 
     return word_training.train(job, reporter, signals)
 
@@ -43,6 +41,6 @@ def dry_run(job: TrainJob, reporter: Reporter) -> dict[str, Any]:
     """Return the resources that training requires; see `words.run.dry_run`."""
     if job.cluster.cluster is None:
         return run.dry_run(job, reporter)
-    from dcme_w2v.cluster import word_training
+    from . import word_training
 
     return word_training.dry_run(job, reporter)

@@ -1,7 +1,5 @@
 """Training of word vectors on a cluster; `dcme_w2v.words.run` trains them on one machine."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import time
@@ -11,26 +9,6 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v import __version__
-from dcme_w2v.cluster.address import local_workers, open_cluster
-from dcme_w2v.cluster.rounds import RoundRecord, Tables, blocks_of, run_rounds, shards_of
-from dcme_w2v.cluster.shards import check_files, count, cut
-from dcme_w2v.cluster.words import (
-    DONE,
-    TABLES,
-    Plan,
-    check_mixed,
-    rate_at,
-    resolved_for,
-    rounds_of,
-    warning_of,
-)
-from dcme_w2v.cluster.words_work import (
-    WordsWork,
-    check_init,
-    figures_of,
-    rows_of,
-    saved_rows,
-)
 from dcme_w2v.errors import (
     ClusterError,
     DcmeError,
@@ -63,6 +41,27 @@ from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.resources import corpus_line, plan_line, resource_estimate, resource_shortage
 from dcme_w2v.words.start import TrainedTables
 from dcme_w2v.words.vectors import Vectors
+
+from .address import local_workers, open_cluster
+from .rounds import RoundRecord, Tables, blocks_of, run_rounds, shards_of
+from .shards import check_files, count, cut
+from .words import (
+    DONE,
+    TABLES,
+    Plan,
+    check_mixed,
+    rate_at,
+    resolved_for,
+    rounds_of,
+    warning_of,
+)
+from .words_work import (
+    WordsWork,
+    check_init,
+    figures_of,
+    rows_of,
+    saved_rows,
+)
 
 KIND = "words on a cluster"
 FETCH_SECONDS = 20  # to fetch the tables after a signal

@@ -3,8 +3,6 @@
 Legend: p shards; m_i steps of row i in a shard and round; C mean size of a context.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import math
@@ -13,18 +11,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core.train import initialise
 from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.cluster import mixing
-from dcme_w2v.cluster.mixing import Directions, Numbers, Rows
 from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.numeric.core import new_table
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer
+
+from . import mixing
+from .mixing import Directions
 
 SLOPE = 0.3  # kappa, the curvature of the logistic loss, fitted; 0.15 to 0.5 give the same results
 SCANNED_AT_ONCE = 1 << 16  # ids, in search of the end of a sentence
@@ -70,23 +69,23 @@ class Plan:
     shards: int
     rounds: int
 
-    def totals(self, counts: NDArray[np.int64]) -> Totals:
+    def totals(self, counts: I64) -> Totals:
         """Return the sums that `steps` needs."""
         tokens = float(counts.sum())
         kept = counts * keep_shares(counts, tokens, self.options.sample or 0.0)
         return Totals(tokens, float(kept.sum()), float(self._noise(counts).sum()))
 
-    def _noise(self, counts: NDArray[np.int64]) -> Numbers:
+    def _noise(self, counts: I64) -> F64:
         return np.where(counts > 0, np.maximum(counts, 1.0) ** (self.options.noise_power or 0), 0.0)
 
     def learn(
         self,
         shard: int,
         number: int,
-        ids: NDArray[np.uint32],
-        counts: NDArray[np.int64],
-        tables: Sequence[Rows],
-    ) -> tuple[list[Rows], dict[str, Any]]:
+        ids: U32,
+        counts: I64,
+        tables: Sequence[F32],
+    ) -> tuple[list[F32], dict[str, Any]]:
         """Train the tables on the text of a shard in a round; return the tables and figures.
 
         A round is one or more epochs, or a part of an epoch. The numbers of the round and the shard
@@ -125,9 +124,7 @@ class Plan:
         done |= {"loss": loss, "kernels": training.kernels}
         return [training.input, training.output], done
 
-    def steps(
-        self, number: int, counts: NDArray[np.int64], totals: Totals
-    ) -> dict[str, tuple[Numbers, Numbers]]:
+    def steps(self, number: int, counts: I64, totals: Totals) -> dict[str, tuple[F64, F64]]:
         """Return the steps of the rows of each table in one shard, which `mixing` needs.
 
         A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
@@ -168,7 +165,7 @@ class Plan:
         input_steps = rate * options.input_rate * input_slope * size * kept
         return {"input": (kept, input_steps), "output": (output, rate * slope * output)}
 
-    def directions(self, moments: Mapping[str, Sequence[Numbers]]) -> dict[str, Directions]:
+    def directions(self, moments: Mapping[str, Sequence[F64]]) -> dict[str, Directions]:
         """Return the directions of both tables from the moments of all blocks of both."""
         context = 1.0 if self.options.model == "skipgram" else context_size(self.options)
         return {
@@ -177,7 +174,7 @@ class Plan:
         }
 
 
-def initial_rows(table: str, rows: slice, options: TrainOptions) -> Rows:
+def initial_rows(table: str, rows: slice, options: TrainOptions) -> F32:
     """Return rows of the input or the output table before the first round, from the seed."""
     if table == "output":
         return np.zeros((rows.stop - rows.start, options.dim), dtype=np.float32)
@@ -251,13 +248,13 @@ def seed_of(seed: int, shard: int) -> int:
     return int.from_bytes(found[:8], "little") >> 1
 
 
-def part_of(ids: NDArray[np.uint32], part: int, parts: int) -> NDArray[np.uint32]:
+def part_of(ids: U32, part: int, parts: int) -> U32:
     """Return one of several parts of encoded text of about equal size, in whole sentences."""
     begin, end = (_next_sentence(ids, len(ids) * i // parts) for i in (part, part + 1))
     return ids[begin:end]
 
 
-def _next_sentence(ids: NDArray[np.uint32], position: int) -> int:
+def _next_sentence(ids: U32, position: int) -> int:
     """Return the position of the first sentence that begins at a position or after it."""
     if position == 0:
         return 0
@@ -273,7 +270,7 @@ def context_size(options: TrainOptions) -> float:
     return options.window + 1.0 if options.window_mode == "shrink" else 2.0 * options.window
 
 
-def keep_shares(counts: NDArray[np.int64], tokens: float, sample: float) -> Numbers:
+def keep_shares(counts: I64, tokens: float, sample: float) -> F64:
     """Return the share of the tokens of each word that subsampling keeps, as in csrc/train."""
     if not sample:
         return np.ones(len(counts))

@@ -1,22 +1,15 @@
 """`WordsWork`: training of word vectors as a `Work` of `dcme_w2v.cluster.rounds`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dcme_w2v.cluster import mixing
-from dcme_w2v.cluster.mixing import Directions, Numbers, Rows
-from dcme_w2v.cluster.rounds import Block, Learned, Work
-from dcme_w2v.cluster.shards import Shard
-from dcme_w2v.cluster.words import TABLES, Plan, Totals, initial_rows
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.npy import read_npy
 from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.numeric.arrays import F32, F64, I64, U32, Array
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.training.training_run import hash_of
@@ -24,14 +17,20 @@ from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.start import TrainedTables, load_initial, start_from
 
+from . import mixing
+from .mixing import Directions
+from .rounds import Block, Learned, Work
+from .shards import Shard
+from .words import TABLES, Plan, Totals, initial_rows
+
 
 @dataclass
 class Data:
     """The encoded text of a shard."""
 
-    ids: NDArray[np.uint32]
-    counts: NDArray[np.int64]  # in all shards
-    own: NDArray[np.int64]  # in this shard
+    ids: U32
+    counts: I64  # in all shards
+    own: I64  # in this shard
     lines: int
 
 
@@ -59,7 +58,7 @@ class WordsWork(Work):
         """Return the name of a shard."""
         return self.parts[shard].name
 
-    def begin(self, block: Block) -> Rows:
+    def begin(self, block: Block) -> F32:
         """Return the rows of a block from the seed."""
         return initial_rows(block.table, block.rows, self.plan.options)
 
@@ -69,9 +68,7 @@ class WordsWork(Work):
         corpus = encode(text, self.vocabulary, vocabulary=shared, cache_dir=self.cache_dir)
         return Data(corpus.ids, shared.counts, corpus.counts, corpus.lines)
 
-    def learn(
-        self, number: int, shard: int, data: Data, tables: dict[str, NDArray[Any]]
-    ) -> Learned:
+    def learn(self, number: int, shard: int, data: Data, tables: dict[str, Array]) -> Learned:
         """Train the tables on a shard."""
         start = [tables[name] for name in TABLES]
         rows, note = self.plan.learn(shard, number, data.ids, data.counts, start)
@@ -82,19 +79,19 @@ class WordsWork(Work):
         ]
         return Learned(pieces, note)
 
-    def part(self, number: int, block: Block, start: Rows, pieces: list[Any]) -> Numbers:
+    def part(self, number: int, block: Block, start: F32, pieces: list[Any]) -> F64:
         """Return the moments of a block's rows."""
         weights, _ = self._steps(number, block, pieces)
         return mixing.moments(self.words, block.rows, [rows for rows, _ in pieces], weights)
 
-    def join(self, number: int, parts: list[Numbers]) -> dict[str, Directions]:
+    def join(self, number: int, parts: list[F64]) -> dict[str, Directions]:
         """Return the directions of both tables."""
-        found: dict[str, list[Numbers]] = {name: [] for name in TABLES}
+        found: dict[str, list[F64]] = {name: [] for name in TABLES}
         for block, part in zip(self.blocks, parts, strict=True):
             found[block.table].append(part)
         return self.plan.directions(found)
 
-    def mix(self, number: int, block: Block, start: Rows, pieces: list[Any], joined: Any) -> Rows:
+    def mix(self, number: int, block: Block, start: F32, pieces: list[Any], joined: Any) -> F32:
         """Return the rows of a block after the round."""
         learned = [rows for rows, _ in pieces]
         if joined is None:
@@ -102,7 +99,7 @@ class WordsWork(Work):
         _, steps = self._steps(number, block, pieces)
         return mixing.curvature(self.words, block.rows, start, learned, steps, joined[block.table])
 
-    def _steps(self, number: int, block: Block, pieces: list[Any]) -> tuple[Numbers, Numbers]:
+    def _steps(self, number: int, block: Block, pieces: list[Any]) -> tuple[F64, F64]:
         return self.plan.steps(number, pieces[0][1], self.totals)[block.table]
 
 
@@ -128,7 +125,7 @@ def check_init(job: TrainJob) -> None:
 
 def rows_of(
     block: Block, options: TrainOptions, init: str, context: str | None, vocabulary: Vocabulary
-) -> Rows:
+) -> F32:
     """Return the rows of a block: the given vectors, and random rows for other words."""
     whole = slice(0, len(vocabulary))
     input, output = (initial_rows(one, whole, options) for one in TABLES)
@@ -138,7 +135,7 @@ def rows_of(
     return np.array(found[block.rows])
 
 
-def saved_rows(folder: str, block: Block) -> Rows:
+def saved_rows(folder: str, block: Block) -> F32:
     """Return the rows of a block in a checkpoint."""
     path = Path(folder) / f"{block.table}.npy"
     try:

@@ -3,8 +3,6 @@
 `describe` detects the kind from the content; `dcme-w2v info` prints it.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -12,9 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
@@ -34,6 +29,8 @@ from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static
 from dcme_w2v.formats.vectors.vectors_io import load_vectors, vocabulary_path
 from dcme_w2v.formats.vectors.vectors_reader import open_rows
 from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.numeric.arrays import I64, Array
+from dcme_w2v.platform import PathLike
 from dcme_w2v.text.phrase_table import PhraseTable
 from dcme_w2v.training.checkpoint_folder import generations_in
 from dcme_w2v.training.checkpoint_record import RECORD, read_record
@@ -45,7 +42,7 @@ _COUNT_LINE = re.compile(rb"\S+ [0-9]+\r?\n?")
 _PHRASE_LINE = re.compile(rb"[0-9]+\t\S+\t\S+\t[0-9]+\t\S+(\t\S+( \S+)*)?\n?")
 
 
-def describe(path: str | os.PathLike[str]) -> Facts:
+def describe(path: PathLike) -> Facts:
     """Return what a file or folder holds.
 
     Parameters
@@ -166,9 +163,7 @@ def _safetensors(path: str) -> Facts:
     return facts | _words(tensors.vectors, first, tensors.counts) | _manifest_beside(path)
 
 
-def _words(
-    matrix: NDArray[Any], words: Sequence[str], counts: NDArray[np.int64] | None = None
-) -> Facts:
+def _words(matrix: Array, words: Sequence[str], counts: I64 | None = None) -> Facts:
     """Return the facts of vectors of words."""
     facts: Facts = {"rows": len(matrix), "dimension": matrix.shape[1]}
     facts["first_words"] = list(words[:FIRST_WORDS])

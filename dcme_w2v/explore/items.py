@@ -4,21 +4,19 @@ Word vectors are shown by their words; rows of documents (.npz, .svm) by the sta
 beside their labels, or by their number, and their columns are reduced to the first principal ones.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.formats.sparse_io import is_vectors, read_vectors
 from dcme_w2v.formats.vectors.manifest import read_manifest
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors
 
@@ -50,7 +48,7 @@ class Items:
     title: str
     about: str
     names: list[str]
-    matrix: NDArray[np.float32]
+    matrix: F32
     groups: list[str]
     of_words: bool
 
@@ -112,7 +110,7 @@ def _titles(texts: Iterable[str]) -> list[str]:
     return list(titles)
 
 
-def _reduced(rows: object, seed: int) -> NDArray[np.float32]:
+def _reduced(rows: object, seed: int) -> F32:
     """Return sparse rows in the first principal directions, with little loss of cosines."""
     dense_width = min(_COLUMNS, min(rows.shape) - 1)  # type: ignore[attr-defined]
     if rows.shape[1] <= _COLUMNS or dense_width < 1:  # type: ignore[attr-defined]

@@ -1,26 +1,26 @@
 """Makes the page of one or two files."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.explore.items import read_items
-from dcme_w2v.explore.page import layout_of, write_page
 from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.vectors.sidecars import read_with
+from dcme_w2v.platform import PathLike
 from dcme_w2v.plots.layout import ITERATIONS, check_method
 from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.words.quantize import agreement, as_int8
+
+from .items import read_items
+from .page import layout_of, write_page
 
 MAX_FILES = 2
 
 
 def explore_page(
-    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    output: str | os.PathLike[str],
+    files: PathLike | Sequence[PathLike],
+    output: PathLike,
     *,
     labels: str | None = None,
     color: int = 1,

@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.metrics import log_softmax
-from dcme_w2v.few_labels import domain, initial
-from dcme_w2v.few_labels.fit import Fitted, TrainingRows, fit_final, ones
-from dcme_w2v.few_labels.initial import ScoredRows
-from dcme_w2v.few_labels.options import ROUNDS, FusedOptions
+from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.training.progress import Quiet, Reporter
+
+from . import domain, initial
+from .fit import Fitted, TrainingRows, fit_final, ones
+from .initial import ScoredRows
+from .options import ROUNDS, FusedOptions
 
 # Name -> initial model, rounds, final model. The first of equal accuracy is chosen.
 CANDIDATES: dict[str, tuple[str, int, str]] = {
@@ -119,9 +120,9 @@ def choose(data: TrainingRows, reporter: Reporter) -> Choice:
 class _Measured:
     """Scores of labeled documents by each candidate out of fold; classes and weights."""
 
-    scores: dict[str, NDArray[np.float64]]
-    labels: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    scores: dict[str, F64]
+    labels: I64
+    weights: F64
 
     def accuracy(self) -> dict[str, float]:
         """Return the weighted accuracy of each candidate."""
@@ -184,7 +185,7 @@ def _measured(
     return _Measured(own, labels, shares[labels])
 
 
-def _scores(data: TrainingRows, found: Fitted, out: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _scores(data: TrainingRows, found: Fitted, out: Bools) -> F64:
     """Return the scores of some labeled documents."""
     matrix = csr_matrix(data.labeled.matrix[out])
     rows = ScoredRows(ones(matrix) if found.predicts_binary else matrix, data.threads)

@@ -5,23 +5,22 @@ under the ROC curve is about 0.5 out of fold. Each class has the same share on b
 labeled documents that were selected by class do not differ for this reason.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.few_labels import initial
-from dcme_w2v.few_labels.fit import TrainingRows
-from dcme_w2v.few_labels.initial import ScoredRows
+from dcme_w2v.numeric.arrays import F64, I64, Bools
+
+from . import initial
+from .fit import TrainingRows
+from .initial import ScoredRows
 
 FOLDS, L2 = 3, 1e-4
 MARGIN = 0.15  # above 0.5: documents of one domain were below 0.06, of two mostly above 0.18
 ERRORS = 3.0  # standard errors above 0.5, where documents are few
 
 
-def separability(data: TrainingRows, decided: NDArray[np.int64]) -> tuple[float, int]:
+def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
     """Return how well labeled and unlabeled documents can be separated.
 
     Parameters
@@ -69,7 +68,7 @@ def differs(area: float, count: int) -> bool:
     return count >= FOLDS and area > 0.5 + max(MARGIN, ERRORS / np.sqrt(6 * count))
 
 
-def area_under_curve(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
+def area_under_curve(scores: F64, positive: Bools) -> float:
     """Return how often a positive has a higher score than a negative; ties count half."""
     many, few = int(positive.sum()), int((~positive).sum())
     _, place, equal = np.unique(scores, return_inverse=True, return_counts=True)

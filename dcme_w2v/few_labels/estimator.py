@@ -6,17 +6,14 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
-from dcme_w2v.few_labels.fit import Fitted, TrainingRows, check_data, fit, fit_final, ones
-from dcme_w2v.few_labels.initial import ScoredRows
-from dcme_w2v.few_labels.options import FusedOptions, resolved
-from dcme_w2v.few_labels.statistics import check_values
+from dcme_w2v.numeric.arrays import F64, Array
 from dcme_w2v.numeric.sklearn_base import (
     BaseEstimator,
     TransformerMixin,
@@ -25,9 +22,14 @@ from dcme_w2v.numeric.sklearn_base import (
     check_training,
     options_of,
     parameters,
+    split_labels,
 )
-from dcme_w2v.numeric.unlabeled import split_labels
 from dcme_w2v.training.progress import reporting_to
+
+from .fit import Fitted, TrainingRows, check_data, fit, fit_final, ones
+from .initial import ScoredRows
+from .options import FusedOptions, resolved
+from .statistics import check_values
 
 
 @parameters(FusedOptions, last={"progress": False})
@@ -132,7 +134,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
         check_fitted(self, "_fitted")
         return self._fitted.transform(check_features(self, X))
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns of `transform`: ``fusedfeatures_CLASS_LEVEL``."""
         check_fitted(self, "_fitted")
         levels = range(1, self._fitted.levels + 1)
@@ -143,7 +145,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
         check_fitted(self, "_fitted")
         return self._fitted.weights
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> F64:
         weights = self._linear()
         matrix = check_features(self, X)
         rows = ones(matrix) if self._fitted.predicts_binary else matrix

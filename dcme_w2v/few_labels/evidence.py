@@ -5,18 +5,17 @@ clustered to levels. h_k of a document and a class (Definition 4 of Suzuki and N
 v_k times the sum of +-x_j over the pairs of feature j and this class that have level k.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.few_labels.options import FusedOptions
-from dcme_w2v.few_labels.statistics import UNIT, Statistics
+from dcme_w2v.numeric.arrays import F32, F64, I8, I64
 from dcme_w2v.numeric.levels import Levels, fit_by_admm, fit_levels
+
+from .options import FusedOptions
+from .statistics import UNIT, Statistics
 
 SHRUNK = 0.2  # weight of the prior in r, as a share of the mean of s
 LAMBDA_2 = 1.0  # of (1); the paper does not give its value
@@ -38,10 +37,10 @@ class Pairs:
         The number that is clustered, and its weight. A negative number has level 0.
     """
 
-    place: NDArray[np.int64]
-    sign: NDArray[np.int8]
-    number: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    place: I64
+    sign: I8
+    number: F64
+    weight: F64
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Evidence:
     """
 
     levels: csr_matrix
-    values: NDArray[np.float64]
+    values: F64
     loss: float
 
     def columns(self) -> csr_matrix:
@@ -75,13 +74,13 @@ class Evidence:
         shape = (found.shape[0], found.shape[1] * count)
         return csr_matrix((data.astype(np.float32), indices, found.indptr), shape=shape)
 
-    def parts(self, matrix: csr_matrix) -> NDArray[np.float64]:
+    def parts(self, matrix: csr_matrix) -> F64:
         """Return h of rows, shape (rows, classes, levels)."""
         shape = (matrix.shape[0], self.levels.shape[1], len(self.values))
         product = csr_matrix(matrix @ self.columns())
         return np.asarray(product.toarray(), dtype=np.float64).reshape(shape)
 
-    def weights(self, level_weights: NDArray[np.float64]) -> NDArray[np.float32]:
+    def weights(self, level_weights: F64) -> F32:
         """Return the linear model sign w_k v_k, shape (features, classes)."""
         found = self.levels
         grid = np.append(0.0, level_weights * self.values)
@@ -138,7 +137,7 @@ def pairs_of(statistics: Statistics, impact: str) -> Pairs:
     return Pairs(place, signs, size.ravel()[place], counts[place // len(share)])
 
 
-def _paper_pairs(joint: NDArray[np.float64], counts: NDArray[np.float64]) -> Pairs:
+def _paper_pairs(joint: F64, counts: F64) -> Pairs:
     """Return a tenth of the pairs by |R|, R = sum (2 r - 1) x.
 
     lambda_1 is the largest |R| that is not kept (Property 3).
@@ -152,7 +151,7 @@ def _paper_pairs(joint: NDArray[np.float64], counts: NDArray[np.float64]) -> Pai
     return Pairs(place, signs, (size[place] - lambda_1) / weight, weight)
 
 
-def highest(rank: NDArray[np.float64], count: int | None = None) -> NDArray[np.int64]:
+def highest(rank: F64, count: int | None = None) -> I64:
     """Return the places of the `count` largest numbers above 0, ascending; of equal ones the first.
 
     Raises

@@ -14,19 +14,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.model import Predictor
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.few_labels import initial
-from dcme_w2v.few_labels.evidence import Evidence, evidence_of
-from dcme_w2v.few_labels.initial import ScoredRows
-from dcme_w2v.few_labels.options import FusedOptions
-from dcme_w2v.few_labels.statistics import Statistics, check_values, sum_over
-from dcme_w2v.few_labels.tied import Tied, learn
+from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.training.progress import Quiet, Reporter
+
+from . import initial
+from .evidence import Evidence, evidence_of
+from .initial import ScoredRows
+from .options import FusedOptions
+from .statistics import Statistics, check_values, sum_over
+from .tied import Tied, learn
 
 OF_LEVELS = ("tied", "beside", "columns")  # final models that are made of levels
 BIAS = 1.0  # value of the constant feature of a fused model
@@ -54,11 +55,11 @@ class TrainingRows:
     def __init__(
         self,
         labeled: csr_matrix,
-        labels: NDArray[np.int64],
+        labels: I64,
         unlabeled: csr_matrix,
         classes: int,
         options: FusedOptions,
-        groups: NDArray[np.int64] | None = None,
+        groups: I64 | None = None,
     ) -> None:
         self.labels, self.classes, self.options = labels, classes, options
         self.threads = options.threads or 1
@@ -68,7 +69,7 @@ class TrainingRows:
             self.fused = ScoredRows(ones(unlabeled), self.threads)
         self.groups = np.arange(len(labels)) if groups is None else groups
 
-    def part(self, kept: NDArray[np.bool_]) -> TrainingRows:
+    def part(self, kept: Bools) -> TrainingRows:
         """Return the data with a subset of the labeled documents."""
         found = object.__new__(TrainingRows)
         found.__dict__.update(self.__dict__)
@@ -76,20 +77,20 @@ class TrainingRows:
         found.labeled = ScoredRows(csr_matrix(self.labeled.matrix[kept]), self.threads)
         return found
 
-    def features_of_levels(self, chosen: NDArray[np.bool_] | None = None) -> csr_matrix:
+    def features_of_levels(self, chosen: Bools | None = None) -> csr_matrix:
         """Return labeled rows, all or some, in the form that the levels are made for."""
         rows = self.labeled.matrix
         rows = rows if chosen is None else csr_matrix(rows[chosen])
         return ones(rows) if self.options.is_paper else rows
 
-    def folds(self, seed: int) -> NDArray[np.int64]:
+    def folds(self, seed: int) -> I64:
         """Return the fold of each labeled row, by class; the rows of a document share a fold."""
         _, first = np.unique(self.groups, return_index=True)
         random = np.random.default_rng(seed)
         own = initial.folds_of(self.labels[first], self.options.folds, random)
         return own[np.searchsorted(self.groups[first], self.groups)]
 
-    def maxent(self, kept: NDArray[np.bool_], l2: float) -> Weights:
+    def maxent(self, kept: Bools, l2: float) -> Weights:
         """Return a maximum-entropy model of some labeled rows."""
         rows = csr_matrix(self.labeled.matrix[kept])
         return initial.train(rows, self.labels[kept], self.classes, l2, self.threads)
@@ -225,7 +226,7 @@ def fit(data: TrainingRows, reporter: Reporter | None = None) -> Fitted:
     reporter : Reporter, optional
         Takes the progress.
     """
-    from dcme_w2v.few_labels.choose import choose
+    from .choose import choose
 
     reporter = reporter or Quiet()
     choice = choose(data, reporter)
@@ -386,7 +387,7 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
     reporter.stage(stage, len(data.unlabeled), "documents")
     rows = data.fused if model.evidence is not None else data.unlabeled
 
-    def watched(batches: Iterable[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
+    def watched(batches: Iterable[F64]) -> Iterator[F64]:
         done = 0
         for batch in batches:
             yield batch
@@ -397,9 +398,7 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
     return sum_over(data.fused.matrix, batches, data.classes, data.threads)
 
 
-def _parts(
-    data: TrainingRows, evidence: Evidence, base: Weights | None, out: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None, out: Bools) -> F64:
     """Return h of some labeled documents, and the scores of the initial model `base`, if given.
 
     A class that the initial model has not seen gets the lowest score of the other classes.

@@ -1,11 +1,8 @@
 """Initial models: maximum entropy on few documents, L2 by cross-validation, and self-training."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
@@ -13,6 +10,7 @@ from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
+from dcme_w2v.numeric.arrays import F64, I64
 
 L2_GRID = (1e-4, 1e-5, 1e-6)
 L2_OF_MANY = 1e-5  # where the model also learns the unlabeled documents
@@ -38,17 +36,17 @@ class ScoredRows:
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
 
-    def scores(self, weights: Weights) -> Iterator[NDArray[np.float64]]:
+    def scores(self, weights: Weights) -> Iterator[F64]:
         """Yield the scores of a batch of documents at a time."""
         for begin in range(0, len(self), CHUNK):
             end = min(begin + CHUNK, len(self))
             yield weights.scores(self._core, begin, end, self.threads)
 
-    def log_probabilities(self, weights: Weights) -> Iterator[NDArray[np.float64]]:
+    def log_probabilities(self, weights: Weights) -> Iterator[F64]:
         """Yield the log-probabilities of a batch of documents at a time."""
         return map(log_softmax, self.scores(weights))
 
-    def decisions(self, weights: Weights) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def decisions(self, weights: Weights) -> tuple[I64, F64]:
         """Return the most probable class of each document, and its log-probability."""
         best, confidence = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for piece in self.log_probabilities(weights):
@@ -56,16 +54,14 @@ class ScoredRows:
             confidence.append(piece.max(axis=1))
         return np.concatenate(best), np.concatenate(confidence)
 
-    def most_confident(self, weights: Weights, count: int) -> tuple[csr_matrix, NDArray[np.int64]]:
+    def most_confident(self, weights: Weights, count: int) -> tuple[csr_matrix, I64]:
         """Return the documents with the most confident decisions, in order, and the decisions."""
         decided, confidence = self.decisions(weights)
         taken = np.sort(np.argsort(-confidence, kind="stable")[:count])
         return csr_matrix(self.matrix[taken]), decided[taken]
 
 
-def train(
-    matrix: csr_matrix, labels: NDArray[np.int64], classes: int, l2: float, threads: int
-) -> Weights:
+def train(matrix: csr_matrix, labels: I64, classes: int, l2: float, threads: int) -> Weights:
     """Return a maximum-entropy model, which never predicts a class without documents.
 
     The weights of columns that do not occur stay 0; they are not part of the optimization.
@@ -93,9 +89,7 @@ def train(
     return weights
 
 
-def folds_of(
-    labels: NDArray[np.int64], folds: int, random: np.random.Generator
-) -> NDArray[np.int64]:
+def folds_of(labels: I64, folds: int, random: np.random.Generator) -> I64:
     """Return a fold for each document; the documents of a class are spread evenly over them."""
     found = np.zeros(len(labels), dtype=np.int64)
     for label in np.unique(labels):
@@ -106,9 +100,9 @@ def folds_of(
 
 def chosen_l2(
     matrix: csr_matrix,
-    labels: NDArray[np.int64],
+    labels: I64,
     classes: int,
-    folds: NDArray[np.int64],
+    folds: I64,
     threads: int,
 ) -> float:
     """Return the L2 regularization with the best accuracy on the folds."""
@@ -129,7 +123,7 @@ def chosen_l2(
 
 def train_on_both(
     matrix: csr_matrix,
-    labels: NDArray[np.int64],
+    labels: I64,
     unlabeled: ScoredRows,
     teacher: Weights,
     count: int,
@@ -141,9 +135,7 @@ def train_on_both(
     return train(rows, both, teacher.classes, L2_OF_MANY, unlabeled.threads)
 
 
-def self_train(
-    matrix: csr_matrix, labels: NDArray[np.int64], unlabeled: ScoredRows, weights: Weights
-) -> Weights:
+def self_train(matrix: csr_matrix, labels: I64, unlabeled: ScoredRows, weights: Weights) -> Weights:
     """Return a model that has also learned its own decisions about the unlabeled documents."""
     for step in range(1, SELF_TRAINING_STEPS + 1):
         count = len(unlabeled) * step // SELF_TRAINING_STEPS

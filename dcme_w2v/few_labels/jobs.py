@@ -1,14 +1,11 @@
 """`fuse fit`, `fuse statistics` and `fuse transform`: from files to files."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.dataset import Dataset, are_vectors, pieces
@@ -19,7 +16,17 @@ from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.sequences import tag_pairs
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.few_labels.fit import (
+from dcme_w2v.files.atomic import STANDARD
+from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.files.paths import Paths, as_paths
+from dcme_w2v.formats.model_folder import replaces
+from dcme_w2v.formats.sparse_io import write_batches
+from dcme_w2v.numeric.arrays import I64
+from dcme_w2v.numeric.sparse_rows import fit_columns
+from dcme_w2v.options import HoldoutOptions
+from dcme_w2v.training.progress import Quiet, Reporter
+
+from .fit import (
     Fitted,
     TrainingRows,
     check_data,
@@ -27,22 +34,14 @@ from dcme_w2v.few_labels.fit import (
     fit_from_statistics,
     ones,
 )
-from dcme_w2v.few_labels.model import KIND, FusedModel
-from dcme_w2v.few_labels.options import FusedOptions, resolved
-from dcme_w2v.few_labels.parts import (
+from .model import KIND, FusedModel
+from .options import FusedOptions, resolved
+from .parts import (
     identity_of,
     read_parts,
     write_part,
 )
-from dcme_w2v.few_labels.statistics import Statistics, check_values
-from dcme_w2v.files.atomic import STANDARD
-from dcme_w2v.files.fallback import Result, write_with_fallback
-from dcme_w2v.files.paths import Paths, as_paths
-from dcme_w2v.formats.model_folder import replaces
-from dcme_w2v.formats.sparse_io import write_batches
-from dcme_w2v.numeric.sparse_rows import fit_columns
-from dcme_w2v.options import HoldoutOptions
-from dcme_w2v.training.progress import Quiet, Reporter
+from .statistics import Statistics, check_values
 
 DOCUMENTS_AT_ONCE = 4096
 BYTES_OF_PAIR = 9  # on disk: a weight, and a level with its column
@@ -214,7 +213,7 @@ def _features(
 
 def _numbered(
     job: FuseJob, read: Dataset, text: TextFeatures | None, reference: Predictor | None
-) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[list[str], I64, I64]:
     """Return the classes; for each label of a document its class, and the document's number."""
     shown = job.labeled[0]
     if not read.labels:

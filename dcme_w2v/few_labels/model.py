@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,13 +12,15 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.model import Classifier, described, offset_of, store_text, text_of
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.few_labels.evidence import Evidence
-from dcme_w2v.few_labels.fit import Fitted, linear, ones
-from dcme_w2v.few_labels.options import FusedOptions
-from dcme_w2v.few_labels.tied import Tied
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model
 from dcme_w2v.numeric.sparse_rows import fit_columns
+from dcme_w2v.platform import PathLike
+
+from .evidence import Evidence
+from .fit import Fitted, linear, ones
+from .options import FusedOptions
+from .tied import Tied
 
 KIND, VERSION = "fused", 1
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")
@@ -76,7 +77,7 @@ class FusedModel(Classifier):
         levels = range(1, self.fitted.levels + 1)
         return [f"{name} level {k}" for name in self.classes for k in levels]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the model's folder."""
         found, arrays = self.fitted, dict[str, Any]()
         if found.evidence is not None:
@@ -109,7 +110,7 @@ class FusedModel(Classifier):
         save_model(path, KIND, VERSION, arrays, description)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> FusedModel:
+    def load(cls, path: PathLike) -> FusedModel:
         """Open a model's folder.
 
         Raises

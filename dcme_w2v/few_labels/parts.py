@@ -3,8 +3,6 @@
 A file names its features, classes and initial model, so that only files of the same ones are added.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -16,8 +14,9 @@ import numpy as np
 
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.few_labels.statistics import Statistics
 from dcme_w2v.formats.sparse_io import read_arrays, write_arrays
+
+from .statistics import Statistics
 
 _ARRAYS = ("joint", "counts", "prior", "about")
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import fused as core
 from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.memory import require_memory
 
@@ -42,9 +42,9 @@ class Statistics:
         Number of documents that were added, and number of those without a feature.
     """
 
-    joint: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    prior: NDArray[np.int64]
+    joint: I64
+    counts: I64
+    prior: I64
     documents: int = 0
     empty: int = 0
 
@@ -62,9 +62,7 @@ class Statistics:
             np.zeros(classes, dtype=np.int64),
         )
 
-    def add(
-        self, matrix: csr_matrix, log_probabilities: NDArray[np.float64], threads: int = 1
-    ) -> None:
+    def add(self, matrix: csr_matrix, log_probabilities: F64, threads: int = 1) -> None:
         """Add documents.
 
         Parameters
@@ -151,7 +149,7 @@ def check_values(matrix: csr_matrix, what: str = "") -> None:
 
 def sum_over(
     matrix: csr_matrix,
-    log_probabilities: Iterable[NDArray[np.float64]],
+    log_probabilities: Iterable[F64],
     classes: int,
     threads: int,
 ) -> Statistics:
@@ -163,9 +161,9 @@ def sum_over(
     return found
 
 
-def _gathered(batches: Iterable[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
+def _gathered(batches: Iterable[F64]) -> Iterator[F64]:
     """Yield larger batches."""
-    held: list[NDArray[np.float64]] = []
+    held: list[F64] = []
     for batch in batches:
         held.append(batch)
         if sum(one.size for one in held) >= PROBABILITIES:
@@ -175,7 +173,7 @@ def _gathered(batches: Iterable[NDArray[np.float64]]) -> Iterator[NDArray[np.flo
         yield np.concatenate(held)
 
 
-def _aligned_zeros(rows: int, columns: int) -> NDArray[np.int64]:
+def _aligned_zeros(rows: int, columns: int) -> I64:
     """Return a table aligned to a cache line, so that its rows cross fewer lines."""
     memory = np.zeros(rows * columns + LINE, dtype=np.int64)
     begin = -(memory.ctypes.data // memory.itemsize) % LINE

@@ -1,12 +1,10 @@
 """Weights of the levels, shared by all classes, and a bias a class, by maximum entropy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.numeric.lbfgs import minimize
 
 L2, L2_BIAS = 1e-4, 0.01  # of weights of columns with unit mean square, and of biases
@@ -26,16 +24,16 @@ class Tied:
         b.
     """
 
-    weights: NDArray[np.float64]
-    biases: NDArray[np.float64]
+    weights: F64
+    biases: F64
 
-    def scores(self, parts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores(self, parts: F64) -> F64:
         """Return the scores of all classes, shape (documents, classes)."""
-        found: NDArray[np.float64] = parts @ self.weights + self.biases
+        found: F64 = parts @ self.weights + self.biases
         return found
 
 
-def learn(parts: NDArray[np.float64], labels: NDArray[np.int64]) -> Tied:
+def learn(parts: F64, labels: I64) -> Tied:
     """Learn the weights of levels.
 
     Parameters
@@ -53,7 +51,7 @@ def learn(parts: NDArray[np.float64], labels: NDArray[np.int64]) -> Tied:
     own = np.arange(documents)
     flat = (parts / scales).reshape(-1, count)
 
-    def function(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def function(point: F64) -> tuple[float, F64]:
         w, biases = point[:count], point[count:]
         scores = (flat @ w).reshape(documents, classes) + biases + base
         scores -= scores.max(axis=1, keepdims=True)

@@ -1,7 +1,5 @@
 """Atomic writes: after any failure, a target is either the old file or the complete new one."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io
@@ -19,8 +17,10 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from dcme_w2v import platform
 from dcme_w2v.errors import ResourceError, UsageError
-from dcme_w2v.files.compress import check_suffix, compressing, compression_of
-from dcme_w2v.files.temporary import (
+from dcme_w2v.platform import PathLike
+
+from .compress import check_suffix, compressing, compression_of
+from .temporary import (
     claimed,
     create,
     is_at,
@@ -39,7 +39,7 @@ _LOG_LINE = 1 << 20
 
 
 @contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file for an atomic write: it replaces `path` only if the block succeeds.
 
     The bytes go to a private file beside the target, which is flushed to the disk and renamed at
@@ -77,7 +77,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[list[BinaryIO]]:
+def atomic_files(*paths: PathLike) -> Iterator[list[BinaryIO]]:
     """Open files of one folder that are replaced together, as X.npy, X.vocab and X.npy.json.
 
     They are written to a private folder beside the first, which is renamed to the one name under
@@ -120,7 +120,7 @@ def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[list[BinaryIO]]:
         platform.close(lock)
 
 
-def finish(path: str | os.PathLike[str]) -> None:
+def finish(path: PathLike) -> None:
     """Complete a replacement by `atomic_files` of this file first, if its process was killed."""
     if not is_stream(path):
         placing = _placing(target_of(path))
@@ -151,7 +151,7 @@ def _taking_turns(folder: Path, leader: Path) -> Path:
         time.sleep(_STEP_SECONDS)
 
 
-def _move(placing: Path, number: int, path: str | os.PathLike[str]) -> None:
+def _move(placing: Path, number: int, path: PathLike) -> None:
     """Move the files of a folder to their targets, first the one that others are named after."""
     for name in sorted(platform.entries(placing, number), key=lambda name: name != Path(path).name):
         target = target_of(Path(path).parent / name)
@@ -169,7 +169,7 @@ def _move(placing: Path, number: int, path: str | os.PathLike[str]) -> None:
 
 
 @contextlib.contextmanager
-def _staged(path: str | os.PathLike[str], target: Path, number: int) -> Iterator[BinaryIO]:
+def _staged(path: PathLike, target: Path, number: int) -> Iterator[BinaryIO]:
     """Write to a descriptor; at the end flush the file and set the permissions of its target."""
     with io.BufferedWriter(OutputFile(number, path, closefd=False)) as file:
         with compressing(path, cast(BinaryIO, file)) as packed:
@@ -181,7 +181,7 @@ def _staged(path: str | os.PathLike[str], target: Path, number: int) -> Iterator
 
 
 def optional_write(
-    path: str | os.PathLike[str] | None,
+    path: PathLike | None,
 ) -> contextlib.AbstractContextManager[BinaryIO | None]:
     """Open a file as `atomic_write` does, or return None for no path."""
     return contextlib.nullcontext() if path is None else atomic_write(path)
@@ -190,9 +190,7 @@ def optional_write(
 class OutputFile(io.FileIO):
     """A file descriptor whose errors name the target, or standard output."""
 
-    def __init__(
-        self, number: int, target: str | os.PathLike[str], *, closefd: bool = True
-    ) -> None:
+    def __init__(self, number: int, target: PathLike, *, closefd: bool = True) -> None:
         super().__init__(number, "w", closefd)
         self._target = target
 
@@ -205,7 +203,7 @@ class OutputFile(io.FileIO):
 # ---- streams ----
 
 
-def is_stream(path: str | os.PathLike[str]) -> bool:
+def is_stream(path: PathLike) -> bool:
     """Return whether a path is a device, pipe, socket or open file, such as ``-`` or /dev/fd/3.
 
     Streams are written to directly: no file is replaced, and no derived file is written.
@@ -219,7 +217,7 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def descriptor_of(path: str | os.PathLike[str]) -> int | None:
+def descriptor_of(path: PathLike) -> int | None:
     """Return the file descriptor of this process that a path such as /dev/stdout refers to."""
     name = os.path.normpath(Path(path).absolute())
     for _ in range(_LINKS):
@@ -233,7 +231,7 @@ def descriptor_of(path: str | os.PathLike[str]) -> int | None:
 
 
 @contextlib.contextmanager
-def _streaming(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def _streaming(path: PathLike) -> Iterator[BinaryIO]:
     """Open a stream for writing; standard output is not closed."""
     number = 1 if os.fspath(path) == STANDARD else descriptor_of(path)
     if number == 1:
@@ -250,7 +248,7 @@ def _streaming(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 # ---- logs ----
 
 
-def open_log(path: str | os.PathLike[str], append: bool = False) -> TextIO:
+def open_log(path: PathLike, append: bool = False) -> TextIO:
     """Open a log of JSON lines; an existing log is replaced.
 
     Parameters
@@ -286,7 +284,7 @@ def open_log(path: str | os.PathLike[str], append: bool = False) -> TextIO:
     return os.fdopen(number, "w", encoding="utf-8", newline="\n")
 
 
-def check_log(path: str | os.PathLike[str]) -> None:
+def check_log(path: PathLike) -> None:
     """Raise before work starts if `open_log` could not write `path`."""
     check_writable(path)
     if compression_of(path) is not None:
@@ -327,7 +325,7 @@ def _end_line(number: int) -> None:
 # ---- targets ----
 
 
-def target_of(path: str | os.PathLike[str]) -> Path:
+def target_of(path: PathLike) -> Path:
     """Return the path of a file with symbolic links resolved.
 
     Raises
@@ -360,7 +358,7 @@ def _is_planted(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def write_errors(target: str | os.PathLike[str]) -> Iterator[None]:
+def write_errors(target: PathLike) -> Iterator[None]:
     """Turn an OSError into a `ResourceError` that names the target."""
     try:
         yield
@@ -387,7 +385,7 @@ def sync_folder(folder: Path) -> None:
             os.close(number)
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
+def check_writable(path: PathLike) -> None:
     """Raise before work starts if `atomic_write` could not write `path`."""
     check_suffix(path)
     if is_stream(path):
@@ -421,7 +419,7 @@ def is_mount_point(target: Path) -> bool:
     return os.fsencode(target) in places
 
 
-def _check_stream(path: str | os.PathLike[str]) -> None:
+def _check_stream(path: PathLike) -> None:
     number = descriptor_of(path)
     if os.fspath(path) == STANDARD:
         check_standard_output()

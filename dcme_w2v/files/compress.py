@@ -5,8 +5,6 @@ text, vectors or rows compresses them. `dcme_w2v.files.opening` reads, and detec
 the content.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import io
@@ -16,6 +14,7 @@ from pathlib import PurePath
 from typing import Any, BinaryIO, cast
 
 from dcme_w2v.errors import UsageError
+from dcme_w2v.platform import PathLike
 
 _BUFFER_BYTES = 1 << 20
 
@@ -59,18 +58,18 @@ COMPRESSORS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def compression_of(path: str | os.PathLike[str]) -> str | None:
+def compression_of(path: PathLike) -> str | None:
     """Return the suffix of a compressed file, in lower case; None for any other."""
     suffix = PurePath(path).suffix.lower()
     return suffix if suffix in COMPRESSORS else None
 
 
-def uncompressed_name(path: str | os.PathLike[str]) -> PurePath:
+def uncompressed_name(path: PathLike) -> PurePath:
     """Return a name without the suffix of a compressed file."""
     return PurePath(path) if compression_of(path) is None else PurePath(path).with_suffix("")
 
 
-def check_suffix(path: str | os.PathLike[str]) -> None:
+def check_suffix(path: PathLike) -> None:
     """Raise `UsageError` for a name of a format that is not supported, or not installed."""
     suffix = uncompressed_name(path).suffix.lower()
     if suffix in UNSUPPORTED:
@@ -101,7 +100,7 @@ class _Target(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def compressing(path: str | os.PathLike[str], file: BinaryIO) -> Iterator[BinaryIO]:
+def compressing(path: PathLike, file: BinaryIO) -> Iterator[BinaryIO]:
     """Compress output to `file` if its suffix names a compression.
 
     If the block raises an exception, the end of the compressed data is not written.

@@ -4,29 +4,27 @@ Modules call them that can compute the size of their outputs in advance.
 Quotas cannot be queried from Python: `dcme_w2v.files.fallback` handles a write that exceeds one.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 from dcme_w2v.errors import ResourceError
-from dcme_w2v.platform import file_limit
+from dcme_w2v.platform import PathLike, file_limit
 
 
-def free_bytes(folder: str | os.PathLike[str]) -> int:
+def free_bytes(folder: PathLike) -> int:
     """Return the free bytes of the file system that a folder is on."""
     return shutil.disk_usage(folder).free
 
 
-def disk_plan(path: str | os.PathLike[str], total: int) -> list[dict[str, Any]]:
+def disk_plan(path: PathLike, total: int) -> list[dict[str, Any]]:
     """Return, for a plan, the folder that a target is in, the bytes needed and those free there."""
     folder = Path(os.path.realpath(path)).parent
     return [{"folder": str(folder), "bytes": total, "free_bytes": free_bytes(folder)}]
 
 
-def require_disk(path: str | os.PathLike[str], total: int, largest: int | None = None) -> None:
+def require_disk(path: PathLike, total: int, largest: int | None = None) -> None:
     """Raise before work starts if there is not enough disk space for a file or a folder of files.
 
     Parameters

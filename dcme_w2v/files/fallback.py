@@ -4,8 +4,6 @@ They are used where vectors and models are saved. The error message names the fa
 because a run has failed if its files are not at their targets.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile
@@ -14,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dcme_w2v.errors import DcmeError, ResourceError, UsageError
-from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.folders import remove_files
+
+from .atomic import is_stream
+from .folders import remove_files
 
 PREFIX = "dcme-w2v-"  # prefix of the fallback folders
 # A target may have changed since it was checked, for example into a folder: a `UsageError`.

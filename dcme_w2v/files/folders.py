@@ -1,7 +1,5 @@
 """Atomic writes of folders, and folders for temporary files."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
@@ -12,8 +10,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dcme_w2v import platform
-from dcme_w2v.files.atomic import new_mode, sync_folder
-from dcme_w2v.files.temporary import (
+
+from .atomic import new_mode, sync_folder
+from .temporary import (
     ATTEMPTS,
     OLD,
     claimed,

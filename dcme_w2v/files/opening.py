@@ -3,8 +3,6 @@
 Compression is detected from magic bytes, not from the name.
 """
 
-from __future__ import annotations
-
 import bz2
 import io
 import lzma
@@ -17,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v.errors import CorpusError, FormatError, UnreadableError
-from dcme_w2v.files.atomic import STANDARD, standard_input
-from dcme_w2v.platform import open_entry
+from dcme_w2v.platform import PathLike, open_entry
+
+from .atomic import STANDARD, standard_input
 
 PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
 PIECE_BYTES = 1 << 20  # bytes per decompression
@@ -256,7 +255,7 @@ class CorpusFile(PieceReader):
 
 
 def open_regular(
-    path: str | os.PathLike[str], largest: int | None = None, folder: int | None = None
+    path: PathLike, largest: int | None = None, folder: int | None = None
 ) -> io.BufferedReader:
     """Open a file that must be a regular one; opening or reading a pipe or a device may never end.
 
@@ -292,7 +291,7 @@ def open_regular(
         raise
 
 
-def read_regular(path: str | os.PathLike[str], largest: int = JSON_BYTES) -> bytes:
+def read_regular(path: PathLike, largest: int = JSON_BYTES) -> bytes:
     """Return the bytes of a file that must be a regular one; see `open_regular`."""
     with open_regular(path, largest) as file:
         return file.read()

@@ -22,7 +22,8 @@ from pathlib import Path
 
 from dcme_w2v import platform
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import (
+
+from .atomic import (
     STANDARD,
     check_log,
     check_writable,

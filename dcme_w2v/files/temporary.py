@@ -5,8 +5,6 @@ left is used or removed only if it has such a name, belongs to this user, is no 
 no running process holds its lock.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -3,8 +3,6 @@
 Arguments of other programs that call the Python API are not recorded: they may hold secrets.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -4,16 +4,15 @@ A line is a token, columns, and its tag, separated by tabs or spaces; an empty l
 Lines that begin with ``-DOCSTART-`` are skipped. A line of one column has no tag.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.opening import read_lines
-from dcme_w2v.formats.corpus import expand
-from dcme_w2v.formats.documents import Document, checked_line
+
+from .corpus import expand
+from .documents import Document, checked_line
 
 START, END = "<s>", "</s>"  # in place of words before and after a sentence
 AFFIX = 4  # characters of the longest prefix and suffix

@@ -4,8 +4,6 @@ A block ends at the end of a line, or of a word if lines are long. Files are ope
 by `dcme_w2v.files.opening`.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import stat
@@ -24,7 +22,8 @@ from dcme_w2v.files.opening import (
     is_address,
 )
 from dcme_w2v.files.paths import as_paths
-from dcme_w2v.formats.columns import Table, TableFile, check_no_table, is_binary_table
+
+from .columns import Table, TableFile, check_no_table, is_binary_table
 
 BLOCK_BYTES = 4 << 20
 HEAD_BYTES = 4096  # of a file in a folder, looked at first

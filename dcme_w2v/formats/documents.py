@@ -4,16 +4,15 @@ A line is ``label<TAB>text`` (labels joined by ``|``), fastText's ``__label__x t
 alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.opening import read_lines
-from dcme_w2v.formats.columns import Table, Tokenized, check_no_table, read_rows
-from dcme_w2v.formats.corpus import expand
+
+from .columns import Table, Tokenized, check_no_table, read_rows
+from .corpus import expand
 
 FORMS = ("auto", "tab", "fasttext", "text")
 ENCODING_ERRORS = ("strict", "replace", "skip")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.declarations import Checked
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, SEPARATOR, word_faults
-from dcme_w2v.formats.word_list import Words
-from dcme_w2v.numeric.arrays import all_finite
+from dcme_w2v.numeric.arrays import Array, all_finite
+
+from .vectors.vectors_reader import FAULT_NAMES, SEPARATOR, word_faults
+from .word_list import Words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -42,9 +42,9 @@ class Model:
 
     path: Path
     description: dict[str, Any]
-    arrays: dict[str, NDArray[Any]]
+    arrays: dict[str, Array]
 
-    def array(self, name: str, dtype: str, *shape: int | None) -> NDArray[Any]:
+    def array(self, name: str, dtype: str, *shape: int | None) -> Array:
         """Return a required array, checking its dtype and shape (None: any length).
 
         Raises
@@ -83,7 +83,7 @@ class Model:
         """
         from scipy.sparse import csr_matrix  # not for models of word vectors
 
-        from dcme_w2v.numeric.sparse_check import check_numbers, check_pointers
+        from dcme_w2v.numeric.sparse_rows import check_numbers, check_pointers
 
         starts = self.array(names[0], "int64", None if count is None else count + 1)
         columns = self.array(names[1], "int32", None)
@@ -104,15 +104,15 @@ class Model:
         rising = len(offsets) and offsets[0] == 0 and (offsets[1:] > offsets[:-1]).all()
         if not rising or offsets[-1] != len(text):
             raise self.fault("words_offsets", "does not rise from 0 to the length of the text")
-        return self.checked_words(Words(np.asarray(text), np.asarray(offsets)), "words")
+        return self.checked_words(Words(np.asarray(text), np.asarray(offsets)))
 
-    def checked_words(self, words: Words, name: str) -> Words:
+    def checked_words(self, words: Words) -> Words:
         """Return a list of words, or raise where one cannot be a feature."""
         faults = word_faults(words)
         faults[SEPARATOR] = 0  # a feature may be several words
         for kind in np.flatnonzero(faults[:, 0]):
             row = int(faults[kind, 1]) + 1
-            raise self.fault(f"{name}_text", f"{FAULT_NAMES[kind]} ({name} {row})")
+            raise self.fault("words_text", f"{FAULT_NAMES[kind]} (words {row})")
         return words
 
     def value(self, name: str, kind: type[Value]) -> Value:

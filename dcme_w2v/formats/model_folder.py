@@ -4,8 +4,6 @@
 NAME is always the file NAME.npy in the same folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math
@@ -17,35 +15,35 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from dcme_w2v import __version__, platform
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_mount_point, target_of, write_errors
 from dcme_w2v.files.folders import atomic_folder, new_file, restore
 from dcme_w2v.files.opening import JSON_BYTES, open_regular
 from dcme_w2v.files.temporary import ATTEMPTS, is_at
-from dcme_w2v.formats.command_line import recorded_arguments
-from dcme_w2v.formats.model_entries import MODEL_FILE, Model, shown
-from dcme_w2v.formats.npy import npy_header, npy_pieces, read_npy
-from dcme_w2v.formats.word_list import Words
-from dcme_w2v.numeric.arrays import ChunkedArray
+from dcme_w2v.numeric.arrays import Array, ChunkedArray
+from dcme_w2v.platform import PathLike
+
+from .command_line import recorded_arguments
+from .model_entries import MODEL_FILE, Model, shown
+from .npy import npy_header, npy_pieces, read_npy
+from .word_list import Words
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 OF_CLASSES = ("classifier", "label-trees", "shrunk")
 _OWN_KEYS = ("kind", "version", "program", "argv", "arrays")
 
 
-def words_arrays(words: Words) -> dict[str, NDArray[Any]]:
+def words_arrays(words: Words) -> dict[str, Array]:
     """Return a list of words as arrays for `save_model`."""
     return {"words_text": words.text, "words_offsets": words.offsets}
 
 
 def save_model(
-    path: str | os.PathLike[str],
+    path: PathLike,
     kind: str,
     version: int,
-    arrays: Mapping[str, NDArray[Any] | ChunkedArray],
+    arrays: Mapping[str, Array | ChunkedArray],
     description: Mapping[str, Any],
 ) -> None:
     """Write a model's folder atomically: the target is the old model or the complete new one.
@@ -84,7 +82,7 @@ def save_model(
 
 
 def size_of_model(
-    kind: str, version: int, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]
+    kind: str, version: int, arrays: Mapping[str, Array], description: Mapping[str, Any]
 ) -> int:
     """Return the bytes of the files that `save_model` would write."""
     size = len(_head_text(kind, version, arrays, description))
@@ -94,7 +92,7 @@ def size_of_model(
 def _head_text(
     kind: str,
     version: int,
-    arrays: Mapping[str, NDArray[Any] | ChunkedArray],
+    arrays: Mapping[str, Array | ChunkedArray],
     description: Mapping[str, Any],
 ) -> bytes:
     """Return the JSON file of a model."""
@@ -106,7 +104,7 @@ def _head_text(
     return text.encode() + b"\n"
 
 
-def kind_of_model(path: str | os.PathLike[str]) -> str:
+def kind_of_model(path: PathLike) -> str:
     """Return the kind of model in a folder.
 
     Raises
@@ -118,7 +116,7 @@ def kind_of_model(path: str | os.PathLike[str]) -> str:
         return str(_read_head(Path(path), folder).get("kind"))
 
 
-def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
+def describe_model(path: PathLike) -> dict[str, Any]:
     """Return the JSON file of a model of any kind, with dtype and shape of each array as text.
 
     Raises
@@ -132,7 +130,7 @@ def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {**head, "arrays": {name: f"{one.dtype} {one.shape}" for name, one in arrays.items()}}
 
 
-def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
+def load_model(path: PathLike, kind: str, version: int) -> Model:
     """Open a model's folder; the arrays are memory-mapped.
 
     Raises
@@ -158,7 +156,7 @@ def load_model(path: str | os.PathLike[str], kind: str, version: int) -> Model:
 
 def _read(
     path: Path, check: Callable[[dict[str, Any]], None]
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return the JSON file and the arrays of one model, also while others replace the folder."""
     for _ in range(ATTEMPTS):
         with _opened(path) as folder:
@@ -206,14 +204,12 @@ def replaces(*kinds: str) -> Callable[[str], None]:
     return lambda path: check_model_target(path, *kinds)
 
 
-def check_model_target(path: str | os.PathLike[str], *kinds: str) -> None:
+def check_model_target(path: PathLike, *kinds: str) -> None:
     """Raise before work starts if `save_model` could not write `path`."""
     check_folder_target(path, lambda name, folder: _check_replaceable(name, folder, kinds))
 
 
-def check_folder_target(
-    path: str | os.PathLike[str], check_replaceable: Callable[[str, Path], None]
-) -> None:
+def check_folder_target(path: PathLike, check_replaceable: Callable[[str, Path], None]) -> None:
     """Raise if a folder cannot be written.
 
     Parameters
@@ -271,7 +267,7 @@ def _files_of(head: dict[str, Any]) -> set[str]:
     return {MODEL_FILE, *(f"{name}.npy" for name in names if _NAME.fullmatch(name))}
 
 
-def _kind_of(array: NDArray[Any] | ChunkedArray) -> dict[str, Any]:
+def _kind_of(array: Array | ChunkedArray) -> dict[str, Any]:
     return {"dtype": array.dtype.str, "shape": list(array.shape)}
 
 
@@ -311,7 +307,7 @@ def _finite(text: str) -> float:
     return number
 
 
-def _map(path: Path, folder: int, name: str, listing: Any) -> NDArray[Any]:
+def _map(path: Path, folder: int, name: str, listing: Any) -> Array:
     """Map one array and check it against the JSON file."""
     if not _NAME.fullmatch(name):
         raise FormatError(

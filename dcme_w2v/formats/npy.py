@@ -5,8 +5,6 @@ one run with the words of another. The checksum is in the padding of the header,
 reader expects only whitespace: a tab, then 32 bits from the highest, a tab for 1 and a space for 0.
 """
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterator
@@ -14,11 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.lib import format as numpy_format
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import open_regular
-from dcme_w2v.numeric.arrays import ChunkedArray, without_warnings
+from dcme_w2v.numeric.arrays import Array, ChunkedArray, without_warnings
+from dcme_w2v.platform import PathLike
 
 MAGIC = b"\x93NUMPY"
 _ALIGNMENT, _BITS = 64, 32
@@ -39,7 +37,7 @@ def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...], checksum: int | Non
     return data[:8] + len(text).to_bytes(2, "little") + text
 
 
-def npy_pieces(array: NDArray[Any] | ChunkedArray) -> Iterator[Any]:
+def npy_pieces(array: Array | ChunkedArray) -> Iterator[Any]:
     """Yield the bytes of an .npy file: the header, then the numbers in C order."""
     if array.dtype.hasobject:
         raise ValueError("an array of Python objects is not written")
@@ -48,7 +46,7 @@ def npy_pieces(array: NDArray[Any] | ChunkedArray) -> Iterator[Any]:
         yield np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
 
 
-def _chunks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def _chunks(array: Array) -> Iterator[Array]:
     if array.ndim == 0 or not array.size:
         yield array
         return
@@ -57,14 +55,12 @@ def _chunks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
         yield array[first : first + rows]
 
 
-def read_npy(path: str | os.PathLike[str], folder: int | None = None) -> NDArray[Any]:
+def read_npy(path: PathLike, folder: int | None = None) -> Array:
     """Return the array of an .npy file, mapped into memory; see `open_npy`."""
     return open_npy(path, folder)[0]
 
 
-def open_npy(
-    path: str | os.PathLike[str], folder: int | None = None
-) -> tuple[NDArray[Any], int | None]:
+def open_npy(path: PathLike, folder: int | None = None) -> tuple[Array, int | None]:
     """Map the array of an .npy file; also return the checksum of its second file, if it has one.
 
     Parameters

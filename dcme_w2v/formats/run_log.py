@@ -1,7 +1,5 @@
 """Reads the logs that --log-json writes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

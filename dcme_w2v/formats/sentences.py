@@ -1,7 +1,5 @@
 """A corpus from an iterable of token lists or lines, as a stream of blocks."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re
@@ -10,12 +8,14 @@ from typing import Any
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.opening import BYTE_ORDER_MARK
-from dcme_w2v.formats.columns import Table, Tokenized, rows_of_dicts
-from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, is_corpus_path
+from dcme_w2v.platform import PathLike
+
+from .columns import Table, Tokenized, rows_of_dicts
+from .corpus import BLOCK_BYTES, Block, is_corpus_path
 
 Sentence = str | bytes | Iterable[str | bytes]  # a line or a list of tokens
 _PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")  # of a file that does not exist
-CorpusLike = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Iterable[Sentence]
+CorpusLike = PathLike | Iterable[PathLike] | Iterable[Sentence]
 
 
 class CorpusPaths(tuple[str, ...]):

@@ -1,7 +1,5 @@
 """Reading and writing files of sparse rows (.npz and svmlight) and of labels."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os
@@ -23,9 +21,10 @@ from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UnreadableError
 from dcme_w2v.files.atomic import STANDARD, atomic_write, optional_write, write_errors
 from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.opening import open_regular, read_lines
-from dcme_w2v.numeric.arrays import without_warnings
+from dcme_w2v.numeric.arrays import I64, Array, without_warnings
 from dcme_w2v.numeric.memory import require_memory
-from dcme_w2v.numeric.sparse_check import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
+from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
+from dcme_w2v.platform import PathLike
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
@@ -83,13 +82,13 @@ def read_vectors(
     return read_svmlight(path)
 
 
-def read_npz(path: str | os.PathLike[str]) -> csr_matrix:
+def read_npz(path: PathLike) -> csr_matrix:
     """Read the sparse matrix of an .npz file.
 
     Raises
     ------
     FormatError
-        It is not a sparse matrix, is corrupt, or fails `dcme_w2v.numeric.sparse_check.check_rows`.
+        It is not a sparse matrix, is corrupt, or fails `dcme_w2v.numeric.sparse_rows.check_rows`.
     CorpusError
         The file cannot be read.
     ResourceError
@@ -151,7 +150,7 @@ def _check_size(expanded: int, stored: int, name: str) -> None:
     require_memory(2 * expanded, f"{name}: reading it", "read fewer rows at a time")
 
 
-def _member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+def _member(archive: zipfile.ZipFile, name: str) -> Array:
     """Read an array; its size must match its header."""
     info = archive.getinfo(f"{name}.npy")
     with archive.open(info) as file:
@@ -293,7 +292,7 @@ def join(parts: Sequence[csr_matrix]) -> csr_matrix:
     return csr_matrix(sparse.vstack(wide, format="csr"))
 
 
-def read_arrays(path: str | os.PathLike[str], names: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
+def read_arrays(path: PathLike, names: Sequence[str] = ()) -> dict[str, Array]:
     """Read the arrays of these names in an .npz file, by default all.
 
     Raises
@@ -322,7 +321,7 @@ class RowWriter(Protocol):
         """Write rows."""
 
 
-def suffix_of(path: str | os.PathLike[str]) -> str:
+def suffix_of(path: PathLike) -> str:
     """Return the format of rows written to a path: "npz" or "svm"; "svm" for stdout."""
     if os.fspath(path) == STANDARD:
         return "svm"
@@ -334,9 +333,7 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
 
 
 @contextlib.contextmanager
-def writing_rows(
-    path: str | os.PathLike[str], columns: int, compress: bool = False
-) -> Iterator[RowWriter]:
+def writing_rows(path: PathLike, columns: int, compress: bool = False) -> Iterator[RowWriter]:
     """Open a file of rows for an atomic write.
 
     Parameters
@@ -420,7 +417,7 @@ class _NpzWriter:
     def __init__(self, columns: int, values: BinaryIO, numbers: BinaryIO) -> None:
         self._columns, self._values, self._numbers = columns, values, numbers
         self._dtype = np.uint16 if columns <= 1 << 16 else np.int32
-        self._lengths: list[NDArray[np.int64]] = []
+        self._lengths: list[I64] = []
 
     def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
         self._lengths.append(np.diff(rows.indptr).astype(np.int64))
@@ -444,7 +441,7 @@ class _NpzWriter:
             _store_file(archive, "data", np.dtype("<f4"), count, self._values)
 
 
-def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_arrays(path: PathLike, arrays: Mapping[str, Array]) -> None:
     """Write arrays to an .npz file, deflated; equal arrays give equal bytes."""
     with atomic_write(path) as file, tempfile.TemporaryFile() as temporary:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -10,14 +10,16 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import I64, U8
 from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.platform import PathLike
+
+from .word_list import Words
 
 _WRITTEN_AT_ONCE = 1 << 16  # words
 
@@ -34,9 +36,7 @@ class Vocabulary(Words):
         Count of each word, in descending order.
     """
 
-    def __init__(
-        self, text: NDArray[np.uint8], offsets: NDArray[np.int64], counts: NDArray[np.int64]
-    ) -> None:
+    def __init__(self, text: U8, offsets: I64, counts: I64) -> None:
         super().__init__(text, offsets)
         self.counts = counts
 
@@ -56,7 +56,7 @@ class Vocabulary(Words):
         return cls(*table.words(order), counts[order])
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
+    def load(cls, path: PathLike) -> Vocabulary:
         """Read lines "word count", such as `save` and word2vec.c's -save-vocab write.
 
         The file may be compressed and unsorted; ties keep their order. A line ``</s>``, which
@@ -78,7 +78,7 @@ class Vocabulary(Words):
             raise FormatError(f"{os.fspath(path)}: has no words; give lines 'word count'")
         return cls.from_table(table)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write lines "word count"; ``-`` is standard output."""
         with atomic_write(path) as file:
             file.writelines(count_lines(self, self.counts))
@@ -90,7 +90,7 @@ class Vocabulary(Words):
         return Vocabulary(self.text[: self.offsets[n]], self.offsets[: n + 1], self.counts[:n])
 
 
-def count_lines(words: Words, counts: NDArray[np.int64]) -> Iterator[memoryview]:
+def count_lines(words: Words, counts: I64) -> Iterator[memoryview]:
     """Yield lines "word count" as bytes, many lines at a time."""
     for first in range(0, len(words), _WRITTEN_AT_ONCE):
         end = min(first + _WRITTEN_AT_ONCE, len(words))

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError
+from dcme_w2v.numeric.arrays import I64, U8
 
 MAX_WORD_BYTES = 1 << 20  # of a word in a vocabulary, or in a file of vectors
 _SCANS = 8  # lookups by scanning all words
@@ -49,7 +49,7 @@ class Words(Sequence[str]):
         Start of each word in `text`, followed by the length of `text`.
     """
 
-    def __init__(self, text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+    def __init__(self, text: U8, offsets: I64) -> None:
         self.text = text
         self.offsets = offsets
         self._index: dict[bytes, int] | None = None

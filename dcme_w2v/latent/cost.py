@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.trainer import PAD, Weights, core_documents
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
 from dcme_w2v.numeric.memory import require_memory
 
@@ -41,8 +41,8 @@ class Observations:
     """
 
     matrix: csr_matrix
-    documents: NDArray[np.int64]
-    labels: NDArray[np.int32]
+    documents: I64
+    labels: I32
     classes: int
 
     @classmethod
@@ -123,10 +123,10 @@ class Cost:
         self.sizes = np.zeros(latent)
 
     @property
-    def alpha(self) -> NDArray[np.float64]:
+    def alpha(self) -> F64:
         """p(label | class), shape (latent, classes); rows sum to 1 without own labels."""
         table = self.log_alpha[: self.data.classes, : self.latent].T.astype(np.float64)
-        found: NDArray[np.float64] = np.exp(table)
+        found: F64 = np.exp(table)
         return found
 
     # ---- the M-steps ----
@@ -134,7 +134,7 @@ class Cost:
     def fit_weights(self, iterations: int, watch: Watch | None = None) -> None:
         """Minimize the cross-entropy of xi and softmax, with the penalty, from the last weights."""
 
-        def function(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        def function(point: F64) -> tuple[float, F64]:
             return self._with_penalty(point, self._by_row, self.posterior, None, latent=False)
 
         point = minimize(
@@ -154,7 +154,7 @@ class Cost:
         self.log_alpha[:, : self.latent] = NEVER
         np.log(alpha, out=self.log_alpha[:, : self.latent], where=alpha > 0, casting="same_kind")
 
-    def label_counts(self) -> NDArray[np.float64]:
+    def label_counts(self) -> F64:
         """Return the sum of xi over the observations of each label, shape (classes, latent)."""
         counts = np.zeros((self.data.classes, self.latent))
         if len(self._labeled):
@@ -173,7 +173,7 @@ class Cost:
         inner = self._point()[:-1].ravel()
         return loss / self.data.count + 0.5 * self.l2 * float(inner @ inner) + self._prior()
 
-    def balanced_posterior(self, shares: NDArray[np.float64], balance: float) -> None:
+    def balanced_posterior(self, shares: F64, balance: float) -> None:
         """Move xi of own labels: xi_nk ~ xi_nk p_nk^(1 / balance) shares_k / N_k.
 
         This is a step of exponentiated gradient for `balanced_cost`, which does not raise it: the
@@ -195,7 +195,7 @@ class Cost:
         self.posterior[self._labeled] = before[self._labeled]
         self.sizes = self.posterior[:, :k].sum(axis=0, dtype=np.float64)
 
-    def balanced_cost(self, shares: NDArray[np.float64], balance: float) -> float:
+    def balanced_cost(self, shares: F64, balance: float) -> float:
         """Return cross-entropy of xi and softmax + balance KL(shares of xi || shares) + penalty.
 
         At equal shares and a balance of 1 this is the bound F of (2) plus a constant.
@@ -208,9 +208,7 @@ class Cost:
         penalty = 0.5 * self.l2 * float(inner @ inner)
         return loss / self.data.count + balance * divergence + penalty
 
-    def gradient(
-        self, point: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    def gradient(self, point: F64) -> tuple[float, F64, F64]:
         """Return the cost (2) at weights, its derivatives by them and by the logits of alpha.
 
         Parameters
@@ -237,15 +235,15 @@ class Cost:
         table = self.log_alpha[: self.data.classes, : self.latent]
         return -self.smoothing / self.data.count * float(table.sum(dtype=np.float64))
 
-    def _point(self) -> NDArray[np.float64]:
+    def _point(self) -> F64:
         return self.weights.table[:, : self.latent].astype(np.float64)
 
     def _loss(
         self,
         instances: core.Instances,
-        rows: NDArray[np.float32],
-        gradient: NDArray[np.float64] | None,
-        posterior: NDArray[np.float32] | None,
+        rows: F32,
+        gradient: F64 | None,
+        posterior: F32 | None,
         *,
         latent: bool,
     ) -> float:
@@ -257,13 +255,13 @@ class Cost:
 
     def _with_penalty(
         self,
-        point: NDArray[np.float64],
+        point: F64,
         instances: core.Instances,
-        rows: NDArray[np.float32],
-        posterior: NDArray[np.float32] | None,
+        rows: F32,
+        posterior: F32 | None,
         *,
         latent: bool,
-    ) -> tuple[float, NDArray[np.float64]]:
+    ) -> tuple[float, F64]:
         """Return the mean loss of soft targets with the penalty, and its gradient."""
         gradient = np.empty(point.shape)
         self.weights.table[:, : self.latent] = point

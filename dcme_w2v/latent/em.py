@@ -1,7 +1,5 @@
 """EM for a latent-class model from a given xi, and L-BFGS on all parameters after it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.latent.cost import Cost
+from dcme_w2v.numeric.arrays import F32, F64
 from dcme_w2v.numeric.lbfgs import minimize
 from dcme_w2v.training.progress import Quiet, Reporter
+
+from .cost import Cost
 
 INNER = 10  # iterations of L-BFGS in an iteration of EM, from the last weights
 FINISH = 40  # iterations of L-BFGS on all parameters
@@ -34,11 +34,11 @@ class Solution:
         xi, from which EM can continue.
     """
 
-    weights: NDArray[np.float32]
-    alpha: NDArray[np.float64]
-    sizes: NDArray[np.float64]
+    weights: F32
+    alpha: F64
+    sizes: F64
     costs: list[float]
-    posterior: NDArray[np.float32] | None = None
+    posterior: F32 | None = None
 
     @property
     def cost(self) -> float:
@@ -112,7 +112,7 @@ def _alternate(
     cost.posterior[:, : cost.latent] = start
     for number in range(len(costs) + 1, rounds + 1):
 
-        def watch(_: int, value: float, __: NDArray[np.float64], done: int = number - 1) -> None:
+        def watch(_: int, value: float, __: F64, done: int = number - 1) -> None:
             reporter.advance(done, loss=value)
 
         cost.fit_weights(INNER, watch)
@@ -125,8 +125,8 @@ def _alternate(
 def balanced(
     cost: Cost,
     start: NDArray[np.floating],
-    weights: NDArray[np.float32],
-    shares: NDArray[np.float64],
+    weights: F32,
+    shares: F64,
     balance: float,
     rounds: int,
     tolerance: float,
@@ -166,14 +166,14 @@ def finish(cost: Cost, solution: Solution, reporter: Reporter | None = None) -> 
     with np.errstate(divide="ignore"):
         logits = np.maximum(np.log(solution.alpha.T), -50)  # classes never chosen come back slowly
 
-    def function(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def function(flat: F64) -> tuple[float, F64]:
         cost.log_alpha[:, :latent] = log_softmax_columns(flat[cut:].reshape(classes, latent))
         value, by_weights, by_alpha = cost.gradient(flat[:cut].reshape(features + 1, latent))
         return value, np.concatenate([by_weights.ravel(), by_alpha.ravel()])
 
     costs = list(solution.costs)
 
-    def watched(number: int, value: float, point: NDArray[np.float64]) -> None:
+    def watched(number: int, value: float, point: F64) -> None:
         progress.advance(number, loss=value)
 
     start = np.concatenate([solution.weights.astype(np.float64).ravel(), logits.ravel()])
@@ -184,10 +184,10 @@ def finish(cost: Cost, solution: Solution, reporter: Reporter | None = None) -> 
     return Solution(cost.weights.get(), cost.alpha, sizes, [*costs, value])
 
 
-def log_softmax_columns(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_softmax_columns(logits: F64) -> F64:
     """Return log softmax of each column."""
     shifted = logits - logits.max(axis=0)
-    found: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=0))
+    found: F64 = shifted - np.log(np.exp(shifted).sum(axis=0))
     return found
 
 

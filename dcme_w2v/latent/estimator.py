@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.classify.mixins import ProbabilityMixin, check_classes
-from dcme_w2v.latent.fit import learn
-from dcme_w2v.latent.jobs import made_model
-from dcme_w2v.latent.model import LatentClassifier
-from dcme_w2v.latent.options import LatentOptions
+from dcme_w2v.numeric.arrays import F32, F64, I64
 from dcme_w2v.numeric.sklearn_base import (
     BaseEstimator,
     TransformerMixin,
@@ -20,9 +17,14 @@ from dcme_w2v.numeric.sklearn_base import (
     check_training,
     options_of,
     parameters,
+    split_labels,
 )
-from dcme_w2v.numeric.unlabeled import split_labels
 from dcme_w2v.training.progress import reporting_to
+
+from .fit import learn
+from .jobs import made_model
+from .model import LatentClassifier
+from .options import LatentOptions
 
 
 @parameters(LatentOptions, without=("unsupervised",), last={"progress": False})
@@ -124,18 +126,18 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
         self.labels_ = self._latent(matrix).argmax(axis=1)
         return self
 
-    def fit_predict(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.int64]:
+    def fit_predict(self, X: Any, y: ArrayLike | None = None) -> I64:
         """Fit, and return the most probable latent class of each row: `labels_`."""
-        labels: NDArray[np.int64] = self.fit(X, y).labels_
+        labels: I64 = self.fit(X, y).labels_
         return labels
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> F64:
         """Return p(z | x), shape (rows, latent); each row's sum is 1."""
         check_fitted(self, "_model")
-        found: NDArray[np.float64] = np.exp(self._latent(check_features(self, X)))
+        found: F64 = np.exp(self._latent(check_features(self, X)))
         return found
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> F64:
         """Return the log-probabilities of the labels, shape (rows, classes)."""
         check_fitted(self, "_model")
         model: LatentClassifier = self._model
@@ -148,32 +150,32 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
         return np.array([f"latent{k}" for k in range(self._model.latent)], dtype=object)
 
     @property
-    def coef_(self) -> NDArray[np.float32]:
+    def coef_(self) -> F32:
         """Weights of the latent classes, shape (latent, features)."""
         check_fitted(self, "_model")
-        table: NDArray[np.float32] = self._model.weights.get()[:-1]
+        table: F32 = self._model.weights.get()[:-1]
         if self._model.right is not None:
             table = self._model.right @ table
-        found: NDArray[np.float32] = table.T
+        found: F32 = table.T
         return found
 
     @property
-    def intercept_(self) -> NDArray[np.float32]:
+    def intercept_(self) -> F32:
         """Biases of the latent classes, shape (latent,)."""
         check_fitted(self, "_model")
-        found: NDArray[np.float32] = self._model.weights.get()[-1]
+        found: F32 = self._model.weights.get()[-1]
         return found
 
     @property
-    def alpha_(self) -> NDArray[np.float32]:
+    def alpha_(self) -> F32:
         """p(label | latent class), shape (latent, classes)."""
         check_fitted(self, "_model")
         if self._model.alpha is None:
             return np.eye(self._model.latent, dtype=np.float32)
-        found: NDArray[np.float32] = self._model.alpha
+        found: F32 = self._model.alpha
         return found
 
-    def _latent(self, matrix: Any) -> NDArray[np.float64]:
+    def _latent(self, matrix: Any) -> F64:
         """Return log p(z | x) of checked rows, shape (rows, latent)."""
         model: LatentClassifier = self._model
         return np.concatenate(list(model.latent_log_probabilities(matrix, self.threads)))

@@ -1,14 +1,11 @@
 """Fit a latent-class model: EM from several starts, and the solution of the lowest cost."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.metrics import log_softmax
@@ -16,18 +13,20 @@ from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.options import resolved as resolved_classifier
 from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import Weights, core_documents
-from dcme_w2v.latent.cost import OWN, Cost, Observations
-from dcme_w2v.latent.em import (
+from dcme_w2v.numeric.arrays import F32, F64
+from dcme_w2v.training.progress import Quiet, Reporter
+
+from .cost import OWN, Cost, Observations
+from .em import (
     Solution,
     balanced,
     expectation_maximization,
     finish,
     has_settled,
 )
-from dcme_w2v.latent.options import EPOCHS, LatentOptions, resolved
-from dcme_w2v.latent.reduction import directions, reduced
-from dcme_w2v.latent.starts import Starts, one_hot
-from dcme_w2v.training.progress import Quiet, Reporter
+from .options import EPOCHS, LatentOptions, resolved
+from .reduction import directions, reduced
+from .starts import Starts, one_hot
 
 EMPTY = 0.5  # sum of xi below which a class is reported as empty
 FOLDS = 5  # folds of the labeled documents for `unlabeled="auto"`
@@ -76,7 +75,7 @@ class Learned:
     """
 
     fit: Fit
-    right: NDArray[np.float32] | None
+    right: F32 | None
     options: LatentOptions
     rows: csr_matrix
 
@@ -265,9 +264,7 @@ def _cross_validated(
     return {how: count / max(1, int(labeled.sum())) for how, count in right.items()}
 
 
-def _log_probabilities(
-    weights: Weights, rows: csr_matrix, options: LatentOptions
-) -> NDArray[np.float64]:
+def _log_probabilities(weights: Weights, rows: csr_matrix, options: LatentOptions) -> F64:
     scores = weights.scores(core_documents(rows), 0, rows.shape[0], options.threads or 1)
     return log_softmax(scores)
 

@@ -1,7 +1,5 @@
 """`latent fit`, `latent transform` and `latent show`: from files to results."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import time
@@ -11,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.dataset import (
@@ -33,11 +30,13 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.sparse_io import write_batches
-from dcme_w2v.latent.fit import Learned, learn
-from dcme_w2v.latent.model import KIND, LatentClassifier
-from dcme_w2v.latent.options import LatentOptions, resolved
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import Quiet, Reporter
+
+from .fit import Learned, learn
+from .model import KIND, LatentClassifier
+from .options import LatentOptions, resolved
 
 OR_CLUSTER = ", or --unsupervised"
 DOCUMENTS_AT_ONCE = 2048
@@ -152,7 +151,7 @@ def made_model(
     latent = solution.weights.shape[1]
     weights = Weights(len(solution.weights) - 1, latent, 1.0)
     weights.set(solution.weights)
-    alpha: NDArray[np.float32] | None = solution.alpha.astype(np.float32)
+    alpha: F32 | None = solution.alpha.astype(np.float32)
     clusters = not classes
     if clusters or options.unlabeled != "ignore":
         alpha = None

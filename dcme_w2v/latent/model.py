@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,9 +26,12 @@ from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model
-from dcme_w2v.latent.options import LatentOptions
-from dcme_w2v.latent.reduction import reduced
+from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.sparse_rows import fit_columns
+from dcme_w2v.platform import PathLike
+
+from .options import LatentOptions
+from .reduction import reduced
 
 KIND, VERSION = "latent", 1
 MIN_ALPHA = 1e-300  # lower probabilities of a label count as this one
@@ -68,9 +70,9 @@ class LatentClassifier:
 
     classes: list[str]
     weights: Weights
-    shares: NDArray[np.float64]
-    alpha: NDArray[np.float32] | None
-    right: NDArray[np.float32] | None
+    shares: F64
+    alpha: F32 | None
+    right: F32 | None
     text: TextFeatures | None
     options: LatentOptions
     clusters: bool = False
@@ -96,7 +98,7 @@ class LatentClassifier:
 
     def latent_log_probabilities(
         self, matrix: csr_matrix, threads: int | None = None
-    ) -> Iterator[NDArray[np.float64]]:
+    ) -> Iterator[F64]:
         """Yield log p(z | x) for some documents at a time, shape (some documents, latent)."""
         threads = threads or default_threads()
         matrix = fit_columns(matrix, self.features)
@@ -105,9 +107,7 @@ class LatentClassifier:
             part = part if self.right is None else reduced(part, self.right)
             yield log_softmax(self.weights.scores(core_documents(part), 0, part.shape[0], threads))
 
-    def log_probabilities(
-        self, matrix: csr_matrix, threads: int | None = None
-    ) -> Iterator[NDArray[np.float64]]:
+    def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
         """Yield log p(y | x) for some documents at a time, shape (some documents, classes)."""
         for log_p in self.latent_log_probabilities(matrix, threads):
             yield log_p if self.alpha is None else through_alpha(log_p, self.alpha)
@@ -129,7 +129,7 @@ class LatentClassifier:
         weights = self.feature_weights() @ (chances / chances.sum())
         return highest_weighted(weights, self.text, count)
 
-    def _specific(self, weights: NDArray[np.float32], count: int) -> list[tuple[str, float]]:
+    def _specific(self, weights: F32, count: int) -> list[tuple[str, float]]:
         """Return the features of the highest weights times the log of their rarity.
 
         The log of documents / documents with the word is idf - 1: a word in all documents has 0,
@@ -139,11 +139,11 @@ class LatentClassifier:
             weights = weights * np.maximum(self.text.idf - 1, 0) / self.text.idf
         return highest_weighted(weights, self.text, count)
 
-    def feature_weights(self) -> NDArray[np.float32]:
+    def feature_weights(self) -> F32:
         """Return weights less their mean over the latent classes, shape (features, latent)."""
         table = self.weights.get()[:-1]
         table = table if self.right is None else self.right @ table
-        above: NDArray[np.float32] = table - table.mean(axis=1, keepdims=True)
+        above: F32 = table - table.mean(axis=1, keepdims=True)
         return above
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
@@ -165,9 +165,9 @@ class LatentClassifier:
             })  # fmt: skip
         return found
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the model's folder."""
-        arrays: dict[str, NDArray[Any]] = {"weights": self.weights.get(), "shares": self.shares}
+        arrays: dict[str, Array] = {"weights": self.weights.get(), "shares": self.shares}
         if self.alpha is not None:
             arrays["alpha"] = self.alpha
         if self.right is not None:
@@ -184,7 +184,7 @@ class LatentClassifier:
         save_model(path, KIND, VERSION, arrays, description)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> LatentClassifier:
+    def load(cls, path: PathLike) -> LatentClassifier:
         """Open a model's folder.
 
         Raises
@@ -218,11 +218,11 @@ class LatentClassifier:
         )  # fmt: skip
 
 
-def through_alpha(log_p: NDArray[np.float64], alpha: NDArray[np.floating]) -> NDArray[np.float64]:
+def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
     """Return log sum_k p_k alpha_km from log p, shape (documents, classes)."""
     largest = log_p.max(axis=1, keepdims=True)  # at least -log latent: exp cannot underflow
     inner = np.exp(log_p - largest) @ alpha.astype(np.float64)
-    found: NDArray[np.float64] = np.log(np.maximum(inner, MIN_ALPHA)) + largest
+    found: F64 = np.log(np.maximum(inner, MIN_ALPHA)) + largest
     return found
 
 

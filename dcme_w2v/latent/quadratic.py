@@ -14,19 +14,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.latent.cost import OWN, Observations
-from dcme_w2v.latent.reduction import svd_of_rows
+from dcme_w2v.numeric.arrays import F64, I32
 from dcme_w2v.numeric.parallel import one_blas_thread
+
+from .cost import OWN, Observations
+from .reduction import svd_of_rows
 
 DESCENTS = 3  # from random points; the lowest is the start
 ITERATIONS, TOLERANCE = 500, 1e-8
 SUFFICIENT = 1e-4  # share of the linear decrease that a step has to reach
 _MIN_STEP = 1e-12
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -46,10 +45,10 @@ class Quadratic:
     classes : int
     """
 
-    left: Matrix
-    squares: Matrix
+    left: F64
+    squares: F64
     ridge: float
-    labels: NDArray[np.int32]
+    labels: I32
     classes: int
 
     @classmethod
@@ -72,18 +71,18 @@ class Quadratic:
         return cls(left, squares, ridge, data.labels, data.classes)
 
     @property
-    def shrinkage(self) -> Matrix:
+    def shrinkage(self) -> F64:
         """Eigenvalues of H, shape (r,)."""
-        found: Matrix = self.squares / (self.squares + len(self.left) * self.ridge)
+        found: F64 = self.squares / (self.squares + len(self.left) * self.ridge)
         return found
 
-    def smoothed(self, xi: Matrix) -> Matrix:
+    def smoothed(self, xi: F64) -> F64:
         """Return H xi."""
         with one_blas_thread():
-            found: Matrix = self.left @ (self.shrinkage[:, None] * (self.left.T @ xi))
+            found: F64 = self.left @ (self.shrinkage[:, None] * (self.left.T @ xi))
         return found
 
-    def product(self, xi: Matrix) -> Matrix:
+    def product(self, xi: F64) -> F64:
         """Return (A - B) xi, shape of `xi`: (n, any)."""
         smooth = self.smoothed(xi)
         if self.classes:
@@ -92,16 +91,16 @@ class Quadratic:
         smooth /= -len(xi)
         return smooth
 
-    def value(self, xi: Matrix) -> tuple[float, Matrix]:
+    def value(self, xi: F64) -> tuple[float, F64]:
         """Return J(xi) and its gradient, xi of shape (n, latent)."""
         product, latent = self.product(xi), xi.shape[1]
         return latent / 2 * float(np.vdot(xi, product)), latent * product
 
-    def label_means(self, xi: Matrix) -> Matrix:
+    def label_means(self, xi: F64) -> F64:
         """Return P_Y xi: each row becomes the mean of the rows of its label."""
         sums = self.memberships() @ xi
         counts = np.bincount(self.labels, minlength=self.classes)
-        means: Matrix = (sums / np.maximum(counts, 1)[:, None])[self.labels]
+        means: F64 = (sums / np.maximum(counts, 1)[:, None])[self.labels]
         return means
 
     def memberships(self) -> csr_matrix:
@@ -111,7 +110,7 @@ class Quadratic:
         return csr_matrix((np.ones(n), (self.labels, np.arange(n))), shape=(self.classes, n))
 
 
-def ridge_of(squares: Matrix, count: int, freedom: float) -> float:
+def ridge_of(squares: F64, count: int, freedom: float) -> float:
     """Return the lambda at which trace H = sum of s / (s + N lambda) has a value; by bisection."""
     largest = max(float(squares[0]), 1e-30) / count
     low, high = np.log(largest * 1e-16), np.log(largest * 1e16)
@@ -127,14 +126,14 @@ def ridge_of(squares: Matrix, count: int, freedom: float) -> float:
 # ---- local minima over N simplices ----
 
 
-def random_point(count: int, latent: int, random: np.random.Generator) -> Matrix:
+def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
     """Return rows of uniform random numbers, scaled to sum 1."""
     drawn = random.random((count, latent))
-    found: Matrix = drawn / drawn.sum(axis=1, keepdims=True)
+    found: F64 = drawn / drawn.sum(axis=1, keepdims=True)
     return found
 
 
-def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> Matrix:
+def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> F64:
     """Return xi of shape (n, latent): the best of some local minima of (3) from random points."""
     count, found = len(quadratic.left), []
     for _ in range(DESCENTS):
@@ -143,22 +142,22 @@ def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator)
     return min(found, key=lambda one: one[1])[0]
 
 
-def project_rows(points: Matrix) -> Matrix:
+def project_rows(points: F64) -> F64:
     """Project each row on the simplex of vectors >= 0 with the sum 1."""
     falling = -np.sort(-points, axis=1)
     excess = np.cumsum(falling, axis=1) - 1.0
     counts = np.arange(1, falling.shape[1] + 1)
     positive = np.maximum((falling * counts > excess).sum(axis=1), 1)
     subtracted = np.take_along_axis(excess, positive[:, None] - 1, axis=1)[:, 0] / positive
-    found: Matrix = np.maximum(points - subtracted[:, None], 0)
+    found: F64 = np.maximum(points - subtracted[:, None], 0)
     return found
 
 
 def descend(
-    function: Callable[[Matrix], tuple[float, Matrix]],
-    start: Matrix,
+    function: Callable[[F64], tuple[float, F64]],
+    start: F64,
     step: float,
-) -> tuple[Matrix, float]:
+) -> tuple[F64, float]:
     """Minimize over N simplices by projected gradient, with Armijo's rule along the arc.
 
     A step t is accepted if f(P(V - t G)) <= f(V) + 1e-4 <G, P(V - t G) - V>, and halved until it

@@ -1,24 +1,19 @@
 """Singular vectors of sparse rows, and latent semantic analysis (LSA)."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.numeric.arrays import unit_vectors
+from dcme_w2v.numeric.arrays import F32, F64, unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread
 
 OVERSAMPLING, POWER = 10, 2  # of the randomized SVD (Halko, Martinsson and Tropp 2011)
 MIN_SQUARE = 1e-10  # squared singular values below this share of the first count as 0
 ROWS = 4096  # rows that are dense at a time
 
-Matrix = NDArray[np.float64]
-
 
 def svd_of_rows(
     matrix: csr_matrix, rank: int, seed: int, *, centered: bool
-) -> tuple[Matrix, Matrix, Matrix]:
+) -> tuple[F64, F64, F64]:
     """Return the first singular vectors of rows, or of rows less their mean.
 
     The rows stay sparse, since the mean is subtracted from products with them. The result is exact
@@ -50,18 +45,18 @@ def svd_of_rows(
             test, _ = np.linalg.qr(columns @ left - np.outer(mean, left.sum(axis=0)))
         left, values, inner = np.linalg.svd(rows @ test - mean @ test, full_matrices=False)
         right = test @ inner.T
-    squares: Matrix = np.square(values)
+    squares: F64 = np.square(values)
     kept = max(1, int((squares[:rank] > MIN_SQUARE * max(squares[0], 1e-300)).sum()))
     return np.ascontiguousarray(left[:, :kept]), squares[:kept], right[:, :kept]
 
 
-def directions(matrix: csr_matrix, count: int, seed: int) -> NDArray[np.float32]:
+def directions(matrix: csr_matrix, count: int, seed: int) -> F32:
     """Return the right singular vectors of rows that are not centered, shape (features, r)."""
     _, _, right = svd_of_rows(matrix, count, seed, centered=False)
     return right.astype(np.float32)
 
 
-def reduced(matrix: csr_matrix, right: NDArray[np.float32]) -> csr_matrix:
+def reduced(matrix: csr_matrix, right: F32) -> csr_matrix:
     """Return rows times singular vectors, shape (n, r), of unit length; rows of zeros stay."""
     count, width = matrix.shape[0], right.shape[1]
     data = np.empty((count, width), dtype=np.float32)

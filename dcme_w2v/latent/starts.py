@@ -4,24 +4,20 @@ All starts but the random one are 0.9 times the result of a method plus 0.1 / K:
 zero in xi would remain zero, and at xi = 1 / K every gradient is 0.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dcme_w2v.latent.cost import Observations
-from dcme_w2v.latent.options import START_NUMBERS, LatentOptions
-from dcme_w2v.latent.quadratic import Quadratic, best_descent, random_point
-from dcme_w2v.numeric.arrays import unit_vectors
+from dcme_w2v.numeric.arrays import F64, I64, unit_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.training.progress import Reporter
 
-KEPT = 0.9  # share of the method's result in xi
+from .cost import Observations
+from .options import START_NUMBERS, LatentOptions
+from .quadratic import Quadratic, best_descent, random_point
 
-Matrix = NDArray[np.float64]
+KEPT = 0.9  # share of the method's result in xi
 
 
 class Starts:
@@ -56,19 +52,19 @@ class Starts:
             return [self.options.init]
         return ["labels"] if self.data.classes else ["kmeans", "quadratic"]
 
-    def start(self, kind: str, number: int) -> Matrix:
+    def start(self, kind: str, number: int) -> F64:
         """Return a start, shape (n, latent); its random numbers depend on seed, kind and number."""
         random = np.random.default_rng([self.options.seed, START_NUMBERS[kind], number])
         if kind == "random":
             return random_point(self.data.count, self.latent, random)
-        methods: dict[str, Callable[[np.random.Generator], Matrix]] = {
+        methods: dict[str, Callable[[np.random.Generator], F64]] = {
             "labels": self._labels,
             "kmeans": self._kmeans,
             "quadratic": lambda random: best_descent(self.quadratic, self.latent, random),
         }
         return KEPT * methods[kind](random) + (1 - KEPT) / self.latent
 
-    def _labels(self, random: np.random.Generator) -> Matrix:
+    def _labels(self, random: np.random.Generator) -> F64:
         """K <= M: labels in K random groups; K > M: label m has the classes k = m mod M."""
         m, k = self.data.classes, self.latent
         if k <= m:
@@ -77,10 +73,10 @@ class Starts:
             return one_hot(group[self.data.labels], k)
         mine = np.arange(k)[None, :] % m == self.data.labels[:, None]
         shares = np.where(mine, random.random(mine.shape), 0)
-        found: Matrix = shares / shares.sum(axis=1, keepdims=True)
+        found: F64 = shares / shares.sum(axis=1, keepdims=True)
         return found
 
-    def _kmeans(self, random: np.random.Generator) -> Matrix:
+    def _kmeans(self, random: np.random.Generator) -> F64:
         """k-means of the documents' principal components, scaled to unit length."""
         points = unit_vectors(self.quadratic.left * np.sqrt(self.quadratic.squares))
         seed = int(random.integers(2**31))
@@ -88,7 +84,7 @@ class Starts:
         return one_hot(nearest, self.latent)
 
 
-def one_hot(numbers: NDArray[np.int64], width: int) -> Matrix:
+def one_hot(numbers: I64, width: int) -> F64:
     """Return rows with a 1 at each number."""
     found = np.zeros((len(numbers), width))
     found[np.arange(len(numbers)), numbers] = 1

@@ -1,20 +1,30 @@
-"""Helpers of readers and writers: numbers that are not finite, and arrays in pieces."""
-
-from __future__ import annotations
+"""Helpers for arrays: numbers that are not finite, arrays in pieces, means weighted by row."""
 
 import contextlib
 import math
 import mmap
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+# Arrays by their elements, in annotations.
+Array = NDArray[Any]
+Bools = NDArray[np.bool_]
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+I8 = NDArray[np.int8]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+U8 = NDArray[np.uint8]
+U16 = NDArray[np.uint16]
+U32 = NDArray[np.uint32]
 
-def all_finite(array: NDArray[Any]) -> bool:
+
+def all_finite(array: Array) -> bool:
     """Return whether an array has no NaN and no infinity; only floats can have them.
 
     A finite sum has finite terms only; terms of a sum that is not may still be finite.
@@ -48,14 +58,14 @@ class ChunkedArray:
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    make: Callable[[], Iterable[NDArray[Any]]]
+    make: Callable[[], Iterable[Array]]
 
     @property
     def nbytes(self) -> int:
         """Bytes of all numbers."""
         return math.prod(self.shape) * self.dtype.itemsize
 
-    def __iter__(self) -> Iterator[NDArray[Any]]:
+    def __iter__(self) -> Iterator[Array]:
         """Yield the pieces.
 
         Raises
@@ -73,7 +83,7 @@ class ChunkedArray:
             raise ValueError(f"the pieces have {size} bytes, the array {self.nbytes}")
 
 
-def drop_pages(array: NDArray[Any]) -> None:
+def drop_pages(array: Array) -> None:
     """Give back the memory of a file's pages that are mapped; they are read again where needed.
 
     The file must be mapped read-only: otherwise the numbers would be lost.
@@ -87,7 +97,33 @@ def drop_pages(array: NDArray[Any]) -> None:
         base = base.base
 
 
-def unit_vectors(rows: NDArray[Any]) -> NDArray[Any]:
+def unit_vectors(rows: Array) -> Array:
     """Return rows of shape (n, d) divided by their lengths; rows of zeros stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1))
+
+
+def mean_by_counts(
+    start: F32, learned: Sequence[F32], counts: Sequence[NDArray[np.integer | np.floating]]
+) -> F32:
+    """Return the mean of tables, each row weighted by the count of the row in each table.
+
+    This is the mixture weight of Mann et al. (2009), with counts.
+
+    Parameters
+    ----------
+    start : ndarray of float32, shape (n, d)
+        The result for rows whose counts are all 0.
+    learned : sequence of ndarray of float32, shape (n, d)
+    counts : sequence of ndarray, shape (n,)
+        Counts of the rows in each table, at least 0.
+    """
+    weights = [np.asarray(one, dtype=np.float64)[:, None] for one in counts]
+    total = np.zeros((len(start), 1))
+    mixed = np.zeros(start.shape)
+    for rows, weight in zip(learned, weights, strict=True):
+        total += weight
+        mixed += weight * rows
+    seen = total[:, 0] > 0
+    np.divide(mixed, total, out=mixed, where=total > 0)
+    return np.where(seen[:, None], mixed.astype(np.float32), start)

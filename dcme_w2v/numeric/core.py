@@ -1,7 +1,5 @@
 """Interface to the C core: memory layout of tables, option structs, choice of kernels."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import mmap
@@ -15,13 +13,15 @@ from dcme_w2v._core import train as core
 from dcme_w2v.declarations import declaration_of
 from dcme_w2v.errors import UsageError
 
+from .arrays import F32, I8
+
 CACHE_LINE = 64
 SPARE = CACHE_LINE // 4  # float32
 Number = TypeVar("Number", bound=np.generic)
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")
 
 
-def new_table(rows: int, dim: int, as_for: int | None = None) -> NDArray[np.float32]:
+def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
     """Return zeros of shape (rows, stride), stride >= dim; the first row starts at a cache line.
 
     The stride is as for a table of `as_for` rows, by default the number of rows.
@@ -30,7 +30,7 @@ def new_table(rows: int, dim: int, as_for: int | None = None) -> NDArray[np.floa
     return _aligned(_zeros(rows * stride + SPARE), rows * stride).reshape(rows, stride)
 
 
-def table_of(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+def table_of(rows: F32) -> F32:
     """Return a copy of rows as a table; see `new_table`.
 
     Memory that was freed may be used again, which is quicker than new memory.
@@ -43,7 +43,7 @@ def table_of(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return table
 
 
-def in_cache_lines(rows: NDArray[np.int8]) -> NDArray[np.int8]:
+def in_cache_lines(rows: I8) -> I8:
     """Return a copy of rows of bytes whose first one starts at a cache line; see `new_table`."""
     block = _zeros(-(-rows.size // 4) + SPARE).view(np.int8)
     copy = _aligned(block, rows.size).reshape(rows.shape)
@@ -57,7 +57,7 @@ def _aligned(block: NDArray[Number], size: int) -> NDArray[Number]:
     return block[start : start + size]
 
 
-def _zeros(count: int) -> NDArray[np.float32]:
+def _zeros(count: int) -> F32:
     """Return zeros, in huge pages where the system has them.
 
     Rows are accessed at random, so with small pages most accesses miss the TLB. Huge pages need

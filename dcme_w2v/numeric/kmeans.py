@@ -1,24 +1,23 @@
 """k-means with k-means++ initialization, for mixtures and the hard clusters of BoWV."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
+
+from .arrays import F32, F64, I64
+from .parallel import one_blas_thread, over_blocks
 
 ROUNDS = 50
 _MOVED = 1e-3  # stop when a smaller share of the points changes cluster
 
 
 def kmeans(
-    points: NDArray[np.float32],
+    points: F32,
     clusters: int,
     seed: int,
     threads: int | None = None,
     rounds: int = ROUNDS,
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+) -> tuple[F64, I64]:
     """Cluster points by Lloyd's algorithm with k-means++ initialization.
 
     Parameters
@@ -57,12 +56,12 @@ def kmeans(
 
 
 def _lloyd(
-    points: NDArray[np.float32],
+    points: F32,
     clusters: int,
     random: np.random.Generator,
     threads: int | None,
     rounds: int,
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+) -> tuple[F64, I64]:
     squares = np.einsum("ij,ij->i", points, points)
     centers = _spread_start(points, squares, clusters, random, threads)
     before = np.full(len(points), -1)
@@ -75,7 +74,7 @@ def _lloyd(
     return centers, nearest
 
 
-def memberships(nearest: NDArray[np.int64], clusters: int) -> NDArray[np.float32]:
+def memberships(nearest: I64, clusters: int) -> F32:
     """Return a matrix (points, clusters) with a 1 for each point's cluster."""
     chosen = np.zeros((len(nearest), clusters), dtype=np.float32)
     chosen[np.arange(len(nearest)), nearest] = 1
@@ -83,12 +82,12 @@ def memberships(nearest: NDArray[np.int64], clusters: int) -> NDArray[np.float32
 
 
 def _spread_start(
-    points: NDArray[np.float32],
-    squares: NDArray[np.float32],
+    points: F32,
+    squares: F32,
     clusters: int,
     random: np.random.Generator,
     threads: int | None,
-) -> NDArray[np.float64]:
+) -> F64:
     """Draw each center with probability proportional to the squared distance from the others.
 
     The best of a few candidates is taken, as the authors recommend.
@@ -109,37 +108,35 @@ def _spread_start(
 
 
 def _distances_to(
-    points: NDArray[np.float32],
-    squares: NDArray[np.float32],
-    centers: NDArray[np.float32],
+    points: F32,
+    squares: F32,
+    centers: F32,
     threads: int | None,
-) -> NDArray[np.float32]:
-    def distances(rows: slice) -> NDArray[np.float32]:
+) -> F32:
+    def distances(rows: slice) -> F32:
         return _squared_distances(points[rows], squares[rows], centers)
 
     return np.concatenate(list(over_blocks(distances, len(points), threads)))
 
 
-def _squared_distances(
-    points: NDArray[np.float32], squares: NDArray[np.float32], centers: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def _squared_distances(points: F32, squares: F32, centers: F32) -> F32:
     """Return ||x - c||^2 = ||x||^2 - 2 x.c + ||c||^2, shape (points, centers)."""
-    distances: NDArray[np.float32] = points @ (-2 * centers.T)
+    distances: F32 = points @ (-2 * centers.T)
     distances += squares[:, None]
     distances += np.einsum("ij,ij->i", centers, centers)
     return np.maximum(distances, 0, out=distances)
 
 
 def _assigned(
-    points: NDArray[np.float32],
-    squares: NDArray[np.float32],
-    centers: NDArray[np.float64],
+    points: F32,
+    squares: F32,
+    centers: F64,
     threads: int | None,
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+) -> tuple[I64, F32]:
     """Return each point's nearest center and the squared distance to it."""
     single = centers.astype(np.float32)
 
-    def nearest(rows: slice) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def nearest(rows: slice) -> tuple[I64, F32]:
         found = _squared_distances(points[rows], squares[rows], single)
         best = np.argmin(found, axis=1)
         return best, np.take_along_axis(found, best[:, None], axis=1)[:, 0]
@@ -149,16 +146,16 @@ def _assigned(
 
 
 def _means(
-    points: NDArray[np.float32],
-    nearest: NDArray[np.int64],
-    distances: NDArray[np.float32],
+    points: F32,
+    nearest: I64,
+    distances: F32,
     clusters: int,
     threads: int | None,
-) -> NDArray[np.float64]:
+) -> F64:
     """Return the mean of each cluster; an empty one moves to a point far from its center."""
 
-    def sums(rows: slice) -> NDArray[np.float32]:
-        product: NDArray[np.float32] = memberships(nearest[rows], clusters).T @ points[rows]
+    def sums(rows: slice) -> F32:
+        product: F32 = memberships(nearest[rows], clusters).T @ points[rows]
         return product
 
     counts = np.bincount(nearest, minlength=clusters)

@@ -3,32 +3,30 @@
 The only use of scipy's L-BFGS in this package.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dcme_w2v.numeric.parallel import one_blas_thread
+from .arrays import F64
+from .parallel import one_blas_thread
 
 HISTORY = 6  # correction pairs that L-BFGS stores; each has the size of the point, in float64
 EVALUATIONS = 10  # maximum evaluations per iteration, on average
 
-Function = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
-Evaluation = tuple[NDArray[np.float64], float, NDArray[np.float64]]  # point, value, gradient
-Watch = Callable[[int, float, NDArray[np.float64]], bool | None]
+Function = Callable[[F64], tuple[float, F64]]
+Evaluation = tuple[F64, float, F64]  # point, value, gradient
+Watch = Callable[[int, float, F64], bool | None]
 
 
 def minimize(
     function: Function,
-    start: NDArray[np.float64],
+    start: F64,
     *,
     iterations: int = 100,
     tolerance: float = 1e-6,
     watch: Watch | None = None,
     precision: float = 0.0,
-) -> NDArray[np.float64]:
+) -> F64:
     """Return the minimum of a function, by scipy's L-BFGS-B with one BLAS thread.
 
     Parameters
@@ -60,7 +58,7 @@ def minimize(
 
     values, count = _Values(function, start.shape, precision), 0
 
-    def iterated(point: NDArray[np.float64]) -> None:
+    def iterated(point: F64) -> None:
         nonlocal count
         count += 1
         values.base = values.latest
@@ -95,7 +93,7 @@ class _Values:
         self.base: Evaluation | None = None
         self.latest: Evaluation | None = None
 
-    def __call__(self, point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def __call__(self, point: F64) -> tuple[float, F64]:
         """Return the value and the gradient."""
         value, gradient = self._function(point.reshape(self._shape))
         gradient, base = gradient.ravel(), self.base

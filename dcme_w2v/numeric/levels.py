@@ -4,23 +4,20 @@ Suzuki and Nagata (AAAI 2014) cluster by ADMM (2-7). For fixed signs their probl
 k-means with one cluster at 0, and a dynamic program finds the optimum.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core import fused as core
+
+from .arrays import F64, I8
 
 BINS = 1 << 17  # above so many numbers, they are clustered by bins
 FINER = 32  # times as many bins, where bins are too coarse: all numbers take gigabytes
 COARSE = 1e-6  # share of the loss within bins above which bins are too coarse
 # The paper leaves the penalty's growth and the end open.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
-
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -37,12 +34,12 @@ class Levels:
         Half the sum of weight x (number - value)^2.
     """
 
-    values: Numbers
-    numbers: NDArray[np.int8]
+    values: F64
+    numbers: I8
     loss: float
 
 
-def fit_levels(numbers: Numbers, weights: Numbers, count: int, bins: int = BINS) -> Levels:
+def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Levels:
     """Return the levels with the least loss, the optimum of (1) for fixed signs.
 
     Parameters
@@ -59,7 +56,7 @@ def fit_levels(numbers: Numbers, weights: Numbers, count: int, bins: int = BINS)
 
 
 def fit_by_admm(
-    numbers: Numbers, weights: Numbers, count: int, growth: float = GROWTH
+    numbers: F64, weights: F64, count: int, growth: float = GROWTH
 ) -> tuple[Levels, int]:
     """Return the levels that the paper's algorithm (Fig. 2) finds, and its iterations.
 
@@ -91,7 +88,7 @@ def fit_by_admm(
     return Levels(found, levels, _loss(numbers, weights, p)), iteration
 
 
-def _centers(numbers: Numbers, weights: Numbers, count: int, bins: int = BINS) -> Numbers:
+def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
     """Return the centers of the clusters that are not empty, ascending."""
     if not (weights.min(initial=1.0) > 0 and numbers.min(initial=1.0) > 0):
         used = (weights > 0) & (numbers > 0)  # the nearest center of a negative number is 0
@@ -107,7 +104,7 @@ def _centers(numbers: Numbers, weights: Numbers, count: int, bins: int = BINS) -
     return _clustered(numbers[order], weights[order], count)[0]
 
 
-def _binned(numbers: Numbers, weights: Numbers, count: int, bins: int) -> Numbers | None:
+def _binned(numbers: F64, weights: F64, count: int, bins: int) -> F64 | None:
     """Return the centers of bins; None where too much of the loss is within bins."""
     low, high = float(numbers.min()), float(numbers.max())
     if high == low:
@@ -120,14 +117,14 @@ def _binned(numbers: Numbers, weights: Numbers, count: int, bins: int) -> Number
     return centers if within <= COARSE * cost else None
 
 
-def _clustered(numbers: Numbers, weights: Numbers, count: int) -> tuple[Numbers, float]:
+def _clustered(numbers: F64, weights: F64, count: int) -> tuple[F64, float]:
     ends, cost = core.cluster_numbers(numbers, weights, count)
     parts = [slice(a, b) for a, b in itertools.pairwise(ends.tolist()) if b > a]
     centers = [float(np.average(numbers[part], weights=weights[part])) for part in parts]
     return np.unique(centers), cost
 
 
-def _assigned(numbers: Numbers, weights: Numbers, centers: Numbers, count: int) -> Levels:
+def _assigned(numbers: F64, weights: F64, centers: F64, count: int) -> Levels:
     values = np.zeros(count)
     values[: len(centers)] = centers[::-1]
     grid = np.append(0.0, centers)
@@ -136,20 +133,20 @@ def _assigned(numbers: Numbers, weights: Numbers, centers: Numbers, count: int) 
     return Levels(values, levels, 0.5 * loss)
 
 
-def _borders(centers: Numbers) -> Numbers:
+def _borders(centers: F64) -> F64:
     """Return where the next center becomes the nearest, 0 being the first."""
     grid = np.append(0.0, centers)
-    borders: Numbers = (grid[1:] + grid[:-1]) / 2
+    borders: F64 = (grid[1:] + grid[:-1]) / 2
     return borders
 
 
-def _nearest(numbers: Numbers, centers: Numbers) -> Numbers:
+def _nearest(numbers: F64, centers: F64) -> F64:
     grid = np.append(0.0, centers)
     named = np.arange(len(grid), dtype=np.int8)
     places, _ = core.assign_levels(numbers, numbers, _borders(centers), named, grid)
-    found: Numbers = grid[places]
+    found: F64 = grid[places]
     return found
 
 
-def _loss(numbers: Numbers, weights: Numbers, values: Numbers) -> float:
+def _loss(numbers: F64, weights: F64, values: F64) -> float:
     return 0.5 * float(np.sum(weights * (values - numbers) ** 2))

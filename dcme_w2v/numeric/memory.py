@@ -1,7 +1,5 @@
 """Memory limit of this process, and checks against it before allocation."""
 
-from __future__ import annotations
-
 from dcme_w2v.errors import OutOfMemoryError
 from dcme_w2v.platform import memory_limits
 

@@ -5,24 +5,22 @@ scaled. A tile adds only scores above the k-th best so far of each query, which 
 first tile.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
+from .arrays import F32, I8, I64
+from .parallel import one_blas_thread, ordered_map
 
 QUERIES, ROWS = 128, 4096  # in a tile of scores, 2 MB
-Found = tuple[NDArray[np.int64], NDArray[np.float32]]  # rows and cosines, the best first
+Found = tuple[I64, F32]  # rows and cosines, the best first
 
 
 def nearest_rows(
-    matrix: NDArray[np.float32] | NDArray[np.int8],
-    inverse: NDArray[np.float32],
-    queries: NDArray[np.float32],
+    matrix: F32 | I8,
+    inverse: F32,
+    queries: F32,
     left_out: Sequence[Sequence[int]],
     k: int,
 ) -> Iterator[Found]:
@@ -53,9 +51,9 @@ def nearest_rows(
 
 
 def _search(
-    matrix: NDArray[np.float32] | NDArray[np.int8],
-    inverse: NDArray[np.float32],
-    queries: NDArray[np.float32],
+    matrix: F32 | I8,
+    inverse: F32,
+    queries: F32,
     left_out: Sequence[Sequence[int]],
     k: int,
 ) -> list[Found]:
@@ -83,7 +81,7 @@ class _Best:
         self._score = np.empty(0, dtype=np.float32)
         self._least = np.full(count, -np.inf, dtype=np.float32)  # score of the k-th best
 
-    def add(self, scores: NDArray[np.float32], first: int) -> None:
+    def add(self, scores: F32, first: int) -> None:
         """Add the scores (count, rows) of a tile whose first row is `first`."""
         least = self._least[:, None]
         if self._k < scores.shape[1] and np.isneginf(self._least).any():
@@ -97,9 +95,7 @@ class _Best:
             return
         self._merge(query, row + first, scores[query, row])
 
-    def _merge(
-        self, query: NDArray[np.int64], row: NDArray[np.int64], score: NDArray[np.float32]
-    ) -> None:
+    def _merge(self, query: I64, row: I64, score: F32) -> None:
         query = np.concatenate([self._query, query])
         row = np.concatenate([self._row, row])
         score = np.concatenate([self._score, score])

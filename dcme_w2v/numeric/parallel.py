@@ -3,8 +3,6 @@
 Results do not depend on the number of threads, and neither do sums over them in block order.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

@@ -4,8 +4,6 @@
 `parameters` derives an estimator's constructor from the dataclass that declares its options.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import inspect
@@ -14,12 +12,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from dcme_w2v.declarations import declaration_of, renamed, types_of
 from dcme_w2v.errors import UsageError, in_python_terms, warn
-from dcme_w2v.numeric.sparse_check import check_rows
+
+from .arrays import F64, Array, Bools
+from .sparse_rows import check_rows
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
@@ -75,9 +74,22 @@ except ImportError:
     validate_data = check_classification_targets = None
 
 
+class TextTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of transformers of texts to rows of float32."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.no_validation = True
+        tags.transformer_tags.preserves_dtype = []  # rows are float32
+        return tags
+
+
 __all__ = ["BaseEstimator", "ClassifierMixin", "TransformerMixin", "options_of", "parameters"]
 __all__ += ["check_features", "check_fitted", "check_training", "check_weights"]
-__all__ += ["check_all_labeled", "is_unlabeled"]
+__all__ += ["TextTransformer", "check_all_labeled", "is_unlabeled"]
 
 C = TypeVar("C", bound=type)
 
@@ -226,7 +238,7 @@ def check_fitted(estimator: Any, attribute: str) -> None:
         raise NotFittedError(f"this {type(estimator).__name__} is not fitted; call fit first")
 
 
-def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_matrix, NDArray[Any]]:
+def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_matrix, Array]:
     """Check rows and labels; sets `n_features_in_` (and `feature_names_in_`) if `reset`.
 
     Returns
@@ -252,7 +264,7 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
     return rows, labels
 
 
-def is_unlabeled(labels: NDArray[Any]) -> NDArray[np.bool_]:
+def is_unlabeled(labels: Array) -> Bools:
     """Return which rows have the mark of rows without a label, shape (rows,).
 
     The mark is -1, None or NaN; or "-1" among names, since numpy makes text of -1 in a list of
@@ -277,7 +289,7 @@ def _is_number(label: Any) -> bool:
     return True
 
 
-def check_all_labeled(labels: NDArray[Any]) -> None:
+def check_all_labeled(labels: Array) -> None:
     """Warn of rows that look unlabeled to an estimator that learns from labeled rows only.
 
     Raises
@@ -323,7 +335,7 @@ def _check_width(estimator: Any, rows: csr_matrix, reset: bool) -> csr_matrix:
     return rows
 
 
-def check_weights(sample_weight: Any, count: int) -> NDArray[np.float64]:
+def check_weights(sample_weight: Any, count: int) -> F64:
     """Return the weights of rows: ones for None, equal weights for a number.
 
     Raises
@@ -346,3 +358,65 @@ def check_weights(sample_weight: Any, count: int) -> NDArray[np.float64]:
     if not weights.any():
         raise UsageError("sample_weight: all are zero; give a positive weight")
     return weights
+
+
+UNLABELED = -1
+
+
+def split_labels(y: Any) -> tuple[Any, Bools]:
+    """Return labels without gaps, and which rows are unlabeled.
+
+    A row is unlabeled if its label is -1, None, or NaN in an array of objects. The string "-1"
+    counts too, since numpy makes it of -1 beside other strings.
+
+    Parameters
+    ----------
+    y : array or sequence, shape (rows,)
+        Any other shape is returned unchanged, for the checks that follow.
+
+    Returns
+    -------
+    labels : array, shape (rows,)
+        Unlabeled rows have the label of another row.
+    unlabeled : ndarray of bool, shape (rows,)
+
+    Raises
+    ------
+    UsageError
+        No row has a label.
+    """
+    if y is None:
+        return y, np.zeros(0, dtype=np.bool_)
+    array = _as_array(y)
+    if array.ndim != 1:
+        column = array.ndim == 2 and array.shape[1] == 1
+        return y, np.zeros(len(array) if column else 0, dtype=np.bool_)
+    if array.dtype.kind in "iuf":
+        without = array == UNLABELED
+    else:
+        without = np.array([_is_unlabeled(one) for one in array.tolist()], dtype=np.bool_)
+    if not without.any():
+        return y, without
+    if without.all():
+        raise UsageError(f"no row has a label: all are {array[0]!r}; give labels of two classes")
+    filled = array.copy()
+    filled[without] = array[~without][0]
+    return (np.array(filled.tolist()) if array.dtype == object else filled), without
+
+
+def _as_array(y: Any) -> Array:
+    """Return labels as an array; a list keeps its objects, so that -1 is no string."""
+    if hasattr(y, "__array__"):
+        return np.asarray(y)
+    labels = list(y)
+    if any(isinstance(one, list | tuple | np.ndarray) for one in labels):
+        return np.asarray(y)
+    found = np.empty(len(labels), dtype=object)
+    found[:] = labels
+    return found
+
+
+def _is_unlabeled(label: Any) -> bool:
+    if label is None or label in ("-1", b"-1"):
+        return True
+    return isinstance(label, numbers.Real) and (label == UNLABELED or label != label)

@@ -1,9 +1,14 @@
-"""Operations on the rows of sparse matrices: unit length, columns left out or added."""
+"""Rows of sparse matrices: validation, unit length, columns left out or added."""
 
-from __future__ import annotations
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.sparse import csr_matrix
+
+from dcme_w2v.errors import UsageError
+
+from .arrays import Array
 
 
 def unit_rows(matrix: csr_matrix) -> csr_matrix:
@@ -27,3 +32,97 @@ def fit_columns(matrix: csr_matrix, columns: int) -> csr_matrix:
     matrix = truncate_columns(matrix, columns)
     shape = (matrix.shape[0], columns)
     return csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=shape)
+
+
+MAX_COLUMNS = 2**31 - 2  # columns are int32 in the core, which adds a constant column
+
+
+def check_rows(X: Any) -> csr_matrix:
+    """Return rows as a csr_matrix of float32 that the C core can read without bounds checks.
+
+    Row pointers are monotonic, from 0 to the number of entries; columns are in range, sorted and
+    distinct (duplicate entries are summed); all values are finite. The argument is not changed. A
+    matrix that already conforms is not copied.
+
+    Parameters
+    ----------
+    X : sparse matrix of any format, or array_like
+
+    Raises
+    ------
+    UsageError
+        It is not a valid matrix; the message names the row and column, if there is one.
+    """
+    try:
+        return checked_rows(X)
+    except ValueError as error:
+        raise UsageError(" ".join(str(error).split())) from None
+
+
+def checked_rows(X: Any) -> csr_matrix:
+    """Check rows as `check_rows` does, but raise ValueError, for readers that add a file name."""
+    if not sparse.issparse(X):
+        X = csr_matrix(np.atleast_2d(np.asarray(X, dtype=np.float64)))
+    if len(X.shape) != 2:
+        raise ValueError(f"has {len(X.shape)} dimensions; give a matrix, a row a document")
+    if X.shape[1] > MAX_COLUMNS:
+        raise ValueError(f"has {X.shape[1]:,} columns; {MAX_COLUMNS:,} are possible")
+    _check_structure(X)
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"has entries of type {X.dtype}; give real numbers")
+    rows = X.tocsr()
+    with np.errstate(over="ignore"):
+        data = rows.data.astype(np.float32, copy=False)
+    # A new object: the sorted-indices flag of the old one may be out of date.
+    found = csr_matrix((data, rows.indices, rows.indptr), shape=rows.shape)
+    if not found.has_canonical_format:
+        found = found.copy()
+        found.sum_duplicates()
+    wrong = np.flatnonzero(~np.isfinite(found.data))
+    if len(wrong):
+        row = int(np.searchsorted(found.indptr, wrong[0], side="right")) - 1
+        column = found.indices[wrong[0]]
+        raise ValueError(
+            f"row {row}, column {column}: is not a finite number of float32; repair the data"
+        )
+    return found
+
+
+def _check_structure(X: Any) -> None:
+    """Raise ValueError if converting the matrix would read or write out of bounds."""
+    rows, columns = X.shape
+    if X.format == "coo":
+        check_numbers("row", X.row, len(X.data), rows)
+        check_numbers("column", X.col, len(X.data), columns)
+    elif X.format in ("csr", "csc", "bsr"):
+        height, width = X.blocksize if X.format == "bsr" else (1, 1)
+        major, minor = rows // height, columns // width
+        if X.format == "csc":
+            major, minor = minor, major
+        check_pointers(X.indptr, len(X.indices), major)
+        check_numbers("index", X.indices, len(X.data), minor)
+
+
+def check_pointers(starts: Array, entries: int, count: int) -> None:
+    """Raise ValueError unless these are the row pointers of `count` rows and `entries` entries."""
+    if starts.dtype.kind not in "iu" or starts.shape != (count + 1,):
+        raise ValueError(
+            f"indptr is {starts.dtype} of shape {starts.shape}, expected {count + 1} integers"
+        )
+    starts = starts.astype(np.int64, copy=False)
+    if starts[0] != 0 or starts[-1] != entries:
+        raise ValueError(f"indptr is from {starts[0]} to {starts[-1]}, expected 0 to {entries}")
+    falling = np.flatnonzero(starts[1:] < starts[:-1])
+    if len(falling):
+        raise ValueError(f"indptr decreases after row {falling[0]}")
+
+
+def check_numbers(name: str, numbers: Array, entries: int, below: int) -> None:
+    """Raise ValueError unless there are `entries` integers from 0 to below a bound."""
+    if numbers.dtype.kind not in "iu" or numbers.shape != (entries,):
+        raise ValueError(
+            f"{name}: {numbers.dtype} of shape {numbers.shape}, expected {entries} integers"
+        )
+    if entries and not (numbers.min() >= 0 and numbers.max() < below):
+        wrong = int(np.flatnonzero((numbers < 0) | (numbers >= below))[0])
+        raise ValueError(f"entry {wrong}: {name} {numbers[wrong]} is not from 0 to {below - 1}")

@@ -4,8 +4,6 @@ Needs the extra `[plot]`. Colors are Okabe and Ito's, which are distinct in any 
 Lines and points differ by style and marker too, so that they are legible in black and white.
 """
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

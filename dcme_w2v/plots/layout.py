@@ -1,17 +1,15 @@
 """Layout of points in a plane: t-SNE by openTSNE, or the first two principal components."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import DcmeError, UsageError
+from dcme_w2v.numeric.arrays import F64, Array
 
 METHODS = ("tsne", "pca")
 DIMENSIONS = 50  # that t-SNE starts from
@@ -27,11 +25,11 @@ def check_method(method: str) -> None:
 
 
 def tsne(
-    components: NDArray[Any],
+    components: Array,
     seed: int,
     progress: Callable[[int], None] = lambda done: None,
     extra: str = "explore",
-) -> NDArray[np.float64]:
+) -> F64:
     """Return points in a plane that keep the nearest neighbors of rows together.
 
     Parameters

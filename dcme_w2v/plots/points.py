@@ -1,9 +1,7 @@
-"""Points in a plane: projections of document vectors, as in Figure 5 of the SCDV paper.
+"""Points in a plane: projections of words, documents and classes (Figure 5 of the SCDV paper).
 
 Requires the extra `[plot]`.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse import csr_matrix
 
-from dcme_w2v.errors import UsageError
-from dcme_w2v.plots.figure import (
+from dcme_w2v.classify.dataset import pieces
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.formats.sparse_io import join
+from dcme_w2v.latent.jobs import DOCUMENTS_AT_ONCE
+from dcme_w2v.latent.model import LatentClassifier
+from dcme_w2v.latent.reduction import svd_of_rows
+from dcme_w2v.numeric.arrays import F64, I64
+from dcme_w2v.words.vectors import Vectors
+
+from .figure import (
     COLORS,
     new_figure,
     picture_format,
@@ -21,7 +28,7 @@ from dcme_w2v.plots.figure import (
     style_of,
     write_figure,
 )
-from dcme_w2v.plots.layout import DIMENSIONS, check_method, tsne
+from .layout import DIMENSIONS, check_method, tsne
 
 _IN_LEGEND = 39  # with a color and marker of their own
 GRAY = "#B0B0B0"
@@ -29,7 +36,7 @@ GRAY = "#B0B0B0"
 
 def plane(
     rows: sparse.csr_matrix, method: str = "tsne", limit: int = 2000, seed: int = 1
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[I64, F64]:
     """Project rows to two dimensions.
 
     Parameters
@@ -51,8 +58,7 @@ def plane(
     count = min(limit, rows.shape[0])
     if count < 3 or rows.shape[1] < 3:
         raise UsageError(f"{count} rows of {rows.shape[1]} numbers: a picture needs 3 at least")
-    random = np.random.default_rng(seed)
-    chosen = np.sort(random.choice(rows.shape[0], count, replace=False))
+    chosen = _sample(rows.shape[0], count, seed)
     dense = rows[chosen].toarray().astype(np.float64)
     dense -= dense.mean(axis=0)
     largest = np.abs(dense).max()
@@ -66,9 +72,12 @@ def plane(
     return chosen, components[:, :2] if method == "pca" else tsne(components, seed, extra="plot")
 
 
-def draw(
-    path: str, points: NDArray[np.float64], labels: Sequence[str] | None, size: float = 10.0
-) -> None:
+def _sample(rows: int, count: int, seed: int) -> I64:
+    """Return so many numbers of rows, drawn at random, ascending."""
+    return np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
+
+
+def draw(path: str, points: F64, labels: Sequence[str] | None, size: float = 10.0) -> None:
     """Write a picture of points, a color and marker a label: PNG, or PDF or SVG by the suffix.
 
     Parameters
@@ -93,7 +102,7 @@ def draw(
     write_figure(figure, path)
 
 
-def _scatter(axes: Any, points: NDArray[np.float64], labels: NDArray[np.object_]) -> None:
+def _scatter(axes: Any, points: F64, labels: NDArray[np.object_]) -> None:
     """Draw points by label; labels beyond `_IN_LEGEND`, the least frequent, are one in gray."""
     names, counts = np.unique(labels, return_counts=True)
     kept = sorted(names[np.argsort(-counts, kind="stable")][:_IN_LEGEND].tolist())
@@ -106,3 +115,158 @@ def _scatter(axes: Any, points: NDArray[np.float64], labels: NDArray[np.object_]
         own = points[labels == name]
         label = plain_text(name) or "(none)"
         axes.scatter(*own.T, s=8, marker=style["marker"], color=style["color"], label=label)
+
+
+# ---- documents by latent class ----
+
+COMPONENTS, WORDS = 50, 2
+
+
+def plot_files(
+    model: LatentClassifier,
+    docs: Sequence[str],
+    output: str,
+    *,
+    method: str = "tsne",
+    limit: int = 2000,
+    seed: int = 1,
+) -> None:
+    """Draw documents; the legend names each latent class by specific words, or by its label.
+
+    Parameters
+    ----------
+    model : LatentClassifier
+    docs : sequence of str
+    output : str
+        PNG; ``-`` is standard output.
+    method : {"tsne", "pca"}
+    limit : int
+        Maximum number of documents, sampled at random.
+    seed : int
+    """
+    parts = [csr_matrix(part) for part, _ in pieces(model, docs, None, DOCUMENTS_AT_ONCE)]
+    if not parts:
+        raise CorpusError(f"{docs[0]}: has no documents; a picture needs 3")
+    rows = join(parts)
+    rows = csr_matrix(rows[_sample(rows.shape[0], min(limit, rows.shape[0]), seed)])
+    if min(rows.shape) < 3:
+        count, width = rows.shape
+        raise UsageError(
+            f"{docs[0]}: {count} rows of {width} numbers; a picture needs 3 at least of each"
+        )
+    left, squares, _ = svd_of_rows(rows, COMPONENTS, seed, centered=True)
+    components = np.zeros((len(left), max(3, left.shape[1])))
+    components[:, : left.shape[1]] = left * np.sqrt(squares)
+    _, points = plane(csr_matrix(components), method, len(components), seed)
+    classes = np.concatenate([p.argmax(axis=1) for p in model.latent_log_probabilities(rows)])
+    names = class_names(model)
+    draw(output, points, [names[int(k)] for k in classes])
+
+
+def class_names(model: LatentClassifier) -> list[str]:
+    """Return a name for each latent class: its number, and its first words or its label."""
+    found = []
+    for one in model.describe(WORDS):
+        words = [name for name, _ in (one["words"] if model.clusters else one["labels"][:1])]
+        found.append(" ".join([f"{one['class']}:", *words]))
+    return found
+
+
+# ---- words ----
+
+MIN_WORDS = 3
+_LETTER, _HEIGHT = 6.4, 12.0  # pixels of a letter and of a line of 8 points
+_DISTANCES = (4.0, 9.0, 16.0, 25.0, 36.0, 50.0, 66.0)
+_DIRECTIONS = ((1, 0), (1, 1), (1, -1), (0, 1), (0, -1), (-1, 0), (-1, 1), (-1, -1))
+_FAR = 20.0  # from which a line joins a label to its point
+
+
+def draw_words(
+    vectors: Vectors,
+    output: str,
+    words: Sequence[str] = (),
+    *,
+    method: str = "tsne",
+    limit: int = 200,
+    seed: int = 1,
+) -> None:
+    """Draw words as points with labels, close together where their vectors have a high cosine.
+
+    Parameters
+    ----------
+    vectors : Vectors
+    output : str
+        Picture; ``-`` is standard output.
+    words : sequence of str
+        These words; by default the `limit` most frequent ones.
+    method : {"tsne", "pca"}
+    limit : int
+    seed : int
+    """
+    chosen = list(dict.fromkeys(words)) or list(vectors.words[:limit])
+    rows = vectors[chosen]
+    if len(chosen) < MIN_WORDS:
+        raise UsageError(f"{len(chosen)} words; a picture needs {MIN_WORDS} at least")
+    lengths = (rows**2).sum(axis=1, keepdims=True) ** 0.5
+    rows = rows / (lengths + (lengths == 0))
+    _, points = plane(csr_matrix(rows), method, len(rows), seed)
+    figure = new_figure(10, 10)
+    axes = figure.add_subplot()
+    axes.scatter(*points.T, s=8, color=COLORS[0])
+    axes.margins(0.06)
+    axes.set_axis_off()
+    figure.draw_without_rendering()  # sets the scale
+    pixels = axes.transData.transform(points)
+    widths = [_LETTER * (len(word) + 0.5) for word in chosen]
+    places = free_places(pixels.tolist(), widths)
+    for word, point, (x, y), width in zip(chosen, points.tolist(), places, widths, strict=True):
+        is_far = max(x, -x - width, abs(y)) > _FAR
+        line = {"arrowstyle": "-", "lw": 0.4, "color": GRAY} if is_far else None
+        axes.annotate(
+            word, point, xytext=(x, y), textcoords="offset pixels", fontsize=8, va="center",
+            parse_math=False, arrowprops=line,
+        )  # fmt: skip
+    write_figure(figure, output)
+
+
+def free_places(
+    points: Sequence[Sequence[float]], widths: Sequence[float]
+) -> list[tuple[float, float]]:
+    """Return the offset of each label from its point, such that labels do not overlap.
+
+    Offsets are tried from near to far in eight directions; a label that has no place nearby stands
+    at the right of its point.
+
+    Parameters
+    ----------
+    points : sequence of (x, y)
+        In pixels.
+    widths : sequence of float
+        Of the labels, in pixels.
+    """
+    taken = [(x - 2.0, y - 2.0, x + 2.0, y + 2.0) for x, y in points]
+    offsets = []
+    for (x, y), width in zip(points, widths, strict=True):
+        ways = (
+            (
+                distance * right - (width if right < 0 else width / 2 if not right else 0),
+                distance * up,
+            )
+            for distance in _DISTANCES
+            for right, up in _DIRECTIONS
+        )
+        for dx, dy in ways:
+            left, low = x + dx, y + dy - _HEIGHT / 2
+            box = (left, low, left + width, low + _HEIGHT)
+            if not any(_overlap(box, other) for other in taken):
+                break
+        else:
+            dx, dy = 4.0, 0.0
+            box = (x + dx, y - _HEIGHT / 2, x + dx + width, y + _HEIGHT / 2)
+        taken.append(box)
+        offsets.append((dx, dy))
+    return offsets
+
+
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return (one[0] < other[2] and other[0] < one[2]) and (one[1] < other[3] and other[1] < one[3])

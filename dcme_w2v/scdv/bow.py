@@ -1,11 +1,9 @@
 """Bag of words: documents as sparse rows of counts."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.text.token_ids import Batch
 
 
@@ -22,7 +20,7 @@ def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
     return rows
 
 
-def bag_rows(batch: Batch, weights: NDArray[np.float32], log_counts: bool) -> sparse.csr_matrix:
+def bag_rows(batch: Batch, weights: F32, log_counts: bool) -> sparse.csr_matrix:
     """Return rows of term frequency x weight; the frequency is the count n, or 1 + ln n."""
     rows = count_rows(batch, len(weights))
     if log_counts:

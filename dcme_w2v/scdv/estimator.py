@@ -10,19 +10,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v.formats.sentences import as_texts
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.sklearn_base import (
-    BaseEstimator,
-    TransformerMixin,
+    TextTransformer,
     check_fitted,
     options_of,
     parameters,
 )
-from dcme_w2v.scdv.fit import fit_documents
-from dcme_w2v.scdv.model import DocumentModel
-from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.progress import reporting_to
 from dcme_w2v.words.vectors import Vectors
+
+from .fit import fit_documents
+from .model import DocumentModel
+from .options import ScdvOptions
 
 Document = str | bytes | Sequence[str]
 
@@ -32,7 +33,7 @@ Document = str | bytes | Sequence[str]
     first={"vectors": None},
     last={"tokenize": None, "threads": None, "sparse_output": True, "progress": False},
 )
-class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SCDV(TextTransformer):
     """Sparse composite document vectors (Mekala et al. 2017).
 
     Parameters
@@ -96,7 +97,7 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_out_ = self.model_.columns
         return self
 
-    def transform(self, X: Iterable[Document]) -> sparse.csr_matrix | NDArray[np.float32]:
+    def transform(self, X: Iterable[Document]) -> sparse.csr_matrix | F32:
         """Return the vectors of documents, float32, shape (documents, n_features_out_)."""
         check_fitted(self, "model_")
         parts = list(self.model_.transform(as_texts(X), self.threads))
@@ -111,12 +112,3 @@ class SCDV(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
-        tags.no_validation = True
-        tags.transformer_tags.preserves_dtype = []  # rows are float32
-        return tags

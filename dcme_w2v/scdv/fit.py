@@ -4,29 +4,28 @@ The documents are read once; their word ids are kept in an unnamed temporary fil
 token, for the second pass that computes the threshold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, FormatError, OutOfMemoryError
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, I64, U32
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.numeric.memory import memory_limit, shortage
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_map
-from dcme_w2v.scdv.bow import count_rows
-from dcme_w2v.scdv.mixture import Mixture, fit_mixture
-from dcme_w2v.scdv.model import BAGS, DocumentModel, Posteriors
-from dcme_w2v.scdv.options import ScdvOptions, resolved
 from dcme_w2v.text.token_ids import NEW_WORDS, Batch, Numbering, Spool
 from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors
+
+from .bow import count_rows
+from .mixture import Mixture, fit_mixture
+from .model import BAGS, DocumentModel, Posteriors
+from .options import ScdvOptions, resolved
 
 # Smaller posteriors change a unit vector by less than the precision of float32.
 MIN_POSTERIOR = 1e-7
@@ -38,12 +37,12 @@ class _Statistics:
     """Counts of one pass over the training documents, by word id."""
 
     numbering: Numbering
-    counts: NDArray[np.int64]
-    documents_with: NDArray[np.int64]
+    counts: I64
+    documents_with: I64
     documents: int = 0
     tokens: int = 0
     without_words: int = 0
-    kept: NDArray[np.int64] = field(init=False)  # words of the model, first those with vectors
+    kept: I64 = field(init=False)  # words of the model, first those with vectors
     with_vectors: int = 0
 
 
@@ -165,7 +164,7 @@ def count_words(
     return found
 
 
-def _sum(total: NDArray[np.int64], part: NDArray[np.int64]) -> NDArray[np.int64]:
+def _sum(total: I64, part: I64) -> I64:
     """Add counts; `part` may be longer than the sum so far."""
     result = part.astype(np.int64)
     result[: len(total)] += total
@@ -220,7 +219,7 @@ def _with_words(
     )
 
 
-def _rows(vectors: Vectors, having: NDArray[np.int64], words: Words) -> NDArray[np.float32]:
+def _rows(vectors: Vectors, having: I64, words: Words) -> F32:
     """Return the vectors of the words numbered `having`, the first of `words`."""
     known = having[having < len(vectors.words)]
     matrix = np.asarray(vectors.vectors[known])
@@ -230,12 +229,12 @@ def _rows(vectors: Vectors, having: NDArray[np.int64], words: Words) -> NDArray[
     return np.concatenate([matrix, more])
 
 
-def _unit_vectors(matrix: NDArray[np.float32], words: Words, center: bool) -> NDArray[np.float32]:
+def _unit_vectors(matrix: F32, words: Words, center: bool) -> F32:
     finite = np.isfinite(matrix).all(axis=1)
     if not finite.all():
         word = words[int(np.argmin(finite))]
         raise FormatError(f"the vector of {word!a} is NaN or infinite; train or convert it again")
-    unit: NDArray[np.float32] = matrix * inverse_lengths(matrix)[:, None]
+    unit: F32 = matrix * inverse_lengths(matrix)[:, None]
     if center:
         unit -= unit.mean(axis=0, dtype=np.float64).astype(np.float32)
         unit *= inverse_lengths(unit)[:, None]
@@ -243,7 +242,7 @@ def _unit_vectors(matrix: NDArray[np.float32], words: Words, center: bool) -> ND
 
 
 def _clusters(
-    matrix: NDArray[np.float32],
+    matrix: F32,
     options: ScdvOptions,
     threads: int | None,
     reporter: Reporter,
@@ -286,7 +285,7 @@ def _clusters(
     return Posteriors.of_matrix(sparse.vstack(parts, format="csr")), fitted.mixture, facts
 
 
-def _hard(nearest: NDArray[np.int64], clusters: int) -> Posteriors:
+def _hard(nearest: I64, clusters: int) -> Posteriors:
     """Return hard assignments as posteriors of 1."""
     ones = np.ones(len(nearest), dtype=np.float32)
     starts = np.arange(len(nearest) + 1)
@@ -294,7 +293,7 @@ def _hard(nearest: NDArray[np.int64], clusters: int) -> Posteriors:
     return Posteriors.of_matrix(sparse.csr_matrix((ones, nearest, starts), shape=shape))
 
 
-def _cluster_idf(posteriors: Posteriors, idf: NDArray[np.float32], dim: int) -> NDArray[np.float32]:
+def _cluster_idf(posteriors: Posteriors, idf: F32, dim: int) -> F32:
     """Return the mean idf of each word's cluster (Gupta et al. 2016), scaled to a coordinate.
 
     Word vectors have unit length and coordinates of about 1 / sqrt(dim); unscaled idf would
@@ -303,13 +302,11 @@ def _cluster_idf(posteriors: Posteriors, idf: NDArray[np.float32], dim: int) -> 
     sizes = np.bincount(posteriors.topics, minlength=posteriors.count)
     sums = np.bincount(posteriors.topics, idf, minlength=posteriors.count)
     means = (sums / np.maximum(sizes, 1) / (float(idf.mean()) * dim**0.5)).astype(np.float32)
-    own: NDArray[np.float32] = means[posteriors.topics]
+    own: F32 = means[posteriors.topics]
     return own
 
 
-def _mean_extremes(
-    model: DocumentModel, spool: Spool, numbers: NDArray[np.uint32], threads: int | None
-) -> float:
+def _mean_extremes(model: DocumentModel, spool: Spool, numbers: U32, threads: int | None) -> float:
     """Return (|mean of the documents' minima| + |mean of their maxima|) / 2."""
     composer = model.composer()
 

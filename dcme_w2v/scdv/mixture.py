@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.numeric.arrays import F32, F64, I64
 from dcme_w2v.numeric.kmeans import ROUNDS, kmeans, memberships
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, over_blocks
-from dcme_w2v.scdv.options import COVARIANCES
+
+from .options import COVARIANCES
 
 _MIN_VARIANCE = 1e-6  # added to every variance to keep it positive; relative if above 1
 _EMPTY = 0.5  # components with less than half a point are reseeded
@@ -43,11 +45,11 @@ class Mixture:
     """
 
     kind: str
-    weights: NDArray[np.float64]
-    means: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    weights: F64
+    means: F64
+    covariance: F64
 
-    def posteriors(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
+    def posteriors(self, points: NDArray[np.floating]) -> F64:
         """Return P(component | point), shape (n, k), in double precision."""
         found = np.asarray(_Form.of(self).logits(np.asarray(points, dtype=np.float64)))
         _log_sum(found)  # replaces the logits by posteriors
@@ -81,7 +83,7 @@ class _Form:
 
     constants: NDArray[np.floating]
     linear: NDArray[np.floating]
-    precision: NDArray[np.float64]
+    precision: F64
     normalizer: float
 
     @classmethod
@@ -111,7 +113,7 @@ class _Form:
         logits += self.constants
         return logits
 
-    def shared_terms(self, scatter: NDArray[np.float64], count: int) -> float:
+    def shared_terms(self, scatter: F64, count: int) -> float:
         """Return the sum of the shared terms over points with the given sum of x.x^T."""
         return -0.5 * float((self.precision * scatter).sum()) + count * float(self.normalizer)
 
@@ -120,12 +122,12 @@ class _Form:
 class _Sums:
     """Sufficient statistics of the points under their posteriors."""
 
-    counts: NDArray[np.float64]
-    sums: NDArray[np.float64]
+    counts: F64
+    sums: F64
     log_likelihood: float = 0.0
 
     @classmethod
-    def of(cls, shares: NDArray[np.floating], block: NDArray[np.float32]) -> _Sums:
+    def of(cls, shares: NDArray[np.floating], block: F32) -> _Sums:
         """Sum up a block of points."""
         counts = shares.sum(axis=0, dtype=np.float64)
         return cls(counts, (shares.T @ block).astype(np.float64))
@@ -141,9 +143,9 @@ class _Sums:
 class _Points:
     """The points, centered to limit rounding errors in single precision."""
 
-    centered: NDArray[np.float32]
+    centered: F32
     threads: int | None
-    scatter: NDArray[np.float64] = field(init=False)
+    scatter: F64 = field(init=False)
     least: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -154,9 +156,9 @@ class _Points:
         variance = float(np.trace(self.scatter)) / self.centered.size
         self.least = _MIN_VARIANCE * max(1.0, variance)
 
-    def _scatter_of(self, rows: slice) -> NDArray[np.float32]:
+    def _scatter_of(self, rows: slice) -> F32:
         block = self.centered[rows]
-        product: NDArray[np.float32] = block.T @ block
+        product: F32 = block.T @ block
         return product
 
     def sums(self, sum_up: Callable[[slice], _Sums]) -> _Sums:
@@ -169,7 +171,7 @@ class _Points:
 
 
 def fit_mixture(
-    points: NDArray[np.float32],
+    points: F32,
     components: int,
     *,
     covariance: str = "tied",
@@ -314,9 +316,7 @@ def _maximize(points: _Points, sums: _Sums, covariance: str) -> Mixture:
     return Mixture(covariance, counts / counts.sum(), means, variances)
 
 
-def _reseed(
-    points: _Points, mixture: Mixture, empty: NDArray[np.int64], random: np.random.Generator
-) -> Mixture:
+def _reseed(points: _Points, mixture: Mixture, empty: I64, random: np.random.Generator) -> Mixture:
     """Move empty components to points far from all means, with an average weight."""
     weights, means = mixture.weights.copy(), mixture.means.copy()
     filled = np.delete(means, empty, axis=0)

@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v._core.documents import Composer
@@ -26,13 +24,16 @@ from dcme_w2v.errors import DcmeError
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, I32, I64, Array
 from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.parallel import ordered_map
-from dcme_w2v.scdv.bow import bag_rows, unit_rows
-from dcme_w2v.scdv.mixture import Mixture
-from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.platform import PathLike
 from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer
+
+from .bow import bag_rows, unit_rows
+from .mixture import Mixture
+from .options import ScdvOptions
 
 KIND, VERSION = "scdv", 1
 BAGS = ("bag-of-words", "tfidf")
@@ -55,9 +56,9 @@ class Posteriors:
         Number of topics.
     """
 
-    starts: NDArray[np.int64]
-    topics: NDArray[np.int32]
-    shares: NDArray[np.float32]
+    starts: I64
+    topics: I32
+    shares: F32
     count: int
 
     @classmethod
@@ -66,7 +67,7 @@ class Posteriors:
         indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
         return cls(indptr, indices, matrix.data.astype(np.float32), matrix.shape[1])
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """Return the arrays of a model's folder."""
         return dict(zip(POSTERIORS, (self.starts, self.topics, self.shares), strict=True))
 
@@ -104,10 +105,10 @@ class DocumentModel:
 
     options: ScdvOptions
     words: Words
-    vectors: NDArray[np.float32]
-    weights: NDArray[np.float32]
-    idf: NDArray[np.float32]
-    counts: NDArray[np.int64]
+    vectors: F32
+    weights: F32
+    idf: F32
+    counts: I64
     posteriors: Posteriors
     mixture: Mixture | None
     threshold: float
@@ -193,9 +194,9 @@ class DocumentModel:
 
         return make
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the model's folder."""
-        arrays: dict[str, NDArray[Any]] = {
+        arrays: dict[str, Array] = {
             **words_arrays(self.words),
             "vectors": self.vectors,
             "weights": self.weights,
@@ -216,7 +217,7 @@ class DocumentModel:
         save_model(path, KIND, VERSION, arrays, description)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> DocumentModel:
+    def load(cls, path: PathLike) -> DocumentModel:
         """Open a model's folder; the arrays are memory-mapped.
 
         Raises
@@ -248,7 +249,7 @@ class DocumentModel:
         )
 
 
-def _bounded(folder: Model, name: str, *shape: int | None) -> NDArray[np.float32]:
+def _bounded(folder: Model, name: str, *shape: int | None) -> F32:
     """Return an array whose products and sums cannot overflow."""
     found = folder.array(name, "float32", *shape)
     if max(found.max(initial=0), -found.min(initial=0)) > _MAX_NUMBER:
@@ -256,7 +257,7 @@ def _bounded(folder: Model, name: str, *shape: int | None) -> NDArray[np.float32
     return found
 
 
-def _load_counts(folder: Model, words: int) -> NDArray[np.int64]:
+def _load_counts(folder: Model, words: int) -> I64:
     counts = folder.array("counts", "int64", words)
     if counts.min(initial=0) < 0:
         raise folder.fault("counts", "has a number below 0")

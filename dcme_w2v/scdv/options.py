@@ -1,7 +1,5 @@
 """The options of `scdv fit`; see `dcme_w2v.declarations`."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 from typing import Any

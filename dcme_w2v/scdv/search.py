@@ -1,20 +1,19 @@
 """Retrieval: ranking of documents by document vectors and by a language model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.opening import read_whole
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.scdv.bow import count_rows, unit_rows
-from dcme_w2v.scdv.options import DIRICHLET_PRIOR
+from dcme_w2v.numeric.arrays import F64, Bools
 from dcme_w2v.text.token_ids import AnyTokenizer, Numbering
+
+from .bow import count_rows, unit_rows
+from .options import DIRICHLET_PRIOR
 
 
 class Hit(NamedTuple):
@@ -66,7 +65,7 @@ class QueryLikelihood:
         ids = self._numbering.batch([query]).ids
         return bool((ids < len(self._collection)).any())
 
-    def scores(self, query: bytes) -> NDArray[np.float64]:
+    def scores(self, query: bytes) -> F64:
         """Return the mean log-probability of the query's tokens for each document.
 
         Words that occur in no document and terms that are the same for all documents are ignored.
@@ -137,7 +136,7 @@ class Finder:
         self._model, self._language_model, self._share = model, language_model, share
         self._index = unit_rows(index.copy()).T.tocsr()
 
-    def scores(self, queries: Sequence[bytes]) -> Iterator[NDArray[np.float64]]:
+    def scores(self, queries: Sequence[bytes]) -> Iterator[F64]:
         """Yield the documents' scores for each query, shape (documents,).
 
         They are 0, with a warning, where no word of the query is known.
@@ -166,9 +165,7 @@ class Finder:
             order = np.argsort(-scores, kind="stable")[: k if scores.any() else 0]
             yield [Hit(int(i), float(scores[i])) for i in order]
 
-    def mean_average_precision(
-        self, queries: Sequence[bytes], relevant: Iterable[NDArray[np.bool_]]
-    ) -> float:
+    def mean_average_precision(self, queries: Sequence[bytes], relevant: Iterable[Bools]) -> float:
         """Return MAP over the queries that have a relevant document.
 
         Parameters
@@ -188,7 +185,7 @@ class Finder:
             raise UsageError("no query has a relevant document; check the labels or judgments")
         return float(np.mean(precisions))
 
-    def _mixed(self, cosines: NDArray[np.float64], query: bytes) -> NDArray[np.float64]:
+    def _mixed(self, cosines: F64, query: bytes) -> F64:
         if self._language_model is None or not self._share:
             return cosines
         likelihood = self._language_model.scores(query)
@@ -197,7 +194,7 @@ class Finder:
         return self._share * likelihood + (1 - self._share) * cosines
 
 
-def average_precision(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> float:
+def average_precision(scores: F64, relevant: Bools) -> float:
     """Return the mean, over the relevant documents, of the precision at each one's rank."""
     ranks = np.flatnonzero(relevant[np.argsort(-scores, kind="stable")]) + 1
     return float(np.mean(np.arange(1, len(ranks) + 1) / ranks))
@@ -205,9 +202,9 @@ def average_precision(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) 
 
 def sharing_labels(
     queries: Sequence[tuple[str, ...]], documents: Sequence[tuple[str, ...]]
-) -> Iterator[NDArray[np.bool_]]:
+) -> Iterator[Bools]:
     """Yield for each query which documents share a label with it."""
-    having: dict[str, NDArray[np.bool_]] = {}
+    having: dict[str, Bools] = {}
     for number, labels in enumerate(documents):
         for label in labels:
             having.setdefault(label, np.zeros(len(documents), dtype=np.bool_))[number] = True
@@ -218,7 +215,7 @@ def sharing_labels(
         yield wanted
 
 
-def read_judgments(path: str, queries: int, documents: int) -> list[NDArray[np.bool_]]:
+def read_judgments(path: str, queries: int, documents: int) -> list[Bools]:
     """Read relevant pairs, lines "query document", numbered from 1.
 
     Raises

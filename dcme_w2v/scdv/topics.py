@@ -1,17 +1,16 @@
 """Topics: the words of each component, their coherence, and the senses of a word."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, DcmeError, UnknownWordError, UsageError
-from dcme_w2v.scdv.bow import count_rows
-from dcme_w2v.scdv.model import BAGS, DocumentModel
+from dcme_w2v.numeric.arrays import F64, I64
+
+from .bow import count_rows
+from .model import BAGS, DocumentModel
 
 
 @dataclass(frozen=True)
@@ -108,9 +107,7 @@ def senses(
     ]
 
 
-def coherences(
-    model: DocumentModel, top_words: list[NDArray[np.int64]], texts: Iterable[bytes]
-) -> list[float]:
+def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[bytes]) -> list[float]:
     """Return the coherence of lists of words, the best word first.
 
     The coherence is the sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the list
@@ -148,7 +145,7 @@ def coherences(
     return result
 
 
-def _joint(model: DocumentModel) -> tuple[NDArray[np.float64], sparse.csc_matrix]:
+def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
     """Return P(topic), and P(topic, word) by column."""
     if model.options.features in BAGS:
         raise DcmeError(
@@ -162,9 +159,7 @@ def _joint(model: DocumentModel) -> tuple[NDArray[np.float64], sparse.csc_matrix
     return np.asarray(joint.sum(axis=0)).ravel(), joint
 
 
-def _highest(
-    column: sparse.csc_matrix, rank: NDArray[np.float64], count: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _highest(column: sparse.csc_matrix, rank: F64, count: int) -> tuple[I64, F64]:
     """Return the rows with the highest rank, and their values."""
     order = np.lexsort((column.indices, -rank))[:count]
     return column.indices[order].astype(np.int64), column.data[order]

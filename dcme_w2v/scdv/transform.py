@@ -1,14 +1,13 @@
 """Documents to files of sparse rows, and their labels to a file beside them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable
 from typing import Any
 
 from dcme_w2v.formats.documents import Document
 from dcme_w2v.formats.sparse_io import write_batches
-from dcme_w2v.scdv.model import DocumentModel
+
+from .model import DocumentModel
 
 
 def transform_to_files(

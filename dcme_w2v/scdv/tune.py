@@ -5,8 +5,6 @@ for `classify train --tune`, with other candidates. In the end, the best setting
 the mean of the word vectors and with tf-idf.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Sequence
@@ -20,12 +18,13 @@ from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.tune import HINGE_CLASSES, Search, Setting, Tuned
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.documents import Document
-from dcme_w2v.scdv.fit import count_words, fit_documents
-from dcme_w2v.scdv.model import DocumentModel
-from dcme_w2v.scdv.options import ScdvOptions
-from dcme_w2v.scdv.options import resolved as resolved_vectors
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.words.vectors import Vectors
+
+from .fit import count_words, fit_documents
+from .model import DocumentModel
+from .options import ScdvOptions
+from .options import resolved as resolved_vectors
 
 DOCUMENTS = 5000  # training and held-out, at most: the rows of all candidates are in memory
 CANDIDATES: dict[str, tuple[Any, ...]] = {  # in the order of the search

@@ -11,23 +11,24 @@ from numpy.typing import NDArray
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.sentences import Sentence, as_texts
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.sklearn_base import (
-    BaseEstimator,
-    TransformerMixin,
+    TextTransformer,
     check_fitted,
     options_of,
     parameters,
 )
-from dcme_w2v.sentences.options import EncodeOptions
-from dcme_w2v.sentences.pooling import Components
-from dcme_w2v.sentences.table import SentenceTable, with_manifest
 from dcme_w2v.text.tokenizer import Tokenizer
+
+from .options import EncodeOptions
+from .pooling import Components
+from .table import SentenceTable, with_manifest
 
 _BLOCK_BYTES = 1 << 20
 
 
 @parameters(EncodeOptions, first={"vectors": None}, last={"tokenize": None, "threads": None})
-class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SentenceEncoder(TextTransformer):
     """Sentence vectors: the mean of the pooled rows of the words.
 
     Parameters
@@ -80,12 +81,12 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._fitted(X)
         return self
 
-    def fit_transform(self, X: Iterable[Sentence], y: Any = None) -> NDArray[np.float32]:
+    def fit_transform(self, X: Iterable[Sentence], y: Any = None) -> F32:
         """Fit, and return the vectors of the same sentences."""
         rows = self._fitted(X)
         return rows if self._components is None else self._components.removed_from(rows)
 
-    def transform(self, X: Iterable[Sentence]) -> NDArray[np.float32]:
+    def transform(self, X: Iterable[Sentence]) -> F32:
         """Return the vectors of sentences, float32, shape (sentences, n_features_out_)."""
         check_fitted(self, "n_features_out_")
         rows = self._encoded(X)
@@ -96,7 +97,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_fitted(self, "n_features_out_")
         return np.array([f"sentence{i}" for i in range(self.n_features_out_)], dtype=object)
 
-    def _fitted(self, X: Iterable[Sentence]) -> NDArray[np.float32]:
+    def _fitted(self, X: Iterable[Sentence]) -> F32:
         if self.vectors is None:
             raise ValueError("SentenceEncoder needs vectors: SentenceEncoder(path or Vectors)")
         options = options_of(self)
@@ -110,22 +111,13 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._components = Components.of_products(rows.T.astype(np.float64) @ rows)
         return rows
 
-    def _encoded(self, X: Iterable[Sentence]) -> NDArray[np.float32]:
+    def _encoded(self, X: Iterable[Sentence]) -> F32:
         parts = self._table.encode(blocks_of(X), self.threads)
         nothing = np.empty((0, self.n_features_out_), dtype=np.float32)
         return np.concatenate([nothing, *parts])
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_out_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
-        tags.no_validation = True
-        tags.transformer_tags.preserves_dtype = []  # rows are float32
-        return tags
 
 
 def blocks_of(sentences: Iterable[Sentence]) -> Iterator[bytes]:

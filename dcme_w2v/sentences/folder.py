@@ -4,8 +4,6 @@ The plain mean of the rows of a text's tokens, which sentence-transformers and m
 then the sentence vector of ``--pooling static``.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
@@ -22,19 +20,21 @@ from dcme_w2v.formats.command_line import command_of, recorded_arguments
 from dcme_w2v.formats.vectors.sidecars import read_with
 from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
 from dcme_w2v.options import TokenizerOptions
-from dcme_w2v.sentences.options import CardOptions
-from dcme_w2v.sentences.pooling import Pooling
-from dcme_w2v.sentences.table import pooled_rows, with_manifest
+from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
 from dcme_w2v.words.quantize import as_int8
 from dcme_w2v.words.vectors import Vectors
+
+from .options import CardOptions
+from .pooling import Pooling
+from .table import pooled_rows, with_manifest
 
 NUMBERS = ("float32", "float16", "int8")
 
 
 def save_sentence_model(
-    vectors: str | os.PathLike[str] | Vectors,
-    folder: str | os.PathLike[str],
+    vectors: PathLike | Vectors,
+    folder: PathLike,
     *,
     tokenize: str | TokenizerOptions | None = None,
     dim: int | None = None,

@@ -1,7 +1,5 @@
 """From files of sentences to a file of sentence vectors, for ``dcme-w2v encode``."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError
@@ -21,10 +18,12 @@ from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.formats.vectors.sidecars import read_with
-from dcme_w2v.sentences.options import EncodeOptions
-from dcme_w2v.sentences.pooling import Components
-from dcme_w2v.sentences.table import SentenceTable, with_manifest
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.text.tokenizer import Tokenizer
+
+from .options import EncodeOptions
+from .pooling import Components
+from .table import SentenceTable, with_manifest
 
 _NPY_HEADER = 128  # bytes, with room for any number of rows
 
@@ -143,9 +142,7 @@ def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> bytes:
         return text.decode(errors="replace").encode()
 
 
-def _without_components(
-    parts: Iterable[NDArray[np.float32]], columns: int
-) -> Iterator[NDArray[np.float32]]:
+def _without_components(parts: Iterable[F32], columns: int) -> Iterator[F32]:
     """Yield sentence vectors without their common components, by way of a temporary file."""
     products = np.zeros((columns, columns))
     with tempfile.TemporaryFile() as spool:
@@ -163,9 +160,7 @@ def _without_components(
 
 
 @contextlib.contextmanager
-def _writing(
-    output: str, kind: str, columns: int
-) -> Iterator[Callable[[NDArray[np.float32]], object]]:
+def _writing(output: str, kind: str, columns: int) -> Iterator[Callable[[F32], object]]:
     """Open the output for an atomic write, and give the function that writes rows."""
     if kind == ".npz":
         with writing_rows(output, columns) as writer:
@@ -180,7 +175,7 @@ def _writing(
         count = 0
         file.write(bytes(_NPY_HEADER))  # the number of rows is known at the end
 
-        def write(rows: NDArray[np.float32]) -> None:
+        def write(rows: F32) -> None:
             nonlocal count
             count += len(rows)
             file.write(rows.astype("<f4", copy=False).tobytes())

@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError, warn
+from dcme_w2v.numeric.arrays import F32, F64, I64
 from dcme_w2v.numeric.parallel import one_blas_thread
 
 SIF_A = 1e-3  # the weight of a word of probability p is a / (a + p); a as in the paper
@@ -48,18 +48,18 @@ class Pooling:
         Factor of the row of a word of count 0, whose vector is made of subwords.
     """
 
-    mean: NDArray[np.float64] | None = None
-    axes: NDArray[np.float64] | None = None
+    mean: F64 | None = None
+    axes: F64 | None = None
     unit: bool = False
-    weights: NDArray[np.float64] | None = None
+    weights: F64 | None = None
     unseen_weight: float = 1.0
 
     @classmethod
     def of(
         cls,
         kind: str,
-        vectors: NDArray[np.float32],
-        counts: NDArray[np.int64] | None,
+        vectors: F32,
+        counts: I64 | None,
         dim: int | None = None,
     ) -> Pooling:
         """Find the pooling of a vocabulary.
@@ -106,9 +106,7 @@ class Pooling:
         weights = SIF_A / (SIF_A + p) * np.sqrt(-np.log(p))
         return cls(mean, axes, True, weights, unseen_weight=float(np.sqrt(np.log(total))))
 
-    def rows(
-        self, vectors: NDArray[np.float32], beginnings: NDArray[np.int64] | None = None
-    ) -> NDArray[np.float32]:
+    def rows(self, vectors: F32, beginnings: I64 | None = None) -> F32:
         """Return the rows of the words of the vocabulary, shape (n, k).
 
         Parameters
@@ -131,18 +129,18 @@ class Pooling:
             rows[part] *= self.weights[part, None]
         return rows
 
-    def piece_rows(self, count: int, columns: int) -> NDArray[np.float32]:
+    def piece_rows(self, count: int, columns: int) -> F32:
         """Return rows for pieces of words, which have no vectors: random directions."""
         # The stream of RandomState does not change between versions of numpy.
         rows = np.random.RandomState(0).standard_normal((count, columns))
         rows *= PIECE * self.unseen_weight / np.linalg.norm(rows, axis=1, keepdims=True)
         return rows.astype(np.float32)
 
-    def unseen_rows(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    def unseen_rows(self, vectors: F32) -> F32:
         """Return the rows of vectors of words that are not in the vocabulary."""
         return (self._shaped(vectors) * self.unseen_weight).astype(np.float32)
 
-    def _shaped(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    def _shaped(self, vectors: F32) -> F64:
         shaped = vectors.astype(np.float64)
         if self.mean is not None and self.axes is not None:
             shaped = (shaped - self.mean) @ self.axes
@@ -152,9 +150,7 @@ class Pooling:
         return shaped
 
 
-def _draw(
-    rows: NDArray[np.float32], table: NDArray[np.float32], beginnings: NDArray[np.int64]
-) -> None:
+def _draw(rows: F32, table: F32, beginnings: I64) -> None:
     """Add to unit rows their positive projections on the rows of their beginnings, in place."""
     some = beginnings >= 0
     own, others = rows[some], table[beginnings[some]]
@@ -164,16 +160,14 @@ def _draw(
     rows[some] = np.divide(own, lengths, out=own, where=lengths > 0)
 
 
-def _usif_a(p: NDArray[np.float64]) -> float:
+def _usif_a(p: F64) -> float:
     """Return the parameter a of uSIF (section 3.1 of the paper)."""
     threshold = 1 - (1 - 1 / len(p)) ** SENTENCE_WORDS
     alpha = np.clip(np.mean(p > threshold), 1 / (2 * len(p)), 1 - 1 / (2 * len(p)))
     return float((1 - alpha) / (alpha * len(p) / 2))
 
 
-def _whitening(
-    vectors: NDArray[np.float32], shares: NDArray[np.float64], dim: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
     """Return mean and axes after which the covariance is 1 where a word counts by its share.
 
     The axes are in descending order of the variance along them; without variance they are 0.
@@ -205,11 +199,11 @@ class Components:
         The share of each in the sum of the squared singular values.
     """
 
-    axes: NDArray[np.float32]
-    weights: NDArray[np.float32]
+    axes: F32
+    weights: F32
 
     @classmethod
-    def of_products(cls, products: NDArray[np.float64]) -> Components:
+    def of_products(cls, products: F64) -> Components:
         """Find the components from the sum of x xT over the sentence vectors x, shape (d, d)."""
         values, axes = np.linalg.eigh(products)
         most = USIF_COMPONENTS
@@ -217,6 +211,6 @@ class Components:
         weights = values / max(values.sum(), np.finfo(np.float64).tiny)
         return cls(np.ascontiguousarray(axes.T, np.float32), weights.astype(np.float32))
 
-    def removed_from(self, sentences: NDArray[np.float32]) -> NDArray[np.float32]:
+    def removed_from(self, sentences: F32) -> F32:
         """Return the sentence vectors without their weighted projections on the components."""
         return np.asarray(sentences - (sentences @ self.axes.T * self.weights) @ self.axes)

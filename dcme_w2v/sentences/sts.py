@@ -1,23 +1,23 @@
 """Evaluate sentence vectors on rated pairs of sentences, as the STS tasks of SemEval have them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.formats.corpus import expand
+from dcme_w2v.numeric.arrays import F32, F64
 from dcme_w2v.options import TokenizerOptions
-from dcme_w2v.sentences.encoder import SentenceEncoder
-from dcme_w2v.sentences.table import with_manifest
+from dcme_w2v.platform import PathLike
 from dcme_w2v.words.vectors import Vectors
+
+from .encoder import SentenceEncoder
+from .table import with_manifest
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class StsScore:
 
 
 def eval_sts(
-    vectors: str | os.PathLike[str] | Vectors,
-    pairs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    vectors: PathLike | Vectors,
+    pairs: PathLike | Sequence[PathLike],
     *,
     pooling: str = "static",
     dim: int | None = None,
@@ -118,7 +118,7 @@ def eval_sts(
     return StsScore(tuple(sets), skipped)
 
 
-def _read(path: str) -> tuple[NDArray[np.float64], list[bytes], int]:
+def _read(path: str) -> tuple[F64, list[bytes], int]:
     """Return the scores, the sentences of all pairs one behind the other, and the skipped lines."""
     scores, sentences, skipped = [], [], 0
     for line in read_lines(path):
@@ -140,7 +140,7 @@ def _read(path: str) -> tuple[NDArray[np.float64], list[bytes], int]:
     return np.array(scores), sentences, skipped
 
 
-def _cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
+def _cosines(left: F32, right: F32) -> F64:
     """Return the cosine of each pair of rows; 0 where a row is zero."""
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     products = np.einsum("ij,ij->i", left, right, dtype=np.float64)

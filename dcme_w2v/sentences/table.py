@@ -1,14 +1,11 @@
 """Sentences to vectors by the rows of their words: a table of rows, in a stream of blocks."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v.errors import FormatError, UsageError
@@ -16,16 +13,19 @@ from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.parallel import ordered_map
-from dcme_w2v.sentences.options import EncodeOptions
-from dcme_w2v.sentences.pooling import Pooling
+from dcme_w2v.platform import PathLike
 from dcme_w2v.text.token_ids import Batch, Numbering, batched
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.text.word_pieces import WordPieces, character_pieces
 from dcme_w2v.words.vectors import Vectors
 
+from .options import EncodeOptions
+from .pooling import Pooling
 
-def with_manifest(vectors: str | os.PathLike[str] | Vectors) -> Vectors:
+
+def with_manifest(vectors: PathLike | Vectors) -> Vectors:
     """Return vectors, loaded if they are a path, with the manifest beside the file."""
     if isinstance(vectors, Vectors):
         return vectors
@@ -81,7 +81,7 @@ def _tokenizer_of(manifest: Mapping[str, Any]) -> Tokenizer | LibraryTokenizer:
 
 def pooled_rows(
     pooling: Pooling, vectors: Vectors, limit: int | None = None
-) -> tuple[Words, NDArray[np.float32], WordPieces | None]:
+) -> tuple[Words, F32, WordPieces | None]:
     """Return the first words and their rows; where rows have unit length, pieces follow."""
     words = vectors.words[:limit]
     if not pooling.unit:
@@ -137,9 +137,7 @@ class SentenceTable:
         self.rows = np.ascontiguousarray(rows)
         self._numbering = Numbering(words, tokenizer=self.tokenizer)
 
-    def encode(
-        self, blocks: Iterable[bytes], threads: int | None = None
-    ) -> Iterator[NDArray[np.float32]]:
+    def encode(self, blocks: Iterable[bytes], threads: int | None = None) -> Iterator[F32]:
         """Encode blocks of lines, each line with its line feed.
 
         Yields
@@ -161,7 +159,7 @@ class SentenceTable:
                  for part in batched(texts, 1 << 20))  # fmt: skip
         yield from map(sparse.csr_matrix, self.encode(lines))
 
-    def _batch(self, block: bytes) -> tuple[Batch, NDArray[np.float32]]:
+    def _batch(self, block: bytes) -> tuple[Batch, F32]:
         """Return the ids of words and pieces, and the rows of unseen words by their subwords."""
         batch = self._numbering.lines(block)
         unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
@@ -186,7 +184,7 @@ class SentenceTable:
         starts = np.concatenate([[0], np.cumsum(lengths)])[batch.starts]
         return Batch(starts, ids), unseen
 
-    def _pooled(self, numbered: tuple[Batch, NDArray[np.float32]]) -> NDArray[np.float32]:
+    def _pooled(self, numbered: tuple[Batch, F32]) -> F32:
         """Return the mean of the rows of the known words of each line."""
         batch, unseen = numbered
         table = self.rows if not len(unseen) else np.concatenate([self.rows, unseen])

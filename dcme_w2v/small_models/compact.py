@@ -8,45 +8,43 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import fused as core
 from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, I64, U8
 
 CODES = 255  # idf is one of so many steps
 MAX_ROWS = 2**31 - 2
 FORMER = ("levels_packed", "levels_data", "words_text")  # arrays of codings that were removed
 LAST_VERSION = "0.1.0"  # of the program that reads them
 
-Bytes = NDArray[np.uint8]
-
 
 @dataclass(frozen=True)
 class Steps:
     """Numbers as one of 256 steps from the lowest to the highest."""
 
-    codes: Bytes
+    codes: U8
     lowest: float
     step: float
 
     @classmethod
-    def of(cls, numbers: NDArray[np.float32]) -> Steps:
+    def of(cls, numbers: F32) -> Steps:
         """Return the nearest steps."""
         lowest, highest = (float(f(numbers, initial=1.0)) for f in (np.min, np.max))
         lowest = float(numbers.min()) if len(numbers) else lowest
         step = (highest - lowest) / CODES or 1.0
         return cls(np.rint((numbers - lowest) / step).astype(np.uint8), lowest, step)
 
-    def numbers(self) -> NDArray[np.float32]:
+    def numbers(self) -> F32:
         """Return the numbers of the steps."""
-        found: NDArray[np.float32] = (self.lowest + self.step * self.codes).astype(np.float32)
+        found: F32 = (self.lowest + self.step * self.codes).astype(np.float32)
         return found
 
 
-def pack_levels(levels: csr_matrix, kinds: Bytes) -> Bytes:
+def pack_levels(levels: csr_matrix, kinds: U8) -> U8:
     """Return signed levels, int8 of shape (features, classes), entropy-coded.
 
     The probability of a level may depend on the feature's entry of `kinds`: the step of its idf.
@@ -56,7 +54,7 @@ def pack_levels(levels: csr_matrix, kinds: Bytes) -> Bytes:
     return core.pack_levels(starts, columns, data, kinds // 8, levels.shape[1])
 
 
-def unpack_levels(model: Model, kinds: Bytes, classes: int, entries: int) -> csr_matrix:
+def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> csr_matrix:
     """Return the levels of a model, shape (features, classes)."""
     check_coding(model)
     data = np.asarray(model.array("levels", "uint8", None))
@@ -77,18 +75,18 @@ def check_coding(model: Model) -> None:
             )
 
 
-def pack_bytes(codes: Bytes) -> Bytes:
+def pack_bytes(codes: U8) -> U8:
     """Return bytes, entropy-coded."""
     return core.pack_numbers(codes.astype(np.uint32), 8)
 
 
-def unpack_bytes(model: Model, name: str, count: int) -> Bytes:
+def unpack_bytes(model: Model, name: str, count: int) -> U8:
     """Return so many bytes of an array of a model."""
     data = np.asarray(model.array(name, "uint8", None))
     return core.unpack_numbers(data, count, 8).astype(np.uint8)
 
 
-def in_byte_order(words: Words, rows: NDArray[np.int64]) -> tuple[Words, NDArray[np.int64]]:
+def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
     """Return the words of some rows in the order of their bytes, and their rows."""
     text, ends = words.text.tobytes(), words.offsets.tolist()
     order = sorted(rows.tolist(), key=lambda i: text[ends[i] : ends[i + 1]])
@@ -96,7 +94,7 @@ def in_byte_order(words: Words, rows: NDArray[np.int64]) -> tuple[Words, NDArray
     return chosen, np.array(order, dtype=np.int64)
 
 
-def pack_words(words: Words) -> Bytes:
+def pack_words(words: Words) -> U8:
     """Return words in the order of their bytes: common beginnings are stored once."""
     return core.pack_words(words.text, words.offsets)
 
@@ -109,15 +107,15 @@ def unpack_words(model: Model, count: int) -> Words:
         text, offsets = core.unpack_words(data, count, length)
     except ValueError as error:
         raise model.fault("words", str(error)) from None
-    return model.checked_words(Words(text, offsets), "words")
+    return model.checked_words(Words(text, offsets))
 
 
-def pack_numbers(numbers: NDArray[np.int64]) -> Bytes:
+def pack_numbers(numbers: I64) -> U8:
     """Return ascending numbers below 2^31 by their differences."""
     return core.pack_numbers(np.diff(numbers, prepend=0).astype(np.uint32), 0)
 
 
-def unpack_numbers(model: Model, name: str, count: int, below: int) -> NDArray[np.int64]:
+def unpack_numbers(model: Model, name: str, count: int, below: int) -> I64:
     """Return the ascending numbers of a model."""
     data = np.asarray(model.array(name, "uint8", None))
     found = np.cumsum(core.unpack_numbers(data, count, 0).astype(np.int64))

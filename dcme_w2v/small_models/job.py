@@ -1,7 +1,5 @@
 """`fuse shrink`: the model in a folder, with given levels or within a number of bytes."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,9 +13,10 @@ from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.fallback import Result, write_with_fallback
-from dcme_w2v.small_models.options import ShrinkOptions
-from dcme_w2v.small_models.shrink import ShrunkModel, WeightRanking, ranking_of, shrink
 from dcme_w2v.training.progress import Quiet, Reporter
+
+from .options import ShrinkOptions
+from .shrink import ShrunkModel, WeightRanking, ranking_of, shrink
 
 LEVELS = (2, 4, 8, 16, 32, 64, 127)  # that are tried within a number of bytes
 STEPS = 20  # of the search for the number of weights that fits

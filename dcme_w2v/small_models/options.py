@@ -1,7 +1,5 @@
 """The options of `fuse shrink`; see `dcme_w2v.declarations`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dcme_w2v.declarations import Checked, option

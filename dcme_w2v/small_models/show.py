@@ -1,7 +1,5 @@
 """The levels of a model, for `fuse levels`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,8 @@ import numpy as np
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels.model import FusedModel
-from dcme_w2v.small_models.shrink import ShrunkModel
+
+from .shrink import ShrunkModel
 
 
 def levels_of(path: str) -> dict[str, Any]:

@@ -7,13 +7,11 @@ Weights are kept and clustered by this impact; no weight is learned again.
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.features import TextFeatures
@@ -32,11 +30,14 @@ from dcme_w2v.few_labels.evidence import Evidence, Pairs, assembled
 from dcme_w2v.few_labels.fit import BIAS, ones
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model, size_of_model
+from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array
 from dcme_w2v.numeric.levels import fit_levels
-from dcme_w2v.numeric.sparse_check import MAX_COLUMNS
-from dcme_w2v.small_models import compact
-from dcme_w2v.small_models.compact import Steps
-from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
+from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS
+from dcme_w2v.platform import PathLike
+
+from . import compact
+from .compact import Steps
+from .options import ShrinkOptions, kept_weights
 
 KIND, VERSION = "shrunk", 1
 MAX_SIZE = 1e30  # of a value or a bias
@@ -44,7 +45,7 @@ _BINS, _SHIFT = 1 << 15, 48  # a positive float64's first bits, which are in its
 
 LATER: Any = None  # weights that are made when they are first used
 
-Block = tuple[int, NDArray[np.float64], NDArray[np.float64]]  # first feature, weights, impacts
+Block = tuple[int, F64, F64]  # first feature, weights, impacts
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Shrunk:
     """
 
     evidence: Evidence
-    biases: NDArray[np.float32]
+    biases: F32
     loss: float
 
     def weights(self) -> Weights:
@@ -103,7 +104,7 @@ class WeightRanking:
         All weights are 0.
     """
 
-    def __init__(self, weights: Weights, squares: NDArray[np.float64], centered: bool) -> None:
+    def __init__(self, weights: Weights, squares: F64, centered: bool) -> None:
         self._weights, self._squares, self._centered = weights, _at_least(squares), centered
         self._bins, self._total = np.zeros(_BINS, dtype=np.int64), 0.0
         for _, _, impact in self._blocks():
@@ -112,7 +113,7 @@ class WeightRanking:
         self.count, self._biases = int(self._bins.sum()), _biases(weights)
         if not self.count:
             raise CorpusError("all weights are 0; train the model on other documents")
-        self._kept: tuple[NDArray[Any], ...] = tuple(np.zeros(0) for _ in range(3))
+        self._kept: tuple[Array, ...] = tuple(np.zeros(0) for _ in range(3))
 
     def shrunk(self, levels: int, count: int) -> Shrunk:
         """Return the `count` weights of the highest impact in levels."""
@@ -133,7 +134,7 @@ class WeightRanking:
         shape = (self._weights.features, self._weights.classes)
         return Shrunk(assembled(pairs, clustered, shape), self._biases, loss)
 
-    def _squares_of(self, place: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _squares_of(self, place: I64) -> F64:
         """Return the sums of squares of the features of some places, which ascend."""
         features, classes = self._weights.features, self._weights.classes
         starts = np.searchsorted(place, np.arange(features + 1) * classes)
@@ -164,12 +165,12 @@ class WeightRanking:
             at += len(rows)
 
 
-def _tables(weights: Weights) -> Iterable[NDArray[np.float32]]:
+def _tables(weights: Weights) -> Iterable[F32]:
     """Return the weights and biases in blocks of rows; weights of low rank are one block."""
     return weights.blocks() if weights.output is None else [weights.get()]
 
 
-def _above(block: Block, lowest: int) -> tuple[NDArray[Any], ...]:
+def _above(block: Block, lowest: int) -> tuple[Array, ...]:
     """Return places, sizes and signs of the weights whose impact is in a bin from `lowest`."""
     at, rows, impact = block
     chosen = np.flatnonzero((impact > 0) & (_bin_of(impact) >= lowest))
@@ -177,7 +178,7 @@ def _above(block: Block, lowest: int) -> tuple[NDArray[Any], ...]:
     return chosen + at * rows.shape[1], np.abs(found), np.where(found < 0, -1, 1).astype(np.int8)
 
 
-def _highest(rank: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+def _highest(rank: F64, count: int) -> I64:
     """Return the places of the `count` highest numbers, ascending; of equal ones the first."""
     lowest = np.partition(rank, len(rank) - count)[len(rank) - count]
     chosen = rank > lowest
@@ -185,26 +186,24 @@ def _highest(rank: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     return np.flatnonzero(chosen)
 
 
-def _bin_of(impact: NDArray[np.float64]) -> NDArray[np.int64]:
+def _bin_of(impact: F64) -> I64:
     return np.ascontiguousarray(impact).view(np.int64) >> _SHIFT
 
 
-def _at_least(squares: NDArray[np.float64]) -> NDArray[np.float64]:
+def _at_least(squares: F64) -> F64:
     """Return sums of squares above 0: a feature that does not occur has a small one."""
     return np.maximum(squares, 1e-9 * max(float(squares.max(initial=0.0)), 1e-9))
 
 
-def _biases(weights: Weights) -> NDArray[np.float32]:
+def _biases(weights: Weights) -> F32:
     last = np.zeros(weights.classes, dtype=np.float32)
     for block in _tables(weights):
         last = block[-1]
-    found: NDArray[np.float32] = (last.astype(np.float64) * weights.bias + weights.offset).astype(
-        np.float32
-    )
+    found: F32 = (last.astype(np.float64) * weights.bias + weights.offset).astype(np.float32)
     return found
 
 
-def squares_of(model: Classifier) -> NDArray[np.float64]:
+def squares_of(model: Classifier) -> F64:
     """Return the estimated sum of squares of each feature over documents.
 
     The sums follow from idf = log((1 + n) / (1 + df)) + 1; without idf, from the order of the
@@ -215,7 +214,7 @@ def squares_of(model: Classifier) -> NDArray[np.float64]:
         return np.ones(count)
     idf = model.text.idf.astype(np.float64)
     if model.text.options.weighting == "tfidf":
-        found: NDArray[np.float64] = np.exp(-idf) * idf**2
+        found: F64 = np.exp(-idf) * idf**2
         return found
     return np.ones(count) if model.text.names is None else 1.0 / (1 + np.arange(count))
 
@@ -244,10 +243,10 @@ class ShrunkModel(Classifier):
 
     shrunk: Shrunk | None = None
     coding: ShrinkOptions = field(default_factory=ShrinkOptions)
-    columns: NDArray[np.int64] | None = None
+    columns: I64 | None = None
     binary: bool = False
 
-    origin: NDArray[np.int64] | None = field(default=None, init=False, repr=False)
+    origin: I64 | None = field(default=None, init=False, repr=False)
     _weights: Weights | None = field(default=None, init=False, repr=False)
 
     @property  # type: ignore[misc]
@@ -283,11 +282,11 @@ class ShrunkModel(Classifier):
         number = {f"column {i}": f"column {column}" for i, column in enumerate(self.columns)}
         return [(number[name], weight) for name, weight in found]
 
-    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the arrays and the description that are written."""
         assert self.shrunk is not None
         levels, values = self.shrunk.evidence.levels, self.shrunk.evidence.values
-        arrays: dict[str, NDArray[Any]] = {
+        arrays: dict[str, Array] = {
             "values": values.astype(np.float32), "biases": self.shrunk.biases,
         }  # fmt: skip
         description: dict[str, Any] = {
@@ -327,12 +326,12 @@ class ShrunkModel(Classifier):
         """Return the bytes that the folder's files will have."""
         return size_of_model(KIND, VERSION, *self.parts())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the model's folder."""
         save_model(path, KIND, VERSION, *self.parts())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> ShrunkModel:
+    def load(cls, path: PathLike) -> ShrunkModel:
         """Open a model's folder.
 
         Raises
@@ -358,7 +357,7 @@ class ShrunkModel(Classifier):
         )  # fmt: skip
 
 
-def _chosen_columns(matrix: csr_matrix, columns: NDArray[np.int64]) -> csr_matrix:
+def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
     """Return some columns of rows, which may have fewer columns."""
     width = int(columns[-1]) + 1 if len(columns) else 0
     wide = (matrix.shape[0], max(matrix.shape[1], width))
@@ -366,9 +365,7 @@ def _chosen_columns(matrix: csr_matrix, columns: NDArray[np.int64]) -> csr_matri
     return csr_matrix(rows[:, columns])
 
 
-def _features(
-    model: Model, rows: int
-) -> tuple[TextFeatures | None, NDArray[np.uint8], NDArray[np.int64] | None]:
+def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | None]:
     """Return the features of text, the steps of their idf, and the columns of vectors."""
     if model.description.get("features") is None:
         columns = compact.unpack_numbers(model, "columns", rows, 1 << 31)
@@ -426,9 +423,7 @@ def shrink(
     return found
 
 
-def _small_text(
-    text: TextFeatures, rows: NDArray[np.int64]
-) -> tuple[TextFeatures, NDArray[np.int64]]:
+def _small_text(text: TextFeatures, rows: I64) -> tuple[TextFeatures, I64]:
     """Return the features of some columns with the idf of the file, words in byte order."""
     words, buckets, width = None, None, None
     if text.names is not None:

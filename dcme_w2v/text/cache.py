@@ -3,24 +3,22 @@
 The file is unlinked when it is created, so that it is removed however the process ends.
 """
 
-from __future__ import annotations
-
 import errno
 import mmap
 import tempfile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import OutOfMemoryError, ResourceError
+from dcme_w2v.numeric.arrays import U32
 
 ID_BYTES = 4
 LAST = np.uint32(core.LAST)  # in an id: the last word of its line
 NUMBER = np.uint32(core.LAST - 1)  # the word alone
 
 
-def release_pages(ids: NDArray[np.uint32]) -> None:
+def release_pages(ids: U32) -> None:
     """Release the pages of a mapped cache that have been read, which count as process memory.
 
     Pages that are needed again are read from the page cache. Does nothing if the ids are not mapped
@@ -54,7 +52,7 @@ class IdCache:
                 f"{self.folder}: cannot create the id cache: {error.strerror}; {remedy}"
             ) from error
 
-    def write(self, first: int, ids: NDArray[np.uint32], share: float | None = None) -> None:
+    def write(self, first: int, ids: U32, share: float | None = None) -> None:
         """Write ids at position `first`; `share` of the corpus serves to estimate the size."""
         rest = ids.view(np.uint8).data
         try:
@@ -68,7 +66,7 @@ class IdCache:
                 f"{'about' if share else 'more than'} {need / 1e6:,.1f} MB: {self._remedy}"
             ) from error
 
-    def read(self, first: int, length: int) -> NDArray[np.uint32]:
+    def read(self, first: int, length: int) -> U32:
         """Read ids at position `first`."""
         ids = np.empty(length, dtype=np.uint32)
         rest = ids.view(np.uint8).data
@@ -82,7 +80,7 @@ class IdCache:
             raise ResourceError(f"{self.folder}: the id cache is cut short; {self._remedy}")
         return ids
 
-    def finished(self, length: int) -> NDArray[np.uint32]:
+    def finished(self, length: int) -> U32:
         """Truncate the file to `length` ids, close it and return them memory-mapped.
 
         The disk space is released with the mapping.

@@ -21,7 +21,6 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
 from dcme_w2v.declarations import declaration_of, default_threads
@@ -32,20 +31,22 @@ from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, Corpus
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words, check_lengths
+from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.numeric.memory import require_memory
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.cache import ID_BYTES, IdCache
-from dcme_w2v.text.raw_text import SAMPLE_BYTES, warn_of_raw_text
-from dcme_w2v.text.reindex import Segment, compact, held_out_counts
-from dcme_w2v.text.select_vocabulary import (
+from dcme_w2v.training.progress import Reporter
+
+from .cache import ID_BYTES, IdCache
+from .raw_text import SAMPLE_BYTES, warn_of_raw_text
+from .reindex import Segment, compact, held_out_counts
+from .select_vocabulary import (
     Given,
     ids_of,
     select_vocabulary,
     starting_table,
 )
-from dcme_w2v.text.split import HeldOutLines
-from dcme_w2v.text.tokenizer import Tokenizer
-from dcme_w2v.training.progress import Reporter
+from .split import HeldOutLines
+from .tokenizer import Tokenizer
 
 ROUND_BLOCKS = 64
 # With --max-vocab, rare words are dropped when more distinct words than this, and than so many
@@ -123,10 +124,10 @@ class EncodedCorpus(CountedCorpus):
         Tokens, included in `ids`, of words that are not in the vocabulary and became one word.
     """
 
-    ids: NDArray[np.uint32]
-    counts: NDArray[np.int64]
+    ids: U32
+    counts: I64
     lines: int
-    held_out: NDArray[np.uint32]
+    held_out: U32
     held_out_tokens: int
     held_out_lines: int
     unk_tokens: int = 0
@@ -221,10 +222,10 @@ def count(
     return CountedCorpus(**reading.figures(found.vocabulary, counts, kept, started))
 
 
-def tally(corpus: Corpus, options: VocabularyOptions, *, threads: int = 1) -> CountedCorpus:
+def tally(corpus: Corpus, options: VocabularyOptions) -> CountedCorpus:
     """Count all words of a corpus, in the order of their first appearance; see `count`."""
     started = time.perf_counter()
-    reading = _Reading(corpus, options, threads, None)
+    reading = _Reading(corpus, options, 1, None)
     reading.run()
     counts = reading.counts()
     everything = Vocabulary(*reading.total.words(np.arange(len(counts))), counts)
@@ -335,7 +336,7 @@ class _Reading:
         self.total = starting_table(given)
         self._given = len(self.total)
         self._tables: dict[int, core.Table] = {}  # of the workers, by round
-        self.maps: dict[int, NDArray[np.uint32]] = {}  # the ids of their words in `total`
+        self.maps: dict[int, U32] = {}  # the ids of their words in `total`
         self.segments: list[Segment] = []
         self._merged = 0  # segments
         self.tokens = self.replaced = self.skipped = 0
@@ -347,14 +348,14 @@ class _Reading:
         self._most_words = max(BOUNDED_WORDS, limit) if limit else None
         self.is_bounded = False  # whether --max-vocab also bounds the words that are counted
         self.is_looked_at = False  # whether to warn of what is not plain text
-        self.held_out: NDArray[np.int64] | None = None  # counts, by id in `total`
+        self.held_out: I64 | None = None  # counts, by id in `total`
         self.held_out_tokens = 0
 
     def run(self, reporter: Reporter | None = None) -> None:
         """Read all blocks and count their words; at most two per worker are pending."""
         reporter = reporter or Reporter()
         reporter.stage("reading", self.corpus.bytes_total, "bytes")
-        pending: deque[tuple[Block, Future[tuple[Segment, NDArray[np.uint32] | None]]]] = deque()
+        pending: deque[tuple[Block, Future[tuple[Segment, U32 | None]]]] = deque()
         with ThreadPoolExecutor(self.threads, initializer=self._start_worker) as pool:
             try:
                 for number, block in enumerate(self.corpus):
@@ -382,7 +383,7 @@ class _Reading:
             self._worker.number = self._workers
             self._workers += 1
 
-    def _encode(self, block: Block, round_: int) -> tuple[Segment, NDArray[np.uint32] | None]:
+    def _encode(self, block: Block, round_: int) -> tuple[Segment, U32 | None]:
         """Encode a block with the ids of the worker's table of this round; runs in a worker."""
         number = round_ * self.threads + self._worker.number
         if number not in self._tables:
@@ -405,7 +406,7 @@ class _Reading:
     def _finish(
         self,
         block: Block,
-        future: Future[tuple[Segment, NDArray[np.uint32] | None]],
+        future: Future[tuple[Segment, U32 | None]],
         reporter: Reporter,
     ) -> None:
         segment, ids = future.result()
@@ -513,13 +514,13 @@ class _Reading:
                 "or a file of its own, to --holdout"
             )
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> I64:
         """Return the counts of the words of `total`, without held-out lines."""
         counts = self.total.counts()
         return counts if self.held_out is None else counts - self.held_out
 
     def figures(
-        self, vocabulary: Vocabulary, counts: NDArray[np.int64], kept: int, started: float
+        self, vocabulary: Vocabulary, counts: I64, kept: int, started: float
     ) -> dict[str, Any]:
         """Return the fields of `CountedCorpus`."""
         files = zip(self.corpus.paths, self.corpus.sizes, strict=True)
@@ -551,7 +552,7 @@ def _first_bad(text: bytes, refuse: int) -> int:
 
 
 def _empty_vocabulary(
-    reading: _Reading, counts: NDArray[np.int64], options: VocabularyOptions, given: Given
+    reading: _Reading, counts: I64, options: VocabularyOptions, given: Given
 ) -> str:
     types, tokens = np.count_nonzero(counts), reading.tokens
     tokens -= reading.held_out_tokens

@@ -1,7 +1,5 @@
 """Declares the options of phrases."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dcme_w2v.declarations import Checked, option

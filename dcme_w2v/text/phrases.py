@@ -4,11 +4,9 @@ The text is read once, as word ids (`dcme_w2v.text.encode`); each pass joins pai
 the previous passes, piece by piece, so that memory holds words and pairs but not the text.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,21 +20,104 @@ from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F64, I64, U8, U32
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.cache import NUMBER, release_pages
-from dcme_w2v.text.connectors import (
+from dcme_w2v.platform import PathLike
+from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
+
+from .cache import NUMBER, release_pages
+from .encode import encode
+from .options import PhraseOptions
+from .phrase_table import (
     MAX_CONNECTORS,
+    Phrase,
+    PhraseTable,
     connector_file,
     connector_words,
     numbers_of,
     run_of,
 )
-from dcme_w2v.text.encode import encode
-from dcme_w2v.text.options import PhraseOptions
-from dcme_w2v.text.pairs import PairJoins, count_pairs
-from dcme_w2v.text.phrase_table import Phrase, PhraseTable
-from dcme_w2v.text.select_vocabulary import ids_of, starting_table
-from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
+from .select_vocabulary import ids_of, starting_table
+
+
+@dataclass(frozen=True)
+class CountedPairs:
+    """Pairs of words, by left and right side, and how often they occur.
+
+    Attributes
+    ----------
+    left, right : ndarray of uint32, shape (n,)
+        Word ids.
+    runs : ndarray of uint32, shape (n,)
+        The connectors between them; see `dcme_w2v.text.phrase_table.numbers_of`.
+    counts : ndarray of int64, shape (n,)
+    reads : int
+        How many times the text was read.
+    """
+
+    left: U32
+    right: U32
+    runs: U32
+    counts: I64
+    reads: int
+
+
+def count_pairs(
+    text: Callable[[], Iterable[U32]], roles: U8, least: int, size: int
+) -> CountedPairs:
+    """Count the pairs of a text within lines, in a table of bounded size.
+
+    Where the table is full, the pairs with a one in one more bit of their hashes are dropped, to be
+    counted when the text is read again. So the counts are exact for any size.
+
+    Parameters
+    ----------
+    text : callable
+        Returns the pieces of the text, each time from the start.
+    roles : ndarray of uint8
+        By word id: 255 for words of pairs, the number of a connector, otherwise 0.
+    least : int
+        Pairs that occur less often are not returned.
+    size : int
+        Bytes for the table.
+    """
+    parts, waiting = [], [(0, 0)]
+    while waiting:
+        bits, value = waiting.pop()
+        table = core.Pairs(size, bits, value)
+        for ids in text():
+            table.count(ids, roles)
+        waiting += [(bit + 1, value | 1 << bit) for bit in range(bits, table.bits)]
+        parts.append(table.counted(least))
+        del table  # before the next one is made
+    left, right, runs, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((runs, right, left))
+    return CountedPairs(left[order], right[order], runs[order], counts[order], len(parts))
+
+
+class PairJoins:
+    """The pairs that one pass joins.
+
+    Parameters
+    ----------
+    left, right, runs, joined : ndarray of uint32, shape (n,)
+        The pairs, and the ids of the joined words.
+    roles : ndarray of uint8
+        See `count_pairs`; by all ids of the text.
+    """
+
+    def __init__(self, left: U32, right: U32, runs: U32, joined: U32, roles: U8) -> None:
+        self._pairs = left, right, runs, joined
+        self._roles = roles
+
+    def applied(self, pieces: Iterable[U32]) -> Iterator[U32]:
+        """Yield the text with pairs joined from left to right."""
+        table = core.Pairs(0)
+        table.add(*self._pairs)
+        for piece in pieces:
+            yield table.join(piece, self._roles)
+        yield table.join(np.zeros(0, dtype=np.uint32), self._roles, last=True)
+
 
 PIECE = 1 << 18  # tokens per piece
 NOT_READING = ("min_count", "max_vocab")  # options of the vocabulary
@@ -71,10 +152,10 @@ class JoinedCorpus:
 
 def phrases(
     corpus: CorpusLike,
-    output: str | os.PathLike[str],
+    output: PathLike,
     *,
-    read_table: PhraseTable | str | os.PathLike[str] | None = None,
-    save_table: str | os.PathLike[str] | None = None,
+    read_table: PhraseTable | PathLike | None = None,
+    save_table: PathLike | None = None,
     cache_dir: str | None = None,
     threads: int | None = None,
     progress: ProgressLike = False,
@@ -152,7 +233,7 @@ def phrases(
 
 def _joined(
     corpus: Sequence[str] | Sentences,
-    output: str | os.PathLike[str],
+    output: PathLike,
     options: PhraseOptions,
     text: VocabularyOptions,
     table: PhraseTable | None,
@@ -184,26 +265,26 @@ class _Text:
 
     def __init__(
         self,
-        ids: NDArray[np.uint32],
+        ids: U32,
         words: Words,
-        counts: NDArray[np.int64],
+        counts: I64,
         reporter: Reporter,
     ) -> None:
         self._ids = ids
         self._reporter = reporter
-        self._counts: NDArray[np.int64] | None = counts  # None: the text has changed
+        self._counts: I64 | None = counts  # None: the text has changed
         self._passes: list[PairJoins] = []
         self._table = starting_table(words)
         self.reads = 0  # in the last pass
 
-    def _pieces(self, stage: str = "counting pairs") -> Iterator[NDArray[np.uint32]]:
+    def _pieces(self, stage: str = "counting pairs") -> Iterator[U32]:
         """Yield the ids of the text with phrases joined."""
-        pieces: Iterable[NDArray[np.uint32]] = self._stored(stage)
+        pieces: Iterable[U32] = self._stored(stage)
         for joins in self._passes:
             pieces = joins.applied(pieces)
         return iter(pieces)
 
-    def _stored(self, stage: str) -> Iterator[NDArray[np.uint32]]:
+    def _stored(self, stage: str) -> Iterator[U32]:
         self._reporter.stage(stage, len(self._ids), "words")
         for number, start in enumerate(range(0, len(self._ids), PIECE), 1):
             yield self._ids[start : start + PIECE]
@@ -212,7 +293,7 @@ class _Text:
                 release_pages(self._ids)
         release_pages(self._ids)
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> I64:
         """Return the count of each word in the current text."""
         if self._counts is None:
             self._counts = np.zeros(len(self._table), dtype=np.int64)
@@ -276,13 +357,13 @@ class _Text:
         self._passes.append(PairJoins(left, right, np.array(runs, dtype=np.uint32), joined, roles))
         self._counts = None
 
-    def _numbers(self, words: Sequence[bytes]) -> NDArray[np.uint32]:
+    def _numbers(self, words: Sequence[bytes]) -> U32:
         """Return the ids of words; new words get new ids."""
         place = {word: number for number, word in enumerate(dict.fromkeys(words))}
         numbers = ids_of(self._table, Words.from_words(place))
         return numbers[np.array([place[word] for word in words], dtype=np.int64)]
 
-    def write(self, output: str | os.PathLike[str]) -> int:
+    def write(self, output: PathLike) -> int:
         """Write the text and return its number of tokens."""
         words = self._words(np.arange(len(self._table)))
         tokens = 0
@@ -295,11 +376,11 @@ class _Text:
 
 def score(
     options: PhraseOptions,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    together: NDArray[np.int64],
+    left: I64,
+    right: I64,
+    together: I64,
     tokens: int,
-) -> NDArray[np.float64]:
+) -> F64:
     """Return the scores of pairs from the counts of words and pairs, shape (n,).
 
     A score is Mikolov et al. 2013 (Distributed representations of words and phrases), equation (6),
@@ -308,6 +389,6 @@ def score(
     """
     a, b, ab = (counts.astype(np.float64) for counts in (left, right, together))
     if options.scorer == "npmi":
-        npmi: NDArray[np.float64] = np.log(ab * tokens / (a * b)) / -np.log(ab / tokens)
+        npmi: F64 = np.log(ab * tokens / (a * b)) / -np.log(ab / tokens)
         return npmi
     return (ab - options.min_count) / (a * b) * tokens

@@ -3,8 +3,6 @@
 Only the start of the first file is looked at, so that the cost does not depend on the corpus.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

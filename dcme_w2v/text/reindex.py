@@ -3,18 +3,17 @@
 Held-out lines are removed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
-from dcme_w2v.text.cache import NUMBER, IdCache
-from dcme_w2v.text.split import Choice, HeldOutLines
+from dcme_w2v.numeric.arrays import I64, U32
+
+from .cache import NUMBER, IdCache
+from .split import Choice, HeldOutLines
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,10 @@ class Segment:
 def held_out_counts(
     cache: IdCache,
     segments: Sequence[Segment],
-    maps: Mapping[int, NDArray[np.uint32]],
+    maps: Mapping[int, U32],
     words: int,
     lines: HeldOutLines,
-) -> tuple[NDArray[np.int64], int]:
+) -> tuple[I64, int]:
     """Return the counts of words in held-out lines, and the number of tokens of these lines."""
     counts, tokens = np.zeros(words, dtype=np.int64), 0
     choice, position = Choice(lines), 0
@@ -53,8 +52,8 @@ def held_out_counts(
 def compact(
     cache: IdCache,
     segments: Sequence[Segment],
-    maps: dict[int, NDArray[np.uint32]],
-    ranks: NDArray[np.uint32],
+    maps: dict[int, U32],
+    ranks: U32,
     holdout: HeldOutLines | None,
 ) -> dict[str, Any]:
     """Renumber and compact the cache and the maps in place; return fields of `EncodedCorpus`."""

@@ -1,15 +1,13 @@
 """Which words of a counted corpus are kept: by their counts, or because they are given."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.options import VocabularyOptions
 
 
@@ -28,7 +26,7 @@ class InitialWords:
     """
 
     words: Words
-    counts: NDArray[np.int64] | None
+    counts: I64 | None
     adds: bool
 
 
@@ -51,8 +49,8 @@ class Kept:
     """
 
     vocabulary: Vocabulary
-    ranks: NDArray[np.uint32]
-    counts: NDArray[np.int64]
+    ranks: U32
+    counts: I64
     rare: int = 0
 
 
@@ -65,7 +63,7 @@ def starting_table(given: Words | InitialWords | None) -> core.Table:
     return table
 
 
-def ids_of(table: core.Table, words: Words) -> NDArray[np.uint32]:
+def ids_of(table: core.Table, words: Words) -> U32:
     """Return the ids of distinct words in a table, to which new words are added."""
     numbers = np.zeros(len(words), dtype=np.uint32)
     table.merge(starting_table(words), 0, len(words), 0, numbers)
@@ -75,7 +73,7 @@ def ids_of(table: core.Table, words: Words) -> NDArray[np.uint32]:
 def select_vocabulary(
     given: Given,
     table: core.Table,
-    counts: NDArray[np.int64],
+    counts: I64,
     options: VocabularyOptions,
     unk: int | None = None,
 ) -> Kept | None:
@@ -117,9 +115,7 @@ def select_vocabulary(
     return Kept(vocabulary, ranks, own, rare)
 
 
-def _chosen(
-    given: Given, counts: NDArray[np.int64], options: VocabularyOptions
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _chosen(given: Given, counts: I64, options: VocabularyOptions) -> tuple[I64, I64]:
     """Return the ids of the words that are kept, and the counts of the vocabulary by id."""
     if given is None:
         return frequent(counts, options), counts
@@ -140,7 +136,7 @@ def _chosen(
     return np.concatenate([np.arange(first), added]), weights
 
 
-def frequent(counts: NDArray[np.int64], options: VocabularyOptions) -> NDArray[np.int64]:
+def frequent(counts: I64, options: VocabularyOptions) -> I64:
     """Return the words that occur often enough, most frequent first; ties keep their order."""
     found = np.flatnonzero(counts >= options.min_count)
     order = np.argsort(-counts[found], kind="stable")

@@ -4,8 +4,6 @@ A line is chosen by the seed and its number among the lines with tokens, so that
 depend on the number of threads or on block boundaries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +14,10 @@ from numpy.typing import NDArray
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.formats.corpus import expand
-from dcme_w2v.numeric.arrays import without_warnings
+from dcme_w2v.numeric.arrays import U32, Bools, without_warnings
 from dcme_w2v.options import HoldoutOptions
-from dcme_w2v.text.cache import LAST
+
+from .cache import LAST
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,11 @@ class HeldOutLines:
     fraction: float
     seed: int
 
-    def chosen(self, first: int, count: int) -> NDArray[np.bool_]:
+    def chosen(self, first: int, count: int) -> Bools:
         """Return whether each of the lines first .. first + count - 1 is held out."""
         numbers = np.arange(first, first + count, dtype=np.uint64)
-        mixed = _splitmix64(numbers + _splitmix64(np.array([self.seed], dtype=np.uint64)))
-        chosen: NDArray[np.bool_] = mixed < np.uint64(self.fraction * 2.0**64)
+        mixed = splitmix64(numbers + splitmix64(np.array([self.seed], dtype=np.uint64)))
+        chosen: Bools = mixed < np.uint64(self.fraction * 2.0**64)
         return chosen
 
 
@@ -51,7 +50,7 @@ class Choice:
         self._line = 0  # number of the current line
         self._open = False
 
-    def mask(self, ids: NDArray[np.uint32], newline: bool) -> NDArray[np.bool_]:
+    def mask(self, ids: U32, newline: bool) -> Bools:
         """Process a block; `newline`: a line ended before it."""
         if newline and self._open:
             self._line += 1
@@ -61,7 +60,7 @@ class Choice:
         last = (ids & LAST) != 0
         line = np.cumsum(last) - last
         ended = int(last.sum())
-        mask: NDArray[np.bool_] = self._lines.chosen(self._line, ended + 1)[line]
+        mask: Bools = self._lines.chosen(self._line, ended + 1)[line]
         self._line += ended
         self._open = not last[-1]
         return mask
@@ -83,7 +82,7 @@ def _are_files(*paths: str) -> bool:
     return all(path != STANDARD and Path(path).exists() for path in paths)
 
 
-def _splitmix64(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def splitmix64(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the splitmix64 hash (Steele, Lea and Flood 2014) of numbers."""
     with np.errstate(over="ignore"):
         numbers = numbers + np.uint64(0x9E3779B97F4A7C15)

@@ -1,20 +1,19 @@
 """Documents as word ids, in batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.text.cache import LAST, NUMBER, IdCache
-from dcme_w2v.text.select_vocabulary import starting_table
-from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.numeric.arrays import I64, U32
+
+from .cache import LAST, NUMBER, IdCache
+from .select_vocabulary import starting_table
+from .tokenizer import Tokenizer
 
 BATCH_DOCUMENTS = 256
 _BATCH_BYTES = 1 << 20
@@ -41,8 +40,8 @@ class Batch(NamedTuple):
         Word ids; out-of-vocabulary words have ids of at least the vocabulary size.
     """
 
-    starts: NDArray[np.int64]
-    ids: NDArray[np.uint32]
+    starts: I64
+    ids: U32
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -95,7 +94,7 @@ class Numbering:
         """Number of words that have an id."""
         return len(self._table)
 
-    def words_of(self, ids: NDArray[np.int64]) -> Words:
+    def words_of(self, ids: I64) -> Words:
         """Return the words of ids."""
         return Words(*self._table.words(ids))
 
@@ -137,9 +136,9 @@ class Numbering:
 class Spool:
     """Batches in an unnamed temporary file, for a second pass."""
 
-    def __init__(self, cache: str | None = None) -> None:
-        self._cache = IdCache(cache, "set TMPDIR to another folder")
-        self._starts: list[NDArray[np.int64]] = []
+    def __init__(self) -> None:
+        self._cache = IdCache(None, "set TMPDIR to another folder")
+        self._starts: list[I64] = []
         self._written = 0
 
     def add(self, batch: Batch) -> None:

@@ -23,8 +23,9 @@ from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import FormatError, UnknownOptionError, UsageError
 from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.options import TokenizerOptions
-from dcme_w2v.text.unicode_tables import IDEOGRAPHS, unicode_tables
-from dcme_w2v.text.word_pieces import CONTINUES, MAX_CHARACTERS
+
+from .unicode_tables import IDEOGRAPHS, unicode_tables
+from .word_pieces import CONTINUES, MAX_CHARACTERS
 
 ENTRY = "tokenizer"  # in manifests and models
 

@@ -4,8 +4,6 @@ Every character is of one kind: a separator, a part of a token, a token of its o
 options of `dcme_w2v.text.tokenizer` only change which kind a character is of.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 import unicodedata
@@ -15,6 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dcme_w2v.numeric.arrays import I32, U16
 
 SEPARATOR, WORD, SINGLE, REMOVED = range(4)
 UNSTABLE = 4  # a flag beside the kind
@@ -29,7 +29,7 @@ IDEOGRAPHS = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000)
 )  # fmt: skip
 
-Paged = tuple[NDArray[np.uint16], NDArray[np.int32]]
+Paged = tuple[U16, I32]
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class UnicodeTables:
     mapping: Paged
     decompositions: Paged
     combining: Paged
-    sequences: NDArray[np.int32]
+    sequences: I32
     pairs: NDArray[np.uint64]
-    composites: NDArray[np.int32]
+    composites: I32
     normalize: bool
     remove_marks: bool
 
@@ -91,9 +91,7 @@ def unicode_tables(
     )
 
 
-def _kinds(
-    categories: NDArray[np.str_], strip_accents: bool, digits: str, punctuation: str
-) -> NDArray[np.int32]:
+def _kinds(categories: NDArray[np.str_], strip_accents: bool, digits: str, punctuation: str) -> I32:
     """Return the kind of each character."""
     major = categories.astype("U1")
     kinds = np.zeros(len(categories), dtype=np.int32)
@@ -152,7 +150,7 @@ def _normal(text: str, form: Any, removed: set[int]) -> str:
     return unicodedata.normalize("NFC", "".join(part for part in parts if ord(part) not in removed))
 
 
-def _entries(mapped: Mapping[int, str], sequences: list[int]) -> NDArray[np.int32]:
+def _entries(mapped: Mapping[int, str], sequences: list[int]) -> I32:
     """Return 0, a character or a negated position in `sequences` for each character."""
     entries = np.zeros(sys.maxunicode + 1, dtype=np.int32)
     for c, text in mapped.items():
@@ -164,7 +162,7 @@ def _entries(mapped: Mapping[int, str], sequences: list[int]) -> NDArray[np.int3
     return entries
 
 
-def _paged(values: NDArray[np.int32]) -> Paged:
+def _paged(values: I32) -> Paged:
     """Return the table as pages of which equal ones are stored once."""
     numbers: dict[bytes, int] = {}
     pages = [numbers.setdefault(page.tobytes(), len(numbers)) for page in values.reshape(-1, PAGE)]

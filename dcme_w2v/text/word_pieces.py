@@ -8,13 +8,12 @@ longest known beginning of a word, then the longest known pieces marked by ``##`
 ([0, 3, 2], [])
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dcme_w2v.numeric.arrays import I64
 
 CONTINUES = "##"
 MAX_CHARACTERS = 1000  # of a word that is split
@@ -48,7 +47,7 @@ class WordPieces:
             place = self._within[place]
         return place
 
-    def beginnings(self, count: int) -> NDArray[np.int64]:
+    def beginnings(self, count: int) -> I64:
         """Return the id of the longest word that each of the first words begins with, or -1."""
         ids = np.array([*self._ids, count])  # the last one for a place of -1
         found = np.empty(len(ids), dtype=np.int64)

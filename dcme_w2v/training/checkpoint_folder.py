@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v import __version__, platform
 from dcme_w2v.declarations import Checked, flag_of, renamed
@@ -36,10 +35,11 @@ from dcme_w2v.files.paths import Paths
 from dcme_w2v.files.temporary import create, is_temporary, lock, remove_stale
 from dcme_w2v.formats.command_line import recorded_arguments
 from dcme_w2v.formats.npy import npy_pieces, read_npy
-from dcme_w2v.numeric.arrays import all_finite
+from dcme_w2v.numeric.arrays import F32, U8, all_finite
 from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.training.checkpoint_record import FORMAT, RECORD, STATE, read_record
-from dcme_w2v.training.training_run import Fingerprint, TrainingRun
+
+from .checkpoint_record import FORMAT, RECORD, STATE, read_record
+from .training_run import Fingerprint, TrainingRun
 
 T = TypeVar("T", bound=Checked)
 KEPT = 2  # generations
@@ -166,7 +166,7 @@ class Checkpoint:
             raise self._damaged(RECORD, f"there is no epoch {position.epoch}")
         return position
 
-    def table(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    def table(self, name: str, shape: tuple[int, ...]) -> F32:
         """Return a table, memory-mapped; raise FormatError if it has another shape or type."""
         if name not in self.record["files"]:
             raise self._damaged(RECORD, f"has no {name}")
@@ -241,9 +241,9 @@ class CheckpointFolder:
     def save(
         self,
         record: Mapping[str, Any],
-        tables: Mapping[str, NDArray[np.float32]],
+        tables: Mapping[str, F32],
         texts: Mapping[str, Any],
-        state: Sequence[NDArray[np.uint8]],
+        state: Sequence[U8],
     ) -> Path:
         """Write a new generation, remove the oldest and return the new folder.
 

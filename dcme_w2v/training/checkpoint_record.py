@@ -1,7 +1,5 @@
 """Reads the record of a checkpoint, checkpoint.json, and checks every value."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

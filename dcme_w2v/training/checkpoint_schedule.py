@@ -1,7 +1,5 @@
 """Decides when checkpoints are written, and reports them."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator
@@ -9,9 +7,10 @@ from pathlib import Path
 
 from dcme_w2v.errors import ResourceError
 from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.training.checkpoint_folder import Checkpoint, CheckpointFolder, Position, record_of
-from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.training_run import TrainingRun
+
+from .checkpoint_folder import Checkpoint, CheckpointFolder, Position, record_of
+from .progress import Reporter
+from .training_run import TrainingRun
 
 
 class Checkpointer:

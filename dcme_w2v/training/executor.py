@@ -4,14 +4,13 @@ A task is a pure function: it returns the same value wherever, and however often
 executor with worker processes is `dcme_w2v.cluster.dask_executor.DaskExecutor`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dcme_w2v.errors import ClusterError, DcmeError, OutOfMemoryError
-from dcme_w2v.training.progress import Reporter
+
+from .progress import Reporter
 
 
 class Future:

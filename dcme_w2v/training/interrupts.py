@@ -1,7 +1,5 @@
 """Signals that the run engine reads; see `dcme_w2v.cli.signals` for the handlers."""
 
-from __future__ import annotations
-
 import signal
 
 from dcme_w2v.errors import DcmeError

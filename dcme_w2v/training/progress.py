@@ -4,8 +4,6 @@ Trainings call one `Reporter` and never print. `reporting` creates the right one
 stderr or to the log, because stdout is for results.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -1,17 +1,16 @@
 """The epoch loop of every training: progress, signals, checkpoints, held-out scores, divergence."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 from dcme_w2v.errors import DivergedError, ResourceError
-from dcme_w2v.training.checkpoint_schedule import Checkpointer
-from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
-from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.trainer import Progress
-from dcme_w2v.training.training_run import TrainingRun
+
+from .checkpoint_schedule import Checkpointer
+from .interrupts import Interrupted, ReceivedSignal
+from .progress import Reporter
+from .trainer import Progress
+from .training_run import TrainingRun
 
 
 @contextlib.contextmanager

@@ -1,17 +1,13 @@
 """A training run in the C core: its epochs, progress and state; see csrc/engine."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dcme_w2v._core.engine import Run
 from dcme_w2v.errors import DivergedError, FormatError
+from dcme_w2v.numeric.arrays import F32, U8
 
 POLL_SECONDS = 0.2
 CHECKED_AT_ONCE = 8 << 20  # maximum bytes of the tables that a poll checks: part of the L3 cache
@@ -81,7 +77,7 @@ class Trainer:
     """
 
     def __init__(
-        self, core: Run, options: Options, tables: Mapping[str, NDArray[np.float32]], kernels: str
+        self, core: Run, options: Options, tables: Mapping[str, F32], kernels: str
     ) -> None:
         self._core, self.options, self.tables, self.kernels = core, options, tables, kernels
         self._before = core.progress()
@@ -114,7 +110,7 @@ class Trainer:
         number = self._core.unfinished()
         return number if number >= 0 else None
 
-    def state(self) -> list[NDArray[np.uint8]]:
+    def state(self) -> list[U8]:
         """Return the state of the run besides the tables, as views of its memory."""
         return self._core.state()
 

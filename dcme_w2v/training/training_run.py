@@ -1,7 +1,5 @@
 """The interface between the run engine and a training in epochs, of words or of classes."""
 
-from __future__ import annotations
-
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
@@ -10,9 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dcme_w2v.training.trainer import Progress, Trainer
+from dcme_w2v.numeric.arrays import F32, Array
+
+from .trainer import Progress, Trainer
 
 HASHED_AT_ONCE = 8 << 20  # numbers
 
@@ -33,7 +32,7 @@ class Fingerprint:
     described: str
 
 
-def hash_of(arrays: Iterable[NDArray[Any]]) -> str:
+def hash_of(arrays: Iterable[Array]) -> str:
     """Return the SHA-256 of the bytes of arrays, which may be memory-mapped."""
     found = hashlib.sha256()
     for array in arrays:
@@ -91,7 +90,7 @@ class TrainingRun(ABC):
 
     # ---- checkpoints ----
 
-    def tables(self) -> Mapping[str, NDArray[np.float32]]:
+    def tables(self) -> Mapping[str, F32]:
         """Return the tables of a checkpoint by name, as views that a resume writes to."""
         return self.trainer.tables
 

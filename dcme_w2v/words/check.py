@@ -4,8 +4,6 @@ Files are read as by `dcme_w2v.formats.vectors.vectors_io`, but reading continue
 rows can still be separated.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -13,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError
@@ -37,8 +34,11 @@ from dcme_w2v.formats.vectors.vectors_reader import (
     words_of,
 )
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.numeric.parallel import blocks_of_rows
-from dcme_w2v.words.neighbors import squared_lengths
+from dcme_w2v.platform import PathLike
+
+from .neighbors import squared_lengths
 
 UNREADABLE = "unreadable"
 ROW_COUNT = "wrong number of rows"
@@ -71,7 +71,7 @@ class Report:
         return {**asdict(self), "ok": not self.faults}
 
 
-def check_vectors(path: str | os.PathLike[str]) -> Report:
+def check_vectors(path: PathLike) -> Report:
     r"""Read a file of word vectors and report all its faults.
 
     Parameters
@@ -209,7 +209,7 @@ def _check_safetensors(report: Report, path: Path) -> None:
     report.faults += tally.faults(details)
 
 
-def _add_numbers(tally: _Tally, path: Path, first: int, block: NDArray[np.float32]) -> None:
+def _add_numbers(tally: _Tally, path: Path, first: int, block: F32) -> None:
     good = np.isfinite(block).all(axis=1)
     long = good & ~np.isfinite(squared_lengths(block))
     for kind, faulty in ((FINITE, ~good), (LENGTH, long)):
@@ -221,7 +221,7 @@ def _add_numbers(tally: _Tally, path: Path, first: int, block: NDArray[np.float3
 def _add_words(
     tally: _Tally,
     words: Words,
-    faults: NDArray[np.int64],
+    faults: I64,
     place: Callable[[int], str],
     unit: str,
 ) -> dict[int, str]:
@@ -237,7 +237,7 @@ def _add_words(
     return details
 
 
-def _check_npy_end(report: Report, path: Path, matrix: NDArray[np.float32]) -> None:
+def _check_npy_end(report: Report, path: Path, matrix: F32) -> None:
     assert isinstance(matrix, np.memmap)
     left = path.stat().st_size - matrix.offset - matrix.nbytes
     if left:

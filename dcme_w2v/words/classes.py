@@ -1,20 +1,19 @@
 """Classes of words: clusters of their vectors by k-means, as word2vec.c's -classes writes them."""
 
-from __future__ import annotations
-
-import os
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core.text import format_counts
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.vectors.manifest import writing_with
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.numeric.kmeans import kmeans
-from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.platform import PathLike
+
+from .vectors import Vectors
 
 
 def check_classes(classes: int, words: int) -> None:
@@ -24,12 +23,12 @@ def check_classes(classes: int, words: int) -> None:
 
 
 def word_classes(
-    vectors: Vectors | NDArray[np.float32],
+    vectors: Vectors | F32,
     classes: int,
     *,
     seed: int = 1,
     threads: int | None = None,
-) -> NDArray[np.int64]:
+) -> I64:
     """Cluster word vectors by direction: k-means of the vectors at unit length.
 
     Parameters
@@ -80,9 +79,9 @@ def word_classes(
 
 
 def save_classes(
-    path: str | os.PathLike[str],
+    path: PathLike,
     words: Words,
-    classes: NDArray[np.int64],
+    classes: I64,
     manifest: Mapping[str, Any] | None = None,
 ) -> None:
     """Write lines "word class", in the order of the words, and a manifest; the write is atomic."""

@@ -1,13 +1,12 @@
 """Defaults that depend on model and objective, with their justification."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
 from dcme_w2v.declarations import check_conflicts, default_threads
 from dcme_w2v.errors import UsageError
-from dcme_w2v.words.options import TrainOptions
+
+from .options import TrainOptions
 
 # (model, objective) -> defaults. Tuned by scripts/search_rates.py on text of 17 million tokens; see
 # docs/results/words.md.

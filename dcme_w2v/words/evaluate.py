@@ -5,8 +5,6 @@ On the same file the figures equal the results of gensim 4's `evaluate_word_anal
 of several spellings is used, and the vocabulary is limited to the first `restrict` words.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Iterator
@@ -14,15 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.words.neighbors import inverse_lengths
-from dcme_w2v.words.options import ANALOGY_METHODS
-from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
+from dcme_w2v.platform import PathLike
+
+from .neighbors import inverse_lengths
+from .options import ANALOGY_METHODS
+from .vectors import Vectors
 
 # Levy and Goldberg 2014, Linguistic regularities in sparse and explicit word representations,
 # equation (4): avoids division by zero.
@@ -133,8 +133,8 @@ class SimilarityScore:
 
 
 def eval_analogies(
-    vectors: Vectors | str | os.PathLike[str],
-    questions: str | os.PathLike[str],
+    vectors: Vectors | PathLike,
+    questions: PathLike,
     *,
     restrict: int = 30_000,
     method: str = "3cosadd",
@@ -192,8 +192,8 @@ def eval_analogies(
 
 
 def eval_similarity(
-    vectors: Vectors | str | os.PathLike[str],
-    pairs: str | os.PathLike[str],
+    vectors: Vectors | PathLike,
+    pairs: PathLike,
     *,
     restrict: int = 300_000,
 ) -> SimilarityScore:
@@ -248,9 +248,7 @@ def eval_similarity(
     )
 
 
-def _cosines(
-    found: list[list[NDArray[np.float32] | None]], pairs: str | os.PathLike[str]
-) -> NDArray[np.float64]:
+def _cosines(found: list[list[F32 | None]], pairs: PathLike) -> F64:
     """Return the cosine of each pair of vectors; raises if all cosines are equal."""
     left, right = np.array(found, dtype=np.float64).transpose(1, 0, 2)
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
@@ -263,12 +261,12 @@ def _cosines(
     return np.asarray(cosines)
 
 
-def loaded(vectors: Vectors | str | os.PathLike[str], limit: int) -> Vectors:
+def loaded(vectors: Vectors | PathLike, limit: int) -> Vectors:
     """Return vectors as they are given, or their first rows from a file."""
     return vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
 
 
-def _vector_of(word: str, vectors: Vectors, spelled: dict[str, int]) -> NDArray[np.float32] | None:
+def _vector_of(word: str, vectors: Vectors, spelled: dict[str, int]) -> F32 | None:
     """Return the vector of a word in any case, or else the vector of its n-grams."""
     number = spelled.get(word.upper())
     if number is not None:
@@ -285,7 +283,7 @@ def _joined(name: str, parts: tuple[Section, ...] | list[Section]) -> Section:
     )
 
 
-def covered_questions(words: Words, path: str | os.PathLike[str]) -> NDArray[np.int64]:
+def covered_questions(words: Words, path: PathLike) -> I64:
     """Return the rows of the four words, shape (q, 4), of all covered questions.
 
     Raises
@@ -300,8 +298,8 @@ def covered_questions(words: Words, path: str | os.PathLike[str]) -> NDArray[np.
 
 
 def _numbered_questions(
-    path: str | os.PathLike[str], questions: list[list[str]], spelled: dict[str, int], known: int
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    path: PathLike, questions: list[list[str]], spelled: dict[str, int], known: int
+) -> tuple[I64, Bools]:
     """Return each question's rows (-1: out of vocabulary) and whether all are known; or raise."""
     numbers = np.array([[spelled.get(word, -1) for word in line] for line in questions], dtype=int)
     numbers = numbers.reshape(-1, 4)
@@ -314,7 +312,7 @@ def _numbered_questions(
     return numbers, covered
 
 
-def _upper_case(words: Words, restrict: int) -> tuple[dict[str, int], NDArray[np.int64]]:
+def _upper_case(words: Words, restrict: int) -> tuple[dict[str, int], I64]:
     """Return the first row of each upper-case spelling, and for each word that row."""
     if restrict < 1:
         raise UsageError(f"--restrict={restrict}: must be at least 1")
@@ -326,7 +324,7 @@ def _upper_case(words: Words, restrict: int) -> tuple[dict[str, int], NDArray[np
     return spelled, np.array(first, dtype=np.int64)
 
 
-def _lines(path: str | os.PathLike[str]) -> Iterator[str]:
+def _lines(path: PathLike) -> Iterator[str]:
     try:
         for line in read_lines(os.fspath(path)):
             yield line.decode()
@@ -335,8 +333,8 @@ def _lines(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def _read_questions(
-    path: str | os.PathLike[str],
-) -> tuple[list[str], NDArray[np.int64], list[list[str]], int]:
+    path: PathLike,
+) -> tuple[list[str], I64, list[list[str]], int]:
     """Return the sections' names, each question's section and words, and the lines skipped."""
     names: list[str] = []
     section_of, questions, skipped = [], [], 0
@@ -355,7 +353,7 @@ def _read_questions(
     return names, np.array(section_of, dtype=np.int64), questions, skipped
 
 
-def _read_pairs(path: str | os.PathLike[str]) -> tuple[list[list[str]], list[float], int]:
+def _read_pairs(path: PathLike) -> tuple[list[list[str]], list[float], int]:
     """Return the pairs, their ratings, and the number of lines skipped."""
     pairs, ratings, skipped = [], [], 0
     for line in _lines(path):
@@ -375,11 +373,11 @@ def _read_pairs(path: str | os.PathLike[str]) -> tuple[list[list[str]], list[flo
 
 
 def _answers(
-    matrix: NDArray[np.float32],
-    first: NDArray[np.int64],
-    questions: NDArray[np.int64],
+    matrix: F32,
+    first: I64,
+    questions: I64,
     method: str,
-) -> NDArray[np.int64]:
+) -> I64:
     """Answer questions (q, 4), block by block; return rows of first spellings, shape (q,)."""
     inverse = inverse_lengths(matrix)
     size = max(1, BLOCK // len(matrix))
@@ -392,18 +390,14 @@ def _answers(
     return answers
 
 
-def _cosadd(
-    matrix: NDArray[np.float32], inverse: NDArray[np.float32], unit: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def _cosadd(matrix: F32, inverse: F32, unit: F32) -> F32:
     """Return cos(x, b - a + c) for each row x, up to a factor: (q, n) from unit rows (q, 3, d)."""
-    scores: NDArray[np.float32] = (unit[:, 1] + unit[:, 2] - unit[:, 0]) @ matrix.T
+    scores: F32 = (unit[:, 1] + unit[:, 2] - unit[:, 0]) @ matrix.T
     scores *= inverse
     return scores
 
 
-def _cosmul(
-    matrix: NDArray[np.float32], inverse: NDArray[np.float32], unit: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def _cosmul(matrix: F32, inverse: F32, unit: F32) -> F32:
     """Return cos(x, b) cos(x, c) / (cos(x, a) + epsilon), each cosine shifted to [0, 1]."""
     scores = _shifted_cosine(matrix, inverse, unit[:, 1])
     scores *= _shifted_cosine(matrix, inverse, unit[:, 2])
@@ -413,19 +407,15 @@ def _cosmul(
     return scores
 
 
-def _shifted_cosine(
-    matrix: NDArray[np.float32], inverse: NDArray[np.float32], unit: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    cosine: NDArray[np.float32] = unit @ matrix.T
+def _shifted_cosine(matrix: F32, inverse: F32, unit: F32) -> F32:
+    cosine: F32 = unit @ matrix.T
     cosine *= inverse
     cosine += 1
     cosine /= 2
     return cosine
 
 
-def _best(
-    scores: NDArray[np.float32], first: NDArray[np.int64], given: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _best(scores: F32, first: I64, given: I64) -> I64:
     """Return the best answer of each row of scores (q, n) that is not one of the given (q, 3).
 
     Words of the question in another case are skipped, but only `CANDIDATES` answers are considered,

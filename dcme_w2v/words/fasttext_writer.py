@@ -3,12 +3,9 @@
 The bytes are in `dcme_w2v.formats.vectors.fasttext`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import atomic_write
@@ -26,8 +23,10 @@ from dcme_w2v.formats.vectors.fasttext import (
 )
 from dcme_w2v.formats.vectors.vectors_io import blocks_of
 from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.options import SubwordOptions
-from dcme_w2v.words.options import TrainOptions
+
+from .options import TrainOptions
 
 _UPDATE_INTERVAL = 100  # fastText's default; has no effect on a trained model
 
@@ -41,7 +40,7 @@ def check_model_name(path: str) -> None:
 def save_model(
     path: str,
     vocabulary: Vocabulary,
-    tables: tuple[Sequence[NDArray[np.float32]], Sequence[NDArray[np.float32]]],
+    tables: tuple[Sequence[F32], Sequence[F32]],
     options: TrainOptions,
     subwords: SubwordOptions,
     tokens: int,

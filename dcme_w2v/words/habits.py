@@ -4,8 +4,6 @@ A name of another program is an error whose message gives the name here; nothing
 tables are read when a name is not found, so that they cost nothing otherwise.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any

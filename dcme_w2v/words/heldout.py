@@ -5,28 +5,27 @@ The names of all figures begin with "heldout_": the log-probabilities of the exa
 added to the scores, and for DCME the dual bound of its clusters and its gap to the log-likelihood.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import NoWordsError
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.options import HoldoutOptions, VocabularyOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.training.progress import Reporter
-from dcme_w2v.words.job import TrainJob
-from dcme_w2v.words.likelihood import contexts, log_probabilities, pieces, summary
-from dcme_w2v.words.neighbor_classes import ClassScores
-from dcme_w2v.words.trainer import Trainer
+
+from .job import TrainJob
+from .likelihood import contexts, log_probabilities, pieces, summary
+from .neighbor_classes import ClassScores
+from .trainer import Trainer
 
 # Tokens scored after an epoch, up to the end of the sentence: with 100 dimensions and 70,000 words
 # this takes a tenth of an epoch over 17 million tokens.
@@ -44,7 +43,7 @@ def ids_of(
     options: VocabularyOptions,
     threads: int,
     unk: str | None = None,
-) -> NDArray[np.uint32]:
+) -> U32:
     """Encode text as word ids; out-of-vocabulary tokens are dropped, or become the word `unk`.
 
     Raises
@@ -66,7 +65,7 @@ def ids_of(
         ) from None
 
 
-def evenly_spaced(ids: NDArray[np.uint32], words: int) -> NDArray[np.uint32]:
+def evenly_spaced(ids: U32, words: int) -> U32:
     """Return sentences at even intervals of a text, with at least this many tokens in total."""
     sentences = list(pieces(ids, 1))
     total, kept, taken = len(ids), [], 0
@@ -78,7 +77,7 @@ def evenly_spaced(ids: NDArray[np.uint32], words: int) -> NDArray[np.uint32]:
     return np.concatenate(kept) if kept else ids
 
 
-def biases_of(counts: NDArray[np.int64], options: Mapping[str, Any]) -> list[NDArray[np.float32]]:
+def biases_of(counts: I64, options: Mapping[str, Any]) -> list[F32]:
     """Return the biases that are added to the dot products before the softmax.
 
     First the log prior; then, for negative sampling, the log of the noise distribution, which its
@@ -91,19 +90,19 @@ def biases_of(counts: NDArray[np.int64], options: Mapping[str, Any]) -> list[NDA
     return [(power * logs).astype(np.float32) for power in powers]
 
 
-def _entropy(shares: NDArray[np.float64]) -> float:
+def _entropy(shares: F64) -> float:
     """Return the entropy, without importing scipy, which would slow down every start."""
     some = shares[shares > 0]
     return float(-(some * np.log(some)).sum())
 
 
 def dual_bounds(
-    h: NDArray[np.float32],
-    output: NDArray[np.float32],
-    centres: NDArray[np.float32],
-    bias: NDArray[np.float32],
+    h: F32,
+    output: F32,
+    centres: F32,
+    bias: F32,
     near: ClassScores | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+) -> tuple[F64, I64]:
     """Return max_k { u_k . h + alpha_k . bias + H_k } for each context, and its k.
 
     It is at most log sum_j exp(v_j . h + bias_j).
@@ -147,9 +146,7 @@ class HeldOut:
         Message with the number of held-out and scored tokens.
     """
 
-    def __init__(
-        self, ids: NDArray[np.uint32], counts: NDArray[np.int64], training: Trainer
-    ) -> None:
+    def __init__(self, ids: U32, counts: I64, training: Trainer) -> None:
         self.ids = evenly_spaced(ids, SCORED)
         self.line = f"held out: {len(ids):,} tokens of the vocabulary"
         if len(self.ids) < len(ids):
@@ -187,8 +184,8 @@ class HeldOut:
 
     def _of_clusters(
         self,
-        h: NDArray[np.float32],
-        targets: NDArray[np.int64],
+        h: F32,
+        targets: I64,
         near: ClassScores | None,
         log_probability: float,
     ) -> dict[str, float]:

@@ -5,8 +5,6 @@ It is for many queries on a million words and more; for fewer words the exact se
 identifies the vectors, and the bytes of usearch.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -16,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import DcmeError, FormatError
 from dcme_w2v.files.atomic import atomic_write
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.nearest import Found, nearest_rows
-from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.platform import PathLike
+
+from .vectors import Vectors
 
 MAGIC = b"dcme-w2v index 1\n"
 ADDED = 8192  # rows at a time
@@ -48,9 +48,7 @@ class WordIndex:
     vectors: Vectors
     recall: float
 
-    def search(
-        self, queries: NDArray[np.float32], left_out: Sequence[Sequence[int]], k: int
-    ) -> list[Found]:
+    def search(self, queries: F32, left_out: Sequence[Sequence[int]], k: int) -> list[Found]:
         """Return rows and cosines of the nearest to each query; see `nearest_rows`."""
         if not len(queries):
             return []
@@ -70,7 +68,7 @@ class WordIndex:
 
 
 def build_index(
-    path: str | os.PathLike[str],
+    path: PathLike,
     vectors: Vectors,
     advance: Callable[[int], None] = lambda rows: None,
 ) -> WordIndex:
@@ -110,7 +108,7 @@ def build_index(
     return index
 
 
-def load_index(path: str | os.PathLike[str], vectors: Vectors) -> WordIndex:
+def load_index(path: PathLike, vectors: Vectors) -> WordIndex:
     """Read an index of these vectors.
 
     Raises

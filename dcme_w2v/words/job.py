@@ -33,18 +33,20 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.training.checkpoint_folder import paths_in
-from dcme_w2v.words.fasttext_writer import check_model_name
-from dcme_w2v.words.options import (
+
+from .fasttext_writer import check_model_name
+from .options import (
     ClassesOptions,
     FileOptions,
     NewWordsOptions,
     OutputOptions,
+    PresetOptions,
     RoundsOptions,
     TrainOptions,
+    preset_values,
 )
-from dcme_w2v.words.presets import PresetOptions, preset_values
-from dcme_w2v.words.tables import KIND
-from dcme_w2v.words.vectors import Vectors
+from .tables import KIND
+from .vectors import Vectors
 
 OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions,
            HoldoutOptions, OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions,

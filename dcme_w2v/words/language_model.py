@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import FormatError, UsageError
@@ -22,17 +21,20 @@ from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import Tokenizer
-from dcme_w2v.words.evaluate import covered_questions
-from dcme_w2v.words.heldout import biases_of, ids_of
-from dcme_w2v.words.likelihood import Neighbors, contexts, log_probabilities, pieces, summary
-from dcme_w2v.words.neighbor_classes import ClassScores, NeighborClasses
-from dcme_w2v.words.options import TrainOptions
-from dcme_w2v.words.tables import check_scoring_options, input_of, load_tables
-from dcme_w2v.words.vectors import Vectors
 
-ModelLike: TypeAlias = "str | os.PathLike[str] | Vectors | LanguageModel"
+from .evaluate import covered_questions
+from .heldout import biases_of, ids_of
+from .likelihood import Neighbors, contexts, log_probabilities, pieces, summary
+from .neighbor_classes import ClassScores, NeighborClasses
+from .options import TrainOptions
+from .tables import check_scoring_options, input_of, load_tables
+from .vectors import Vectors
+
+ModelLike: TypeAlias = "PathLike | Vectors | LanguageModel"
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,10 @@ class LanguageModel:
     """
 
     words: Words
-    input: NDArray[np.float32]
-    output: NDArray[np.float32]
+    input: F32
+    output: F32
     window: int
-    biases: list[NDArray[np.float32]]
+    biases: list[F32]
     neighbors: Neighbors | None = None
     classes: NeighborClasses | None = None
     tokenizer: Tokenizer = field(default_factory=Tokenizer)
@@ -139,9 +141,7 @@ class LanguageModel:
         ids = ids_of(sentences or paths, self.words, options, threads)
         return _figures("", self._logs_of(ids, threads), "words")
 
-    def log_probabilities(
-        self, ids: NDArray[np.uint32], threads: int | None = 1
-    ) -> NDArray[np.float64]:
+    def log_probabilities(self, ids: U32, threads: int | None = 1) -> F64:
         """Return the log-probability of each token of an encoded text, given its context.
 
         Every sentence has at least two tokens. For negative sampling the noise distribution is
@@ -149,7 +149,7 @@ class LanguageModel:
         """
         return np.asarray(self._logs_of(ids, threads)[-1])
 
-    def distribution(self, ids: NDArray[np.uint32], place: int) -> NDArray[np.float64]:
+    def distribution(self, ids: U32, place: int) -> F64:
         """Return the probability of each word at a place of a sentence of at least two tokens."""
         h, _ = contexts(ids, self.input, self.window, self.neighbors)
         scores = (self.output @ h[place] + self.biases[-1]).astype(np.float64)
@@ -159,7 +159,7 @@ class LanguageModel:
         shares = np.exp(scores - scores.max())
         return np.asarray(shares / shares.sum())
 
-    def analogy_likelihood(self, path: str | os.PathLike[str]) -> dict[str, float]:
+    def analogy_likelihood(self, path: PathLike) -> dict[str, float]:
         """Return the log-likelihood of d given the context h_b - h_a + h_c, for questions a b c d.
 
         The measure of Wang, Wang and Zhai (2017), table 1. Words are compared in upper case. Keys
@@ -169,7 +169,7 @@ class LanguageModel:
         h = self.input[b] - self.input[a] + self.input[c]
         return _figures("analogy_", self._logs(h, d), "questions")
 
-    def _logs_of(self, ids: NDArray[np.uint32], threads: int | None) -> NDArray[np.float64]:
+    def _logs_of(self, ids: U32, threads: int | None) -> F64:
         """Return the log-probabilities of the tokens of an encoded text, a row for each bias."""
         parts = [
             self._logs(
@@ -183,11 +183,11 @@ class LanguageModel:
 
     def _logs(
         self,
-        h: NDArray[np.float32],
-        targets: NDArray[np.int64],
+        h: F32,
+        targets: I64,
         threads: int | None = 1,
         near: ClassScores | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> F64:
         return log_probabilities(h, targets, self.output, self.biases, threads, near)
 
 
@@ -198,7 +198,7 @@ def eval_likelihood(
     context: str | None = None,
     window: int | None = None,
     read_vocab: str | None = None,
-    analogies: str | os.PathLike[str] | None = None,
+    analogies: PathLike | None = None,
     threads: int | None = None,
 ) -> dict[str, float]:
     """Return the log-likelihood of a text, and of analogy questions, under a model.
@@ -247,7 +247,7 @@ def eval_likelihood(
     return found | ({} if analogies is None else loaded.analogy_likelihood(analogies))
 
 
-def _figures(prefix: str, logs: NDArray[np.float64], counted: str) -> dict[str, float]:
+def _figures(prefix: str, logs: F64, counted: str) -> dict[str, float]:
     figures: dict[str, float] = {}
     for suffix, row in zip(("", "_with_noise"), logs, strict=False):
         found = summary(row)
@@ -279,7 +279,7 @@ def _neighbors(
 
 def _biases(
     path: str, options: Mapping[str, Any], vectors: Vectors, vocabulary: str | None
-) -> list[NDArray[np.float32]]:
+) -> list[F32]:
     """Return `LanguageModel.biases`; the bias of the noise distribution needs counts."""
     prior = options.get("prior") or 0
     counts = _counts(vectors, vocabulary) if prior or options.get("objective") == "ns" else None
@@ -293,7 +293,7 @@ def _biases(
     return [np.zeros(len(vectors.words), dtype=np.float32)]
 
 
-def _counts(vectors: Vectors, path: str | None) -> NDArray[np.int64] | None:
+def _counts(vectors: Vectors, path: str | None) -> I64 | None:
     """Return the word counts from a vocabulary file, otherwise from the vectors."""
     if path is None:
         return vectors.counts

@@ -4,24 +4,23 @@ A word is predicted from the mean of the word vectors around it, as by CBOW with
 all kinds of models. Scores are computed by BLAS in blocks of contexts and words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 from dcme_w2v.text.cache import LAST, NUMBER
-from dcme_w2v.words.neighbor_classes import ClassScores
+
+from .neighbor_classes import ClassScores
 
 BATCH, WORDS = 256, 2048  # contexts and words per block of scores, which fits the L2 cache
 PIECE = 1 << 16  # minimum tokens per block of contexts
 
 NEIGHBORS = ("left", "right")  # tables of a training with word order
-Neighbors = tuple[NDArray[np.float32], NDArray[np.float32]]  # (words, dim) each
+Neighbors = tuple[F32, F32]  # (words, dim) each
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Likelihood:
     standard_error: float
 
 
-def summary(logs: NDArray[np.float64]) -> Likelihood:
+def summary(logs: F64) -> Likelihood:
     """Summarise log-probabilities of shape (n,)."""
     if len(logs) == 0:
         return Likelihood(float("nan"), float("nan"), 0, float("nan"))
@@ -56,11 +55,11 @@ def summary(logs: NDArray[np.float64]) -> Likelihood:
 
 
 def contexts(
-    ids: NDArray[np.uint32],
-    vectors: NDArray[np.float32],
+    ids: U32,
+    vectors: F32,
     window: int,
     neighbors: Neighbors | None = None,
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+) -> tuple[F32, I64]:
     """Return the context vector h of each token that has a context, and the token.
 
     Parameters
@@ -99,7 +98,7 @@ def contexts(
     return total[some], words[some]
 
 
-def pieces(ids: NDArray[np.uint32], size: int = PIECE) -> Iterator[NDArray[np.uint32]]:
+def pieces(ids: U32, size: int = PIECE) -> Iterator[U32]:
     """Split encoded text at ends of sentences into pieces of at least `size` tokens."""
     ends = np.append(np.flatnonzero(ids & LAST) + 1, len(ids))
     start = 0
@@ -111,13 +110,13 @@ def pieces(ids: NDArray[np.uint32], size: int = PIECE) -> Iterator[NDArray[np.ui
 
 
 def log_probabilities(
-    h: NDArray[np.float32],
-    targets: NDArray[np.int64],
-    output: NDArray[np.float32],
-    biases: Sequence[NDArray[np.float32]],
+    h: F32,
+    targets: I64,
+    output: F32,
+    biases: Sequence[F32],
     threads: int | None = 1,
     near: ClassScores | None = None,
-) -> NDArray[np.float64]:
+) -> F64:
     """Return log-probabilities of the targets, one row for each bias.
 
     Parameters
@@ -141,7 +140,7 @@ def log_probabilities(
     weights = np.exp(np.stack(list(biases), axis=1) - tops).astype(np.float32)
     rows = np.ascontiguousarray(output.T)
 
-    def of_batch(start: int) -> NDArray[np.float64]:
+    def of_batch(start: int) -> F64:
         here = slice(start, start + BATCH)
         batch, wanted = h[here], targets[here]
         own = np.einsum("ij,ij->i", batch, output[wanted], dtype=np.float64)
@@ -157,11 +156,11 @@ def log_probabilities(
 
 
 def _log_sums(
-    batch: NDArray[np.float32],
-    rows: NDArray[np.float32],
-    weights: NDArray[np.float32],
-    more: Callable[[slice], NDArray[np.float32]] | None,
-) -> NDArray[np.float64]:
+    batch: F32,
+    rows: F32,
+    weights: F32,
+    more: Callable[[slice], F32] | None,
+) -> F64:
     """Return log sum_j weights_jb exp(h . v_j), shape (contexts, biases), block by block of words.
 
     `more` returns a matrix that is added to the scores of a block. The largest score so far is

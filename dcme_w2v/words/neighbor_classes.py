@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dcme_w2v.numeric.arrays import F32, F64, I8, I64, U8, U32
 from dcme_w2v.numeric.core import in_cache_lines
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.text.cache import NUMBER
@@ -54,21 +54,21 @@ class NeighborClasses:
         The same without one occurrence, of a target in the text itself.
     """
 
-    of: NDArray[np.uint8]
-    odds: NDArray[np.int8]
-    own: NDArray[np.int8]
+    of: U8
+    odds: I8
+    own: I8
 
     @property
     def count(self) -> int:
         """K classes a side, with the class of no neighbor."""
         return int(self.odds.shape[1]) // 2
 
-    def scores(self, ids: NDArray[np.uint32]) -> ClassScores:
+    def scores(self, ids: U32) -> ClassScores:
         """Return the addition to the scores for each token of a text that has a neighbor."""
         near = np.stack([neighbor_numbers(ids, side) for side in range(2)], axis=1)
         return self.scores_beside(near[(near >= 0).any(axis=1)])
 
-    def scores_beside(self, near: NDArray[np.int64]) -> ClassScores:
+    def scores_beside(self, near: I64) -> ClassScores:
         """Return the same for pairs of left and right neighbors, -1 for none: shape (m, 2)."""
         none = self.count - 1
         classes = [np.append(of, none)[near[:, side]] for side, of in enumerate(self.of)]
@@ -87,27 +87,27 @@ class ClassScores:
     odds : ndarray of int8, shape (2 K, words)
     """
 
-    columns: NDArray[np.int64]
-    odds: NDArray[np.int8]
+    columns: I64
+    odds: I8
 
-    def block(self, contexts: slice, words: slice) -> NDArray[np.float32]:
+    def block(self, contexts: slice, words: slice) -> F32:
         """Return the scores of some words in some contexts."""
         left, right = (self.odds[one, words] for one in self.columns[contexts].T)
         return np.multiply(np.add(left, right, dtype=np.int16), STEP, dtype=np.float32)
 
-    def of(self, contexts: slice, targets: NDArray[np.int64]) -> NDArray[np.float64]:
+    def of(self, contexts: slice, targets: I64) -> F64:
         """Return the score of one word in each of some contexts."""
         left, right = (self.odds[one, targets] for one in self.columns[contexts].T)
         return np.asarray(np.add(left, right, dtype=np.int16) * STEP)
 
-    def means(self, shares: NDArray[np.float32]) -> NDArray[np.float64]:
+    def means(self, shares: F32) -> F64:
         """Return the mean score under distributions (k, words), for each context: (m, k)."""
         found = np.stack([shares @ row for row in self.odds]).astype(np.float64) * STEP
         return np.asarray(found[self.columns].sum(axis=1))
 
 
 def neighbor_classes(
-    ids: NDArray[np.uint32], words: int, classes: int, threads: int | None = 1
+    ids: U32, words: int, classes: int, threads: int | None = 1
 ) -> NeighborClasses:
     """Count and cluster the neighbors in an encoded text.
 
@@ -124,7 +124,7 @@ def neighbor_classes(
     """
     classes = min(classes, words)
 
-    def of_side(side: int) -> tuple[NDArray[np.uint8], NDArray[np.int8], NDArray[np.int8]]:
+    def of_side(side: int) -> tuple[U8, I8, I8]:
         of = _clustered(_pair_counts(ids, words, side), classes)
         return of, *_log_odds(_counts_beside(ids, np.append(of, classes), side, words))
 
@@ -133,7 +133,7 @@ def neighbor_classes(
     return NeighborClasses(np.stack(of), *tables)
 
 
-def neighbor_numbers(ids: NDArray[np.uint32], side: int) -> NDArray[np.int64]:
+def neighbor_numbers(ids: U32, side: int) -> I64:
     """Return the word beside each token, -1 for none; `side` is 0 for the left one, 1 the right."""
     words = (ids & NUMBER).astype(np.int64)
     here, beside = (slice(1, None), slice(-1)) if side == 0 else (slice(-1), slice(1, None))
@@ -143,9 +143,7 @@ def neighbor_numbers(ids: NDArray[np.uint32], side: int) -> NDArray[np.int64]:
     return near
 
 
-def _pairs(
-    ids: NDArray[np.uint32], side: int, step: int = 1
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _pairs(ids: U32, side: int, step: int = 1) -> Iterator[tuple[I64, I64]]:
     """Yield (neighbor or -1, target) of the tokens of one chunk in `step`."""
     for start in range(0, len(ids), CHUNK * step):
         first, end = max(start - 1, 0), min(start + CHUNK, len(ids))
@@ -154,7 +152,7 @@ def _pairs(
         yield neighbor_numbers(text, side)[inner], (text[inner] & NUMBER).astype(np.int64)
 
 
-def _pair_counts(ids: NDArray[np.uint32], words: int, side: int) -> Any:
+def _pair_counts(ids: U32, words: int, side: int) -> Any:
     """Return a sparse matrix (words, targets) of how often a target is beside a neighbor."""
     from scipy.sparse import csr_array  # 0.1 s that other runs need not wait for
 
@@ -172,7 +170,7 @@ def _pair_counts(ids: NDArray[np.uint32], words: int, side: int) -> Any:
     return csr_array((counts, columns, starts), shape=(words, targets))
 
 
-def _clustered(counts: Any, classes: int) -> NDArray[np.uint8]:
+def _clustered(counts: Any, classes: int) -> U8:
     """Return the class of each neighbor by k-means, from one of each of the most frequent words.
 
     argmin_k KL(P(. | a) || alpha_k) is argmax_k sum_j n(a, j) log alpha_k(j).
@@ -193,9 +191,7 @@ def _clustered(counts: Any, classes: int) -> NDArray[np.uint8]:
     return nearest.astype(np.uint8)
 
 
-def _counts_beside(
-    ids: NDArray[np.uint32], of: NDArray[np.uint8], side: int, words: int
-) -> NDArray[np.int64]:
+def _counts_beside(ids: U32, of: U8, side: int, words: int) -> I64:
     """Return n_jz, shape (words, K); the last element of `of` is the class of no neighbor."""
     count = int(of[-1]) + 1
     found = np.zeros(words * count, dtype=np.int64)
@@ -204,11 +200,11 @@ def _counts_beside(
     return found.reshape(words, count)
 
 
-def _log_odds(counts: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+def _log_odds(counts: I64) -> tuple[I8, I8]:
     """Return the odds, and those without one occurrence."""
     share = np.maximum(counts.sum(axis=0), 1) / max(counts.sum(), 1)
 
-    def without(occurrences: int) -> NDArray[np.int8]:
+    def without(occurrences: int) -> I8:
         of_word = np.maximum(counts.sum(axis=1) - occurrences, 0) + PSEUDO_COUNTS
         here = np.maximum(counts - occurrences, 0) + PSEUDO_COUNTS * share
         odds = np.log(here / (of_word[:, None] * share))

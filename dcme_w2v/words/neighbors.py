@@ -8,14 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.nearest import Found, nearest_rows
 
 if TYPE_CHECKING:
-    from dcme_w2v.words.index import WordIndex
-    from dcme_w2v.words.vectors import Vectors
+    from .index import WordIndex
+    from .vectors import Vectors
 
 _MAX_SPELLED = 64  # letters of a word that is corrected
 _SPELLINGS = 2000  # words whose letters a spelling is corrected with
@@ -66,7 +67,7 @@ def most_similar(
         yield [Neighbor(vectors.words[row], score) for row, score in pairs]
 
 
-def _parsed(vectors: Vectors, query: Query) -> tuple[NDArray[np.float32], list[int]]:
+def _parsed(vectors: Vectors, query: Query) -> tuple[F32, list[int]]:
     """Return a query as a vector of unit length, and the rows of its words."""
     added, subtracted = terms_of(query.positive), terms_of(query.negative)
     if not added and not subtracted:
@@ -121,23 +122,23 @@ def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
     return [terms] if terms and all(isinstance(x, numbers.Real) for x in terms) else terms
 
 
-def unit_vector(vectors: Vectors, term: Term) -> NDArray[np.float32]:
+def unit_vector(vectors: Vectors, term: Term) -> F32:
     """Return a vector, or the vector of a word, scaled to unit length; zeros are unchanged."""
     row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
     if row.shape != (vectors.dim,):
         raise UsageError(f"a vector of shape {row.shape}: must be of shape ({vectors.dim},)")
-    unit: NDArray[np.float32] = row * inverse_lengths(row[None])[0]
+    unit: F32 = row * inverse_lengths(row[None])[0]
     return unit
 
 
-def squared_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+def squared_lengths(matrix: F32) -> F32:
     """Return the squared length of every row of a matrix (n, d), shape (n,)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        squares: NDArray[np.float32] = np.einsum("ij,ij->i", matrix, matrix)
+        squares: F32 = np.einsum("ij,ij->i", matrix, matrix)
     return squares
 
 
-def inverse_lengths(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+def inverse_lengths(matrix: F32) -> F32:
     """Return 1 / length of every row of a matrix (n, d), shape (n,); 0 for a row of zeros.
 
     Raises

@@ -1,12 +1,23 @@
-"""Declares the options of word vectors: training, files, output, conversion."""
+"""Declares the options of word vectors: training, files, output, conversion; and their presets.
 
-from __future__ import annotations
+word2vec.c's command lines get its defaults, so that they reproduce its results. A high likelihood
+(all tokens, a wide window, no subsampling) and good similarities need different settings;
+docs/results/likelihood.md has the figures.
+"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dcme_w2v.declarations import Checked, option, seed_option, threads_option
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import TRAINS_CONTEXT
+
+_OF_DCME: dict[str, Any] = {
+    "only": {"objective": ("dcme",), "block": (1,)},
+    "advanced": True,
+    "group": "Objective",
+}
 
 
 @dataclass(frozen=True)
@@ -71,26 +82,20 @@ class TrainOptions(Checked, group="Model"):
         "number of dual clusters (dcme)",
         minimum=1,
         maximum=4096,
-        only={"objective": ("dcme",), "block": (1,)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     top_items: int = option(
         10,
         "most probable words of a cluster, updated at each target (dcme)",
         minimum=0,
         maximum=4096,
-        only={"objective": ("dcme",), "block": (1,)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     beta: float = option(
         1.0,
         "update a cluster's center after X times as many targets as there are words (dcme)",
         above=0.0,
-        only={"objective": ("dcme",), "block": (1,)},
-        advanced=True,
-        group="Objective",
+        **_OF_DCME,
     )
     dcme_update: str = option(
         "robust",
@@ -416,4 +421,57 @@ class PostprocessOptions(Checked, group="Output"):
         "write safetensors with 8 bits per number and a scale per row, a quarter of the size; "
         "reports the loss. Folders of sentence-transformers can also have float16",
         choices=("int8", "float16"),
+    )
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "word2vec": {"negative": 5, "noise_power": 0.75, "sample": 1e-3, "vectors": "input"},
+    "similarity": {"objective": "dcme", "window": 10, "negative": 20, "top_items": 0},
+    "likelihood": {
+        "objective": "dcme",
+        "window": 10,
+        "window_mode": "fixed",
+        "sample": 0.0,
+        "negative": 32,
+        "word_order": True,
+        "neighbor_classes": 63,
+        "block": 16,
+    },
+}
+# Of likelihood, where blocks are not supported, or do not pay: without word order.
+WITHOUT_BLOCKS = {"negative": 15, "top_items": 0}
+
+
+def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that a preset sets, without those that the given ones do not support."""
+    values = dict(PRESETS[preset])
+    without_order = (
+        given.get("model") == "skipgram" or given.get("objective") == "hs",
+        given.get("subwords") is not None,
+        given.get("cluster") is not None,
+        given.get("word_order") is False,
+    )
+    if any(without_order):
+        values.pop("word_order", None)
+    is_paper = given.get("dcme_update") == "paper"
+    if any(without_order) or is_paper:
+        values.pop("neighbor_classes", None)
+    others = given.get("window_mode") == "shrink", given.get("block") == 1
+    if "block" in values and (any(without_order) or is_paper or any(others)):
+        values.pop("block")
+        values |= WITHOUT_BLOCKS
+    return values
+
+
+@dataclass(frozen=True)
+class PresetOptions(Checked, group="Model"):
+    """One of `PRESETS`."""
+
+    preset: str | None = option(
+        None,
+        "a set of defaults: the defaults of word2vec.c (word2vec), or dcme for word vectors "
+        "(similarity) or for a language model (likelihood); explicit options override it",
+        choices=tuple(PRESETS),
+        former_values={"vectors": "similarity"},
+        sets=PRESETS,
     )

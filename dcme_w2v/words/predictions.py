@@ -4,23 +4,22 @@ A token is predicted from the words on both sides of it in its line, as in train
 softmax over the vocabulary. Out-of-vocabulary tokens are dropped first.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.documents import checked_line, read_documents
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F64, I64, U32
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.text.token_ids import Numbering, batched
-from dcme_w2v.words.language_model import LanguageModel, ModelLike
-from dcme_w2v.words.questions import Answer, Line
+
+from .language_model import LanguageModel, ModelLike
+from .questions import Answer, Line
 
 GAP = "_"
 BYTES_AT_ONCE = 1 << 18  # of lines of text
@@ -38,7 +37,7 @@ class ScoredLine:
     """
 
     tokens: list[str]
-    log_probabilities: NDArray[np.float64]
+    log_probabilities: F64
 
     @property
     def scored(self) -> int:
@@ -115,9 +114,7 @@ def _texts(corpus: CorpusLike, encoding_errors: str) -> Iterator[bytes]:
         yield checked_line(line.rstrip(b"\r\n"), "the text", number, encoding_errors)
 
 
-def _logs(
-    model: LanguageModel, starts: NDArray[np.int64], ids: NDArray[np.uint32], threads: int | None
-) -> NDArray[np.float64]:
+def _logs(model: LanguageModel, starts: I64, ids: U32, threads: int | None) -> F64:
     """Return the log-probability of each token, NaN for those that have none."""
     logs = np.full(len(ids), np.nan)
     line = np.repeat(np.arange(len(starts) - 1), np.diff(starts))

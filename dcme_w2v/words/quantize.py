@@ -1,20 +1,19 @@
 """Vectors in 8 bits per number with a scale per row, and how much of them is lost."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
+from dcme_w2v.numeric.arrays import F32, I8
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.parallel import blocks_of_rows
-from dcme_w2v.words.neighbors import inverse_lengths
+
+from .neighbors import inverse_lengths
 
 METHODS = ("int8",)
 _LARGEST = 127
 _SAMPLE, _K = 300, 10  # words whose neighbors are compared, and neighbors of each
 
 
-def as_int8(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def as_int8(matrix: F32) -> tuple[I8, F32]:
     """Return codes and scales of rows: row i is about ``codes[i] * scales[i]``.
 
     The number of a row that is largest in magnitude has the code 127 or -127, so that codes alone
@@ -40,7 +39,7 @@ def as_int8(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.f
     return codes, scales
 
 
-def mean_cosine(matrix: NDArray[np.float32], codes: NDArray[np.int8]) -> float:
+def mean_cosine(matrix: F32, codes: I8) -> float:
     """Return the mean cosine between rows before and after; rows of zeros are left out."""
     total, count = 0.0, 0
     for rows in blocks_of_rows(len(matrix)):
@@ -52,7 +51,7 @@ def mean_cosine(matrix: NDArray[np.float32], codes: NDArray[np.int8]) -> float:
     return total / count if count else 1.0
 
 
-def agreement(matrix: NDArray[np.float32], codes: NDArray[np.int8], seed: int = 1) -> float:
+def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
     """Return the share of nearest neighbors that int8 vectors have in common with float32.
 
     Parameters

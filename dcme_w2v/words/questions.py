@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dcme_w2v.words.neighbors import Neighbor, Query, most_similar
-from dcme_w2v.words.vectors import Vectors
+from .neighbors import Neighbor, Query, most_similar
+from .vectors import Vectors
 
 if TYPE_CHECKING:
-    from dcme_w2v.words.index import WordIndex
+    from .index import WordIndex
 
 MIN_OF_ODD = 3
 Line = Sequence[str]

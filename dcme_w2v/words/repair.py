@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import CorpusFile, open_regular
@@ -25,13 +24,15 @@ from dcme_w2v.formats.vectors.safetensors import open_safetensors
 from dcme_w2v.formats.vectors.vectors_io import joined, map_npy, vocabulary_path
 from dcme_w2v.formats.vectors.vectors_reader import BLOCK, open_rows
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.words.neighbors import squared_lengths
-from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.numeric.arrays import F32
+
+from .neighbors import squared_lengths
+from .vectors import Vectors
 
 _PART = 4096  # rows that are stored together
 _SAMPLE = 200  # lines that decide the dimension
 _SEPARATORS = re.compile(r"[ \t\n\r\v\f\0]+")
-Row = tuple[bytes, NDArray[np.float32] | None]  # word and numbers; None if they are not numbers
+Row = tuple[bytes, F32 | None]  # word and numbers; None if they are not numbers
 
 
 def load_repaired(path: str, invalid: str) -> tuple[Vectors, Counter[str]]:
@@ -61,7 +62,7 @@ def load_repaired(path: str, invalid: str) -> tuple[Vectors, Counter[str]]:
     """
     faults: Counter[str] = Counter()
     found: dict[str, None] = {}
-    parts: list[NDArray[np.float32]] = []
+    parts: list[F32] = []
     for word, numbers in _rows_of(path, faults):
         name = _repaired_word(word, invalid, faults)
         row = None if name is None else _repaired_row(numbers, invalid, faults)
@@ -103,9 +104,7 @@ def _repaired_word(word: bytes, invalid: str, faults: Counter[str]) -> str | Non
     return _SEPARATORS.sub("_", name)
 
 
-def _repaired_row(
-    numbers: NDArray[np.float32] | None, invalid: str, faults: Counter[str]
-) -> NDArray[np.float32] | None:
+def _repaired_row(numbers: F32 | None, invalid: str, faults: Counter[str]) -> F32 | None:
     if numbers is None:
         faults["rows that are not numbers left out"] += 1
         return None
@@ -191,7 +190,7 @@ def _dimension_of(lines: Iterable[bytes]) -> int:
     return max(1, widths.most_common(1)[0][0]) if widths else 1
 
 
-def _numbers(fields: list[bytes]) -> NDArray[np.float32] | None:
+def _numbers(fields: list[bytes]) -> F32 | None:
     try:
         with np.errstate(over="ignore"):
             return np.array(fields, dtype=np.float64).astype(np.float32)

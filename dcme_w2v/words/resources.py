@@ -1,7 +1,5 @@
 """Memory and disk space required and available for a training run; for the trainer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,10 @@ from dcme_w2v.numeric.memory import memory_limit
 from dcme_w2v.platform import file_limit
 from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.training.checkpoint_folder import KEPT
-from dcme_w2v.words.job import TrainJob
-from dcme_w2v.words.neighbor_classes import MAX_PAIRS
-from dcme_w2v.words.options import TrainOptions
+
+from .job import TrainJob
+from .neighbor_classes import MAX_PAIRS
+from .options import TrainOptions
 
 PROCESS_BYTES = 32 << 20  # Python, NumPy, this package, and freed memory that is not returned
 WORD_BYTES = 28  # count, offset, probability of being kept, cell of the noise distribution

@@ -1,7 +1,5 @@
 """Trains word vectors: from text to vectors, vocabulary and manifest; the command ``train``."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -34,23 +32,24 @@ from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.run import interruptible, run_epochs
 from dcme_w2v.training.trainer import Progress
 from dcme_w2v.training.training_run import Fingerprint, TrainingRun, hash_of
-from dcme_w2v.words.classes import check_classes, save_classes, word_classes
-from dcme_w2v.words.defaults import has_context, resolved, vectors_of
-from dcme_w2v.words.fasttext_writer import save_model
-from dcme_w2v.words.heldout import HeldOut, lines_of, prepared, scores_of
-from dcme_w2v.words.job import TrainJob, counts_path, paths_of
-from dcme_w2v.words.options import ClassesOptions, OutputOptions, TrainOptions
-from dcme_w2v.words.resources import (
+
+from .classes import check_classes, save_classes, word_classes
+from .defaults import has_context, resolved, vectors_of
+from .fasttext_writer import save_model
+from .heldout import HeldOut, lines_of, prepared, scores_of
+from .job import TrainJob, counts_path, paths_of
+from .options import ClassesOptions, OutputOptions, TrainOptions
+from .resources import (
     corpus_line,
     plan_line,
     resource_estimate,
     resource_shortage,
     unk_line,
 )
-from dcme_w2v.words.start import Initial, Trained, load_initial, start_from
-from dcme_w2v.words.tables import combine_in_place, save_tables
-from dcme_w2v.words.trainer import Trainer
-from dcme_w2v.words.vectors import Vectors
+from .start import Initial, Trained, load_initial, start_from
+from .tables import combine_in_place, save_tables
+from .trainer import Trainer
+from .vectors import Vectors
 
 
 def train(

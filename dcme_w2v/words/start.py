@@ -1,13 +1,10 @@
 """Initial tables of training: rows of an earlier run for the words in its vocabulary."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.vectors.detect import kind_of_file
@@ -16,14 +13,16 @@ from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.text.select_vocabulary import InitialWords, starting_table
-from dcme_w2v.words.defaults import has_context
-from dcme_w2v.words.likelihood import Neighbors
-from dcme_w2v.words.neighbor_classes import NeighborClasses
-from dcme_w2v.words.options import TrainOptions
-from dcme_w2v.words.tables import input_of, load_tables
-from dcme_w2v.words.trainer import Trainer
-from dcme_w2v.words.vectors import Vectors
+
+from .defaults import has_context
+from .likelihood import Neighbors
+from .neighbor_classes import NeighborClasses
+from .options import TrainOptions
+from .tables import input_of, load_tables
+from .trainer import Trainer
+from .vectors import Vectors
 
 _SEPARATORS = np.frombuffer(b"\0\t\n\v\f\r ", dtype=np.uint8)
 _REPAIR = "repair it with: dcme-w2v convert IN OUT --invalid=skip"
@@ -34,8 +33,8 @@ class TrainedTables:
     """The tables of a training without a `Trainer` in this process, as of a cluster."""
 
     options: TrainOptions
-    input: NDArray[np.float32]
-    output: NDArray[np.float32]
+    input: F32
+    output: F32
     kernels: str = ""
     subwords: Subwords | None = None
     neighbors: Neighbors | None = None
@@ -168,9 +167,9 @@ def _check_same(
 
 def _copy(
     vectors: Vectors,
-    matrix: NDArray[np.float32],
+    matrix: F32,
     name: str,
-    table: NDArray[np.float32],
+    table: F32,
     vocabulary: Vocabulary,
 ) -> None:
     if vectors.dim != table.shape[1]:

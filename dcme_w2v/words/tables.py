@@ -5,15 +5,11 @@ Both describe the word; GloVe (Pennington et al. 2014, section 4.2) also writes 
 and the commands that compute likelihoods read a folder with both tables.
 """
 
-from __future__ import annotations
-
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.model_entries import Model
@@ -21,18 +17,19 @@ from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.formats.vectors.combined import combined
 from dcme_w2v.formats.vectors.vectors_io import blocks_of
 from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.words.likelihood import NEIGHBORS, Neighbors
-from dcme_w2v.words.neighbor_classes import NeighborClasses
-from dcme_w2v.words.options import TrainOptions
+from dcme_w2v.numeric.arrays import F32, I64
+from dcme_w2v.platform import PathLike
+
+from .likelihood import NEIGHBORS, Neighbors
+from .neighbor_classes import NeighborClasses
+from .options import TrainOptions
 
 CLASSES = ("classes", "odds", "odds_of_target")  # arrays of classes of neighbors
 KIND, VERSION = "tables", 1  # of the folder that --output-tables writes
 _SCORING = ("objective", "prior", "noise_power", "window", "word_order", "neighbor_classes")
 
 
-def combine_in_place(
-    input: NDArray[np.float32], output: NDArray[np.float32], vectors: str
-) -> NDArray[np.float32]:
+def combine_in_place(input: F32, output: F32, vectors: str) -> F32:
     """Return the word vectors, in the memory of the input table where a new one would be needed."""
     if vectors == "context":
         return output
@@ -42,9 +39,7 @@ def combine_in_place(
     return input
 
 
-def input_of(
-    vectors: NDArray[np.float32], context: NDArray[np.float32], kind: str, path: str
-) -> NDArray[np.float32]:
+def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:
     """Return the input vectors, whichever vectors of `kind` were written to `path`.
 
     Raises
@@ -63,12 +58,12 @@ def input_of(
 
 
 def save_tables(
-    path: str | os.PathLike[str],
+    path: PathLike,
     vocabulary: Vocabulary,
-    input: NDArray[np.float32],
-    output: NDArray[np.float32],
+    input: F32,
+    output: F32,
     options: Mapping[str, Any],
-    corpus_counts: NDArray[np.int64] | None = None,
+    corpus_counts: I64 | None = None,
     neighbors: Neighbors | None = None,
     classes: NeighborClasses | None = None,
 ) -> None:
@@ -94,15 +89,15 @@ class Tables:
     """The contents of a folder of `save_tables`; the tables are mapped."""
 
     vocabulary: Vocabulary
-    input: NDArray[np.float32]
-    output: NDArray[np.float32]
+    input: F32
+    output: F32
     options: dict[str, Any]
-    corpus_counts: NDArray[np.int64]
+    corpus_counts: I64
     neighbors: Neighbors | None = None
     classes: NeighborClasses | None = None
 
 
-def load_tables(path: str | os.PathLike[str]) -> Tables:
+def load_tables(path: PathLike) -> Tables:
     """Read what `save_tables` wrote.
 
     Raises
@@ -132,7 +127,7 @@ def load_tables(path: str | os.PathLike[str]) -> Tables:
     return Tables(vocabulary, input, output, options, np.asarray(own), neighbors, classes)
 
 
-def check_scoring_options(path: str | os.PathLike[str], options: dict[str, Any]) -> None:
+def check_scoring_options(path: PathLike, options: dict[str, Any]) -> None:
     """Raise if options of a training that scores depend on are not valid."""
     try:
         TrainOptions.from_mapping({name: options[name] for name in _SCORING if name in options})

@@ -1,7 +1,5 @@
 """`train`: train word vectors from Python; `dcme_w2v.words.run` does the work."""
 
-from __future__ import annotations
-
 import inspect
 import numbers
 import os
@@ -12,10 +10,11 @@ from dcme_w2v.declarations import check_names, declaration_of, former_names
 from dcme_w2v.errors import UnknownOptionError, in_python_terms
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.training.progress import ProgressUpdate, Reporter, reporting_to
-from dcme_w2v.words import run
-from dcme_w2v.words.habits import option_advice
-from dcme_w2v.words.job import FIELDS, OPTIONS, TrainJob
-from dcme_w2v.words.vectors import Vectors
+
+from . import run
+from .habits import option_advice
+from .job import FIELDS, OPTIONS, TrainJob
+from .vectors import Vectors
 
 TrainFunction = Callable[[TrainJob, Reporter], Vectors]
 

@@ -1,20 +1,19 @@
 """A training run of word vectors: its tables in the layout of the core, the clusters of DCME."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core import train as core
 from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
+from dcme_w2v.numeric.arrays import F32, I64, U32
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table, table_of
 from dcme_w2v.text.cache import release_pages
 from dcme_w2v.training import trainer as engine
-from dcme_w2v.words.likelihood import NEIGHBORS, Neighbors
-from dcme_w2v.words.neighbor_classes import STEP, NeighborClasses, neighbor_classes
-from dcme_w2v.words.options import TrainOptions
+
+from .likelihood import NEIGHBORS, Neighbors
+from .neighbor_classes import STEP, NeighborClasses, neighbor_classes
+from .options import TrainOptions
 
 
 class Trainer(engine.Trainer):
@@ -55,12 +54,12 @@ class Trainer(engine.Trainer):
 
     def __init__(
         self,
-        ids: NDArray[np.uint32],
-        counts: NDArray[np.int64],
+        ids: U32,
+        counts: I64,
         options: TrainOptions,
         kernels: str | None = None,
         ngrams: WordNgrams | None = None,
-        start: Sequence[NDArray[np.float32]] | None = None,
+        start: Sequence[F32] | None = None,
     ) -> None:
         self._ids = ids
         words = len(counts)
@@ -110,7 +109,7 @@ class Trainer(engine.Trainer):
         """Number of dual clusters of the objective; 0 if it has none."""
         return self._core.clusters()
 
-    def centre(self, k: int) -> NDArray[np.float32]:
+    def centre(self, k: int) -> F32:
         """Return a copy of a cluster's center, a distribution over the words; between epochs."""
         alpha = np.empty(len(self.input), dtype=np.float32)
         self._core.centre(k, alpha)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dcme_w2v.errors import UnknownOptionError, UnknownWordError, UsageError
 from dcme_w2v.files.atomic import is_stream
@@ -24,11 +24,14 @@ from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static
 from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vectors.vectors_io import load_vectors, save_vectors
 from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, Array
+from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
-from dcme_w2v.words import neighbors
-from dcme_w2v.words.habits import ARGUMENTS, ATTRIBUTES, attribute_advice
-from dcme_w2v.words.neighbors import Neighbor, Term
-from dcme_w2v.words.tables import load_tables
+
+from . import neighbors
+from .habits import ARGUMENTS, ATTRIBUTES, attribute_advice
+from .neighbors import Neighbor, Term
+from .tables import load_tables
 
 Default = TypeVar("Default")
 P = ParamSpec("P")
@@ -120,12 +123,12 @@ class Vectors(metaclass=_Habits):
         subwords: Subwords | None = None,
     ) -> None:
         self.words = words if isinstance(words, Words) else _distinct(words)
-        self.vectors: NDArray[np.float32] = _read_only(vectors, np.float32)
+        self.vectors: F32 = _read_only(vectors, np.float32)
         self.counts = None if counts is None else _read_only(counts, np.int64)
         self.context = context
         self.manifest = None if manifest is None else dict(manifest)
         self.subwords = subwords
-        self._inverse_lengths: NDArray[np.float32] | None = None
+        self._inverse_lengths: F32 | None = None
         self._check()
 
     def _check(self) -> None:
@@ -147,7 +150,7 @@ class Vectors(metaclass=_Habits):
     @classmethod
     def load(
         cls,
-        path: str | os.PathLike[str],
+        path: PathLike,
         format: str | None = None,
         *,
         limit: int | None = None,
@@ -208,16 +211,14 @@ class Vectors(metaclass=_Habits):
         return cls(*load_vectors(path, format, limit=limit, mmap=mmap), manifest=_recorded(path))
 
     @classmethod
-    def _of_tables(cls, path: str | os.PathLike[str]) -> Vectors:
+    def _of_tables(cls, path: PathLike) -> Vectors:
         tables = load_tables(path)
         words, manifest = tables.vocabulary, {"options": tables.options}
         manifest |= Tokenizer.of_entry(tables.options).entry()
         context = cls(words, tables.output, words.counts)
         return cls(words, tables.input, words.counts, context=context, manifest=manifest)
 
-    def save(
-        self, path: str | os.PathLike[str], format: str | None = None, *, header: bool = True
-    ) -> None:
+    def save(self, path: PathLike, format: str | None = None, *, header: bool = True) -> None:
         """Write words and vectors; the manifest, if there is one, to ``PATH.json``.
 
         The write is atomic. Counts go to the ``.vocab`` file beside an npy file; context vectors
@@ -308,9 +309,9 @@ class Vectors(metaclass=_Habits):
     def __getitem__(self, key: slice) -> Vectors: ...
 
     @overload
-    def __getitem__(self, key: str | Iterable[str]) -> NDArray[np.float32]: ...
+    def __getitem__(self, key: str | Iterable[str]) -> F32: ...
 
-    def __getitem__(self, key: str | Iterable[str] | slice) -> NDArray[np.float32] | Vectors:
+    def __getitem__(self, key: str | Iterable[str] | slice) -> F32 | Vectors:
         """Return the vector of a word, the vectors of several, or a slice of rows as `Vectors`.
 
         Parameters
@@ -340,7 +341,7 @@ class Vectors(metaclass=_Habits):
         numbers = np.array([self.index(word) for word in key], dtype=np.int64)
         return np.asarray(self.vectors[numbers])
 
-    def _vector(self, word: str) -> NDArray[np.float32]:
+    def _vector(self, word: str) -> F32:
         found = self.get(word)
         return np.asarray(self.vectors[self.index(word)]) if found is None else found
 
@@ -400,10 +401,10 @@ class Vectors(metaclass=_Habits):
         return f"{message}; " + (f"did you mean {near!r}?" if near else "check its spelling")
 
     @overload
-    def get(self, word: str, default: None = None) -> NDArray[np.float32] | None: ...
+    def get(self, word: str, default: None = None) -> F32 | None: ...
 
     @overload
-    def get(self, word: str, default: Default) -> NDArray[np.float32] | Default: ...
+    def get(self, word: str, default: Default) -> F32 | Default: ...
 
     def get(self, word: str, default: Any = None) -> Any:
         """Return the vector of a word, shape (d,), or `default` if it has none.
@@ -520,7 +521,7 @@ class Vectors(metaclass=_Habits):
         """
         return neighbors.doesnt_match(self, words)
 
-    def inverse_lengths(self, limit: int | None = None) -> NDArray[np.float32]:
+    def inverse_lengths(self, limit: int | None = None) -> F32:
         """Return 1 / length of the first vectors, 0 for zeros; shape (n,)."""
         known = self._inverse_lengths
         if known is None:
@@ -551,13 +552,13 @@ def _distinct(words: Iterable[str]) -> Words:
     return Words.from_words(seen)
 
 
-def _read_only(values: ArrayLike, dtype: type) -> NDArray[Any]:
-    array: NDArray[Any] = np.asanyarray(values, dtype=dtype).view()
+def _read_only(values: ArrayLike, dtype: type) -> Array:
+    array: Array = np.asanyarray(values, dtype=dtype).view()
     array.flags.writeable = False
     return array
 
 
-def _recorded(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+def _recorded(path: PathLike) -> dict[str, Any] | None:
     """Return the manifest beside vectors if it has a tokenizer."""
     name = os.fspath(path)
     manifest = {} if is_stream(name) or is_address(name) else read_manifest(name)

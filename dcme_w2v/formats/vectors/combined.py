@@ -1,18 +1,13 @@
 """Word vectors made of two tables: the input vectors, the context vectors, or their sum."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dcme_w2v.numeric.arrays import unit_vectors
+from dcme_w2v.numeric.arrays import F32, unit_vectors
 
 
-def combined(
-    input: NDArray[np.float32], output: NDArray[np.float32], vectors: str
-) -> NDArray[np.float32]:
+def combined(input: F32, output: F32, vectors: str) -> F32:
     """Return the word vectors that some rows of both tables make.
 
     Parameters
@@ -39,8 +34,8 @@ class CombinedRows:
     `save_vectors` writes them like a matrix, without a third table in memory.
     """
 
-    input: NDArray[np.float32]
-    output: NDArray[np.float32]
+    input: F32
+    output: F32
     vectors: str
 
     dtype = np.dtype(np.float32)
@@ -54,5 +49,5 @@ class CombinedRows:
     def __len__(self) -> int:
         return len(self.input)
 
-    def __getitem__(self, rows: slice) -> NDArray[np.float32]:
+    def __getitem__(self, rows: slice) -> F32:
         return combined(self.input[rows], self.output[rows], self.vectors)

@@ -1,13 +1,12 @@
 """Detects formats of vectors by magic bytes, and rejects files that are not read as vectors."""
 
-from __future__ import annotations
-
-import os
 from pathlib import Path
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.formats.npy import MAGIC
+from dcme_w2v.platform import PathLike
+
+from ..npy import MAGIC
 
 FASTTEXT = (793712314).to_bytes(4, "little")  # start of fastText's .bin files
 _LONGEST_HEADER = 100_000_000  # of safetensors
@@ -30,7 +29,7 @@ _FOREIGN: dict[tuple[bytes, ...], tuple[str, str]] = {
 }
 
 
-def kind_of_file(path: str | os.PathLike[str]) -> str | None:
+def kind_of_file(path: PathLike) -> str | None:
     """Return "npy", "safetensors" or "fasttext"; None for rows of words, and for a stream."""
     if is_stream(path):
         return None

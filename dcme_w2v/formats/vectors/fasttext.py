@@ -16,8 +16,6 @@ All numbers are little-endian and packed. In this order::
 them.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import struct
@@ -26,12 +24,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, warn
-from dcme_w2v.formats.vectors.subwords import Subwords
-from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, I64
+from dcme_w2v.platform import PathLike
+
+from ..word_list import Words
+from .subwords import Subwords
+from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 
 VERSION, WITHOUT_NGRAMS = 12, 11
 NEGATIVE_SAMPLING = 2
@@ -65,9 +65,9 @@ class FastTextModel:
 
     header: dict[str, Any]
     words: Words
-    counts: NDArray[np.int64]
-    input: NDArray[np.float32] = field(repr=False)
-    output: NDArray[np.float32] = field(repr=False)
+    counts: I64
+    input: F32 = field(repr=False)
+    output: F32 = field(repr=False)
 
     @property
     def subwords(self) -> Subwords | None:
@@ -78,7 +78,7 @@ class FastTextModel:
         return Subwords(self.header["shortest"], self.header["longest"], rows)
 
 
-def open_model(path: str | os.PathLike[str]) -> FastTextModel:
+def open_model(path: PathLike) -> FastTextModel:
     """Open a model; the tables are mapped.
 
     Raises
@@ -94,9 +94,7 @@ def open_model(path: str | os.PathLike[str]) -> FastTextModel:
         raise _corrupt(os.fspath(path), "is truncated") from None
 
 
-def load_words(
-    model: FastTextModel, path: str | os.PathLike[str], limit: int | None
-) -> tuple[Words, NDArray[np.float32], NDArray[np.int64]]:
+def load_words(model: FastTextModel, path: PathLike, limit: int | None) -> tuple[Words, F32, I64]:
     """Return the first words of a model, their vectors and their counts."""
     words = model.words[:limit]
     subwords = model.subwords or Subwords(1, 1, model.input[:0])
@@ -166,7 +164,7 @@ class _Reader:
             "the .bin file that it was made from"
         )
 
-    def _dictionary(self, entries: int, words: int) -> tuple[Words, NDArray[np.int64]]:
+    def _dictionary(self, entries: int, words: int) -> tuple[Words, I64]:
         texts, counts = [], []
         find, unpack = self._data.find, ENTRY.unpack_from
         position = self._at
@@ -191,7 +189,7 @@ class _Reader:
                 raise _corrupt(self._path, f"{FAULT_NAMES[kind]} in entry {faults[kind, 1] + 1}")
         return words
 
-    def _matrix(self, name: str, expected: int | None, dim: int) -> NDArray[np.float32]:
+    def _matrix(self, name: str, expected: int | None, dim: int) -> F32:
         quantized, rows, columns = self._take(MATRIX)
         if quantized:
             raise self._quantized()
@@ -202,7 +200,7 @@ class _Reader:
             raise _corrupt(self._path, "is truncated")
         self._at += size
         # not aligned: words have any length
-        table: NDArray[np.float32] = np.ndarray((rows, columns), "<f4", self._data, start)
+        table: F32 = np.ndarray((rows, columns), "<f4", self._data, start)
         return table
 
 

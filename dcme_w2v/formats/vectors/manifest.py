@@ -3,8 +3,6 @@
 The trainer writes it at the end as VECTORS.json; its keys are in `manifest_of`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
@@ -18,8 +16,9 @@ from dcme_w2v import __version__
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_files, finish, is_stream
 from dcme_w2v.files.opening import read_regular
-from dcme_w2v.formats.command_line import recorded_arguments
-from dcme_w2v.platform import peak_memory
+from dcme_w2v.platform import PathLike, peak_memory
+
+from ..command_line import recorded_arguments
 
 MANIFEST = ".json"  # behind the name of the vectors
 
@@ -88,8 +87,8 @@ def sidecars_of(vectors: str | None, context: str | None, vocabulary: str | None
 @contextlib.contextmanager
 def writing_with(
     manifest: Mapping[str, Any] | None,
-    path: str | os.PathLike[str],
-    *beside: str | os.PathLike[str],
+    path: PathLike,
+    *beside: PathLike,
 ) -> Iterator[list[BinaryIO]]:
     """Open vectors and the files `beside` them; they and the manifest PATH.json appear together.
 

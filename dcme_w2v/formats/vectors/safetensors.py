@@ -11,8 +11,6 @@ counts   I64, n, if they are known
 `dcme_w2v.words.exports` writes such files, `dcme_w2v.formats.vectors.vectors_io` reads them.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -22,14 +20,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import open_regular
-from dcme_w2v.formats.vectors.vectors_reader import MAX_DIM
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, I8, I64, Array
 from dcme_w2v.numeric.parallel import blocks_of_rows
+from dcme_w2v.platform import PathLike
+
+from ..word_list import Words
+from .vectors_reader import MAX_DIM
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4"}
 _DTYPES |= {"I8": "|i1", "U8": "|u1"}
@@ -52,19 +52,19 @@ class Tensors:
     counts : ndarray of int64, shape (n,), or None
     """
 
-    vectors: NDArray[Any]
-    scales: NDArray[np.float32] | None
+    vectors: Array
+    scales: F32 | None
     words: Words
-    counts: NDArray[np.int64] | None
+    counts: I64 | None
 
-    def rows(self, part: slice) -> NDArray[np.float32]:
+    def rows(self, part: slice) -> F32:
         """Return some of the vectors as float32."""
         if self.scales is None:
             return self.vectors[part]
         return from_int8(self.vectors[part], self.scales[part])
 
 
-def from_int8(codes: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
+def from_int8(codes: I8, scales: F32) -> F32:
     """Return the rows that codes and scales stand for."""
     matrix = np.empty(codes.shape, dtype=np.float32)
     for rows in blocks_of_rows(len(codes)):
@@ -78,14 +78,14 @@ def from_int8(codes: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[n
 def write_safetensors(
     path: str,
     words: Words,
-    matrix: NDArray[np.float32],
-    counts: NDArray[np.int64] | None,
-    codes: NDArray[np.int8] | None = None,
-    scales: NDArray[np.float32] | None = None,
+    matrix: F32,
+    counts: I64 | None,
+    codes: I8 | None = None,
+    scales: F32 | None = None,
 ) -> None:
     """Write vectors, as int8 if codes and scales are given; the write is atomic."""
     text = "".join(f"{word}\n" for word in words).encode()
-    tensors: dict[str, NDArray[Any]] = {"vectors": matrix if codes is None else codes}
+    tensors: dict[str, Array] = {"vectors": matrix if codes is None else codes}
     if scales is not None:
         tensors["scales"] = scales
     if counts is not None:
@@ -95,7 +95,7 @@ def write_safetensors(
         file.writelines(tensor_pieces(tensors))
 
 
-def tensor_pieces(tensors: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
+def tensor_pieces(tensors: Mapping[str, Array]) -> Iterator[bytes]:
     """Yield the bytes of a safetensors file."""
     # The largest items first, so that each tensor is aligned.
     ordered = sorted(tensors.items(), key=lambda item: -item[1].dtype.itemsize)
@@ -115,7 +115,7 @@ def tensor_pieces(tensors: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
 # ---- reading ----
 
 
-def open_safetensors(path: str | os.PathLike[str]) -> Tensors:
+def open_safetensors(path: PathLike) -> Tensors:
     """Map the tensors of word vectors.
 
     Raises
@@ -144,7 +144,7 @@ def open_safetensors(path: str | os.PathLike[str]) -> Tensors:
     return Tensors(vectors, scales, words, found.get("counts"))
 
 
-def open_tensors(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+def open_tensors(path: PathLike, names: Sequence[str]) -> dict[str, Array]:
     """Map the tensors of these names that a file has."""
     header, start = _header_of(os.fspath(path))
     return {name: _mapped(path, name, header[name], start) for name in names if name in header}
@@ -167,7 +167,7 @@ def _header_of(path: str) -> tuple[dict[str, Any], int]:
     return header, 8 + size
 
 
-def _mapped(path: str | os.PathLike[str], name: str, entry: Any, start: int) -> NDArray[Any]:
+def _mapped(path: PathLike, name: str, entry: Any, start: int) -> Array:
     """Map a tensor of an entry, which is checked."""
     try:
         dtype = np.dtype(_DTYPES[entry["dtype"]])
@@ -190,7 +190,7 @@ def _mapped(path: str | os.PathLike[str], name: str, entry: Any, start: int) -> 
     return mapped if (start + begin) % dtype.itemsize == 0 else np.array(mapped)
 
 
-def _words_of(path: str | os.PathLike[str], lines: NDArray[Any]) -> Words:
+def _words_of(path: PathLike, lines: Array) -> Words:
     if lines.dtype != np.uint8 or lines.ndim != 1 or (len(lines) and lines[-1] != _NEWLINE):
         raise _corrupt(path, "words are not lines")
     ends = np.flatnonzero(lines == _NEWLINE)
@@ -199,5 +199,5 @@ def _words_of(path: str | os.PathLike[str], lines: NDArray[Any]) -> Words:
     return Words(np.delete(np.asarray(lines), ends), offsets)
 
 
-def _corrupt(path: str | os.PathLike[str], what: str) -> FormatError:
+def _corrupt(path: PathLike, what: str) -> FormatError:
     return FormatError(f"{os.fspath(path)}: corrupt safetensors file: {what}; write it again")

@@ -1,7 +1,5 @@
 """Files with derived names: X.vocab of X.npy, X.json of vectors X, X.partial."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -9,9 +7,10 @@ from pathlib import Path
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import open_regular, read_regular
 from dcme_w2v.files.paths import Sidecar
-from dcme_w2v.formats.npy import MAGIC
-from dcme_w2v.formats.vectors.manifest import MANIFEST as MANIFEST
-from dcme_w2v.formats.vectors.vectors_io import check_target, format_of, vocabulary_path
+
+from ..npy import MAGIC
+from .manifest import MANIFEST as MANIFEST
+from .vectors_io import check_target, format_of, vocabulary_path
 
 VOCABULARY = ".vocab"
 

@@ -13,8 +13,6 @@
 The vector of a text is the mean of the rows of its tokens.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
@@ -23,16 +21,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream, target_of, write_errors
 from dcme_w2v.files.folders import atomic_folder, new_file
 from dcme_w2v.files.opening import read_regular
-from dcme_w2v.formats.model_folder import check_folder_target
-from dcme_w2v.formats.vectors.safetensors import from_int8, open_tensors, tensor_pieces
-from dcme_w2v.formats.vectors.vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, Array
+from dcme_w2v.platform import PathLike
+
+from ..model_folder import check_folder_target
+from ..word_list import Words
+from .safetensors import from_int8, open_tensors, tensor_pieces
+from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 
 ROWS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 FILES = (CONFIG, ROWS, "modules.json", "README.md", TOKENIZER)
@@ -67,7 +67,7 @@ class StaticFolder:
     """
 
     words: Words
-    matrix: NDArray[np.float32]
+    matrix: F32
     tokenizer_file: Path
     tokenizer: dict[str, Any]
     made: dict[str, Any] | None
@@ -77,10 +77,10 @@ class StaticFolder:
 
 
 def save_static_folder(
-    path: str | os.PathLike[str],
+    path: PathLike,
     tokenizer: Mapping[str, Any],
-    embeddings: NDArray[Any],
-    weights: NDArray[np.float32] | None,
+    embeddings: Array,
+    weights: F32 | None,
     made: Mapping[str, Any],
     card: str,
 ) -> None:
@@ -125,7 +125,7 @@ def save_static_folder(
             file.write(card.encode())
 
 
-def check_static_target(path: str | os.PathLike[str]) -> None:
+def check_static_target(path: PathLike) -> None:
     """Raise before work starts if `save_static_folder` could not write `path`."""
     if is_stream(path):
         raise UsageError(f"{os.fspath(path)}: is a stream; name a folder")
@@ -145,12 +145,12 @@ def _check_replaceable(name: str, folder: Path) -> None:
 # ---- reading ----
 
 
-def is_static_folder(path: str | os.PathLike[str]) -> bool:
+def is_static_folder(path: PathLike) -> bool:
     """Return whether a path is a folder with a tokenizer.json and a model.safetensors."""
     return any((part / TOKENIZER).exists() and (part / ROWS).exists() for part in _parts(path))
 
 
-def load_static_folder(path: str | os.PathLike[str], limit: int | None = None) -> StaticFolder:
+def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder:
     """Read a folder that was written here, by model2vec or by sentence-transformers.
 
     Raises
@@ -181,7 +181,7 @@ def load_static_folder(path: str | os.PathLike[str], limit: int | None = None) -
     return StaticFolder(words, matrix, folder / TOKENIZER, tokenizer, made)
 
 
-def _parts(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+def _parts(path: PathLike) -> tuple[Path, Path]:
     return Path(path), Path(path, _NESTED)
 
 
@@ -224,7 +224,7 @@ def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
     return [None if token == unknown else token for token in tokens]
 
 
-def _matrix_of(path: Path, count: int) -> NDArray[np.float32]:
+def _matrix_of(path: Path, count: int) -> F32:
     """Return the row of each token id."""
     tensors = open_tensors(path, (*_NAMES, "weights", "mapping"))
     rows = next((tensors[name] for name in _NAMES if name in tensors), None)

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core.text import ngrams_of
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.options import SubwordOptions
+
+from ..word_list import Words
 
 _GATHERED_AT_ONCE = 1 << 23  # bytes of rows
 _ROWS_A_WORD = 32  # approximately
@@ -34,8 +35,8 @@ class WordNgrams:
     """
 
     options: SubwordOptions
-    starts: NDArray[np.int64]
-    numbers: NDArray[np.int32]
+    starts: I64
+    numbers: I32
 
     @classmethod
     def of_words(cls, options: SubwordOptions, words: Words) -> WordNgrams | None:
@@ -60,9 +61,9 @@ class Subwords:
 
     shortest: int
     longest: int
-    rows: NDArray[np.float32]
+    rows: F32
 
-    def ngrams_of(self, words: Words) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def ngrams_of(self, words: Words) -> tuple[I64, I32]:
         """Return the rows of the n-grams of words.
 
         Returns
@@ -73,7 +74,7 @@ class Subwords:
         """
         return ngrams_of(words.text, words.offsets, self.shortest, self.longest, len(self.rows))
 
-    def vector_of(self, word: str) -> NDArray[np.float32] | None:
+    def vector_of(self, word: str) -> F32 | None:
         """Return the vector of an out-of-vocabulary word, shape (d,); None if it has no n-gram."""
         if not word or not len(self.rows):
             return None
@@ -83,9 +84,7 @@ class Subwords:
             return None
         return self.rows[rows].mean(axis=0, dtype=np.float32) if len(rows) else None
 
-    def vectors_of(
-        self, words: Words, own: NDArray[np.float32] | None = None
-    ) -> NDArray[np.float32]:
+    def vectors_of(self, words: Words, own: F32 | None = None) -> F32:
         """Return the vectors of words, shape (n, d); zeros for a word without any row.
 
         Parameters
@@ -109,7 +108,7 @@ class Subwords:
         for first in range(0, count, step):
             yield slice(first, min(count, first + step))
 
-    def _composed(self, words: Words, own: NDArray[np.float32] | None) -> NDArray[np.float32]:
+    def _composed(self, words: Words, own: F32 | None) -> F32:
         total = np.zeros((len(words), self.rows.shape[1]), dtype=np.float32)
         if own is not None:
             total += own

@@ -7,8 +7,6 @@ npy     X.npy, a float32 matrix of shape (V, D) in numpy's format 1.0, and X.voc
 "word count" for each row, or "word" if counts are unknown; X.npy has the checksum of X.vocab.
 """
 
-from __future__ import annotations
-
 import os
 import time
 import zlib
@@ -18,19 +16,24 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import atomic as files
 from dcme_w2v.files.compress import compression_of, uncompressed_name
 from dcme_w2v.files.opening import read_regular
-from dcme_w2v.formats.npy import npy_header, open_npy, read_npy
-from dcme_w2v.formats.vectors.combined import CombinedRows
-from dcme_w2v.formats.vectors.detect import kind_of_file
-from dcme_w2v.formats.vectors.manifest import writing_with
-from dcme_w2v.formats.vectors.safetensors import open_safetensors
-from dcme_w2v.formats.vectors.vectors_reader import (
+from dcme_w2v.numeric.arrays import F32, I64, U8, Array
+from dcme_w2v.numeric.parallel import ordered_map
+from dcme_w2v.platform import PathLike
+
+from ..npy import npy_header, open_npy, read_npy
+from ..vocabulary import Vocabulary, count_lines
+from ..word_list import Words, check_lengths
+from .combined import CombinedRows
+from .detect import kind_of_file
+from .manifest import writing_with
+from .safetensors import open_safetensors
+from .vectors_reader import (
     COUNT,
     DUPLICATE,
     FAULT_NAMES,
@@ -42,25 +45,22 @@ from dcme_w2v.formats.vectors.vectors_reader import (
     word_faults,
     words_of,
 )
-from dcme_w2v.formats.vocabulary import Vocabulary, count_lines
-from dcme_w2v.formats.word_list import Words, check_lengths
-from dcme_w2v.numeric.parallel import ordered_map
 
 FORMATS = ("text", "binary", "npy")
 MAX_VOCABULARY = 1 << 40  # bytes
 _TRIES, _PAUSE = 50, 0.01  # of reading two files while another process replaces them
 _NO_VECTORS = {".npz", ".svm", ".svmlight", ".libsvm", ".png", ".pdf", ".svg"}
 _WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
-Matrix: TypeAlias = NDArray[np.float32] | CombinedRows
-Loaded = tuple[Words, NDArray[np.float32], "NDArray[np.int64] | None"]  # words, matrix, counts
+Matrix: TypeAlias = F32 | CombinedRows
+Loaded = tuple[Words, F32, "I64 | None"]  # words, matrix, counts
 
 
 def save_vectors(
-    path: str | os.PathLike[str],
+    path: PathLike,
     words: Words,
     matrix: Matrix,
     *,
-    counts: NDArray[np.int64] | None = None,
+    counts: I64 | None = None,
     format: str | None = None,
     header: bool = True,
     manifest: Mapping[str, Any] | None = None,
@@ -109,12 +109,12 @@ def check_format(format: str | None) -> None:
         raise UsageError(f"--format={format}: must be one of {', '.join(FORMATS)}")
 
 
-def format_of(path: str | os.PathLike[str]) -> str:
+def format_of(path: PathLike) -> str:
     """Return the format for a target's suffix."""
     return {".bin": "binary", ".npy": "npy"}.get(uncompressed_name(path).suffix, "text")
 
 
-def check_target(path: str | os.PathLike[str], format: str | None) -> None:
+def check_target(path: PathLike, format: str | None) -> None:
     """Raise `UsageError` if vectors of a format cannot be written to a file of this name.
 
     Parameters
@@ -139,12 +139,12 @@ def check_target(path: str | os.PathLike[str], format: str | None) -> None:
         raise UsageError(f"{name}: vectors are not written as {suffix}; name a .txt, .bin or .npy")
 
 
-def vocabulary_path(path: str | os.PathLike[str]) -> Path:
+def vocabulary_path(path: PathLike) -> Path:
     """Return the path of the words of an npy file."""
     return Path(path).with_suffix(".vocab")
 
 
-def blocks_of(matrix: Matrix) -> Iterator[tuple[int, NDArray[np.float32]]]:
+def blocks_of(matrix: Matrix) -> Iterator[tuple[int, F32]]:
     """Yield contiguous blocks of rows of a matrix, each with its first row."""
     step = max(1, _WRITTEN_AT_ONCE // (4 * max(1, matrix.shape[1])))
     for first in range(0, len(matrix), step):
@@ -154,8 +154,8 @@ def blocks_of(matrix: Matrix) -> Iterator[tuple[int, NDArray[np.float32]]]:
 # ---- writing ----
 
 
-def _rows_as_bytes(words: Words, matrix: Matrix, *, binary: bool) -> Iterator[NDArray[np.uint8]]:
-    def write(part: tuple[int, NDArray[np.float32]]) -> NDArray[np.uint8]:
+def _rows_as_bytes(words: Words, matrix: Matrix, *, binary: bool) -> Iterator[U8]:
+    def write(part: tuple[int, F32]) -> U8:
         return write_rows(binary, part[1], words.text, words.offsets, part[0])
 
     return ordered_map(write, blocks_of(matrix))
@@ -166,7 +166,7 @@ def _write_npy(
     vocabulary: BinaryIO,
     words: Words,
     matrix: Matrix,
-    counts: NDArray[np.int64] | None,
+    counts: I64 | None,
 ) -> None:
     checksum, plain = 0, (f"{word}\n".encode() for word in words)
     for line in plain if counts is None else count_lines(words, counts):
@@ -177,7 +177,7 @@ def _write_npy(
         numbers.write(block.data.cast("B"))
 
 
-def check_before_writing(path: str | os.PathLike[str], words: Words, matrix: Matrix) -> None:
+def check_before_writing(path: PathLike, words: Words, matrix: Matrix) -> None:
     """Raise `FormatError` if a word or a number cannot be written."""
     check_lengths(words, os.fspath(path))
     faults = no_faults()
@@ -205,7 +205,7 @@ def check_before_writing(path: str | os.PathLike[str], words: Words, matrix: Mat
 
 
 def load_vectors(
-    path: str | os.PathLike[str],
+    path: PathLike,
     format: str | None = None,
     *,
     limit: int | None = None,
@@ -225,7 +225,7 @@ def load_vectors(
 def _load_rows(reader: RowReader, limit: int | None) -> Loaded:
     matrix = reader.room(limit)
     found: list[Part] = []
-    matrices: list[NDArray[np.float32]] = []
+    matrices: list[F32] = []
     for part in reader.parts(keep=True, limit=limit, matrix=matrix):
         for kind in np.flatnonzero(part.faults[:, 0]):
             raise _damaged(reader.position_in(part, int(kind)), FAULT_NAMES[kind], reader.path)
@@ -243,7 +243,7 @@ def _load_rows(reader: RowReader, limit: int | None) -> Loaded:
     return words, joined(matrices, reader.dim) if matrix is None else matrix, None
 
 
-def joined(parts: list[NDArray[np.float32]], dim: int) -> NDArray[np.float32]:
+def joined(parts: list[F32], dim: int) -> F32:
     """Concatenate the parts, releasing the memory of each after copying."""
     matrix = np.empty((sum(map(len, parts)), dim), dtype=np.float32)
     end = len(matrix)
@@ -270,12 +270,12 @@ def _damaged(place: str, what: str, path: str) -> FormatError:
     return FormatError(f"{place}: {what}; run dcme-w2v check {path} for all faults")
 
 
-def map_npy(path: Path) -> NDArray[np.float32]:
+def map_npy(path: Path) -> F32:
     """Memory-map the matrix of an npy file, or raise if it is not one."""
     return _checked(path, read_npy(path))
 
 
-def _checked(path: Path, matrix: NDArray[Any]) -> NDArray[np.float32]:
+def _checked(path: Path, matrix: Array) -> F32:
     if matrix.ndim != 2 or matrix.dtype != np.float32 or matrix.shape[1] < 1:
         raise FormatError(
             f"{path}: {matrix.dtype} of shape {matrix.shape}; give a float32 matrix "
@@ -299,10 +299,10 @@ class NpyPair:
         Whether the words are those that were written with the matrix, as far as is known.
     """
 
-    matrix: NDArray[np.float32]
+    matrix: F32
     words: Words
-    counts: NDArray[np.int64] | None
-    faults: NDArray[np.int64]
+    counts: I64 | None
+    faults: I64
     matches: bool
 
 
@@ -355,7 +355,7 @@ def _load_npy(path: Path, limit: int | None, mmap: bool) -> Loaded:
     return words, matrix if mmap else np.array(matrix), pair.counts
 
 
-def _load_safetensors(path: str | os.PathLike[str], limit: int | None, mmap: bool) -> Loaded:
+def _load_safetensors(path: PathLike, limit: int | None, mmap: bool) -> Loaded:
     tensors = open_safetensors(path)
     words = tensors.words[:limit]
     faults = word_faults(words)

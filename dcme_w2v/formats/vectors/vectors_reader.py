@@ -6,8 +6,6 @@ Allocations depend on the content, never only on the header. `vectors_io` stops 
 of a file, `dcme_w2v.words.check` counts all faults.
 """
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import os
@@ -16,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core.vectors import (
     FAULT_KINDS,
@@ -27,10 +24,13 @@ from dcme_w2v._core.vectors import (
 )
 from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.files.opening import CorpusFile
-from dcme_w2v.formats.corpus import stored_size
-from dcme_w2v.formats.vectors.detect import refuse_unsupported
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.numeric.arrays import F32, I64, U8
 from dcme_w2v.numeric.parallel import ordered_map
+from dcme_w2v.platform import PathLike
+
+from ..corpus import stored_size
+from ..word_list import Words
+from .detect import refuse_unsupported
 
 BLOCK = 8 << 20  # bytes per block, and the maximum length of a row
 MAX_ROWS = 1 << 31
@@ -60,12 +60,12 @@ _SIGNED_HEADER = re.compile(rb"[ \t]*[+-]?[0-9]{1,18}[ \t]+-[0-9]{1,18}[ \t\r]*"
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
-def no_faults() -> NDArray[np.int64]:
+def no_faults() -> I64:
     """Return an empty table of faults: count, first row and its offset for each kind."""
     return np.zeros((FAULT_KINDS, 3), dtype=np.int64)
 
 
-def word_faults(words: Words) -> NDArray[np.int64]:
+def word_faults(words: Words) -> I64:
     """Return the faults of a list of words, as a table of `no_faults`."""
     faults = no_faults()
     check_words(words.text, words.offsets, faults)
@@ -77,14 +77,14 @@ def word_faults(words: Words) -> NDArray[np.int64]:
 class Part:
     """A block of rows of a file, with their faults."""
 
-    block: NDArray[np.uint8]
+    block: U8
     first: int  # number of the first row in the file
     offset: int  # its position in the file in bytes
     count: int
-    matrix: NDArray[np.float32] | None = None
-    text: NDArray[np.uint8] = field(init=False)
-    offsets: NDArray[np.int64] = field(init=False)
-    faults: NDArray[np.int64] = field(default_factory=no_faults)
+    matrix: F32 | None = None
+    text: U8 = field(init=False)
+    offsets: I64 = field(init=False)
+    faults: I64 = field(default_factory=no_faults)
 
 
 def words_of(parts: Sequence[Part]) -> Words:
@@ -131,7 +131,7 @@ class RowReader:
             raise FormatError(f"{path}:1: no header of rows and dimension, so not a binary file")
         self.binary = binary
 
-    def _read_header(self, block: NDArray[np.uint8]) -> int:
+    def _read_header(self, block: U8) -> int:
         """Set `promised` and `dim`; return the position of the first row."""
         start = len(codecs.BOM_UTF8) if block[:3].tobytes() == codecs.BOM_UTF8 else 0
         line, newline, _ = block.tobytes().partition(b"\n")
@@ -173,14 +173,14 @@ class RowReader:
             return not self._reads(False, block[:end], rows)
         return not text and (binary or not _is_text(block[:65536].tobytes()))
 
-    def _reads(self, binary: bool, data: NDArray[np.uint8], rows: int) -> bool:
+    def _reads(self, binary: bool, data: U8, rows: int) -> bool:
         """Return whether `data` has valid rows of a format."""
         faults = no_faults()
         if rows:
             read_rows(binary, data, self.dim, rows, None, faults)
         return not (faults[:LENGTH] if binary else faults[:2])[:, 0].any()
 
-    def _refill(self, carried: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    def _refill(self, carried: U8) -> U8:
         """Return the next block: the remainder of the last one and more of the file."""
         block = np.empty(BLOCK, dtype=np.uint8)
         filled = len(carried)
@@ -192,7 +192,7 @@ class RowReader:
             self._final = got == 0
         return block[:filled]
 
-    def room(self, limit: int | None) -> NDArray[np.float32] | None:
+    def room(self, limit: int | None) -> F32 | None:
         """Return a matrix for `parts` to fill, if header and file size agree.
 
         None without a header, or if the file is compressed and its size unknown.
@@ -213,7 +213,7 @@ class RowReader:
         *,
         keep: bool,
         limit: int | None = None,
-        matrix: NDArray[np.float32] | None = None,
+        matrix: F32 | None = None,
     ) -> Iterator[Part]:
         """Read the rows; with `keep` also their numbers, and each part only up to its first fault.
 
@@ -231,7 +231,7 @@ class RowReader:
 
         return ordered_map(read, self._cut(MAX_ROWS if limit is None else limit))
 
-    def _room_of(self, part: Part, matrix: NDArray[np.float32] | None) -> NDArray[np.float32]:
+    def _room_of(self, part: Part, matrix: F32 | None) -> F32:
         if matrix is not None and part.first + part.count <= len(matrix):
             return matrix[part.first : part.first + part.count]
         # Each number takes at least two bytes, which bounds the number of rows.
@@ -277,7 +277,7 @@ class RowReader:
 
 
 @contextlib.contextmanager
-def open_rows(path: str | os.PathLike[str], binary: bool | None = None) -> Iterator[RowReader]:
+def open_rows(path: PathLike, binary: bool | None = None) -> Iterator[RowReader]:
     """Open a text or binary file of vectors, also compressed; ``-`` is standard input.
 
     If `binary` is None, the format is detected.
