@@ -109,7 +109,7 @@ def like(path: str, other: str) -> str:
 def check_no_table(path: str, head: bytes) -> None:
     """Raise `CorpusError`, with the columns, if a file is a table; `head` is its first line.
 
-    Text and CSV look alike: only a name that ends in .csv brings a warning.
+    CSV begins as text does, so that only a name that ends in .csv brings a warning.
     """
     kind = _kind_of(head)
     if is_named_csv(path) and kind is None and any(sign in head for sign in (b",", b";")):
