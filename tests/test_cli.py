@@ -151,6 +151,9 @@ def test_an_unknown_command_suggests_the_nearest(capsys):
          "error: x.txt: there is no such file or folder; check the name and the order of the "
          "arguments\n"),
         (MemoryError(), 1, "error: out of memory; lower --dim or raise --min-count\n"),
+        (RuntimeError("can't start new thread"), 1,
+         "error: can't start new thread; lower --threads, or raise the limits of memory and "
+         "threads (ulimit)\n"),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
         (ValueError("odd\nthing"), 1,
          "error: ValueError: odd thing; a bug, please report what --debug prints\n"),

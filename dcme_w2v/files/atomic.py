@@ -395,6 +395,8 @@ def write_errors(target: str | os.PathLike[str]) -> Iterator[None]:
         advice = "choose another path"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             advice = f"free some space or {advice}"
+        elif error.errno == errno.EFBIG:
+            advice = "raise the limit of ulimit -f"
         elif error.errno == errno.EBADF:  # a closed standard output
             advice = "redirect it, or give a file"
         raise ResourceError(
