@@ -31,8 +31,7 @@ class TokenizerOptions(Checked, group="Input"):
     tokenize: str = option(
         "whitespace",
         "whitespace separates tokens; or tokens are runs of letters, marks and digits of raw text, "
-        "in lower case (default: the rule of VECTORS where they are read; classify: lower-cased "
-        "words, see --tokens in --help-all; otherwise whitespace)",
+        "in lower case (default: the rule of VECTORS where they are read, otherwise whitespace)",
         choices=("whitespace", "words"),
     )
     normalize: str = option(
