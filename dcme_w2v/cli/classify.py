@@ -85,8 +85,8 @@ def train(
     """Train a classifier on labeled documents.
 
     DOCS: files, folders or - for standard input, also compressed; a line is "label TAB text". Text
-    is split into lower-cased words, unless --tokenize or --tokens is given. SIGINT or SIGTERM saves
-    the state and stops.
+    is split into words, in lower case, unless --tokens or --tokenize is given. SIGINT or SIGTERM
+    saves the state and stops.
     """
     from dcme_w2v.classify import pipeline
     from dcme_w2v.cli.signals import recording_signals
