@@ -196,12 +196,17 @@ def check_names(given: Iterable[str], known: Sequence[str]) -> None:
 
 
 def former_names(classes: Iterable[type]) -> dict[str, str]:
-    """Return the earlier names of options, each with the present name."""
+    """Return the earlier names of options, each with the present name.
+
+    A name that another of the classes has now, such as `dim`, is not an earlier name.
+    """
+    items = [item for cls in classes for item in options_in(cls)]
+    present = {item.name for item in items}
     return {
         old: item.name
-        for cls in classes
-        for item in options_in(cls)
+        for item in items
         for old in declaration_of(item).former
+        if old not in present
     }
 
 

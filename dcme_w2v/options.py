@@ -28,8 +28,8 @@ class TokenizerOptions(Checked, group="Input"):
 
     tokenize: str = option(
         "whitespace",
-        "tokens are separated by whitespace; or runs of letters, marks and digits of raw text, in "
-        "lower case",
+        "whitespace separates tokens; or tokens are runs of letters, marks and digits of raw text, "
+        "in lower case (default: the rule of VECTORS where they are read, otherwise whitespace)",
         choices=("whitespace", "words"),
     )
     normalize: str = option(

@@ -148,8 +148,12 @@ def test_an_unknown_command_suggests_the_nearest(capsys):
     [
         (ResourceError("disk full"), 1, "error: disk full\n"),
         (FileNotFoundError(2, "No such file or directory", "x.txt"), 1,
-         "error: x.txt: No such file or directory\n"),
+         "error: x.txt: there is no such file or folder; check the name and the order of the "
+         "arguments\n"),
         (MemoryError(), 1, "error: out of memory; lower --dim or raise --min-count\n"),
+        (RuntimeError("can't start new thread"), 1,
+         "error: can't start new thread; lower --threads, or raise the limits of memory and "
+         "threads (ulimit)\n"),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
         (ValueError("odd\nthing"), 1,
          "error: ValueError: odd thing; a bug, please report what --debug prints\n"),
@@ -207,6 +211,26 @@ REFUSED = [
     ("latent transform k d.txt", "is a model of kind"),
     ("scdv transform k d.txt", "is a model of kind"),
 ]
+
+
+MISTAKES = [
+    (["neighbors", "king", "v.txt"], "king: there is no such file or folder; check the name"),
+    (["neighbors", "http://a/v.bin", "king"], "only text is read from addresses"),
+    (["neighbors", "v.txt", ""], "the words are empty"),  # an empty variable of the shell
+    (["neighbors", "v.txt", "king", "-k", "0"], "-k: 0 is not in the range"),
+    (["encode", "v.txt"], "no TEXTS is given; see dcme-w2v encode --help"),
+    (["encode", "v.txt", "c.txt"], "no --output is given; see dcme-w2v encode --help"),
+    (["train", "c.txt", "--output", "s3://a/b.bin"], "s3://a/b.bin: is an address; write a file"),
+    (["classify", "train", "d.txt", "--output", "~/m"], "write $HOME for ~"),
+    (["train", "c.txt", "--output", "v.bin", "--checkpoint", "~/m"], "write $HOME for ~"),
+    (["eval", "analogies", "v.txt", "d.txt"], "d.txt: has no questions; give lines of four words"),
+    (["eval", "similarity", "v.txt", "c.txt"], "c.txt: has no pairs; give lines of"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), MISTAKES)
+def test_a_natural_mistake_is_answered(line, message, work, capsys):
+    assert message in refused(capsys, run(line))
 
 
 @pytest.mark.parametrize(("line", "message"), REFUSED)

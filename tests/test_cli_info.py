@@ -106,7 +106,7 @@ def test_files_of_other_programs_are_named(content, named, tmp_path, capsys):
 
 def test_unknown_files_are_errors(tmp_path, capsys):
     assert "is neither a model" in refused(capsys, run(["info", str(tmp_path)]))
-    assert "No such file" in refused(capsys, run(["info", str(tmp_path / "nowhere")]))
+    assert "there is no such file" in refused(capsys, run(["info", str(tmp_path / "nowhere")]))
     assert "is a stream" in refused(capsys, run(["info", "-"]))
     (tmp_path / "r.npz").write_bytes(b"PK\x03\x04 and no more")
     assert "is not a valid file of arrays" in refused(

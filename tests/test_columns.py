@@ -340,6 +340,28 @@ def test_a_table_without_a_column_is_an_error(tmp_path):
         dw.count_words(Table(path))
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "vocab t.csv --output o --min-count 1",
+        "vocab t.csv --output o --min-count 1 --tokenize words",
+        "encode v.npy t.csv --output o.npy",
+        "classify predict m t.csv",
+    ],
+)
+def test_csv_without_a_column_is_warned_of(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("label,text\n" + "pet,the cat\npet,a dog\n" * 40)
+    Path("d.tsv").write_text("pet\tthe cat\ncar\tthe bus\n" * 20)
+    dw.train(["the cat"] * 40, dim=2, epochs=1, min_count=1, sample=0).save("v.npy")
+    assert run(["classify", "train", "d.tsv", "--output", "m", "--quiet"]) == 0
+    capsys.readouterr()
+    assert run(line.split()) == 0
+    error = capsys.readouterr().err
+    assert "t.csv: is read as text, not CSV; name its column" in error and "label,text" in error
+    assert error.count("warning: t.csv") == 1
+
+
 def test_the_error_of_a_missing_column_lists_nested_fields(tmp_path):
     path = write(tmp_path / "t.jsonl", ROWS)
     with pytest.raises(CorpusError, match=r"its columns: text, label, meta, n, meta\.body"):

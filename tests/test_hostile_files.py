@@ -193,6 +193,12 @@ def test_a_tar_archive_is_named_as_such(here, capsys, name):
     assert "is a tar archive; unpack it, give its files" in refused(capsys, code)
 
 
+def test_a_spreadsheet_is_named_as_such(here, capsys):
+    Path("t.xlsx").write_bytes(b"PK\x03\x04\x14\0")
+    code = run(f"train t.xlsx --text-column text --output v.bin {SMALL}".split())
+    assert "t.xlsx: is a spreadsheet; save it as CSV" in refused(capsys, code)
+
+
 # ---- mounts ----
 
 MOUNTED = {

@@ -82,9 +82,10 @@ def test_an_output_that_is_an_input_is_an_error(row, output, source, work, capsy
 def test_an_output_that_belongs_to_an_input_is_an_error(row, work, capsys):
     source = next(name for name, path in row.reads.items() if path == "i.npy")
     for output in row.writes:
-        for name in names_of("i.vocab"):
-            err = refused(work, capsys, row, **{output: name})
-            assert f"i.vocab (beside {row.flag(source)} i.npy)" in err
+        for file in ("i.vocab", "i.npy.json"):
+            for name in names_of(file):
+                err = refused(work, capsys, row, **{output: name})
+                assert f"{file} (beside {row.flag(source)} i.npy)" in err
 
 
 @pytest.mark.parametrize(

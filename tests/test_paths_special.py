@@ -21,6 +21,7 @@ from path_rows import (
 )
 
 from dcme_w2v.cli.main import run
+from dcme_w2v.files import atomic
 
 # ---- special files and links ----
 
@@ -49,6 +50,15 @@ def test_a_named_pipe_is_written_to_and_kept(row, output, work, capsys):
     assert stat.S_ISFIFO(Path(pipe).stat().st_mode)
     assert came and came[0]
     assert not list(work.glob(f"{pipe}.*"))
+
+
+@pytest.mark.parametrize("option", ["--output", "--log-json"])
+def test_a_pipe_without_a_reader_is_an_error(option, work, capsys, monkeypatch):
+    monkeypatch.setattr(atomic, "READER_SECONDS", 0)
+    os.mkfifo("pipe")
+    line = ["train", "c.txt", option, "pipe", *SMALL.split()]
+    assert run(line if option == "--output" else [*line, "--output", "o.bin"]) == 1
+    assert "pipe: is a pipe that no program has read for 0 s" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)

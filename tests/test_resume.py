@@ -116,6 +116,9 @@ def kept_of(tmp_path, corpus, *flags):
         (["--epochs", "4"], "--epochs is 4 and was 3"),
         (["--threads", "2"], "--threads is 2 and was 1"),
         (["--deterministic"], "--deterministic is True and was False"),
+        (["--dim", "9"], "--dim is 9 and was"),  # a former name of another command's option
+        (["--word-order"], "--word-order is True and was False"),  # --lr differs because of it
+        (["--holdout", "0.5"], "with the same --holdout"),
     ],
 )
 def test_changed_options_are_an_error(tmp_path, corpus, capsys, flags, said):

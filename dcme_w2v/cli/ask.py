@@ -122,7 +122,10 @@ def answer(
 def _answer_arguments(
     path: str, words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequence[str]
 ) -> None:
-    [answer] = solve([[part for word in words for part in word.split()]])
+    parts = [part for word in words for part in word.split()]
+    if not parts:  # an empty variable of the shell, for example
+        raise UsageError("the words are empty; give one, or none to read standard input")
+    [answer] = solve([parts])
     if answer.problem:
         raise UsageError(answer.problem)
     missing = f"{path}: no vector for {_with_spellings(answer.missing, vocabulary)}"

@@ -39,10 +39,9 @@ def encode(
 ) -> None:
     """Encode sentences as vectors: the mean of the pooled rows of their words.
 
-    VECTORS: word vectors with counts, as an .npy file with its .vocab file. TEXTS: files, folders
-    or -, also compressed; a line is a sentence. Sentences are split into tokens as the text that
-    VECTORS was trained on, unless --tokenize is given. A sentence without any known word is a row
-    of zeros.
+    VECTORS: word vectors of any format, best with counts, as an .npy file with its .vocab file.
+    TEXTS: files, folders or -, also compressed; a line is a sentence. A sentence without any known
+    word is a row of zeros.
     """
     from dcme_w2v.sentences.jobs import encode_files
 

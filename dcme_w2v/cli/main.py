@@ -12,6 +12,7 @@ import click
 
 from dcme_w2v import __version__
 from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms
+from dcme_w2v.files.opening import is_address
 from dcme_w2v.training.interrupts import Interrupted
 
 from .group import Group
@@ -149,14 +150,13 @@ def run(arguments: list[str]) -> int:
         result: Any = program.main(arguments, prog_name="dcme-w2v", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
-        return _report(error, error.format_message(), error.exit_code, arguments)
+        return _report(error, _in_one_line(error), error.exit_code, arguments)
     except DcmeError as error:
         return _report(error, in_shell_terms(error.message), error.exit_code, arguments)
     except click.exceptions.Exit as end:
         return end.exit_code
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _report(error, f"{where}{error.strerror or error}", 1, arguments)
+        return _report(error, _of_system(error), 1, arguments)
     except MemoryError as error:
         text = f"out of memory ({error})" if str(error) else "out of memory"
         return _report(error, f"{text}; lower --dim or raise --min-count", 1, arguments)
@@ -169,7 +169,32 @@ def run(arguments: list[str]) -> int:
         return _report(error, f"{message}; set PYTHONIOENCODING=utf-8", 1, arguments)
     except Exception as error:
         text = f"{type(error).__name__}: {error}; a bug, please report what --debug prints"
+        if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
+            text = f"{error}; lower --threads, or raise the limits of memory and threads (ulimit)"
         return _report(error, text, 1, arguments)
+
+
+def _in_one_line(error: click.ClickException) -> str:
+    """Return click's message about an option or argument in the form of ours."""
+    if not isinstance(error, click.BadParameter) or error.param is None:
+        return error.format_message()
+    name = max(error.param.opts, key=len)
+    if isinstance(error.param, click.Argument) and error.ctx:
+        name = error.param.make_metavar(error.ctx).strip("[].")
+    if isinstance(error, click.MissingParameter):
+        see = f"; see {error.ctx.command_path} --help" if error.ctx else ""
+        return f"no {name} is given{see}"
+    return f"{name}: {error.message}"
+
+
+def _of_system(error: OSError) -> str:
+    """Return what the system reports about a file, and what to do."""
+    text = f"{error.filename}: " if error.filename else ""
+    if not isinstance(error, FileNotFoundError):
+        return f"{text}{error.strerror or error}"
+    if is_address(text.replace(":/", "://", 1)):
+        return f"{text}only text is read from addresses; download the file first"
+    return f"{text}there is no such file or folder; check the name and the order of the arguments"
 
 
 def _report(error: BaseException, message: str, code: int, arguments: list[str]) -> int:

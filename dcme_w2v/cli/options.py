@@ -195,7 +195,7 @@ def option_of(
         declared=cls,
         former=[flag_of(old) for old in declared.former],
         default=item.default,
-        show_default=item.default is not None,
+        show_default=item.default is not None and "(default:" not in declared.help,
         help=declared.help,
         group=declared.group or cls.group,  # type: ignore[attr-defined]
         advanced=declared.advanced if advanced is None else advanced,

@@ -507,6 +507,24 @@ class _LocalWorker(distributed.WorkerPlugin):
                 signal.signal(number, signal.SIG_IGN)
 
 
+def _connected(scheduler: str | None, security: Any) -> Any:
+    """Return a client; Dask's own limit does not cover a scheduler that accepts and is silent."""
+    found: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    def connect() -> None:
+        try:
+            found.set_result(
+                distributed.Client(  # type: ignore[no-untyped-call]
+                    scheduler, timeout=CONNECT_SECONDS, set_as_default=False, security=security
+                )
+            )
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=connect, daemon=True).start()
+    return found.result(CONNECT_SECONDS + CLOSE_SECONDS)
+
+
 @contextlib.contextmanager
 def _client(address: str, scheduler: str | None, security: Any) -> Iterator[Any]:
     certificates = security or dask.config.get("distributed.comm.tls.client.cert")
@@ -518,10 +536,13 @@ def _client(address: str, scheduler: str | None, security: Any) -> Iterator[Any]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about versions, which `check_versions` checks
-            client = distributed.Client(  # type: ignore[no-untyped-call]
-                scheduler, timeout=CONNECT_SECONDS, set_as_default=False, security=security
-            )
-    except (OSError, distributed.TimeoutError, ValueError) as error:
+            client = _connected(scheduler, security)
+    except (
+        OSError,
+        distributed.TimeoutError,
+        concurrent.futures.TimeoutError,
+        ValueError,
+    ) as error:
         raise ClusterError(
             f"--cluster={address}: no scheduler answers at {scheduler}; start dask scheduler there"
         ) from error
@@ -529,4 +550,4 @@ def _client(address: str, scheduler: str | None, security: Any) -> Iterator[Any]
         yield client
     finally:
         with contextlib.suppress(OSError, distributed.TimeoutError):
-            client.close(timeout=CLOSE_SECONDS)  # type: ignore[no-untyped-call]
+            client.close(timeout=CLOSE_SECONDS)

@@ -151,7 +151,7 @@ def _npy(path: str) -> Facts:
         matrix = read_npy(path)
         return {"kind": "array", "dtype": str(matrix.dtype), "shape": list(matrix.shape)}
     words, matrix, counts = load_vectors(path)
-    facts: Facts = {"kind": "word vectors", "format": "npy", "beside": read_with(path)}
+    facts: Facts = {"kind": "word vectors", "format": "npy", "beside": read_with(path)[:1]}
     return facts | _words(matrix, words, counts) | _manifest_beside(path)
 
 

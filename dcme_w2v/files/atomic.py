@@ -34,6 +34,7 @@ _STEP_SECONDS = 0.01
 _STDOUT = "standard output"
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
+READER_SECONDS = 60  # that a named pipe waits for its reader
 _LINKS = 40  # maximum length of a chain of symbolic links
 _LOG_LINE = 1 << 20
 
@@ -240,9 +241,31 @@ def _streaming(path: PathLike) -> Iterator[BinaryIO]:
             sys.stdout.buffer.flush()
         return
     with write_errors(path):
-        number = os.open(path, platform.WRITE) if number is None else os.dup(number)
+        number = _open_stream(path) if number is None else os.dup(number)
     with io.BufferedWriter(OutputFile(number, path)) as file:
         yield cast(BinaryIO, file)
+
+
+def _open_stream(path: PathLike) -> int:
+    """Open a device or a pipe, whose reader may still have to start."""
+    if not stat.S_ISFIFO(Path(path).stat().st_mode):
+        return os.open(path, platform.WRITE)
+    end = time.monotonic() + READER_SECONDS
+    while True:
+        try:
+            number = os.open(path, platform.WRITE | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > end:
+                raise ResourceError(
+                    f"{os.fspath(path)}: is a pipe that no program has read for {READER_SECONDS} s;"
+                    " start its reader first"
+                ) from None
+            time.sleep(0.05)
+        else:
+            os.set_blocking(number, True)
+            return number
 
 
 # ---- logs ----
@@ -273,7 +296,7 @@ def open_log(path: PathLike, append: bool = False) -> TextIO:
         remove_stale(target.parent, prefix_of(target))
     with write_errors(path):
         if is_stream(path):
-            number = os.open(path, platform.WRITE) if number is None else os.dup(number)
+            number = _open_stream(path) if number is None else os.dup(number)
         elif append and target.exists():
             number = os.open(target, platform.APPEND)
             _end_line(number)
@@ -367,8 +390,12 @@ def write_errors(target: PathLike) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, BrokenPipeError) and target == _STDOUT:
             raise  # the reader closed the pipe: not a failure
-        advice = "free some space or choose another path"
-        if error.errno == errno.EBADF:  # a closed standard output
+        advice = "choose another path"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            advice = f"free some space or {advice}"
+        elif error.errno == errno.EFBIG:
+            advice = "raise the limit of ulimit -f"
+        elif error.errno == errno.EBADF:  # a closed standard output
             advice = "redirect it, or give a file"
         raise ResourceError(
             f"{os.fspath(target)}: cannot be written: {error.strerror or error}; {advice}"
@@ -385,6 +412,16 @@ def sync_folder(folder: Path) -> None:
             os.close(number)
 
 
+def check_parent(name: str, target: Path) -> None:
+    """Raise if the folder that a new file or folder is to be in does not exist."""
+    if target.parent.is_dir():
+        return
+    if "://" in name:
+        raise UsageError(f"{name}: is an address; write a file here, then copy it there")
+    advice = "write $HOME for ~ in quotes" if "~" in target.parts else "create it first"
+    raise UsageError(f"{name}: there is no folder {target.parent}; {advice}")
+
+
 def check_writable(path: PathLike) -> None:
     """Raise before work starts if `atomic_write` could not write `path`."""
     check_suffix(path)
@@ -397,10 +434,7 @@ def check_writable(path: PathLike) -> None:
         target = target_of(path)
         if target.is_dir():
             raise UsageError(f"{os.fspath(path)}: is a folder; give a file")
-        if not target.parent.is_dir():
-            raise UsageError(
-                f"{os.fspath(path)}: there is no folder {target.parent}; create it first"
-            )
+        check_parent(os.fspath(path), target)
         if is_mount_point(target):
             raise UsageError(f"{os.fspath(path)}: is a mount point, which cannot be replaced; "
                              "name a file in a folder that is mounted")  # fmt: skip

@@ -204,6 +204,8 @@ class CorpusFile(PieceReader):
         found = [name for magic, name in ARCHIVES.items() if head.startswith(magic)]
         if found or head[TAR_AT:HEAD_BYTES] == TAR:
             name = found[0] if found else "tar"
+            if self.path.lower().endswith((".xlsx", ".ods")):
+                raise ArchiveError(f"{self.path}: is a spreadsheet; save it as CSV")
             raise ArchiveError(f"{self.path}: is a {name} archive; unpack it, give its files")
 
     def _unpack(self, method: _Method, head: bytes) -> Iterator[bytes]:

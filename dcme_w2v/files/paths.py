@@ -26,6 +26,7 @@ from dcme_w2v.errors import UsageError
 from .atomic import (
     STANDARD,
     check_log,
+    check_parent,
     check_writable,
     descriptor_of,
     is_stream,
@@ -385,10 +386,7 @@ def _check_folder(flag: str, path: str) -> None:
     place = Path(os.path.realpath(path))
     if place.exists() and not place.is_dir():
         raise UsageError(f"{_shown(flag, path)}: is a file; give a folder")
-    if not place.parent.is_dir():
-        raise UsageError(
-            f"{_shown(flag, path)}: there is no folder {place.parent}; create it first"
-        )
+    check_parent(_shown(flag, path), place)
 
 
 def _check_temporary(flag: str, path: str) -> None:

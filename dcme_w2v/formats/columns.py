@@ -10,10 +10,10 @@ import io
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, AnyStr, NamedTuple
 
-from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.opening import (
     LINE_BYTES,
@@ -107,13 +107,24 @@ def like(path: str, other: str) -> str:
 
 
 def check_no_table(path: str, head: bytes) -> None:
-    """Raise `CorpusError`, with the columns, if a file is a table; `head` is its first line."""
+    """Raise `CorpusError`, with the columns, if a file is a table; `head` is its first line.
+
+    CSV begins as text does, so that only a name that ends in .csv brings a warning.
+    """
     kind = _kind_of(head)
+    if is_named_csv(path) and kind is None and any(sign in head for sign in (b",", b";")):
+        header = head[:200].decode("utf-8", "replace").strip()
+        warn(f"{path}: is read as text, not CSV; name its column by --text-column: {header}")
     if kind is None or (kind == "JSON lines" and not _is_object(head)):
         return
     names = _columns_of(path, head, kind)
     listed = f": {_listed(names)}" if names else ""
     raise CorpusError(f"{path}: is {kind}; name its column of text by --text-column{listed}")
+
+
+def is_named_csv(path: str) -> bool:
+    """Return whether a file's name ends in .csv, perhaps with a suffix of compression."""
+    return PurePath(path).suffix.lower() == ".csv" or ".csv." in path.lower()
 
 
 def _columns_of(path: str, head: bytes, kind: str) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from dcme_w2v import __version__, platform
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files.atomic import is_mount_point, target_of, write_errors
+from dcme_w2v.files.atomic import check_parent, is_mount_point, target_of, write_errors
 from dcme_w2v.files.folders import atomic_folder, new_file, restore
 from dcme_w2v.files.opening import JSON_BYTES, open_regular
 from dcme_w2v.files.temporary import ATTEMPTS, is_at
@@ -221,8 +221,7 @@ def check_folder_target(path: PathLike, check_replaceable: Callable[[str, Path],
     name = os.fspath(path)
     with write_errors(path):
         target = target_of(path)
-        if not target.parent.is_dir():
-            raise UsageError(f"{name}: there is no folder {target.parent}; create it first")
+        check_parent(name, target)
         if target.is_dir():
             check_replaceable(name, target)
         elif target.exists():

@@ -21,7 +21,7 @@ class ShrinkOptions(Checked, group="Model"):
     )
     max_bytes: int | None = option(
         None,
-        "keep as many weights as fit into N bytes on disk; --levels is chosen by --holdout",
+        "keep as many weights as fit into N bytes on disk; --holdout chooses the number of levels",
         minimum=1,
     )
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dcme_w2v.errors import warn
+from dcme_w2v.formats.columns import is_named_csv
 
 SAMPLE_BYTES = 1 << 18
 MIN_LINES = 5  # of which a structure is seen
@@ -28,7 +29,7 @@ def warn_of_raw_text(name: str, sample: bytes) -> None:
     text = sample[:SAMPLE_BYTES].decode("utf-8", "replace")
     lines = [line for line in text.split("\n")[:1000] if line.strip()]
     found = _structure(lines, sample) or _raw(text.split())
-    if found is not None:
+    if found is not None and not is_named_csv(name):  # there is a warning already
         warn(f"{name}: looks like {found}")
 
 

@@ -122,15 +122,22 @@ class Checkpoint:
             )
 
     def check_options(self, options: Mapping[str, Any], free: Collection[str] = ()) -> None:
-        """Raise `UsageError` if an option that is not `free` differs from the checkpoint's."""
+        """Raise `UsageError` if an option that is not `free` differs from the checkpoint's.
+
+        The message has all that differ, as defaults differ because of an option that was given.
+        """
         kept = self.record["options"]
-        for name, value in options.items():
-            same = name in kept and kept[name] == value and type(kept[name]) is type(value)
-            if name in kept and not same and name not in free:
-                raise UsageError(
-                    f"{flag_of(name)} is {_shown(value)} and was {_shown(kept[name])} in "
-                    f"{self.folder}: give that value, or start a new run without --resume"
-                )
+        differing = [
+            f"{flag_of(name)} is {_shown(value)} and was {_shown(kept[name])}"
+            for name, value in options.items()
+            if name in kept and name not in free
+            and not (kept[name] == value and type(kept[name]) is type(value))
+        ]  # fmt: skip
+        if differing:
+            raise UsageError(
+                f"{', '.join(differing)} in {self.folder}: give the same, or start a new run "
+                "without --resume"
+            )
 
     def check_data(self, now: Fingerprint) -> None:
         """Raise `UsageError` if the data differ from the data of the checkpoint."""
@@ -142,7 +149,7 @@ class Checkpoint:
             shown = "other text of the same size"
         raise UsageError(
             f"{self.folder}: was trained on another corpus or vocabulary ({kept['described']}; now "
-            f"{shown}): give the same, or start a new run without --resume"
+            f"{shown}): give the same, with the same --holdout, or start a new run without --resume"
         )
 
     def restore(self, run: TrainingRun) -> Position:

@@ -227,6 +227,8 @@ def eval_similarity(
     vectors = loaded(vectors, restrict)
     spelled, _ = _upper_case(vectors.words, restrict)
     rated, ratings, skipped = _read_pairs(pairs)
+    if not rated:
+        raise FormatError(f"{pairs}: has no pairs; give lines of WORD TAB WORD TAB RATING")
     found = [[_vector_of(word, vectors, spelled) for word in pair] for pair in rated]
     covered = np.array([all(one is not None for one in pair) for pair in found], dtype=bool)
     gold = np.array(ratings)[covered]
@@ -304,6 +306,8 @@ def _numbered_questions(
     numbers = np.array([[spelled.get(word, -1) for word in line] for line in questions], dtype=int)
     numbers = numbers.reshape(-1, 4)
     covered = np.asarray((numbers >= 0).all(axis=1))
+    if not questions:
+        raise FormatError(f"{path}: has no questions; give lines of four words")
     if not covered.any():
         raise FormatError(
             f"{path}: none of {len(questions)} questions has its four words among the first"

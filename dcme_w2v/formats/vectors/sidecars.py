@@ -16,10 +16,11 @@ VOCABULARY = ".vocab"
 
 
 def read_with(vectors: str | None) -> list[str]:
-    """Return the files that are read with a file of vectors."""
-    if vectors is None or is_stream(vectors) or not starts_with(Path(vectors), MAGIC):
+    """Return the files that are read with a file of vectors: X.vocab of X.npy, and a manifest."""
+    if vectors is None or is_stream(vectors) or not Path(vectors).is_file():
         return []
-    return [str(vocabulary_path(vectors))]
+    words = [str(vocabulary_path(vectors))] if starts_with(Path(vectors), MAGIC) else []
+    return [*words, f"{vectors}{MANIFEST}"]
 
 
 def written_with(vectors: str, format: str | None) -> list[Sidecar]:
