@@ -254,7 +254,7 @@ def made(tmp_path_factory):
         ):
             assert run(line.split()) == 0
         if find_spec("usearch"):
-            assert run("neighbors v.txt aa --index n.index".split()) == 0
+            assert run(["neighbors", "v.txt", "aa", "--index", "n.index"]) == 0
         for name in ("w.npz", "w2.npz"):
             save_npz(name, csr_matrix([[1.0, 0, 0.5], [0, 1, 0.25]] * 10))
         train = "classify train w.npz --labels l.txt --output kr --epochs 1 --quiet"

@@ -1,5 +1,6 @@
 """What differs between systems; what runs without POSIX's calls."""
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dcme_w2v import platform
+from dcme_w2v.cli import streams
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import Paths
 
@@ -65,3 +67,18 @@ def test_files_and_models_without_posix(tmp_path):
     command += [HERE / f"test_{name}.py" for name in names]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def test_a_closed_pipe_on_windows_is_a_broken_pipe(monkeypatch):
+    """Its writes fail with EINVAL."""
+
+    def closed(data, write):
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    output = streams._Output(1)
+    monkeypatch.setattr(output._shown, "write", closed)
+    with pytest.raises(OSError, match="Invalid argument"):
+        output.write(b"x")
+    monkeypatch.setattr(platform, "WINDOWS", True)
+    with pytest.raises(BrokenPipeError):
+        output.write(b"x")
