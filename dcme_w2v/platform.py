@@ -62,6 +62,11 @@ _folders: dict[int, tuple[os.stat_result, Path | None]] = {}
 # ---- files and folders that are open ----
 
 
+def is_broken_pipe(error: OSError) -> bool:
+    """Return whether a write failed because the reader closed the pipe; Windows says EINVAL."""
+    return isinstance(error, BrokenPipeError) or (WINDOWS and error.errno == errno.EINVAL)
+
+
 def lock(number: int) -> None:
     """Lock the file or folder of a descriptor until it is closed.
 

@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 import zlib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,15 @@ POSIX = re.compile(
     r"|\"/dev/|symlink_to|hardlink_to|geteuid|chmod|\[\"sh\"",
     re.MULTILINE,
 )
+# scikit-learn has no wheels for musl.
+NEEDED = [POSIX] * (os.name == "nt") + [re.compile("^from sklearn", re.M)] * (
+    find_spec("sklearn") is None
+)
 LEFT_OUT = {
     path.name: found[0]
     for path in Path(__file__).parent.glob("test_*.py")
-    if os.name == "nt" and (found := POSIX.search(path.read_text(encoding="utf-8")))
+    for needed in NEEDED
+    if (found := needed.search(path.read_text(encoding="utf-8")))
 }
 collect_ignore = list(LEFT_OUT)
 
@@ -40,7 +46,7 @@ LIMIT, SLOW_LIMIT = 300, 1800  # seconds for a test
 
 def pytest_report_header():
     """Name the files that are left out, with the reason."""
-    return [f"left out on Windows: {name}: has {reason}" for name, reason in LEFT_OUT.items()]
+    return [f"left out: {name}: has {reason}" for name, reason in LEFT_OUT.items()]
 
 
 def pytest_addoption(parser):

@@ -152,7 +152,7 @@ def stop_in(monkeypatch, trainer, epoch, number):
             signal.raise_signal(number)
         return start(self, now, watch)
 
-    monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(engine, "POLL_SECONDS", 0)
     monkeypatch.setattr(trainer, "epoch", send)
 
 

@@ -5,6 +5,7 @@ import shutil
 import stat
 import zlib
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -43,6 +44,9 @@ class Row:
         return " ".join(words[: 1 + (f"dcme-w2v {' '.join(words[:2])}" in ALL_COMMANDS)])
 
     def arguments(self, **paths):
+        for word, package in (("plot", "matplotlib"), ("--index", "usearch")):
+            if word in self.line:
+                pytest.importorskip(package)
         return [word.format(**{**self.reads, **self.writes, **paths}) for word in self.line.split()]
 
     def flag(self, name):
@@ -245,11 +249,12 @@ def made(tmp_path_factory):
             "--checkpoint-every 1 --quiet",
             "scdv fit d.txt --vectors v.txt --output m --clusters 2 --quiet",
             "scdv transform m d.txt --output r.npz",
-            "neighbors v.txt aa --index n.index",
             "fuse fit d.txt --unlabeled d2.txt --output f --preset paper --quiet",
             "fuse statistics k d.txt --output part.npz --quiet",
         ):
             assert run(line.split()) == 0
+        if find_spec("usearch"):
+            assert run(["neighbors", "v.txt", "aa", "--index", "n.index"]) == 0
         for name in ("w.npz", "w2.npz"):
             save_npz(name, csr_matrix([[1.0, 0, 0.5], [0, 1, 0.25]] * 10))
         train = "classify train w.npz --labels l.txt --output kr --epochs 1 --quiet"

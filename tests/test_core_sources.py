@@ -45,6 +45,7 @@ def test_no_include_circle():
 @pytest.mark.skipif(sys.platform == "win32", reason="setup.py ends before it looks for one")
 def test_a_missing_compiler_is_one_line(tmp_path):
     folders = ["--build-lib", str(tmp_path / "lib"), "--build-temp", str(tmp_path / "temp")]
+    pytest.importorskip("Cython")
     command = [sys.executable, "setup.py", "-q", "build_ext", *folders]
     ended = subprocess.run(command, cwd=ROOT, env=os.environ | {"CC": "no-such-cc"},
                            capture_output=True, text=True, timeout=120)  # fmt: skip
@@ -64,6 +65,7 @@ def test_each_source_is_compiled_once_for_the_target(tmp_path, target, special):
     names = {name: str(tool) for name in ("CC", "AR", "LDSHARED")}
     environment = os.environ | names | {"FAKE_TARGET": target, "FAKE_LOG": str(log)}
     folders = ["--build-lib", str(tmp_path / "lib"), "--build-temp", str(tmp_path / "temp")]
+    pytest.importorskip("Cython")
     command = [sys.executable, "setup.py", "-q", "build_ext", *folders]
     subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=120)
     calls = log.read_text().splitlines()

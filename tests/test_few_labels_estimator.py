@@ -39,7 +39,7 @@ def test_parameters_are_the_declared_options():
     declared = vars(FusedOptions())
     assert found.pop("random_state") == declared.pop("seed") and found == declared
     for name in found:
-        assert f"\n    {name} : " in FusedFeatures.__doc__
+        assert f"\n{name} : " in FusedFeatures.__doc__
 
 
 @pytest.mark.parametrize(

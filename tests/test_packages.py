@@ -22,6 +22,7 @@ runpy.run_path("setup.py", run_name="__main__")
 
 def setup(*arguments, platform=sys.platform):
     """Run setup.py as on a platform."""
+    pytest.importorskip("Cython")
     command = [sys.executable, "-c", SETUP, platform, "-q", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 

@@ -39,8 +39,6 @@ def test_every_command_and_every_path_is_in_the_table():
 
 @pytest.mark.parametrize("row", ROWS, **ids)
 def test_a_command_writes_only_its_declared_outputs(row, work, declared):
-    if "plot" in row.line:
-        pytest.importorskip("matplotlib")
     before = state(work)
     assert run(row.arguments()) == 0
     after = state(work)

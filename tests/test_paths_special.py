@@ -38,8 +38,6 @@ def reader_of(path):
 
 @pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
 def test_a_named_pipe_is_written_to_and_kept(row, output, work, capsys):
-    if "plot" in row.line:
-        pytest.importorskip("matplotlib")
     pipe = f"pipe{Path(row.writes[output]).suffix}"
     os.mkfifo(pipe)
     if pipe.endswith((".npy", ".tsv")) and "encode" not in row.line:  # two files
@@ -63,8 +61,6 @@ def test_a_pipe_without_a_reader_is_an_error(option, work, capsys, monkeypatch):
 
 @pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
 def test_symbolic_links_are_kept_and_hard_links_unchanged(row, output, work):
-    if "plot" in row.line:
-        pytest.importorskip("matplotlib")
     suffix = Path(row.writes[output]).suffix
     link, new, old = Path(f"link{suffix}"), Path("sub", "new"), Path("sub", "old")
     link.symlink_to(new)
@@ -84,8 +80,6 @@ def test_symbolic_links_are_kept_and_hard_links_unchanged(row, output, work):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device")
 @pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
 def test_a_device_is_written_to_and_kept(row, output, work, capsys):
-    if "plot" in row.line:
-        pytest.importorskip("matplotlib")
     device = f"null{Path(row.writes[output]).suffix}"
     os.mknod(device, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
     if device.endswith((".npy", ".tsv")) and "encode" not in row.line:

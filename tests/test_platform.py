@@ -1,5 +1,6 @@
 """What differs between systems; what runs without POSIX's calls."""
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dcme_w2v import platform
+from dcme_w2v.cli import streams
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import Paths
 
@@ -83,3 +85,18 @@ def test_the_limits_of_groups_of_processes_are_known(tmp_path, monkeypatch, grou
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert min(platform.memory_limits()) == 5
+
+
+def test_a_closed_pipe_on_windows_is_a_broken_pipe(monkeypatch):
+    """Its writes fail with EINVAL."""
+
+    def closed(data, write):
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    output = streams._Output(1)
+    monkeypatch.setattr(output._shown, "write", closed)
+    with pytest.raises(OSError, match="Invalid argument"):
+        output.write(b"x")
+    monkeypatch.setattr(platform, "WINDOWS", True)
+    with pytest.raises(BrokenPipeError):
+        output.write(b"x")

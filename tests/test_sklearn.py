@@ -113,7 +113,7 @@ def test_parameters_are_the_declared_options(estimator, options, others):
     assert names ^ set(found) == others
     for name in names - others:
         assert found[name] == declared["seed" if name == "random_state" else name]
-        assert f"\n    {name} : " in estimator.__doc__
+        assert f"\n{name} : " in estimator.__doc__
 
 
 def test_wrong_parameters():

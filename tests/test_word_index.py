@@ -21,6 +21,7 @@ def clustered(seed=1):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
+    pytest.importorskip("usearch")
     folder = tmp_path_factory.mktemp("index")
     save(folder / "v.npy", WORDS, clustered())
     assert run(["neighbors", f"{folder}/v.npy", "w1", "--index", f"{folder}/v.index"]) == 0

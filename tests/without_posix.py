@@ -46,7 +46,7 @@ def main() -> None:
     sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, LK_NBLCK=2)
     package = importlib.import_module("dcme_w2v")
     for one in pkgutil.walk_packages(package.__path__, "dcme_w2v."):
-        if not one.name.endswith("__main__"):
+        if not one.name.endswith(("__main__", "dask_executor")):  # which needs distributed
             importlib.import_module(one.name)
     shutil._use_fd_functions = False
     os.open = open_files_only

@@ -8,6 +8,7 @@ anything for it.
 """
 
 import contextlib
+import errno
 import io
 import json
 import math
@@ -19,6 +20,7 @@ from typing import Any, TextIO
 
 import click
 
+from dcme_w2v import platform
 from dcme_w2v.files.atomic import STANDARD, OutputFile
 
 # Opened in the opposite mode, so that reading or writing still fails.
@@ -91,9 +93,11 @@ class _Output(OutputFile):
         """Write some bytes."""
         try:
             return self._shown.write(data, super().write)  # type: ignore[return-value]
-        except BrokenPipeError:
-            if not self.ignores_broken_pipe:
+        except OSError as error:
+            if not platform.is_broken_pipe(error):
                 raise
+            if not self.ignores_broken_pipe:
+                raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
             return len(data)
 
 

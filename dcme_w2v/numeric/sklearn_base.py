@@ -148,7 +148,8 @@ def parameters(
         cls._declared = (options, names)  # type: ignore[attr-defined]
         cls.set_params = set_params  # type: ignore[attr-defined]
         if cls.__doc__:
-            cls.__doc__ = cls.__doc__.replace("    {options}\n", _described(options, names))
+            text = inspect.cleandoc(cls.__doc__)  # which the compiler of Python 3.13 does itself
+            cls.__doc__ = text.replace("{options}\n", _described(options, names))
         return cls
 
     return decorate
@@ -215,7 +216,7 @@ def _described(options: type, names: Mapping[str, str]) -> str:
             shown = "int, RandomState or None"
         end = "optional" if item.default is None else f"default {item.default!r}"
         help = in_python_terms(declared.help[0].upper() + declared.help[1:])
-        lines += [f"    {names[item.name]} : {shown}, {end}\n", f"        {help}.\n"]
+        lines += [f"{names[item.name]} : {shown}, {end}\n", f"    {help}.\n"]
     return "".join(lines)
 
 
