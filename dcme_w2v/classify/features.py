@@ -99,12 +99,6 @@ class TextFeatures:
             return token_documents(read_sentences(docs, encoding_errors=errors, strict=strict))
         return read_documents(docs, encoding_errors=errors, strict=strict)
 
-    def without_labels(self, advice: str = "give LABEL<TAB>TEXT") -> str:
-        """Return what an error says of files without labels; `advice` is for documents."""
-        if self.is_by_token:
-            return "no sentence has tags; give TOKEN ... TAG, a line each"
-        return f"no document has a label; {advice}"
-
     def fit_transform(self, documents: Iterable[bytes]) -> csr_matrix:
         """Choose the columns and return the documents' rows; reads the documents once.
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.classify.dataset import no_labels
 from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.classify.model import Predictor
 from dcme_w2v.errors import CorpusError
@@ -136,8 +137,7 @@ def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None)
         predicted, true = set(entities(found)), set(entities(sentence.tags))
         right += (len(predicted & true), len(predicted), len(true))
     if not sentences:
-        assert model.text is not None
-        raise CorpusError(f"{docs[0]}: {model.text.without_labels()}")
+        raise CorpusError(no_labels(docs, model.text))
     of_tokens = measures.result()
     result = {
         "sentences": sentences,
