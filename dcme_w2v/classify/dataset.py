@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -178,6 +178,7 @@ def read(
     seed: int,
     keep_unlabelled: bool = False,
     hint: str = "",
+    most: Callable[[int], int] | None = None,
     *,
     unlabelled: Sequence[str] = (),
     trained: Predictor | None = None,
@@ -201,6 +202,8 @@ def read(
         Keep documents without a label, with an empty tuple.
     hint : str
         The end of the error if no document of text has a label.
+    most : callable, optional
+        Returns the number of words that are kept for a number of classes.
     unlabelled : sequence of str
         Files of further documents, whose labels are ignored.
     trained : Predictor, optional
@@ -241,7 +244,14 @@ def read(
             is_first.append(document.is_first)
             yield document.text
 
-    matrix = text.fit_transform(texts()) if trained is None else text.transform(texts())
+    def words() -> int:
+        assert most is not None
+        return most(len(set(itertools.chain.from_iterable(kept))))
+
+    if trained is None:
+        matrix = text.fit_transform(texts(), None if most is None else words)
+    else:
+        matrix = text.transform(texts())
     found.warn(text.is_by_token)
     if holdout.file is not None:
         held = [

@@ -188,6 +188,7 @@ def train(
     with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
         corpus = _read_documents(job, features, options, reporter)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
+        _resolved(job, options, corpus, remote)  # raises before a search
         tuned = None
         if remote is None:
             tuned, corpus = _searched(job, features, options, corpus, reporter, received)
@@ -225,20 +226,11 @@ def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | Non
     _check_tune(job, remote)
 
 
-def _settled(
-    job: TrainJob,
-    given: ClassifyOptions,
-    corpus: _Corpus,
-    remote: RemoteTraining | None,
-    reporter: Reporter,
-) -> tuple[Choice | None, ClassifyOptions]:
-    """Return the choice of the learning rate, if `given` leaves it open, and all options.
-
-    Raises if there is not enough memory or disk space for training and the model.
-    """
+def _resolved(
+    job: TrainJob, given: ClassifyOptions, corpus: _Corpus, remote: RemoteTraining | None
+) -> ClassifyOptions:
+    """Return the options with every default; raise if the memory or the disk is too small."""
     options = resolved(given, len(corpus.classes), corpus.multilabel)
-    if given.objective == "auto" and options.solver == "sgd":
-        reporter.message(_objective_line(given, options, len(corpus.classes)))
     _check_trees(job, options, remote)
     plan = _plan(job, corpus, options)
     if shortage := resource_shortage(plan):
@@ -246,6 +238,20 @@ def _settled(
     columns = corpus.read.matrix.shape[1]
     table, idf, counts = plan["output_bytes"] - 12 * columns, 4 * columns, 8 * columns
     require_disk(job.output, table + idf + counts, max(table, counts))
+    return options
+
+
+def _settled(
+    job: TrainJob,
+    given: ClassifyOptions,
+    corpus: _Corpus,
+    remote: RemoteTraining | None,
+    reporter: Reporter,
+) -> tuple[Choice | None, ClassifyOptions]:
+    """Return the choice of the learning rate, if `given` leaves it open, and all options."""
+    options = _resolved(job, given, corpus, remote)
+    if given.objective == "auto" and options.solver == "sgd":
+        reporter.message(_objective_line(given, options, len(corpus.classes)))
     data, classes = corpus.data, len(corpus.classes)
     if not is_open(given, options, data, classes):
         return None, options
@@ -422,7 +428,8 @@ def _read_documents(
             text = TextFeatures(features)
         else:
             text = KeptText(FeatureSets.widest(features, job.fixed))
-    read = read_documents(job.docs, job.labels, text, job.holdout, options.seed)
+    most = features.features_of if job.tune.tune is None else None
+    read = read_documents(job.docs, job.labels, text, job.holdout, options.seed, most=most)
     classes = sorted(set(itertools.chain.from_iterable(read.labels)))
     job.check_classes(classes)
     check_held_out(job.holdout, read)
@@ -464,8 +471,8 @@ def _searched(
 def _check_trees(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
     """Raise if something excludes trees of labels."""
     others = {
-        "--cluster": remote, "--checkpoint": job.checkpoints.folder, "--tune": job.tune.tune,
-        "--max-bytes": job.compress,
+        "--cluster": remote, "--checkpoint": job.checkpoints.checkpoint,
+        "--resume": job.checkpoints.resume, "--tune": job.tune.tune, "--max-bytes": job.compress,
     }  # fmt: skip
     given = [name for name, value in others.items() if value is not None]
     if options.objective == "tree" and given:
