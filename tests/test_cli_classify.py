@@ -104,6 +104,33 @@ def test_documents_without_features_are_counted(tmp_path):
     assert len(invoke("classify predict", model, path).stdout.splitlines()) == 4
 
 
+WITHOUT_LABELS = [
+    ("d.tsv", "one\ntwo\n", "", "give LABEL<TAB>TEXT"),
+    ("d.csv", "one\ntwo\n", "", "name the columns by --text-column and --label-column"),
+    ("d.csv", "a,b\none,\n", "--text-column a", "name their column by --label-column"),
+    ("d.jsonl", '{"a": "one"}\n', "--text-column a", "name their column by --label-column"),
+    (
+        "d.csv",
+        "a,b\none,\n",
+        "--text-column a --label-column b",
+        "all rows are empty in column 'b'; name another column by --label-column",
+    ),
+]
+
+
+@pytest.mark.parametrize("command", ["train", "test"])
+@pytest.mark.parametrize("name, text, options, advice", WITHOUT_LABELS)
+def test_files_without_labels_get_the_advice_for_their_columns(
+    tmp_path, capfd, model, command, name, text, options, advice
+):
+    path = tmp_path / name
+    path.write_text(text)
+    given = [path, "--output", tmp_path / "m"] if command == "train" else [model, path]
+    assert run(["classify", command, *map(str, given), *options.split()]) == 1
+    message = f"error: {path}: no document has a label; {advice}\n"
+    assert capfd.readouterr().err.endswith(message)
+
+
 FAILURES = [
     ("animals\tcat\nanimals\tdog\n", [], 1, "all documents have the label 'animals'"),
     ("cat\ndog\n", [], 1, "no document has a label"),

@@ -158,6 +158,25 @@ def test_trees_are_the_default_with_many_labels_only():
     assert resolved(ClassifyOptions(), 10_000).objective == "dcme"
 
 
+@pytest.mark.parametrize(
+    "option",
+    ["--checkpoint {}/c", "--resume {}/c", "--cluster local:1", "--tune=9", "--max-bytes 99999"],
+)
+@pytest.mark.parametrize("given", [["--objective", "tree"], []])
+def test_what_trees_do_not_have_is_one_line_before_the_work(tmp_path, capfd, option, given):
+    docs, count = tmp_path / "d.tsv", 10_000 if not given else 2
+    docs.write_text("".join(f"a{i}|b\tx{i} y\n" for i in range(count)))
+    more = option.format(tmp_path).split()
+    assert run(["classify", "train", str(docs), *given, *more, "--quiet", "--output",
+                str(tmp_path / "m")]) in (1, 2)  # fmt: skip
+    error = capfd.readouterr().err
+    flag = more[0].partition("=")[0]
+    is_missing = flag == "--resume" and not given
+    assert error.count("\n") == 1 and flag in error
+    assert is_missing or "is not supported with trees of labels" in error
+    assert not (tmp_path / "m").exists()
+
+
 def test_weights_in_levels_are_near_and_stay_as_they_are():
     values = np.random.default_rng(0).normal(size=500).astype(np.float32) * 10
     found = decoded(*coded(values))

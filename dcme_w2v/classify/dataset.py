@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -62,7 +62,7 @@ class DocumentsJob:
     def check_classes(self, classes: Sequence[str], hint: str = "") -> None:
         """Raise `CorpusError` for fewer than two classes; `hint` ends the message."""
         if not classes:
-            raise CorpusError(no_labels(self.docs) + hint)
+            raise CorpusError(no_labels(self.docs, hint=hint))
         if len(classes) == 1:
             raise CorpusError(
                 f"{self.docs[0]}: all documents have the label {classes[0]!r}; give documents of "
@@ -141,10 +141,34 @@ def are_vectors(docs: Sequence[str]) -> bool:
     return kinds == {True}
 
 
-def no_labels(docs: Sequence[str]) -> str:
-    """Return the error that no document of these files has a label, and where to give them."""
-    where = "--labels FILE" if docs[0].endswith(".npz") else "LABEL<TAB>TEXT"
-    return f"{docs[0]}: no document has a label; give {where}"
+def no_labels(docs: Sequence[str], text: TextFeatures | None = None, hint: str = "") -> str:
+    """Return the error that no document of these files has a label, and where to give them.
+
+    Parameters
+    ----------
+    docs : sequence of str
+        The files.
+    text : TextFeatures, optional
+        Their features, which may be by token.
+    hint : str
+        What else may be done.
+    """
+    path, suffix = docs[0], PurePath(docs[0]).suffix.lower()
+    if text is not None and text.is_by_token:
+        return f"{path}: no sentence has tags; give TOKEN ... TAG, a line each"
+    advice = "give LABEL<TAB>TEXT"
+    if isinstance(path, Table) and path.label:
+        advice = f"all rows are empty in column {','.join(path.label)!r}; name another column by "
+        advice += "--label-column"
+    elif isinstance(path, Table):
+        advice = "name their column by --label-column"
+    elif suffix in (".csv", ".json", ".jsonl"):
+        advice = "name the columns by --text-column and --label-column"
+    elif suffix == ".npz":
+        advice = "give --labels FILE"
+    elif is_vectors(path):
+        advice = "give LABEL INDEX:VALUE ..."
+    return f"{path}: no document has a label; {advice}{hint}"
 
 
 def read(
@@ -154,7 +178,8 @@ def read(
     holdout: HoldoutOptions,
     seed: int,
     keep_unlabelled: bool = False,
-    advice: str = "give LABEL<TAB>TEXT",
+    hint: str = "",
+    most: Callable[[int], int] | None = None,
     *,
     unlabelled: Sequence[str] = (),
     trained: Predictor | None = None,
@@ -176,8 +201,10 @@ def read(
         Of the choice of held-out documents.
     keep_unlabelled : bool
         Keep documents without a label, with an empty tuple.
-    advice : str
-        The end of the error if no document has a label.
+    hint : str
+        The end of the error if no document of text has a label.
+    most : callable, optional
+        Returns the number of words that are kept for a number of classes.
     unlabelled : sequence of str
         Files of further documents, whose labels are ignored.
     trained : Predictor, optional
@@ -212,13 +239,20 @@ def read(
             is_first.append(document.is_first)
             yield document.text
         if not kept and not held and not keep_unlabelled:
-            raise CorpusError(f"{docs[0]}: {text.without_labels(found.advice(advice))}")
+            raise CorpusError(no_labels(docs, text, hint))
         for document in text.read(unlabelled, text.options.strict) if unlabelled else ():
             kept.append(())
             is_first.append(document.is_first)
             yield document.text
 
-    matrix = text.fit_transform(texts()) if trained is None else text.transform(texts())
+    def words() -> int:
+        assert most is not None
+        return most(len(set(itertools.chain.from_iterable(kept))))
+
+    if trained is None:
+        matrix = text.fit_transform(texts(), None if most is None else words)
+    else:
+        matrix = text.transform(texts())
     found.warn(text.is_by_token)
     if holdout.file is not None:
         held = [
@@ -290,13 +324,6 @@ class Doubts:
         self._label_bytes += sum(map(len, document.labels))
         self._text_bytes += len(document.text)
         self._markup += _MARKUP.search(document.text, 0, _LOOK_BYTES) is not None
-
-    def advice(self, given: str) -> str:
-        """Return what to do about files without labels."""
-        suffix = PurePath(self._path).suffix.lower()
-        if suffix in (".csv", ".json", ".jsonl") or isinstance(self._path, Table):
-            return "name the columns by --text-column and --label-column"
-        return given
 
     def warn(self, is_by_token: bool) -> None:
         """Warn of signs in the documents; tokens have tags of a closed set, and are not looked at.

@@ -1,18 +1,16 @@
 """The same texts under several settings of their features, counted once for each `--ngrams`."""
 
 import dataclasses
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from scipy.sparse import csr_matrix
 
 from .dataset import Dataset
 from .features import TextFeatures
-from .options import FeatureOptions
+from .options import MANY_FEATURES, MOST_WEIGHTS, FeatureOptions
 from .tune import Setting
 
-MANY = 200_000  # features to try instead of the default
-WEIGHTS = 1 << 26  # of a model with so many features at most
 TOKENS = 1_000_000  # pairs of words are counted where the texts have no more words
 NAMES = ("features", "ngrams", "weighting")
 
@@ -28,10 +26,12 @@ class KeptText(TextFeatures):
         Of the documents.
     """
 
-    def fit_counts(self, documents: Iterable[bytes]) -> csr_matrix:
+    def fit_counts(
+        self, documents: Iterable[bytes], most: Callable[[], int] | None = None
+    ) -> csr_matrix:
         """Choose the columns and return the counts; reads the documents once."""
         self.texts: list[bytes] = list(documents)
-        self.counts = super().fit_counts(self.texts)
+        self.counts = super().fit_counts(self.texts, most)
         return self.counts
 
     def transform(self, documents: Iterable[bytes]) -> csr_matrix:
@@ -71,14 +71,17 @@ class FeatureSets:
         """Return the options with as many features as any setting has."""
         if "features" in fixed or options.hashing is not None or options.by == "token":
             return options
-        return dataclasses.replace(options, features=max(MANY, options.most_features))
+        return dataclasses.replace(options, features=max(MANY_FEATURES, options.most_features))
 
     def choices(self) -> list[Setting]:
         """Return the settings to try, that of the options first."""
         present = {name: getattr(self._options, name) for name in self._open}
         if "features" in present:
             present["features"] = self._options.most_features
-        many, features = min(MANY, WEIGHTS // self._classes), self._options.most_features
+        many, features = (
+            min(MANY_FEATURES, MOST_WEIGHTS // self._classes),
+            self._options.most_features,
+        )
         found: list[Setting] = [present]
         if "features" in present and min(many, self._kept.columns) > features:
             found.append({**present, "features": many})

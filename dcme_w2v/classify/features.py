@@ -100,30 +100,35 @@ class TextFeatures:
             return token_documents(read_sentences(docs, encoding_errors=errors, strict=strict))
         return read_documents(docs, encoding_errors=errors, strict=strict)
 
-    def without_labels(self, advice: str = "give LABEL<TAB>TEXT") -> str:
-        """Return what an error says of files without labels; `advice` is for documents."""
-        if self.is_by_token:
-            return "no sentence has tags; give TOKEN ... TAG, a line each"
-        return f"no document has a label; {advice}"
-
-    def fit_transform(self, documents: Iterable[bytes]) -> csr_matrix:
+    def fit_transform(
+        self, documents: Iterable[bytes], most: Callable[[], int] | None = None
+    ) -> csr_matrix:
         """Choose the columns and return the documents' rows; reads the documents once.
+
+        Parameters
+        ----------
+        documents : iterable of bytes
+        most : callable, optional
+            Returns the number of words that are kept, after the documents were read; by default
+            that of the options.
 
         Raises
         ------
         CorpusError
             There are no features.
         """
-        return self._weighted(self.fit_counts(documents))
+        return self._weighted(self.fit_counts(documents, most))
 
-    def fit_counts(self, documents: Iterable[bytes]) -> csr_matrix:
+    def fit_counts(
+        self, documents: Iterable[bytes], most: Callable[[], int] | None = None
+    ) -> csr_matrix:
         """Choose the columns and return the documents' counts; see `fit_transform`."""
         if self.options.hashing is not None:
             counts = self._counts(documents, self._hashed, self.options.hashing)
             if self.options.hashing > DENSE_HASHING:
                 counts = self._occurring(counts)
         else:
-            counts = self._most_frequent(documents)
+            counts = self._most_frequent(documents, most)
         self._set_idf(counts)
         return counts
 
@@ -209,7 +214,9 @@ class TextFeatures:
             found.append(~column if signed and not number >> 31 else column)
         return found
 
-    def _most_frequent(self, documents: Iterable[bytes]) -> csr_matrix:
+    def _most_frequent(
+        self, documents: Iterable[bytes], most: Callable[[], int] | None
+    ) -> csr_matrix:
         numbers: defaultdict[bytes, int] = defaultdict()
         numbers.default_factory = numbers.__len__  # a new gram's number is how many there are
 
@@ -221,16 +228,16 @@ class TextFeatures:
         if not len(totals):
             raise CorpusError("the documents have no words; give other documents")
         present = np.bincount(everything.indices, minlength=len(numbers))  # of how many documents
-        most = self.options.max_df * everything.shape[0]
-        eligible = (present >= self.options.min_df) & (present <= most)
+        highest = self.options.max_df * everything.shape[0]
+        eligible = (present >= self.options.min_df) & (present <= highest)
         if not eligible.any():
             raise CorpusError(
-                f"no word is in {self.options.min_df} to {most:.0f} documents; lower --min-df or "
-                "raise --max-df"
+                f"no word is in {self.options.min_df} to {highest:.0f} documents; lower --min-df "
+                "or raise --max-df"
             )
         # ties by first appearance
         chosen = np.argsort(-totals, kind="stable")
-        chosen = chosen[eligible[chosen]][: self.options.most_features]
+        chosen = chosen[eligible[chosen]][: most() if most else self.options.most_features]
         grams = list(numbers)
         self.names = Words.from_words(grams[i] for i in chosen)
         self._column = {grams[i]: column for column, i in enumerate(chosen)}

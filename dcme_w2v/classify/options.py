@@ -18,6 +18,10 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import ClusterOptions, HoldoutOptions, TokenizerOptions
 
+# Beyond 30,000 features: with 200,000, folds of training documents gain .5 points on 20 Newsgroups,
+# .4 on the last 40 words of its documents, .5 on paragraphs of 1,236 articles, and lose nowhere.
+MANY_FEATURES, MOST_WEIGHTS = 200_000, 1 << 26
+
 
 @dataclass(frozen=True)
 class FeatureOptions(TokenizerOptions, group="Features"):
@@ -32,7 +36,8 @@ class FeatureOptions(TokenizerOptions, group="Features"):
     )
     features: int | None = option(
         None,
-        "keep the N most frequent words or n-grams (default: 30000; by token: 300000 features)",
+        "keep the N most frequent words or n-grams (default: 30000; classify train: up to 200000 "
+        "as long as they have 2^26 weights at most; by token: 300000 features)",
         metavar="N",
         minimum=1,
         maximum=2**31 - 2,
@@ -91,6 +96,12 @@ class FeatureOptions(TokenizerOptions, group="Features"):
     def most_features(self) -> int:
         """How many features are kept, at most."""
         return self.features or (300_000 if self.by == "token" else 30_000)
+
+    def features_of(self, classes: int) -> int:
+        """Return how many features `classify train` keeps for a number of classes, at most."""
+        if self.features is not None or self.by == "token":
+            return self.most_features
+        return max(self.most_features, min(MANY_FEATURES, MOST_WEIGHTS // max(1, classes)))
 
 
 _OF_DCME: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import math
 import time
@@ -29,7 +30,7 @@ from dcme_w2v.training.run import interruptible
 
 from . import sequences
 from .best import TopKSearch
-from .calibration import calibration_data, calibration_on
+from .calibration import Calibrated, calibration_data, calibration_on
 from .dataset import (
     Dataset,
     DocumentsJob,
@@ -56,6 +57,7 @@ from .options import (
 from .rate import Choice, chosen_rate, is_open
 from .resources import resource_estimate, resource_shortage
 from .top import Top, sorted_top
+from .trainer import Weights
 from .tree_model import TreeClassifier, trained
 from .tune import Rows, Search, Tuned
 
@@ -95,6 +97,42 @@ class TrainJob(DocumentsJob):
     fixed: frozenset[str] = frozenset()
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
     compress: Compress | None = None
+
+
+@dataclass
+class _Corpus:
+    """Documents as read, their classes, and the features of text or None for vectors."""
+
+    read: Dataset
+    classes: list[str]
+    text: TextFeatures | None
+
+    @functools.cached_property
+    def data(self) -> Labelled:
+        """The training documents."""
+        return Labelled(self.read.matrix, numbers_of(self.read.labels, self.classes))
+
+    @functools.cached_property
+    def holdout(self) -> Labelled | None:
+        """The held-out documents."""
+        if not self.read.held_labels:
+            return None
+        return Labelled(self.read.held_matrix, numbers_of(self.read.held_labels, self.classes))
+
+    @functools.cached_property
+    def multilabel(self) -> bool:
+        """Whether a document has several labels."""
+        return any(len(labels) > 1 for labels in self.read.labels)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a model's JSON file contains about the documents."""
+        labels = Counter(itertools.chain.from_iterable(self.read.labels))
+        return {
+            "documents": len(self.read.labels),
+            "labels": dict(sorted(labels.items())),
+            COLUMNS: self.read.columns,
+        }
 
 
 def paths_of(job: TrainJob) -> Paths:
@@ -138,13 +176,7 @@ def train(
         While training; its attribute `partial` is the `Classifier` so far.
     """
     reporter = reporter or Quiet()
-    paths_of(job).check()
-    check_file(job.holdout, job.docs)
-    if options.patience is not None and job.holdout.holdout is None:
-        raise UsageError("--patience: requires held-out documents; give --holdout")
-    _check_solver(options, job.checkpoints)
-    _check_trees(job, options, remote)
-    _check_tune(job, remote)
+    _check(job, options, remote)
     if remote is not None:
         options = remote.prepare(options, job.checkpoints)
     start = time.monotonic()
@@ -152,36 +184,20 @@ def train(
     if found is not None:
         options = found.with_run_values(options, *OF_RUN)
     with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
-        read, classes, text = _read_documents(job, features, options, reporter)
+        corpus = _read_documents(job, features, options, reporter)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
+        _resolved(job, options, corpus, remote)  # raises before a search
         tuned = None
         if remote is None:
-            tuned, read, text = _searched(
-                job, features, options, read, classes, text, reporter, received
-            )
+            tuned, corpus = _searched(job, features, options, corpus, reporter, received)
         if tuned is not None:
-            options = tuned.options(options, len(classes))
-            features = features if text is None else text.options
-        holdout = None
-        if job.holdout.holdout is not None:
-            holdout = Labelled(read.held_matrix, numbers_of(read.held_labels, classes))
-        multilabel = any(len(labels) > 1 for labels in read.labels)
-        options, given = resolved(options, len(classes), multilabel), options
-        if given.objective == "auto" and options.solver == "sgd":
-            reporter.message(_objective_line(given, options, len(classes)))
-        _check_trees(job, options, remote)
-        _require_room(job, read, classes, options)
-        data = Labelled(read.matrix, numbers_of(read.labels, classes))
-        choice = _rate(given, options, data, len(classes), reporter)
-        options = options if choice is None else choice.options
+            options = tuned.options(options, len(corpus.classes))
+            features = features if corpus.text is None else corpus.text.options
+        choice, options = _settled(job, options, corpus, remote, reporter)
         if options.objective == "tree":
-            return _train_trees(
-                job, options, read, data, classes, text, holdout, reporter, received, start
-            )
-        calibrated_on, by = holdout, None
-        if multilabel and options.loss == "hinge" and holdout is None and remote is None:
-            data, calibrated_on, by = calibration_data(data, len(classes), options, reporter)
-        task = _Fit(job, features, options, read, data, classes, text, holdout, remote)
+            return _train_trees(job, options, corpus, reporter, received, start)
+        data, calibration = _divided(options, corpus, remote, reporter)
+        task = _Fit(job, features, options, corpus, data, remote)
         checkpointer = None
         if options.solver != "lbfgs" and remote is None:
             checkpointer = Checkpointer(task, reporter, folder, job.checkpoints, found)
@@ -193,45 +209,94 @@ def train(
             seconds = checkpointer.position.seconds if checkpointer else seconds
             model.record |= _record(job, read_seconds, seconds, tuned, choice)
             if remote is not None:
-                model.record["cluster"] = remote.finish(task.weights, holdout)
-            if by is None and calibrated_on is not None and multilabel:
-                by = calibration_on(model.weights, calibrated_on, options)
-            if by is not None:
-                model.calibration, model.threshold = by
-            if job.compress is not None:
-                model, holdout = job.compress(model, holdout, reporter)
-            if holdout is not None:
-                reporter.message(_held_out_line(model, holdout))
-            write_with_fallback([Result(job.output, "model", model.save)])
-    return model
+                model.record["cluster"] = remote.finish(task.weights, corpus.holdout)
+            return _saved(job, model, corpus.holdout, calibration(model.weights), reporter)
 
 
-def _require_room(
-    job: TrainJob, read: Dataset, classes: Sequence[str], options: ClassifyOptions
-) -> None:
-    """Raise if the memory or the disk space for training and the model is not there."""
-    plan = _plan(job, read, classes, options)
+def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
+    """Raise if paths or options exclude each other, before anything is read."""
+    paths_of(job).check()
+    check_file(job.holdout, job.docs)
+    if options.patience is not None and job.holdout.holdout is None:
+        raise UsageError("--patience: requires held-out documents; give --holdout")
+    _check_solver(options, job.checkpoints)
+    _check_trees(job, options, remote)
+    _check_tune(job, remote)
+
+
+def _resolved(
+    job: TrainJob, given: ClassifyOptions, corpus: _Corpus, remote: RemoteTraining | None
+) -> ClassifyOptions:
+    """Return the options with every default; raise if the memory or the disk is too small."""
+    options = resolved(given, len(corpus.classes), corpus.multilabel)
+    _check_trees(job, options, remote)
+    plan = _plan(job, corpus, options)
     if shortage := resource_shortage(plan):
         raise shortage
-    table = plan["output_bytes"] - 12 * read.matrix.shape[1]
-    idf, counts = 4 * read.matrix.shape[1], 8 * read.matrix.shape[1]
+    columns = corpus.read.matrix.shape[1]
+    table, idf, counts = plan["output_bytes"] - 12 * columns, 4 * columns, 8 * columns
     require_disk(job.output, table + idf + counts, max(table, counts))
+    return options
 
 
-def _rate(
+def _settled(
+    job: TrainJob,
     given: ClassifyOptions,
-    options: ClassifyOptions,
-    data: Labelled,
-    classes: int,
+    corpus: _Corpus,
+    remote: RemoteTraining | None,
     reporter: Reporter,
-) -> Choice | None:
-    """Choose and report the learning rate, if `given` leaves it open."""
+) -> tuple[Choice | None, ClassifyOptions]:
+    """Return the choice of the learning rate, if `given` leaves it open, and all options."""
+    options = _resolved(job, given, corpus, remote)
+    if given.objective == "auto" and options.solver == "sgd":
+        reporter.message(_objective_line(given, options, len(corpus.classes)))
+    data, classes = corpus.data, len(corpus.classes)
     if not is_open(given, options, data, classes):
-        return None
+        return None, options
     reporter.stage("choosing the learning rate", None, "documents")
     choice = chosen_rate(data, classes, options)
     reporter.message(choice.line)
-    return choice
+    return choice, choice.options
+
+
+def _divided(
+    options: ClassifyOptions,
+    corpus: _Corpus,
+    remote: RemoteTraining | None,
+    reporter: Reporter,
+) -> tuple[Labelled, Callable[[Weights], Calibrated | None]]:
+    """Return the documents to train on, and what makes the calibration of the trained weights.
+
+    Without held-out documents, some are left out for the calibration.
+    """
+    data, left_out, by = corpus.data, corpus.holdout, None
+    if not corpus.multilabel:
+        return data, lambda _: None
+    if options.loss == "hinge" and left_out is None and remote is None:
+        data, left_out, by = calibration_data(data, len(corpus.classes), options, reporter)
+
+    def calibration(weights: Weights) -> Calibrated | None:
+        return by if left_out is None else calibration_on(weights, left_out, options)
+
+    return data, calibration
+
+
+def _saved(
+    job: TrainJob,
+    model: Classifier,
+    holdout: Labelled | None,
+    calibration: Calibrated | None,
+    reporter: Reporter,
+) -> Classifier:
+    """Complete a trained model, report its held-out measures, and save and return it."""
+    if calibration is not None:
+        model.calibration, model.threshold = calibration
+    if job.compress is not None:
+        model, holdout = job.compress(model, holdout, reporter)
+    if holdout is not None:
+        reporter.message(_held_out_line(model, holdout))
+    write_with_fallback([Result(job.output, "model", model.save)])
+    return model
 
 
 def _record(
@@ -256,17 +321,12 @@ def _record(
 def _train_trees(
     job: TrainJob,
     options: ClassifyOptions,
-    read: Dataset,
-    data: Labelled,
-    classes: list[str],
-    text: TextFeatures | None,
-    holdout: Labelled | None,
+    corpus: _Corpus,
     reporter: Reporter,
     received: ReceivedSignal,
     start: float,
 ) -> TreeClassifier:
     """Train trees of labels and save them; a signal ends the training between two nodes."""
-    multilabel = any(len(labels) > 1 for labels in read.labels)
     read_seconds = time.monotonic() - start
     reporter.stage("training", None, "documents of nodes")
 
@@ -275,17 +335,13 @@ def _train_trees(
         if received.number is not None:
             raise Interrupted(f"stopped by {received.name}; nothing was written", received.number)
 
-    model = trained(data, classes, text, options, multilabel, holdout, watch)
-    labels = Counter(itertools.chain.from_iterable(read.labels))
-    model.record = {
-        "documents": len(read.labels),
-        "labels": dict(sorted(labels.items())),
-        COLUMNS: read.columns,
-        "read_seconds": round(read_seconds, 3),
-        "train_seconds": round(time.monotonic() - start - read_seconds, 3),
-    }
-    if holdout is not None:
-        reporter.message(_held_out_line(model, holdout))
+    model = trained(
+        corpus.data, corpus.classes, corpus.text, options, corpus.multilabel, corpus.holdout, watch
+    )
+    seconds = time.monotonic() - start - read_seconds
+    model.record = {**corpus.record, **_record(job, read_seconds, seconds, None, None)}
+    if corpus.holdout is not None:
+        reporter.message(_held_out_line(model, corpus.holdout))
     write_with_fallback([Result(job.output, "model", model.save)])
     return model
 
@@ -307,9 +363,8 @@ def dry_run(
     paths_of(job).check()
     check_file(job.holdout, job.docs)
     _check_solver(options, job.checkpoints)
-    read, classes, _ = _read_documents(job, features, options, reporter or Quiet())
-    multilabel = any(len(labels) > 1 for labels in read.labels)
-    plan = _plan(job, read, classes, resolved(options, len(classes), multilabel))
+    corpus = _read_documents(job, features, options, reporter or Quiet())
+    plan = _plan(job, corpus, resolved(options, len(corpus.classes), corpus.multilabel))
     return {
         **plan,
         "disk": disk_plan(job.output, plan["output_bytes"]),
@@ -317,52 +372,38 @@ def dry_run(
     }
 
 
-def _plan(
-    job: TrainJob, read: Dataset, classes: Sequence[str], options: ClassifyOptions
-) -> dict[str, Any]:
-    labels = sum(map(len, read.labels))
-    holdout = job.holdout.holdout is not None
-    return resource_estimate(read.matrix, labels, len(classes), options, holdout)
+def _plan(job: TrainJob, corpus: _Corpus, options: ClassifyOptions) -> dict[str, Any]:
+    labels, holdout = sum(map(len, corpus.read.labels)), job.holdout.holdout is not None
+    return resource_estimate(corpus.read.matrix, labels, len(corpus.classes), options, holdout)
 
 
 class _Fit(Fit):
-    """Training of a `Classifier`."""
+    """Training of a `Classifier` on `data`, documents of `corpus`."""
 
     def __init__(
         self,
         job: TrainJob,
         features: FeatureOptions,
         options: ClassifyOptions,
-        read: Dataset,
+        corpus: _Corpus,
         data: Labelled,
-        classes: list[str],
-        text: TextFeatures | None,
-        holdout: Labelled | None,
         remote: RemoteTraining | None = None,
     ) -> None:
-        self._job, self._read, self._classes, self._text = job, read, classes, text
-        multilabel = self.multilabel = any(len(labels) > 1 for labels in read.labels)
-        described = (
-            f"{len(read.labels):,} documents of {len(classes):,} classes in "
-            f"{', '.join(job.docs[:3])}"
-        )
+        self._job, self._corpus, self.multilabel = job, corpus, corpus.multilabel
+        documents, classes = len(corpus.read.labels), len(corpus.classes)
+        described = f"{documents:,} documents of {classes:,} classes in {', '.join(job.docs[:3])}"
         super().__init__(
-            data, len(classes), options, holdout, multilabel,
+            data, classes, options, corpus.holdout, corpus.multilabel,
             dataclasses.asdict(features), described, remote,
         )  # fmt: skip
 
     def current_model(self) -> Classifier:
         """Return the classifier so far."""
-        labels = Counter(itertools.chain.from_iterable(self._read.labels))
-        record = {
-            "documents": len(self._read.labels),
-            "labels": dict(sorted(labels.items())),
-            COLUMNS: self._read.columns,
-            "epochs": self.records,
-        }
+        corpus = self._corpus
         return Classifier(
-            self._classes, self.weights, self._text, self._options, self.multilabel, record=record,
-            counts=counts_of(self._read.matrix),
+            corpus.classes, self.weights, corpus.text, self._options, self.multilabel,
+            record={**corpus.record, "epochs": self.records},
+            counts=counts_of(corpus.read.matrix),
         )  # fmt: skip
 
     def save_partial(self) -> str | None:
@@ -376,7 +417,7 @@ class _Fit(Fit):
 
 def _read_documents(
     job: TrainJob, features: FeatureOptions, options: ClassifyOptions, reporter: Reporter
-) -> tuple[Dataset, list[str], TextFeatures | None]:
+) -> _Corpus:
     """Read the documents and report their number."""
     reporter.stage("reading", None, "documents")
     text: TextFeatures | None = None
@@ -385,51 +426,51 @@ def _read_documents(
             text = TextFeatures(features)
         else:
             text = KeptText(FeatureSets.widest(features, job.fixed))
-    read = read_documents(job.docs, job.labels, text, job.holdout, options.seed)
+    most = features.features_of if job.tune.tune is None else None
+    read = read_documents(job.docs, job.labels, text, job.holdout, options.seed, most=most)
     classes = sorted(set(itertools.chain.from_iterable(read.labels)))
     job.check_classes(classes)
     check_held_out(job.holdout, read)
     if text is not None and text.is_by_token:
         text.tag_pairs = sequences.tag_pairs(read.labels, read.is_first, classes)
     reporter.message(corpus_line(read, classes, " left out"))
-    return read, classes, text
+    return _Corpus(read, classes, text)
 
 
 def _searched(
     job: TrainJob,
     features: FeatureOptions,
     options: ClassifyOptions,
-    read: Dataset,
-    classes: Sequence[str],
-    text: TextFeatures | None,
+    corpus: _Corpus,
     reporter: Reporter,
     received: ReceivedSignal,
-) -> tuple[Tuned | None, Dataset, TextFeatures | None]:
+) -> tuple[Tuned | None, _Corpus]:
     """Search settings, or only the loss; returns them and the documents with them."""
-    data, number = Labelled(read.matrix, numbers_of(read.labels, classes)), len(classes)
+    data, text, number = corpus.data, corpus.text, len(corpus.classes)
     if job.tune.tune is None:
         is_by_token = text is not None and text.is_by_token
         if is_by_token or not is_loss_open(options, data, number):
-            return None, read, text
+            return None, corpus
         tuned = LossSearch(data, number, options, reporter, received).run()
         reporter.message(loss_line(tuned))
-        return tuned, read, text
-    sets: Rows | FeatureSets = Rows(read.matrix)
+        return tuned, corpus
+    sets: Rows | FeatureSets = Rows(data.matrix)
     if isinstance(text, KeptText):
         sets = FeatureSets(text, features, job.fixed, number)
     seconds = job.tune.tune
     tuned = Search(sets, data.labels, number, options, seconds, None, reporter, received).run()
     reporter.message(tuned.line)
     if isinstance(sets, FeatureSets):
-        text, read = sets.dataset(read, tuned.setting)
-    return tuned, read, text
+        text, read = sets.dataset(corpus.read, tuned.setting)
+        corpus = _Corpus(read, corpus.classes, text)
+    return tuned, corpus
 
 
 def _check_trees(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
     """Raise if something excludes trees of labels."""
     others = {
-        "--cluster": remote, "--checkpoint": job.checkpoints.folder, "--tune": job.tune.tune,
-        "--max-bytes": job.compress,
+        "--cluster": remote, "--checkpoint": job.checkpoints.checkpoint,
+        "--resume": job.checkpoints.resume, "--tune": job.tune.tune, "--max-bytes": job.compress,
     }  # fmt: skip
     given = [name for name, value in others.items() if value is not None]
     if options.objective == "tree" and given:

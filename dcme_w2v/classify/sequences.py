@@ -16,6 +16,7 @@ from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.conll import Sentence, read_sentences, token_documents
 from dcme_w2v.numeric.arrays import F64, I64
 
+from .dataset import no_labels
 from .metrics import Measures
 from .model import Predictor
 
@@ -135,8 +136,7 @@ def test_tags(model: Predictor, docs: Sequence[str], threads: int | None = None)
         predicted, true = set(entities(found)), set(entities(sentence.tags))
         right += (len(predicted & true), len(predicted), len(true))
     if not sentences:
-        assert model.text is not None
-        raise CorpusError(f"{docs[0]}: {model.text.without_labels()}")
+        raise CorpusError(no_labels(docs, model.text))
     of_tokens = measures.result()
     result = {
         "sentences": sentences,

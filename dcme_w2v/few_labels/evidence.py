@@ -8,6 +8,7 @@ v_k times the sum of +-x_j over the pairs of feature j and this class that have 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError
@@ -29,7 +30,7 @@ class Pairs:
 
     Attributes
     ----------
-    place : ndarray of int64, shape (pairs,)
+    place : ndarray of int32 or int64, shape (pairs,)
         feature x classes + class, ascending.
     sign : ndarray of int8, shape (pairs,)
         +1 or -1.
@@ -37,7 +38,7 @@ class Pairs:
         The number that is clustered, and its weight. A negative number has level 0.
     """
 
-    place: I64
+    place: NDArray[np.integer]
     sign: I8
     number: F64
     weight: F64
@@ -109,7 +110,7 @@ def assembled(pairs: Pairs, levels: Levels, shape: tuple[int, ...]) -> Evidence:
     """Return pairs and their levels as a matrix without the pairs of level 0."""
     used = levels.numbers > 0
     place = pairs.place[used]
-    starts = np.searchsorted(place, np.arange(shape[0] + 1) * shape[1])
+    starts = np.searchsorted(place, np.arange(shape[0] + 1, dtype=place.dtype) * shape[1])
     column = np.remainder(place, shape[1], out=place).astype(np.int32)
     data = levels.numbers[used] * pairs.sign[used]
     matrix = csr_matrix((data, column, starts), shape=shape)

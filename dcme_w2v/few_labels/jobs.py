@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.dataset import Dataset, are_vectors, pieces
+from dcme_w2v.classify.dataset import Dataset, are_vectors, no_labels, pieces
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier, require_room
@@ -217,8 +217,7 @@ def _numbered(
     """Return the classes; for each label of a document its class, and the document's number."""
     shown = job.labeled[0]
     if not read.labels:
-        missing = (text or TextFeatures(FeatureOptions())).without_labels()
-        raise CorpusError(f"{shown}: {missing}")
+        raise CorpusError(no_labels(job.labeled, text))
     names = sorted({name for one in read.labels for name in one})
     classes = reference.classes if reference is not None else names
     if unknown := [name for name in names if name not in set(classes)]:

@@ -301,9 +301,7 @@ def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
 def _read(job: LatentJob, options: LatentOptions, text: TextFeatures | None) -> Dataset:
     holdout = HoldoutOptions(job.holdout)
     keep = options.unsupervised or options.unlabeled != "ignore"
-    return read_documents(
-        job.docs, job.labels, text, holdout, options.seed, keep, f"give LABEL<TAB>TEXT{OR_CLUSTER}"
-    )
+    return read_documents(job.docs, job.labels, text, holdout, options.seed, keep, OR_CLUSTER)
 
 
 def _measured(model: LatentClassifier, read: Dataset) -> dict[str, Any]:

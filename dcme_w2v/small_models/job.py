@@ -129,23 +129,33 @@ def within(
         raise UsageError("--max-bytes: finds --levels and --keep; leave --keep out")
     ranking, smallest, count = ranking_of(model), 1 << 62, options.max_bytes // 2
     best: tuple[float, float, ShrunkModel] | None = None
-    for levels in LEVELS:
+
+    def is_better(levels: int) -> bool:
+        """Try a number of levels; return whether its model is the best so far."""
+        nonlocal best, count, smallest
         chosen = dataclasses.replace(options, levels=levels)
         fitting, size = _largest(model, chosen, ranking, count)
-        smallest = min(smallest, size)
         if fitting is None:
-            continue
+            smallest = min(smallest, size)
+            return False
         count = fitting.record["pairs"]
         value = measure(fitting) if measure is not None else 0.0
         shown = f", accuracy {value:.4f}" if measure is not None else ""
         reporter.message(
-            f"{levels} levels: {count / ranking.count:.2%} of the weights, "
-            f"{fitting.size():,} bytes{shown}"
+            f"{levels} levels: {count / ranking.count:.2%} of the weights, {size:,} bytes{shown}"
         )
-        if best is None or (value, -fitting.record["loss"]) > best[:2]:
-            best = value, -fitting.record["loss"], fitting
-        elif measure is None:
-            break  # the loss has one minimum
+        if best is not None and (value, -fitting.record["loss"]) <= best[:2]:
+            return False
+        best = value, -fitting.record["loss"], fitting
+        return True
+
+    more, fewer = LEVELS[len(LEVELS) // 2 :], LEVELS[: len(LEVELS) // 2]
+    for side in (more, fewer[::-1]):
+        for levels in side:
+            if not is_better(levels) and measure is None and best is not None:
+                break  # the loss has one minimum
+        if measure is None and best is not None and best[2].coding.levels != more[0]:
+            break
     if best is None:
         raise UsageError(
             f"--max-bytes={options.max_bytes}: the smallest model takes {smallest:,} bytes"
@@ -156,7 +166,7 @@ def within(
 def _largest(
     model: Classifier, options: ShrinkOptions, ranking: WeightRanking, guess: int
 ) -> tuple[ShrunkModel | None, int]:
-    """Return the model with most weights that fits, and the size of the smallest model.
+    """Return the model with most weights that fits, and its size; if none fits, the smallest size.
 
     From a first guess, the number of weights grows by half at most until it no longer fits; then it
     is interpolated between the last two: models far larger than `options.max_bytes` are never made.
@@ -167,10 +177,10 @@ def _largest(
         found = shrink(model, dataclasses.replace(options, keep=str(count)), ranking)
         return found, found.size()
 
-    best, smallest = made(1)
-    if smallest > limit:
-        return None, smallest
-    low, high, used, above = 1, ranking.count + 1, smallest, 0
+    best, used = made(1)
+    if used > limit:
+        return None, used
+    low, high, above = 1, ranking.count + 1, 0
     for _ in range(STEPS + ranking.count.bit_length()):
         if used > USED * limit or high - low < 2:
             break
@@ -178,15 +188,17 @@ def _largest(
             share = (AIM * limit - used) / (above - used)
             middle = low + round(min(max(share, 0.05), 0.95) * (high - low))
         else:
-            room = min(max(limit / used, 1.25), 2.0)
+            room = min(max(limit / used, 1.1), 2.0)
             middle = min(guess if low == 1 else round(low * room) + 1, ranking.count)
         middle = min(max(middle, low + 1), high - 1)
         tried, size = made(middle)
         if size <= limit:
-            is_full = not above and size < MORE * used  # further weights are nearest to level 0
+            # further weights are nearest to level 0
+            is_full = not above and (size < MORE * used or 2 * tried.record["pairs"] < middle)
             low, best, used = middle, tried, size
             if is_full:
                 break
         else:
             high, above = middle, size
-    return best, smallest
+        del tried  # before the next one is made
+    return best, used

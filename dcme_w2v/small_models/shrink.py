@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.features import TextFeatures
@@ -30,7 +31,7 @@ from dcme_w2v.few_labels.evidence import Evidence, Pairs, assembled
 from dcme_w2v.few_labels.fit import BIAS, ones
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model, size_of_model
-from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array
+from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, Bools
 from dcme_w2v.numeric.levels import fit_levels
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS
 from dcme_w2v.platform import PathLike
@@ -42,6 +43,7 @@ from .options import ShrinkOptions, kept_weights
 KIND, VERSION = "shrunk", 1
 MAX_SIZE = 1e30  # of a value or a bias
 _BINS, _SHIFT = 1 << 15, 48  # a positive float64's first bits, which are in its order
+_AT_ONCE = 1 << 22  # weights whose impacts are computed at once
 
 LATER: Any = None  # weights that are made when they are first used
 
@@ -119,40 +121,71 @@ class WeightRanking:
         """Return the `count` weights of the highest impact in levels."""
         self._read(min(count, self.count))
         place, size, sign = self._kept
-        weight = self._squares_of(place)
-        impact = size**2 * weight
         if len(place) > count:
-            chosen = _highest(impact, count)
+            chosen = self._highest(count)
             place, size, sign = place[chosen], size[chosen], sign[chosen]
-            weight, impact = weight[chosen], impact[chosen]
             del chosen
-        lost = self._total - float(impact.sum())
-        del impact
-        pairs = Pairs(place, sign, size, weight)
+        lost = self._total - sum(float(part.sum()) for part in self._impacts(place, size))
+        pairs = Pairs(place, sign, size.astype(np.float64), self._squares_of(place))
+        del place, size, sign
         clustered = fit_levels(pairs.number, pairs.weight, levels)
         loss = (2 * clustered.loss + lost) / max(self._total, 1e-300)
         shape = (self._weights.features, self._weights.classes)
         return Shrunk(assembled(pairs, clustered, shape), self._biases, loss)
 
-    def _squares_of(self, place: I64) -> F64:
+    def _squares_of(self, place: NDArray[np.integer]) -> F64:
         """Return the sums of squares of the features of some places, which ascend."""
         features, classes = self._weights.features, self._weights.classes
-        starts = np.searchsorted(place, np.arange(features + 1) * classes)
+        starts = np.searchsorted(place, np.arange(features + 1, dtype=place.dtype) * classes)
         return np.repeat(self._squares, np.diff(starts))
 
     def _read(self, count: int) -> None:
         """Keep places, sizes and signs of at least `count` weights, those of highest impact."""
         if len(self._kept[0]) >= count:
             return
-        lowest = _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
+        lowest = self._lowest(count)
         size, at = int(self._bins[lowest:].sum()), 0
         self._kept = ()  # the memory of fewer weights
-        self._kept = (np.empty(size, dtype=np.int64), np.empty(size), np.empty(size, np.int8))
+        is_short = self._weights.features * self._weights.classes < 1 << 31
+        place = np.empty(size, np.int32 if is_short else np.int64)
+        # weights are float32 unless a mean is subtracted
+        sizes = np.empty(size, np.float64 if self._centered else np.float32)
+        kept: tuple[Array, ...] = (place, sizes, np.empty(size, np.int8))
+        self._kept = kept
         for block in self._blocks():
             found = _above(block, lowest)
             for own, part in zip(self._kept, found, strict=True):
                 own[at : at + len(part)] = part
             at += len(found[0])
+
+    def _lowest(self, count: int) -> int:
+        """Return the lowest bin of the `count` highest impacts."""
+        return _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
+
+    def _impacts(self, place: NDArray[np.integer], size: NDArray[np.floating]) -> Iterator[F64]:
+        """Yield the impacts of weights, some at a time."""
+        for at in range(0, len(place), _AT_ONCE):
+            squares = self._squares[place[at : at + _AT_ONCE] // self._weights.classes]
+            yield np.square(size[at : at + _AT_ONCE], dtype=np.float64) * squares
+
+    def _highest(self, count: int) -> Bools:
+        """Return which of the weights that are kept have the `count` highest impacts.
+
+        Of equal impacts, the first ones are chosen.
+        """
+        lowest = self._lowest(count)
+        low, high = (np.array([lowest, lowest + 1]) << _SHIFT).view(np.float64)
+        chosen = np.zeros(len(self._kept[0]), dtype=bool)
+        places, impacts = [], []  # of the lowest bin
+        for at, impact in enumerate(self._impacts(*self._kept[:2])):
+            chosen[at * _AT_ONCE :][: len(impact)] = impact >= high
+            near = np.flatnonzero((impact >= low) & (impact < high))
+            places.append(near + at * _AT_ONCE)
+            impacts.append(impact[near])
+        place, own = np.concatenate(places), np.concatenate(impacts)
+        order = np.argsort(-own, kind="stable")
+        chosen[place[order[: count - int(chosen.sum())]]] = True
+        return chosen
 
     def _blocks(self) -> Iterator[Block]:
         """Yield the first feature of a block, its weights, and their impacts."""
@@ -176,14 +209,6 @@ def _above(block: Block, lowest: int) -> tuple[Array, ...]:
     chosen = np.flatnonzero((impact > 0) & (_bin_of(impact) >= lowest))
     found = rows.ravel()[chosen]
     return chosen + at * rows.shape[1], np.abs(found), np.where(found < 0, -1, 1).astype(np.int8)
-
-
-def _highest(rank: F64, count: int) -> I64:
-    """Return the places of the `count` highest numbers, ascending; of equal ones the first."""
-    lowest = np.partition(rank, len(rank) - count)[len(rank) - count]
-    chosen = rank > lowest
-    chosen[np.flatnonzero(rank == lowest)[: count - int(chosen.sum())]] = True
-    return np.flatnonzero(chosen)
 
 
 def _bin_of(impact: F64) -> I64:
