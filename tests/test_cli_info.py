@@ -66,7 +66,7 @@ def test_vocabularies_phrases_rows_and_arrays(tmp_path, capsys):
     (tmp_path / "voc").write_text("the 9\nof 5\n")
     facts = told(capsys, tmp_path / "voc")
     assert (facts["kind"], facts["words"], facts["tokens"]) == ("vocabulary", 2, 14)
-    (tmp_path / "tab").write_text("1\ta\tb\t5\t2.5\n2\ta_b\tc\t5\t2.5\n")
+    (tmp_path / "tab").write_bytes(b"1\ta\tb\t5\t2.5\n2\ta_b\tc\t5\t2.5\n")
     assert told(capsys, tmp_path / "tab")["phrases"] == [1, 1]
     save_npz(tmp_path / "r.npz", csr_matrix([[1.0, 0], [0, 0]]))
     facts = told(capsys, tmp_path / "r.npz")

@@ -99,7 +99,7 @@ def test_files_that_cannot_be_written_are_kept_elsewhere(work, capsys, failing, 
         err = capsys.readouterr().err
         assert os.strerror(code) in err
         for path in kept(err):
-            assert path.startswith(f"{work}/{place}/") and "dcme-w2v-" in path
+            assert Path(path).is_relative_to(work / place) and "dcme-w2v-" in path
             assert LOADERS[name](path)
         texts.clear()
     assert not [path for path in (work / "to").iterdir() if not path.name.startswith("dcme-w2v-")]

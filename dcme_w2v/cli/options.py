@@ -277,7 +277,7 @@ def value_name(cls: type, item: dataclasses.Field[Any]) -> str:
     return declared.metavar or {int: "N", float: "X", str: "TEXT", bool: ""}[kind]
 
 
-class Value(click.ParamType[Any]):
+class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in later versions only
     """Converts a value to its type if possible; otherwise the dataclass reports the error."""
 
     name = "value"
