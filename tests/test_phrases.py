@@ -145,7 +145,7 @@ def test_a_table_of_phrases_applies_to_other_text(corpus, tmp_path, capsysbinary
 @pytest.mark.parametrize(
     ("content", "error"),
     [
-        (None, "there is no such file"),
+        (None, "No such file"),
         (b"", "has no words; give connectors separated by whitespace"),
         (b"of\n\xff\n", "byte 3 is not UTF-8: give a file of words"),
         (b"of\0the\n", "has NUL bytes"),
