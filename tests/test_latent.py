@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from dcme_w2v.latent.jobs import made_model
 from dcme_w2v.latent.model import LatentClassifier, through_alpha
 from dcme_w2v.latent.options import LatentOptions, resolved
 from dcme_w2v.training.progress import Quiet
+
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def blobs(count=120, centers=3, features=5, seed=0, spread=1.0):
@@ -117,13 +120,13 @@ def test_sparse_and_dense_threads_one_and_two_are_the_same(labeled):
 # ---- the folder ----
 
 
-def saved(tmp_path, options, labels=True, multilabel=False, features=70):
+def saved(options, labels=True, multilabel=False, features=70):
     X, y = blobs(80, 3, features)
     matrix = csr_matrix(X.astype(np.float32))
     given = [(int(label), (int(label) + 1) % 3) if multilabel else (int(label),) for label in y]
     learned = learn(matrix, given if labels else None, 3 * labels, options)
     model = made_model(learned, ["a", "b", "c"] if labels else [], multilabel=multilabel)
-    model.save(tmp_path / "model")
+    model.save("model")
     return model, matrix
 
 
@@ -131,12 +134,12 @@ def _words(model, k):
     return [(name, weight) for name, weight in model.describe(3)[k]["words"]]
 
 
-def test_options_of_former_versions_are_read(tmp_path):
-    model, _matrix = saved(tmp_path, LatentOptions(latent=4, unsupervised=True, threads=1), False)
-    text = json.loads((tmp_path / "model/model.json").read_text())
+def test_options_of_former_versions_are_read():
+    model, _matrix = saved(LatentOptions(latent=4, unsupervised=True, threads=1), False)
+    text = json.loads(Path("model/model.json").read_text())
     text["options"] |= {"init": "relaxed", "columns": 3, "rounding": "avg"}
-    (tmp_path / "model/model.json").write_text(json.dumps(text))
-    again = LatentClassifier.load(tmp_path / "model")
+    Path("model/model.json").write_text(json.dumps(text))
+    again = LatentClassifier.load("model")
     assert again.options.init == "auto" and again.describe() == model.describe()
 
 
@@ -162,10 +165,10 @@ def test_several_starts_are_tried_shortly_and_the_best_is_continued():
 
 
 @pytest.mark.parametrize("labels", [False, True])
-def test_a_saved_model_is_loaded_bit_identically(tmp_path, labels):
+def test_a_saved_model_is_loaded_bit_identically(labels):
     options = LatentOptions(latent=4, unsupervised=not labels, threads=1, epochs=5)
-    model, matrix = saved(tmp_path, options, labels)
-    for again in (LatentClassifier.load(tmp_path / "model"), load_classifier(tmp_path / "model")):
+    model, matrix = saved(options, labels)
+    for again in (LatentClassifier.load("model"), load_classifier("model")):
         for one, other in (
             (model.log_probabilities(matrix), again.log_probabilities(matrix)),
             (model.latent_log_probabilities(matrix), again.latent_log_probabilities(matrix)),
@@ -178,8 +181,8 @@ def test_a_saved_model_is_loaded_bit_identically(tmp_path, labels):
         assert model.alpha is not None or model.explain(label, 3) == _words(model, k)
 
 
-def test_rows_of_another_width_and_empty_ones(tmp_path):
-    model, matrix = saved(tmp_path, LatentOptions(latent=4, unsupervised=True, threads=1), False)
+def test_rows_of_another_width_and_empty_ones():
+    model, matrix = saved(LatentOptions(latent=4, unsupervised=True, threads=1), False)
     for rows in (matrix[:, :3], csr_matrix((2, 90), dtype=np.float32)):
         found = np.concatenate(list(model.latent_log_probabilities(csr_matrix(rows))))
         assert np.exp(found).sum(axis=1) == pytest.approx(np.ones(rows.shape[0]))
@@ -187,8 +190,8 @@ def test_rows_of_another_width_and_empty_ones(tmp_path):
     assert np.exp(found[0]) == pytest.approx(np.exp(bias) / np.exp(bias).sum(), abs=1e-6)
 
 
-def test_several_labels_a_document(tmp_path):
-    model, matrix = saved(tmp_path, LatentOptions(latent=5, threads=1), multilabel=True)
+def test_several_labels_a_document():
+    model, matrix = saved(LatentOptions(latent=5, threads=1), multilabel=True)
     assert model.multilabel
     p = np.exp(np.concatenate(list(model.log_probabilities(matrix))))
     assert p.sum(axis=1) == pytest.approx(np.ones(80))
