@@ -306,6 +306,7 @@ ALL_COMMANDS = dict(walk(program, "dcme-w2v"))
 
 def write_table(path, rows, kind=None):
     """Write rows in the format of the suffix, in groups of two rows."""
+    path = Path(path)
     kind = kind or path.suffix[1:]
     if kind == "jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

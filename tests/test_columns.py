@@ -39,15 +39,15 @@ def lines_of(path, text, label=(), **more):
     ["a\n", "b"], ["\r", "b", "c"], [None, None], ["a\r", "b\x0bc"], ["a\u2028b", "c"],
 ])  # fmt: skip
 @pytest.mark.parametrize("name", ["t", "t,t", "s.t"])
-def test_rows_that_are_read_together_are_the_lines_of_each(here, values, name):
-    path = write(here / "t.parquet", [{"t": one, "s": {"t": one}} for one in values])
+def test_rows_that_are_read_together_are_the_lines_of_each(values, name):
+    path = write("t.parquet", [{"t": one, "s": {"t": one}} for one in values])
     lines = ["\n".join(row) for row in lines_of(path, name)]
     assert TableFile(Table(path, name)).read() == ("\n".join(lines) + "\n").encode()
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_every_format_has_the_same_rows(here, kind):
-    path = write(here / f"t.{kind}", ROWS)
+def test_every_format_has_the_same_rows(kind):
+    path = write(f"t.{kind}", ROWS)
     documents = list(read_documents([Table(path, "text", "label")]))
     assert [one.labels for one in documents] == [("a",), (), ("b", "c")]
     assert [one.text for one in documents] == [b"the king of england", b"", b""]
@@ -58,8 +58,8 @@ def test_every_format_has_the_same_rows(here, kind):
 
 
 @pytest.mark.parametrize("kind", FORMATS[:-2])
-def test_a_file_without_a_named_column_is_an_error_with_its_columns(here, kind, cli):
-    path = write(here / f"t.{kind}", ROWS)
+def test_a_file_without_a_named_column_is_an_error_with_its_columns(kind, cli):
+    path = write(f"t.{kind}", ROWS)
     for command in (f"vocab {path} -o -", f"classify train {path} -o m"):
         cli(command, code=1)
         assert "--text-column: text, label, meta, n" in cli.err and cli.err.count("\n") == 1
@@ -85,10 +85,10 @@ def test_a_file_without_a_named_column_is_an_error_with_its_columns(here, kind, 
         (["a"] * 9 + ["a\0"], "row 10 has a NUL"),
     ],
 )
-def test_values(here, kind, values, lines):
+def test_values(kind, values, lines):
     if kind == "jsonl" and isinstance(values[0], bytes):
         return
-    path = write(here / f"t.{kind}", [{"x": value} for value in values])
+    path = write(f"t.{kind}", [{"x": value} for value in values])
     if isinstance(lines, str):
         for read in (lambda: lines_of(path, "x"), TableFile(Table(path, "x")).read):
             with pytest.raises(CorpusError, match=lines):
@@ -106,8 +106,8 @@ def test_values(here, kind, values, lines):
     ],
 )
 @pytest.mark.parametrize("kind", ["parquet", "jsonl"])
-def test_columns_are_joined_and_fields_are_found(here, kind, text, label, lines, labels):
-    path = write(here / f"t.{kind}", ROWS)
+def test_columns_are_joined_and_fields_are_found(kind, text, label, lines, labels):
+    path = write(f"t.{kind}", ROWS)
     _, row = next(read_rows(Table(path, text, label)))
     assert (row.lines, row.labels) == (lines, labels)
     nested = r", meta\.body" if kind == "jsonl" else ""
@@ -116,30 +116,30 @@ def test_columns_are_joined_and_fields_are_found(here, kind, text, label, lines,
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_names_of_columns_are_unicode_and_may_have_dots_and_commas(here, kind):
+def test_names_of_columns_are_unicode_and_may_have_dots_and_commas(kind):
     names = ["Größe", "本文", "a.b", "c,d"]
-    path = write(here / f"t.{kind}", [dict(zip(names, "wxyz", strict=True))])
+    path = write(f"t.{kind}", [dict(zip(names, "wxyz", strict=True))])
     assert [lines_of(path, name) for name in names] == [[[one]] for one in "wxyz"]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv", "nothing"])
-def test_files_without_rows(here, kind):
+def test_files_without_rows(kind):
     if kind == "parquet":
         pa, parquet = package("pyarrow"), package("pyarrow.parquet")
         parquet.write_table(pa.table({"text": pa.array([], pa.string())}), f"t.{kind}")
     else:
         Path(f"t.{kind}").write_text("text,n\n" if kind == "csv" else "")
     assert lines_of(f"t.{kind}", "text") == []
-    full = write(here / "u.jsonl", [{"text": "tea"}])
+    full = write("u.jsonl", [{"text": "tea"}])
     counted = count([f"t.{kind}", full], VocabularyOptions(min_count=1, text_column="text"))
     assert list(counted.vocabulary) == ["tea"]
 
 
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("share", [0.3, 0.7, 0.97])
-def test_a_truncated_file_is_one_error_with_the_row(here, kind, share):
+def test_a_truncated_file_is_one_error_with_the_row(kind, share):
     rows = [{"text": f"{'green tea ' * 50}{number}", "n": number} for number in range(200)]
-    path = Path(write(here / f"t.{kind}", rows))
+    path = Path(write(f"t.{kind}", rows))
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
     with pytest.raises(CorpusError, match=r"row \d+") as found:
@@ -183,8 +183,8 @@ def test_a_line_without_end_is_an_error(monkeypatch, start):
         lines_of("t", "x")
 
 
-def test_compressed_files_and_standard_input(here, cli):
-    data = Path(write(here / "t.jsonl", ROWS)).read_bytes()
+def test_compressed_files_and_standard_input(cli):
+    data = Path(write("t.jsonl", ROWS)).read_bytes()
     Path("t.jsonl.gz").write_bytes(gzip.compress(data))
     assert lines_of("t.jsonl.gz", "text") == lines_of("t.jsonl", "text")
     assert "green 1" in cli("vocab - --text-column meta.body --min-count 1 -o -", stdin=data)
@@ -195,16 +195,16 @@ def test_compressed_files_and_standard_input(here, cli):
 
 def test_a_folder_of_files_with_different_columns(here):
     for kind in ("parquet", "jsonl"):
-        write(here / f"t.{kind}", ROWS)
+        write(f"t.{kind}", ROWS)
     options = VocabularyOptions(min_count=1, text_column="text")
     assert count([str(here)], options).tokens == 8
-    write(here / "u.jsonl", [{"other": "a"}])
+    write("u.jsonl", [{"other": "a"}])
     with pytest.raises(CorpusError, match=r"u\.jsonl: has no column 'text'; its columns: other"):
         count([str(here)], options)
 
 
 def test_a_folder_of_parquet_without_a_named_column_is_an_error(here, cli):
-    write(here / "t.parquet", ROWS * 9)
+    write("t.parquet", ROWS * 9)
     cli(f"vocab {here} -o -", code=1)
     warning, error = cli.err.splitlines()
     assert "1 Parquet or Arrow file skipped" in warning and "--text-column" in error
@@ -245,21 +245,21 @@ def test_memory_does_not_grow_with_the_file(kind, is_long):
      ("split", ["One.", "Two", "three!"])],
 )  # fmt: skip
 @pytest.mark.parametrize("source", ["column", "list"])
-def test_what_a_sentence_is(here, sentences, lines, source):
+def test_what_a_sentence_is(sentences, lines, source):
     corpus, column = ["One. Two\nthree!"] * 3, {}
     if source == "column":
-        corpus = write(here / "t.jsonl", [{"x": one} for one in corpus])
+        corpus = write("t.jsonl", [{"x": one} for one in corpus])
         column = {"text_column": "x"}
     found = dw.phrases(corpus, "out", sentences=sentences, threshold=1e9, **column)
     assert Path("out").read_text().splitlines() == lines * 3
     assert found.lines == 3 * len(lines)
 
 
-def test_classification_by_columns(here, cli):
+def test_classification_by_columns(cli):
     rows = [{"body": f"the {name} {number}", "kind": name} for number in range(20)
             for name in ("tea", "car")]  # fmt: skip
     for name in ("t.parquet", "h.csv"):
-        write(here / name, rows)
+        write(name, rows)
     columns = "--text-column body --label-column kind"
     cli(f"classify train t.parquet -o m --holdout h.csv {columns}")
     assert cli.json(f"classify test m h.csv {columns}")["accuracy"] == 1
@@ -308,18 +308,18 @@ def test_errors_of_rows_in_memory(items, column, message):
         dw.count_words(iter(items), text_column=column)
 
 
-def test_a_table_without_a_column_is_an_error(here):
-    path = write(here / "t.csv", ROWS)
+def test_a_table_without_a_column_is_an_error():
+    path = write("t.csv", ROWS)
     with pytest.raises(UsageError, match="has no column of text"):
         dw.count_words(Table(path))
 
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv"])
-def test_a_saved_model_scores_the_rows_of_a_table(here, cli, kind):
-    corpus = Path(write_corpus(here / "c", lines=60)).read_text().splitlines()
+def test_a_saved_model_scores_the_rows_of_a_table(cli, kind):
+    corpus = Path(write_corpus("c", lines=60)).read_text().splitlines()
     lines = [*corpus[:9], ""]
     Path("h").write_text("\n".join(lines) + "\n")
-    write(here / f"h.{kind}", [{"t": line, "n": 1} for line in lines])
+    write(f"h.{kind}", [{"t": line, "n": 1} for line in lines])
     cli("train c --quiet --epochs 1 --dim 4 -o v.npy --output-tables m")
     for command in ("score", "eval likelihood"):
         out = cli(f"{command} m h")
@@ -327,10 +327,10 @@ def test_a_saved_model_scores_the_rows_of_a_table(here, cli, kind):
         assert command != "score" or len(out.splitlines()) == 10
 
 
-def test_a_cluster_trains_on_a_table_as_on_text(here):
-    corpus = write_corpus(here / "c.txt", lines=60)
+def test_a_cluster_trains_on_a_table_as_on_text():
+    corpus = write_corpus("c.txt", lines=60)
     lines = Path(corpus).read_text().splitlines()
-    table = write(here / "c.jsonl", [{"t": line} for line in lines])
+    table = write("c.jsonl", [{"t": line} for line in lines])
     options = {"epochs": 1, "dim": 4, "cluster": "local:0", "shards": 1, "threads": 1}
     vectors = dw.train(corpus, **options), dw.train(table, text_column="t", **options)
     assert np.array_equal(vectors[0].vectors, vectors[1].vectors)

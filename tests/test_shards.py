@@ -101,7 +101,7 @@ def test_compressed_files_are_not_divided(count_of_files):
 @pytest.mark.parametrize("sentences", ["lines", "whole"])
 def test_tables_are_divided_at_rows(here, suffix, sentences):
     rows = [{"t": f"a b w{i}\nc d w{i % 7}", "n": i} for i in range(40)]
-    path, csv = write_table(here / f"t.{suffix}", rows), write_table(here / "u.csv", rows)
+    path, csv = write_table(f"t.{suffix}", rows), write_table(here / "u.csv", rows)
     options = VocabularyOptions(min_count=1, text_column="t", sentences=sentences)
     same(counted([path], 6, options), one_machine.count([path], options))
     same(counted([path, csv], 2, options), one_machine.count([path, csv], options))
@@ -117,7 +117,7 @@ def test_tables_are_divided_at_rows(here, suffix, sentences):
 def test_the_error_of_a_row_group_names_the_row_of_the_file(here):
     rows = [{"t": "a"}] * 7 + [{"t": "b\0"}, {"t": "c"}]
     options = VocabularyOptions(text_column="t")
-    parts = cut([write_table(here / "t.parquet", rows)], 3, options)
+    parts = cut([write_table("t.parquet", rows)], 3, options)
     with pytest.raises(CorpusError, match="row 8 has a NUL"):
         [list(part.corpus(options)) for part in parts]
 
