@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from helpers import COMPRESSORS
+from helpers import COMPRESSORS, Program
 from hypothesis import settings
 from path_rows import declared, made, work
 
@@ -102,3 +102,15 @@ def heed_interrupts():
 def pack(request):
     """Compress bytes in each supported format."""
     return COMPRESSORS[request.param]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The folder of the test, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def cli(capsys, monkeypatch):
+    return Program(capsys, monkeypatch)

@@ -6,6 +6,7 @@ Encoded corpora are in texts.py; test modules do not import one another (test_im
 import bz2
 import csv
 import gzip
+import io
 import json
 import lzma
 import random
@@ -18,7 +19,6 @@ import click
 import numpy as np
 import pytest
 import zstandard
-from click.testing import CliRunner
 from scipy import sparse
 
 from dcme_w2v.cli.main import program, run
@@ -70,8 +70,8 @@ COMPRESSORS = {
 
 def write(path, data):
     """Write bytes, with the folders above; return the path as text."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_bytes(data)
     return str(path)
 
 
@@ -89,7 +89,7 @@ def write_corpus(path, lines=400, seed=0, end="\n"):
         if number % 50 == 0:
             words.append(f"rare{number}")
         text.append(" ".join(words))
-    path.write_text(end.join(text), encoding="utf-8", newline="")
+    Path(path).write_text(end.join(text), encoding="utf-8", newline="")
     return str(path)
 
 
@@ -108,11 +108,15 @@ def run_all(folder, *lines):
             assert run([*line.split(), "--quiet"]) == 0, line
 
 
+def words_of(parts):
+    """Return the words of the parts of a command line, which are texts and paths."""
+    return " ".join(map(str, parts)).split()
+
+
 def train(corpus, output, *flags, quiet=True):
-    """Run `dcme-w2v train` on a file, or on a list of files; return its exit code."""
-    files = corpus if isinstance(corpus, list) else [corpus]
-    fixed = ["--output", str(output), "--dim", "16", *["--quiet"] * quiet]
-    return run(["train", *map(str, files), *fixed, *flags])
+    """Run `dcme-w2v train`; return its exit code."""
+    fixed = ("--dim 16", *["--quiet"] * quiet)
+    return run(words_of(["train", corpus, "--output", output, *fixed, *flags]))
 
 
 def signalled(number, *line):
@@ -121,7 +125,7 @@ def signalled(number, *line):
     The process has a limit of CPU time: it may outlive the tests if they are killed.
     """
     resource = pytest.importorskip("resource")
-    command = [sys.executable, "-m", "dcme_w2v", *map(str, line), "--quiet", "--log-json", "-"]
+    command = [sys.executable, "-m", "dcme_w2v", *words_of([*line, "--quiet --log-json -"])]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (120, 120)),
@@ -135,11 +139,41 @@ def signalled(number, *line):
     return child.returncode, said
 
 
-def invoke(line, *more, stdin=None):
-    """Run a command that succeeds, in this process; return its output and messages."""
-    result = CliRunner().invoke(program, [*line.split(), *map(str, more)], input=stdin)
-    assert result.exit_code == 0, result.output
-    return result
+class Program:
+    """Runs command lines in this process; `out` and `err` are of the last one."""
+
+    def __init__(self, capture, patch):
+        self.capture, self.patch = capture, patch
+
+    def run(self, line, *more, stdin=None):
+        """Run the words of a line, then arguments as they are; return the exit code."""
+        if stdin is not None:
+            data = stdin.encode() if isinstance(stdin, str) else stdin
+            self.patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        self.capture.readouterr()
+        code = run([*line.split(), *map(str, more)])
+        self.out, self.err = self.capture.readouterr()
+        return code
+
+    def __call__(self, line, *more, code=0, **others):
+        """Run a command that ends with a code; return its output."""
+        assert self.run(line, *more, **others) == code, self.err
+        return self.out
+
+    def rows(self, line, *more, **others):
+        """Return the fields of the lines that a command prints."""
+        return [row.split("\t") for row in self(line, *more, **others).splitlines()]
+
+    def json(self, line, *more, **others):
+        """Return the object that a command prints with --json."""
+        return json.loads(self(f"{line} --json", *more, **others))
+
+    def error(self, line, *more, **others):
+        """Run a command that fails; return its only line, an error."""
+        code = self.run(line, *more, **others)
+        assert self.out == "" and self.err.startswith("error: ") and self.err.count("\n") == 1
+        assert code in (1, 2) and "a bug" not in self.err
+        return self.err
 
 
 def stop_in(monkeypatch, trainer, epoch, number):
@@ -158,16 +192,7 @@ def stop_in(monkeypatch, trainer, epoch, number):
 
 def manifest(output):
     """Return the manifest that was written with vectors."""
-    return json.loads(output.with_name(output.name + ".json").read_text())
-
-
-def refused(capsys, code):
-    """Check that there is one error line, and return it."""
-    found = capsys.readouterr()
-    assert found.out == ""
-    assert found.err.startswith("error: ") and found.err.count("\n") == 1
-    assert code in (1, 2) and "a bug" not in found.err
-    return found.err
+    return json.loads(Path(f"{output}.json").read_text())
 
 
 def save(path, words, matrix, **options):
@@ -281,6 +306,7 @@ ALL_COMMANDS = dict(walk(program, "dcme-w2v"))
 
 def write_table(path, rows, kind=None):
     """Write rows in the format of the suffix, in groups of two rows."""
+    path = Path(path)
     kind = kind or path.suffix[1:]
     if kind == "jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -1,10 +1,10 @@
 """Every command with all its paths, and a folder to run it in, for test_paths*.py."""
 
 import os
+import re
 import shutil
 import stat
 import zlib
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,22 +21,23 @@ DOCS = "".join(f"{'xy'[i % 2]}\t{('aa bb ab', 'cc bc ca')[i % 2]} ac\n" for i in
 SMALL = "--dim 4 --epochs 1 --min-count 1 --sample 0 --threads 1 --quiet"
 
 
-@dataclass(frozen=True)
-class Row:
-    """A command line with a name in braces for each path.
+PLACE = re.compile(r"\{(\w+)(<<?|>>?)(.+?)\}")
 
-    `reads` has the file of the workspace for each path that is read, `writes` a new name for each
-    that is written; `folders` are those of `reads` that may be a folder, `kept` those of `writes`
-    that are folders, and `texts` parameters that are not paths.
+
+class Row:
+    """A command line with its paths: {name<file} is read, {name>file} is written.
+
+    Of {name<<file} and {name>>folder} the first may be a folder, the second is one. Parameters that
+    are not paths are `texts`; `again`: the line may be run twice.
     """
 
-    line: str
-    reads: dict[str, str]
-    writes: dict[str, str] = field(default_factory=dict)
-    folders: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
-    again: bool = True  # may be run twice
+    def __init__(self, line, texts="", again=True):
+        self.line, self.texts, self.again = line.replace("SMALL", SMALL), texts.split(), again
+        found = PLACE.findall(line)
+        self.reads = {name: file for name, sign, file in found if "<" in sign}
+        self.writes = {name: file for name, sign, file in found if ">" in sign}
+        self.folders = [name for name, sign, _ in found if sign == "<<"]
+        self.kept = [name for name, sign, _ in found if sign == ">>"]
 
     @property
     def command(self):
@@ -47,7 +48,8 @@ class Row:
         for word, package in (("plot", "matplotlib"), ("--index", "usearch")):
             if word in self.line:
                 pytest.importorskip(package)
-        return [word.format(**{**self.reads, **self.writes, **paths}) for word in self.line.split()]
+        words = self.line.split()
+        return [PLACE.sub(lambda found: paths.get(found[1], found[3]), word) for word in words]
 
     def flag(self, name):
         """The name of a parameter in messages."""
@@ -60,154 +62,157 @@ class Row:
 
 
 ROWS = [
-    Row(f"train {{corpus}} --output {{output}} --output-context {{output_context}} --save-vocab "
-        "{save_vocab} --log-json {log_json} --read-vocab {read_vocab} --init {init} --holdout "
-        "{holdout} --init-context {init_context} --output-tables {output_tables} "
-        f"--cache-dir . {SMALL}",
-        {"corpus": "c.txt", "read_vocab": "voc", "init": "i.npy", "init_context": "i2.npy",
-         "holdout": "h.txt"},
-        {"output": "o", "output_context": "oc", "save_vocab": "ov", "log_json": "ol",
-         "output_tables": "ot"},
-        folders=("corpus", "holdout"), kept=("output_tables",),
-        texts=("cache_dir", "corpus_too", "cluster", "unk")),
-    Row(f"train {{corpus}} --output {{output}} --cluster local:0 --shards 2 --save-vocab "
-        f"{{save_vocab}} --checkpoint {{checkpoint}} {SMALL}",
-        {"corpus": "c.txt"}, {"output": "o", "save_vocab": "ov", "checkpoint": "ock"},
-        folders=("corpus",), kept=("checkpoint",), again=False),
-    Row(f"train {{corpus}} --output {{output}} --output-context {{output_context}} {SMALL}",
-        {"corpus": "c.txt"}, {"output": "o.npy", "output_context": "oc.npy"}),
-    Row(f"train {{corpus}} --output {{output}} --output-context {{output_context}} {SMALL}",
-        {"corpus": "c.txt"}, {"output": "o", "output_context": "oc"}),
-    Row("train {corpus} --output {output} --output-fasttext {output_fasttext} --init {init} "
-        f"--subwords 3-6 --buckets 50 {SMALL}",
-        {"corpus": "c.txt", "init": "i.bin"}, {"output": "o", "output_fasttext": "of"},
-        folders=("corpus",), texts=("subwords",)),
-    Row(f"train {{corpus}} --output {{output}} --checkpoint {{checkpoint}} {SMALL}",
-        {"corpus": "c.txt"}, {"output": "o", "checkpoint": "ock"},
-        folders=("corpus",), kept=("checkpoint",), again=False),
-    Row(f"train {{corpus}} --output {{output}} --resume {{resume}} --checkpoint {{checkpoint}} "
-        f"--checkpoint-every 1 {SMALL}",
-        {"corpus": "c.txt", "resume": "ck"}, {"output": "o", "checkpoint": "ock"},
-        kept=("checkpoint",), again=False),
-    Row("doctor", {}),
-    Row("demo {texts}", {"texts": "c.txt"}, folders=("texts",)),
-    Row("demo --collect {collect} --documents {documents}", {},
-        {"collect": "o", "documents": "od"}),
-    Row("vocab {corpus} --output {output} --min-count 1",
-        {"corpus": "c.txt"}, {"output": "o"}, folders=("corpus",)),
-    Row("vocab {corpus} --output {output} --min-count 1 --cluster local:0 --shards 2",
-        {"corpus": "c.txt"}, {"output": "o"}, texts=("cluster",)),
-    Row("vocab --merge {corpus} --output {output}", {"corpus": "voc"}, {"output": "o"}),
-    Row("phrases {corpus} --output {output} --save-table {save_table} --read-table {read_table} "
-        "--cache-dir .",
-        {"corpus": "c.txt", "read_table": "tab"}, {"output": "o", "save_table": "ot"},
-        folders=("corpus",), texts=("cache_dir", "corpus_too")),
-    Row("phrases {corpus} --output {output} --connectors {connectors}",
-        {"corpus": "c.txt", "connectors": "words"}, {"output": "o"}, folders=("corpus",)),
-    Row("merge {models} tb --output {output}", {"models": "ta"}, {"output": "om"},
-        kept=("output",)),
-    Row("merge {models} i2.npy --output {output}", {"models": "i.npy"}, {"output": "o.npy"}),
-    Row("classes {vectors} --classes 2 --output {output}", {"vectors": "i.npy"}, {"output": "o"}),
-    Row("convert {source} {target}", {"source": "i.npy"}, {"target": "o.txt"}),
-    Row("convert {source} {target}", {"source": "v.txt"}, {"target": "o.npy"}),
-    Row("convert {source} {target} --quantize int8", {"source": "v.txt"},
-        {"target": "o.safetensors"}, texts=("quantize",)),
-    Row("convert {source} {target} --to projector", {"source": "v.txt"}, {"target": "o.tsv"}),
-    Row("convert {source} {target} --to sentence-transformers --scores {scores}",
-        {"source": "i.npy", "scores": "sc.json"}, {"target": "om"}, kept=("target",),
-        texts=("language", "license")),
-    Row("classify train {docs} --output {output} --holdout {holdout} --log-json {log_json} "
+    Row(
+        "train {corpus<<c.txt} --output {output>o} --output-context {output_context>oc} "
+        "--save-vocab {save_vocab>ov} --log-json {log_json>ol} --read-vocab {read_vocab<voc} "
+        "--init {init<i.npy} --holdout {holdout<<h.txt} --init-context {init_context<i2.npy} "
+        "--output-tables {output_tables>>ot} --cache-dir . SMALL",
+        "cache_dir corpus_too cluster unk",
+    ),
+    Row(
+        "train {corpus<<c.txt} --output {output>o} --cluster local:0 --shards 2 --save-vocab "
+        "{save_vocab>ov} --checkpoint {checkpoint>>ock} SMALL",
+        again=False,
+    ),
+    Row(
+        "train {corpus<c.txt} --output {output>o.npy} --output-context "
+        "{output_context>oc.npy} SMALL"
+    ),
+    Row("train {corpus<c.txt} --output {output>o} --output-context {output_context>oc} SMALL"),
+    Row(
+        "train {corpus<<c.txt} --output {output>o} --output-fasttext {output_fasttext>of} "
+        "--init {init<i.bin} --subwords 3-6 --buckets 50 SMALL",
+        "subwords",
+    ),
+    Row(
+        "train {corpus<<c.txt} --output {output>o} --checkpoint {checkpoint>>ock} SMALL",
+        again=False,
+    ),
+    Row(
+        "train {corpus<c.txt} --output {output>o} --resume {resume<ck} --checkpoint "
+        "{checkpoint>>ock} --checkpoint-every 1 SMALL",
+        again=False,
+    ),
+    Row("doctor"),
+    Row("demo {texts<<c.txt}"),
+    Row("demo --collect {collect>o} --documents {documents>od}"),
+    Row("vocab {corpus<<c.txt} --output {output>o} --min-count 1"),
+    Row(
+        "vocab {corpus<c.txt} --output {output>o} --min-count 1 --cluster local:0 --shards 2",
+        "cluster",
+    ),
+    Row("vocab --merge {corpus<voc} --output {output>o}"),
+    Row(
+        "phrases {corpus<<c.txt} --output {output>o} --save-table {save_table>ot} "
+        "--read-table {read_table<tab} --cache-dir .",
+        "cache_dir corpus_too",
+    ),
+    Row("phrases {corpus<<c.txt} --output {output>o} --connectors {connectors<words}"),
+    Row("merge {models<ta} tb --output {output>>om}"),
+    Row("merge {models<i.npy} i2.npy --output {output>o.npy}"),
+    Row("classes {vectors<i.npy} --classes 2 --output {output>o}"),
+    Row("convert {source<i.npy} {target>o.txt}"),
+    Row("convert {source<v.txt} {target>o.npy}"),
+    Row("convert {source<v.txt} {target>o.safetensors} --quantize int8", "quantize"),
+    Row("convert {source<v.txt} {target>o.tsv} --to projector"),
+    Row(
+        "convert {source<i.npy} {target>>om} --to sentence-transformers --scores {scores<sc.json}",
+        "language license",
+    ),
+    Row(
+        "classify train {docs<<d.txt} --output {output>>om} --holdout {holdout<d2.txt} "
+        "--log-json {log_json>ol} --epochs 1 --quiet"
+    ),
+    Row(
+        "classify train {docs<d.txt} --output {output>>om} --resume {resume<kc} --checkpoint "
+        "{checkpoint>>okc} --checkpoint-every 1 --epochs 1 --threads 1 --quiet",
+        again=False,
+    ),
+    Row(
+        "classify train {docs<d.txt} --output {output>>om} --cluster local:0 --shards 2 "
         "--epochs 1 --quiet",
-        {"docs": "d.txt", "holdout": "d2.txt"}, {"output": "om", "log_json": "ol"},
-        folders=("docs",), kept=("output",)),
-    Row("classify train {docs} --output {output} --resume {resume} --checkpoint {checkpoint} "
-        "--checkpoint-every 1 --epochs 1 --threads 1 --quiet",
-        {"docs": "d.txt", "resume": "kc"}, {"output": "om", "checkpoint": "okc"},
-        kept=("output", "checkpoint"), again=False),
-    Row("classify train {docs} --output {output} --cluster local:0 --shards 2 --epochs 1 --quiet",
-        {"docs": "d.txt"}, {"output": "om"}, kept=("output",), texts=("cluster",)),
-    Row("classify train {docs} --output {output} --labels {labels} --epochs 1 --quiet",
-        {"docs": "r.npz", "labels": "l.txt"}, {"output": "om"}, kept=("output",)),
-    Row("fuse fit {labeled} --unlabeled {unlabeled} --output {output} --log-json {log_json} "
-        "--statistics {statistics} --preset paper --quiet",
-        {"labeled": "d.txt", "unlabeled": "d2.txt"},
-        {"output": "om", "log_json": "ol", "statistics": "os.npz"},
-        folders=("labeled", "unlabeled"), kept=("output",)),
-    Row("fuse fit {labeled} --labels {labels} --unlabeled {unlabeled} --output {output} "
-        "--preset paper --quiet",
-        {"labeled": "w.npz", "labels": "l.txt", "unlabeled": "w2.npz"}, {"output": "om"},
-        kept=("output",)),
-    Row("fuse fit {labeled} --reference {reference} --resume-statistics {resume_statistics} "
-        "--output {output} --quiet",
-        {"labeled": "d.txt", "reference": "k", "resume_statistics": "part.npz"},
-        {"output": "om"}, folders=("labeled",), kept=("output",), texts=("keep",)),
-    Row("fuse statistics {model} {docs} --output {output} --quiet",
-        {"model": "k", "docs": "d.txt"}, {"output": "o.npz"}, folders=("docs",)),
-    Row("fuse transform {model} {docs} --output {output}",
-        {"model": "f", "docs": "d.txt"}, {"output": "o.svm"}, folders=("docs",)),
-    Row("fuse shrink {model} --holdout {holdout} --output {output} --quiet",
-        {"model": "k", "holdout": "d.txt"}, {"output": "om"}, folders=("holdout",),
-        kept=("output",), texts=("keep",)),
-    Row("fuse shrink {model} --holdout {holdout} --labels {labels} --output {output} --quiet",
-        {"model": "kr", "holdout": "w.npz", "labels": "l.txt"}, {"output": "om"},
-        kept=("output",)),
-    Row("fuse levels {model}", {"model": "f"}),
-    Row("latent fit {docs} --output {output} --holdout {holdout} --log-json {log_json} --quiet",
-        {"docs": "d.txt", "holdout": "d2.txt"}, {"output": "om", "log_json": "ol"},
-        folders=("docs",), kept=("output",), texts=("choose",)),
-    Row("latent fit {docs} --output {output} --labels {labels} --quiet",
-        {"docs": "r.npz", "labels": "l.txt"}, {"output": "om"}, kept=("output",),
-        texts=("choose",)),
-    Row("latent transform {model} {docs} --output {output} --labels {labels}",
-        {"model": "zv", "docs": "v.svm"}, {"output": "o.svm", "labels": "ol"}),
-    Row("latent plot {model} {docs} --output {output} --method pca",
-        {"model": "z", "docs": "d.txt"}, {"output": "o.png"}, folders=("docs",),
-        texts=("method",)),
-    Row("scdv fit {docs} --vectors {vectors} --output {output} --clusters 2 --quiet",
-        {"docs": "d.txt", "vectors": "i.npy"}, {"output": "om"}, folders=("docs",),
-        kept=("output",)),
-    Row("encode {vectors} {texts} --output {output} --pooling usif",
-        {"vectors": "i.npy", "texts": "c.txt"}, {"output": "o.tsv"}, folders=("texts",)),
-    Row("eval sts {vectors} {pairs} --pooling mean", {"vectors": "i.npy", "pairs": "sts.tsv"},
-        folders=("pairs",)),
-    Row("scdv transform {model} {docs} --output {output} --labels {labels}",
-        {"model": "m", "docs": "d.svm"}, {"output": "o.svm", "labels": "ol"}, folders=("docs",)),
-    Row("scdv plot {rows} --output {output} --labels {labels} --method pca",
-        {"rows": "r.npz", "labels": "l.txt"}, {"output": "o.png"}, texts=("method",)),
-    Row("eval analogies {vectors} {questions}", {"vectors": "v.txt", "questions": "q.txt"}),
-    Row("eval similarity {vectors} {pairs}", {"vectors": "v.txt", "pairs": "p.txt"}),
-    Row("eval likelihood {model} {corpus} --context {context} --read-vocab {read_vocab} "
-        "--analogies {questions} --window 2",
-        {"model": "v.txt", "corpus": "c.txt", "context": "v.txt", "read_vocab": "voc",
-         "questions": "q.txt"}),
-    Row("neighbors {vectors} aa --index {index}", {"vectors": "v.txt", "index": "n.index"},
-        texts=("words",)),
-    Row("analogy {vectors} aa bb cc --index {index}", {"vectors": "v.txt", "index": "n.index"},
-        texts=("words",)),
-    Row("similarity {vectors} aa bb", {"vectors": "v.txt"}, texts=("words",)),
-    Row("odd-one-out {vectors} aa bb cc", {"vectors": "v.txt"}, texts=("words",)),
-    Row("score {model} {corpus} --context {context} --read-vocab {read_vocab}",
-        {"model": "v.txt", "corpus": "c.txt", "context": "v.txt", "read_vocab": "voc"},
-        folders=("corpus",)),
-    Row("predict-word {model} aa _ --context {context} --read-vocab {read_vocab}",
-        {"model": "v.txt", "context": "v.txt", "read_vocab": "voc"}, texts=("words",)),
-    Row("check {file}", {"file": "v.txt"}),
-    Row("info {file}", {"file": "v.txt"}),
-    Row("explore {vectors} --output {output} --labels {labels} --method pca",
-        {"vectors": "v.txt", "labels": "lv.txt"}, {"output": "o.html"}, texts=("method",)),
-    Row("plot {files} --output {output}", {"files": "log"}, {"output": "o.png"},
-        texts=("fields", "column", "words", "method")),
-    Row("classify test {model} {docs}", {"model": "k", "docs": "d.txt"}, texts=("labels",)),
-    Row("classify predict {model} {docs}", {"model": "k", "docs": "d.txt"}, texts=("labels",)),
-    Row("classify explain {model} x", {"model": "k"}, texts=("label",)),
-    Row("latent show {model} --documents {documents}", {"model": "z", "documents": "d.txt"}),
-    Row("scdv topics {model} --coherence {coherence}", {"model": "m", "coherence": "d.txt"},
-        texts=("word",)),
-    Row("scdv search {model} {index} --queries {queries} --documents {documents} --lm 0.5 "
-        "--labels {labels}",
-        {"model": "m", "index": "r.npz", "queries": "d2.txt", "documents": "d.txt",
-         "labels": "l.txt"}, texts=("query", "judgments")),
-]  # fmt: skip
+        "cluster",
+    ),
+    Row(
+        "classify train {docs<r.npz} --output {output>>om} --labels {labels<l.txt} --epochs 1 "
+        "--quiet"
+    ),
+    Row(
+        "fuse fit {labeled<<d.txt} --unlabeled {unlabeled<<d2.txt} --output {output>>om} "
+        "--log-json {log_json>ol} --statistics {statistics>os.npz} --preset paper --quiet"
+    ),
+    Row(
+        "fuse fit {labeled<w.npz} --labels {labels<l.txt} --unlabeled {unlabeled<w2.npz} "
+        "--output {output>>om} --preset paper --quiet"
+    ),
+    Row(
+        "fuse fit {labeled<<d.txt} --reference {reference<k} --resume-statistics "
+        "{resume_statistics<part.npz} --output {output>>om} --quiet",
+        "keep",
+    ),
+    Row("fuse statistics {model<k} {docs<<d.txt} --output {output>o.npz} --quiet"),
+    Row("fuse transform {model<f} {docs<<d.txt} --output {output>o.svm}"),
+    Row("fuse shrink {model<k} --holdout {holdout<<d.txt} --output {output>>om} --quiet", "keep"),
+    Row(
+        "fuse shrink {model<kr} --holdout {holdout<w.npz} --labels {labels<l.txt} --output "
+        "{output>>om} --quiet"
+    ),
+    Row("fuse levels {model<f}"),
+    Row(
+        "latent fit {docs<<d.txt} --output {output>>om} --holdout {holdout<d2.txt} --log-json "
+        "{log_json>ol} --quiet",
+        "choose",
+    ),
+    Row("latent fit {docs<r.npz} --output {output>>om} --labels {labels<l.txt} --quiet", "choose"),
+    Row("latent transform {model<zv} {docs<v.svm} --output {output>o.svm} --labels {labels>ol}"),
+    Row("latent plot {model<z} {docs<<d.txt} --output {output>o.png} --method pca", "method"),
+    Row(
+        "scdv fit {docs<<d.txt} --vectors {vectors<i.npy} --output {output>>om} --clusters 2 "
+        "--quiet"
+    ),
+    Row("encode {vectors<i.npy} {texts<<c.txt} --output {output>o.tsv} --pooling usif"),
+    Row("eval sts {vectors<i.npy} {pairs<<sts.tsv} --pooling mean"),
+    Row("scdv transform {model<m} {docs<<d.svm} --output {output>o.svm} --labels {labels>ol}"),
+    Row(
+        "scdv plot {rows<r.npz} --output {output>o.png} --labels {labels<l.txt} --method pca",
+        "method",
+    ),
+    Row("eval analogies {vectors<v.txt} {questions<q.txt}"),
+    Row("eval similarity {vectors<v.txt} {pairs<p.txt}"),
+    Row(
+        "eval likelihood {model<v.txt} {corpus<c.txt} --context {context<v.txt} --read-vocab "
+        "{read_vocab<voc} --analogies {questions<q.txt} --window 2"
+    ),
+    Row("neighbors {vectors<v.txt} aa --index {index<n.index}", "words"),
+    Row("analogy {vectors<v.txt} aa bb cc --index {index<n.index}", "words"),
+    Row("similarity {vectors<v.txt} aa bb", "words"),
+    Row("odd-one-out {vectors<v.txt} aa bb cc", "words"),
+    Row(
+        "score {model<v.txt} {corpus<<c.txt} --context {context<v.txt} --read-vocab "
+        "{read_vocab<voc}"
+    ),
+    Row(
+        "predict-word {model<v.txt} aa _ --context {context<v.txt} --read-vocab {read_vocab<voc}",
+        "words",
+    ),
+    Row("check {file<v.txt}"),
+    Row("info {file<v.txt}"),
+    Row(
+        "explore {vectors<v.txt} --output {output>o.html} --labels {labels<lv.txt} --method pca",
+        "method",
+    ),
+    Row("plot {files<log} --output {output>o.png}", "fields column words method"),
+    Row("classify test {model<k} {docs<d.txt}", "labels"),
+    Row("classify predict {model<k} {docs<d.txt}", "labels"),
+    Row("classify explain {model<k} x", "label"),
+    Row("latent show {model<z} --documents {documents<d.txt}"),
+    Row("scdv topics {model<m} --coherence {coherence<d.txt}", "word"),
+    Row(
+        "scdv search {model<m} {index<r.npz} --queries {queries<d2.txt} --documents "
+        "{documents<d.txt} --lm 0.5 --labels {labels<l.txt}",
+        "query judgments",
+    ),
+]
 WRITING = [row for row in ROWS if row.writes]
 ids = {"ids": lambda row: row.line[:60] if isinstance(row, Row) else str(row)}
 ONE_OUTPUT = [(row, name) for row in WRITING for name in row.writes]

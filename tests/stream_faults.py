@@ -77,19 +77,19 @@ def written(output):
 
 
 def faults_of(arguments, output):
-    """Return what went wrong, over all faults and writes."""
+    """Return what went wrong, over all writes, each with one of the faults."""
     wrong = []
     main.program.get_command(None, arguments[0])  # imported here, not in every child
     code, writes = run(arguments, None, None)
     whole = written(output)
     if code or not whole or not 0 < writes <= MOST_WRITES:
         wrong.append(["none", writes, code, sorted(whole)])
-    for fault in FAULTS:
-        for failing in range(writes):
-            code, _ = run(arguments, fault, failing)
-            found = written(output)
-            if code != 0 or found != whole:
-                wrong.append([fault, failing, code, sorted(found)])
+    for failing in range(writes):
+        fault = list(FAULTS)[failing % len(FAULTS)]
+        code, _ = run(arguments, fault, failing)
+        found = written(output)
+        if code != 0 or found != whole:
+            wrong.append([fault, failing, code, sorted(found)])
     return wrong
 
 

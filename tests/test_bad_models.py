@@ -6,10 +6,9 @@ import shutil
 
 import numpy as np
 import pytest
-from helpers import SMALL_SCDV, make_texts, refused, run_all, word_vectors
+from helpers import SMALL_SCDV, make_texts, run_all, word_vectors
 
 from dcme_w2v.classify.model import load_classifier
-from dcme_w2v.cli.main import run
 from dcme_w2v.errors import FormatError
 from dcme_w2v.latent.model import LatentClassifier
 from dcme_w2v.scdv.fit import fit_documents
@@ -159,9 +158,10 @@ def check_refused(folder, said, load=load_classifier):
 @pytest.mark.parametrize(("model", "what", "value", "said"), BAD)
 def test_a_damaged_model_names_its_entry(models, tmp_path, model, what, value, said):
     folder, load = shutil.copytree(models / model, tmp_path / "m"), LOADERS.get(model)
-    (load or load_classifier)(folder)
+    load = load or load_classifier
+    load(folder)
     damage(folder, what, value)
-    check_refused(folder, said, load or load_classifier)
+    check_refused(folder, said, load)
 
 
 def test_a_huge_file_of_zeros_is_rejected_unread(models, tmp_path):
@@ -170,20 +170,15 @@ def test_a_huge_file_of_zeros_is_rejected_unread(models, tmp_path):
     check_refused(folder, "bytes, the maximum is 1,073,741,824")
 
 
-def test_commands_report_damaged_models_in_one_line(models, tmp_path, capsys):
-    folder = shutil.copytree(models / "text", tmp_path / "model")
-    damage(folder, "idf[0]", np.nan)
-    docs = tmp_path / "docs"
-    docs.write_text("a\tfish\n")
-    for command in (["test", str(folder), str(docs)], ["predict", str(folder), str(docs)],
-                    ["explain", str(folder), "a"]):  # fmt: skip
-        assert f"{folder}: idf: has" in refused(capsys, run(["classify", *command]))
-
-
-@pytest.mark.parametrize("command", ["test", "predict"])
-def test_no_probability_is_nan(models, tmp_path, capsys, command):
-    folder = shutil.copytree(models / "rows", tmp_path / "model")
-    docs = tmp_path / "docs.svm"
-    docs.write_text("a 0:3e38 1:3e38 2:3e38\n")
-    damage(folder, "weights[0]", 3e38)
-    assert "NaN or infinite" in refused(capsys, run(["classify", command, str(folder), str(docs)]))
+@pytest.mark.parametrize(
+    ("model", "what", "value", "message"),
+    [("text", "idf[0]", np.nan, "m: idf: has"), ("rows", "weights[0]", 3e38, "NaN or infinite")],
+)
+def test_commands_report_damaged_models_in_one_line(models, here, cli, model, what, value, message):
+    damage(shutil.copytree(models / model, here / "m"), what, value)
+    (here / "docs").write_text("a\tfish\n")
+    (here / "docs.svm").write_text("a 0:3e38 1:3e38 2:3e38\n")
+    docs = "docs" if model == "text" else "docs.svm"
+    lines = [f"test m {docs}", f"predict m {docs}", *["explain m a"] * (model == "text")]
+    for line in lines:
+        assert message in cli.error(f"classify {line}")

@@ -1,13 +1,17 @@
 """Each fault of a file of word vectors is found, counted and located."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from helpers import refused, save
+from helpers import save
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.errors import FormatError
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.vectors import Vectors
+
+pytestmark = pytest.mark.usefixtures("here")
+
 
 ONE = b" \0\0\x80\x3f"
 
@@ -41,95 +45,90 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_each_fault_is_reported(tmp_path, name):
+def test_each_fault_is_reported(name):
     content, kind, count, place = PLANTED[name]
-    (tmp_path / "v").write_bytes(content)
-    report = check_vectors(tmp_path / "v")
-    assert [(fault.kind, fault.count) for fault in report.faults] == [(kind, count)]
-    assert report.faults[0].place.startswith(str(tmp_path / "v"))
-    assert report.faults[0].place.endswith(place)
+    Path("v").write_bytes(content)
+    report = check_vectors(Path("v"))
+    (fault,) = report.faults
+    assert (fault.kind, fault.count) == (kind, count)
+    assert fault.place.startswith("v") and fault.place.endswith(place)
     with pytest.raises(FormatError) as caught:  # of the reader
-        Vectors.load(tmp_path / "v")
+        Vectors.load("v")
     said = str(caught.value)
-    assert said.startswith(str(tmp_path / "v") if "junk" in kind else report.faults[0].place)
+    assert said.startswith("v" if "junk" in kind else fault.place)
     assert kind in said or kind in ("unreadable", "wrong number of rows", "trailing junk")
-
-
-def write_npy(path, matrix, vocabulary):
-    np.save(path, np.asarray(matrix, dtype=np.float32))
-    path.with_suffix(".vocab").write_bytes(vocabulary)
 
 
 @pytest.mark.parametrize(
     ("matrix", "vocabulary", "kind", "count", "place"),
     [
-        (
-            [[1, np.nan], [2, 3], [np.inf, 1]],
-            b"a\nb\nc\n",
-            "NaN or infinite number",
-            2,
-            "npy: row 1",
-        ),
+        ([[1, np.nan], [2, 3], [np.inf, 1]], b"a\nb\nc\n", "NaN or infinite number", 2,
+         "npy: row 1"),
         ([[1], [2], [3]], b"a 9\nb 8\na 7\n", "duplicate word", 1, ".vocab:3"),
         ([[1], [2]], b"a 9\nb x\n", "bad count", 1, ".vocab:2"),
         ([[1], [2]], b"a b 9\nb 8\n", "separator in a word", 1, ".vocab:1"),
         ([[1], [2]], b"a\nb\0\n", "NUL byte in a word", 1, ".vocab:2"),
         ([1, 2], b"a\nb\n", "unreadable", 1, "npy"),
     ],
-)
-def test_faults_of_npy_files(tmp_path, matrix, vocabulary, kind, count, place):
-    write_npy(tmp_path / "v.npy", matrix, vocabulary)
-    report = check_vectors(tmp_path / "v.npy")
-    assert [(fault.kind, fault.count) for fault in report.faults] == [(kind, count)]
-    assert report.faults[0].place.endswith(place)
+)  # fmt: skip
+def test_faults_of_npy_files(matrix, vocabulary, kind, count, place):
+    np.save("v.npy", np.asarray(matrix, dtype=np.float32))
+    Path("v.vocab").write_bytes(vocabulary)
+    (fault,) = check_vectors(Path("v.npy")).faults
+    assert (fault.kind, fault.count) == (kind, count) and fault.place.endswith(place)
     if kind not in ("NaN or infinite number", "duplicate word"):  # of all rows: `check` alone
         with pytest.raises(FormatError, match=r"v\.(npy|vocab)"):
-            Vectors.load(tmp_path / "v.npy")
+            Vectors.load("v.npy")
 
 
-def test_all_kinds_of_faults_are_found_at_once(tmp_path):
-    (tmp_path / "v").write_bytes(
+def test_all_kinds_of_faults_are_found_at_once():
+    Path("v").write_bytes(
         b"9 2\na 1 2\nb 1\nc 1 x\nd nan 1\na 1 1\n 1 2\n\xff 1 2\nw w 1 2\ng\0 1 2\n"
     )
-    report = check_vectors(tmp_path / "v")
+    report = check_vectors(Path("v"))
     assert (report.format, report.rows, report.dimension) == ("text", 9, 2)
-    assert {fault.kind: fault.count for fault in report.faults} == {
-        "wrong dimension": 1,
-        "not a number": 1,
-        "NaN or infinite number": 1,
-        "empty word": 1,
-        "invalid UTF-8 in a word": 1,
-        "separator in a word": 1,
-        "NUL byte in a word": 1,
-        "duplicate word": 1,
-    }
+    kinds = {content[1] for content in PLANTED.values()} | {"invalid UTF-8 in a word"}
+    kinds -= {"unreadable", "trailing junk", "wrong number of rows"}
+    assert {fault.kind: fault.count for fault in report.faults} == dict.fromkeys(kinds, 1)
 
 
-@pytest.mark.parametrize("name", ["trailing blanks", "no newlines", "no header", "crlf"])
-def test_tolerated_variants_have_no_fault(tmp_path, name):
-    content = {
-        "trailing blanks": b"2 1\na 1 \nb 2 \n",
-        "no newlines": b"2 1\na" + ONE + b"b" + ONE,
-        "no header": b"a 1 2\nb 1 2\n",
-        "crlf": b"2 1\r\na 1\r\nb 2\r\n",
-    }[name]
-    (tmp_path / "v").write_bytes(content)
-    assert check_vectors(tmp_path / "v").faults == []
+def test_the_command_lists_faults(cli):
+    Path("v").write_bytes(b"4 1\na 1\na 2\na nan\n")
+    lines = cli("check v", code=1).splitlines()
+    assert "duplicate word: 1, first at v:3 ('a' is in row 1 too)" in lines
+    assert "NaN or infinite number: 1, first at v:4" in lines
+    assert "wrong number of rows: 1, first at v:1 (4 in the header, 3 in the file)" in lines
+    Path("v").write_bytes(b"2 3\na 1 2 3\nb 4 5 6\n")
+    assert cli("check v").splitlines() == ["v: text", "rows: 2", "dimension: 3", "OK"]
 
 
-@pytest.mark.parametrize("name", ["x.txt", "x.bin", "x.npy"])
-def test_vectors_too_large_for_cosines_are_named_and_loaded(tmp_path, capsys, name):
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"2 1\na 1 \nb 2 \n", b"2 1\na" + ONE + b"b" + ONE, b"a 1 2\nb 1 2\n",
+        b"2 1\r\na 1\r\nb 2\r\n",
+    ],
+    ids=["trailing blanks", "no newlines", "no header", "crlf"],
+)  # fmt: skip
+def test_tolerated_variants_have_no_fault(content):
+    Path("v").write_bytes(content)
+    assert check_vectors(Path("v")).faults == []
+
+
+@pytest.mark.parametrize(
+    ("name", "format"), [("x.txt", "text"), ("x.bin", "binary"), ("x.npy", "npy")]
+)
+def test_vectors_too_large_for_cosines_are_named_and_loaded(cli, name, format):
     matrix = np.ones((3, 4), dtype=np.float32)
     matrix[1] = 3e38
-    path = save(tmp_path / name, ["a", "b", "c"], matrix)
-    report = check_vectors(path)
+    report = check_vectors(save(Path(name), ["a", "b", "c"], matrix))
     assert [(fault.kind, fault.count) for fault in report.faults] == [("length not finite", 1)]
-    assert report.format == {"x.txt": "text", "x.bin": "binary", "x.npy": "npy"}[name]
-    vectors = Vectors.load(path)
+    assert report.format == format
+    vectors = Vectors.load(name)
     np.testing.assert_array_equal(vectors.vectors, matrix)
     with pytest.raises(FormatError, match="vector 2 has a length that is not finite"):
         vectors.most_similar("a")
-    assert "not finite" in refused(capsys, run(["neighbors", str(path), "a"]))
-    (tmp_path / "docs").write_text("a b c\n")
-    fit = ["scdv", "fit", str(tmp_path / "docs"), "--vectors", str(path), "--output"]
-    assert "not finite" in refused(capsys, run([*fit, str(tmp_path / "m"), "--clusters", "1"]))
+    Path("docs").write_text("a b c\n")
+    fit = f"scdv fit docs --vectors {name} --output m --clusters 1"
+    for line in (f"neighbors {name} a", fit):
+        assert "not finite" in cli.error(line)

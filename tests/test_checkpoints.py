@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import zlib
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -64,8 +65,7 @@ def restored(found, training):
 # ---- the state itself ----
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("objective", "model"), list(zip(OBJECTIVES, [*MODELS, {}], strict=True)))
 def test_a_run_stopped_repeatedly_equals_an_uninterrupted_one(
     tmp_path, monkeypatch, objective, model
 ):
@@ -126,8 +126,7 @@ def test_two_generations_are_kept(kept):
     training, folder, _ = kept
     for epoch in range(4):
         saved(folder, training, epoch)
-    assert [one.name for one in folder.generations()] == ["000003", "000004"]
-    assert {one.name for one in folder.path.iterdir()} == {"000003", "000004"}
+    assert sorted(one.name for one in folder.path.iterdir()) == ["000003", "000004"]
     for one in folder.generations():
         assert {file.name for file in one.iterdir()} == {*FILES, RECORD}
 
@@ -141,10 +140,7 @@ def test_two_runs_cannot_use_one_folder(kept):
 def test_a_failed_checkpoint_keeps_the_previous_ones(kept, monkeypatch):
     training, folder, _ = kept
     saved(folder, training, 1)
-
-    def full(number):
-        raise OSError(28, "No space left on device")
-
+    full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(ResourceError, match=r"No space left on device; it requires .* MB"):
         saved(folder, training, 2)
@@ -158,11 +154,9 @@ def test_a_damaged_file_is_named(kept, name, damage):
     training, folder, _ = kept
     path = saved(folder, training, 1).folder / name
     data = path.read_bytes()
-    if damage == "missing":
-        path.unlink()
-    else:
-        middle = len(data) // 2
-        changed = data[:middle] + bytes([data[middle] ^ 255]) + data[middle + 1 :]
+    path.unlink()
+    if damage != "missing":
+        changed = data[:9] + bytes([data[9] ^ 255]) + data[10:]
         path.write_bytes({"empty": b"", "short": data[:-2], "changed": changed}[damage])
     with pytest.raises(FormatError, match=name) as caught:
         Checkpoint.load(folder.generations()[0])
@@ -224,13 +218,10 @@ def test_a_table_of_another_shape_is_rejected(kept):
         restored(found, Trainer(*text, options_of({"objective": "dcme"})))
 
 
-@pytest.mark.parametrize("every", ["0", "-1", "10", "1.5", "m", "1d", "1e3", "10 m", "", "९m"])
-def test_checkpoint_every(every):
-    if every == "10":
+def test_checkpoint_every():
+    for every, expected in {"10": (10, None), "1.5m": (None, 90), "2h": (None, 7200)}.items():
         found = CheckpointOptions(checkpoint_every=every)
-        assert found.epochs == 10 and found.seconds is None
-        assert CheckpointOptions(checkpoint_every="1.5m").seconds == 90
-        assert CheckpointOptions(checkpoint_every="2h").seconds == 7200
-        return
-    with pytest.raises(UsageError, match="checkpoint_every="):
-        CheckpointOptions(checkpoint_every=every)
+        assert (found.epochs, found.seconds) == expected
+    for every in ("0", "-1", "1.5", "m", "1d", "1e3", "10 m", "", "९m"):
+        with pytest.raises(UsageError, match="checkpoint_every="):
+            CheckpointOptions(checkpoint_every=every)

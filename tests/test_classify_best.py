@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.sparse import csr_matrix, random_array
 
 from dcme_w2v import MaxentClassifier
@@ -12,7 +11,6 @@ from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import LowRankWeights, Weights
 from dcme_w2v.classify.voting import VotingWeights
-from dcme_w2v.cli.main import program
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.core import INSTRUCTION_SETS, core
 
@@ -112,9 +110,3 @@ def test_the_model_and_the_estimator_use_them():
     fitted = MaxentClassifier(threads=1, epochs=1).fit(X, np.arange(len(X.indptr) - 1) % 2048)
     found = fitted.classes_[fitted.decision_function(X).argmax(axis=1)]
     np.testing.assert_array_equal(fitted.predict(X), found)
-
-
-def output(*arguments):
-    found = CliRunner().invoke(program, ["classify", *arguments])
-    assert found.exit_code == 0, found.output
-    return found.stdout.splitlines()

@@ -1,10 +1,9 @@
 """`--loss hinge`: the squared hinge loss, one class against the rest."""
 
-import json
+from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
@@ -15,7 +14,6 @@ from dcme_w2v.classify.metrics import calibration_of
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.pipeline import predict
-from dcme_w2v.cli.main import program
 
 MARGIN = 4.0  # of csrc/classify/hinge.c
 
@@ -103,32 +101,24 @@ def test_a_document_with_its_set_of_labels_is_one_example(classes):
     assert records[0]["loss"] > 0
 
 
-def several_labels(tmp_path, documents=400):
+def several_labels(documents=400):
     rows, labels = sets_problem(documents=documents)
-    path = tmp_path / "d.tsv"
-    path.write_text(
-        "".join(
-            "|".join(f"c{one}" for one in own) + "\t" + " ".join(f"w{one}" for one in row.indices)
-            + "\n"
-            for own, row in zip(labels, rows, strict=True)
-        )
-    )  # fmt: skip
-    return str(path)
+    lines = [
+        "|".join(f"c{one}" for one in own) + "\t" + " ".join(f"w{one}" for one in row.indices)
+        for own, row in zip(labels, rows, strict=True)
+    ]
+    Path("d.tsv").write_text("\n".join(lines) + "\n")
 
 
-def test_hinge_is_the_default_for_several_labels_and_has_probabilities_of_each(tmp_path):
-    docs, model = several_labels(tmp_path), str(tmp_path / "m")
-    found = CliRunner().invoke(
-        program, ["classify", "train", docs, "--output", model, "--epochs", "20", "--threads", "1"]
-    )
-    assert found.exit_code == 0 and "--loss hinge --lr" in found.stderr
-    loaded = load_classifier(model)
+def test_hinge_is_the_default_for_several_labels_and_has_probabilities_of_each(here, cli):
+    several_labels()
+    cli("classify train d.tsv --output m --epochs 20 --threads 1")
+    assert "--loss hinge --lr" in cli.err
+    loaded = load_classifier("m")
     assert loaded.options.loss == "hinge" and loaded.calibration is not None
-    predicted = list(predict(loaded, [docs], 3))
+    predicted = list(predict(loaded, ["d.tsv"], 3))
     assert max(sum(p for _, p in one) for one in predicted) > 1.05  # labels by themselves
-    measures = json.loads(CliRunner().invoke(
-        program, ["classify", "test", model, docs, "--json"]
-    ).stdout)  # fmt: skip
+    measures = cli.json("classify test m d.tsv")
     assert measures["micro_f1"] > 0.5 and measures["micro_recall"] > 0.5
 
 

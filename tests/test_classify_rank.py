@@ -1,17 +1,17 @@
 """Classifiers of low rank: training, model folder, state, invalid input."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.trainer import LowRankWeights
-from dcme_w2v.cli.main import program, run
 
 
 def problem(classes=30, documents=600, features=40, seed=0):
@@ -28,6 +28,15 @@ def quick(**more):
     return MaxentClassifier(**{"rank": 8, "threads": 1, "epochs": 30, "random_state": 3} | more)
 
 
+TRAIN = "classify train d --rank 3 --epochs 20 --threads 1 --quiet --output"
+
+
+@pytest.fixture(autouse=True)
+def docs(here):
+    lines = [f"c{i % 6}\tw{i % 6} w{(i + 1) % 6} x{i % 6} y{i % 3}\n" for i in range(240)]
+    Path("d").write_text("".join(lines))
+
+
 def test_it_learns_with_a_fraction_of_the_weights():
     rows, labels = problem()
     model = quick().fit(rows, labels)
@@ -38,45 +47,25 @@ def test_it_learns_with_a_fraction_of_the_weights():
     assert model.predict_log_proba(rows) == pytest.approx(log_softmax(scores, axis=1), abs=1e-4)
 
 
-@pytest.fixture
-def docs(tmp_path):
-    path = tmp_path / "docs.tsv"
-    lines = [f"c{i % 6}\tw{i % 6} w{(i + 1) % 6} x{i % 6} y{i % 3}\n" for i in range(240)]
-    path.write_text("".join(lines))
-    return str(path)
-
-
-def train(docs, out, *more):
-    flags = ["--rank", "3", "--epochs", "20", "--threads", "1", "--quiet", *more]
-    assert run(["classify", "train", docs, "--output", str(out), *flags]) == 0
-
-
-def test_model_of_the_command_line(tmp_path, docs, capsys):
-    train(docs, tmp_path / "m", "--holdout", "0.2")
-    arrays = json.loads((tmp_path / "m" / "model.json").read_text())["arrays"]
+def test_model_of_the_command_line(cli):
+    cli(f"{TRAIN} m --holdout 0.2")
+    arrays = json.loads(Path("m/model.json").read_text())["arrays"]
     assert arrays["weights"]["shape"] == [16, 3] and arrays["output"]["shape"] == [6, 3]
-    result = CliRunner().invoke(program, ["classify", "test", str(tmp_path / "m"), docs, "--json"])
-    assert json.loads(result.stdout)["accuracy"] > 0.9
-    model = Classifier.load(tmp_path / "m")
+    assert cli.json("classify test m d")["accuracy"] > 0.9
+    model = Classifier.load("m")
     assert isinstance(model.weights, LowRankWeights)
     assert {name for name, _ in model.explain("c2", 3)} & {"w2", "x2", "w3"}
-    model.save(tmp_path / "again")
-    other = Classifier.load(tmp_path / "again")
+    model.save("again")
     rows = model.rows([b"w1 x1", b"", b"unknown"])
-    for one, two in zip(model.log_probabilities(rows), other.log_probabilities(rows), strict=True):
-        assert np.array_equal(one, two)
+    one, two = (next(found.log_probabilities(rows)) for found in (model, Classifier.load("again")))
+    assert np.array_equal(one, two)
 
 
-def test_a_resumed_run_equals_the_uninterrupted_one(tmp_path, docs):
-    train(docs, tmp_path / "whole")
-    state = str(tmp_path / "ck")
-    train(docs, tmp_path / "part", "--checkpoint", state, "--checkpoint-every", "1")
+def test_a_resumed_run_equals_the_uninterrupted_one(cli):
+    cli(f"{TRAIN} whole")
+    cli(f"{TRAIN} part --checkpoint k --checkpoint-every 1")
     # the last but one checkpoint: the run is as if it had been killed then
-    newest = max((tmp_path / "ck").iterdir(), key=lambda one: one.name)
-    for file in newest.iterdir():
-        file.unlink()
-    newest.rmdir()
-    train(docs, tmp_path / "resumed", "--resume", state)
-    one, two = (Classifier.load(tmp_path / name).weights for name in ("whole", "resumed"))
-    for name, table in one.tables.items():
-        assert np.array_equal(table, two.tables[name]), name
+    shutil.rmtree(max(Path("k").iterdir()))
+    cli(f"{TRAIN} resumed --resume k")
+    for name, table in Classifier.load("whole").weights.tables.items():
+        assert np.array_equal(table, Classifier.load("resumed").weights.tables[name]), name

@@ -1,10 +1,10 @@
 """The default learning rate is checked on held-out documents."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import rate
@@ -12,7 +12,6 @@ from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.loss import is_loss_open
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.rate import chosen_rate, is_open
-from dcme_w2v.cli.main import program
 
 
 def problem(wrong, count=2400, classes=12, seed=0):
@@ -89,34 +88,28 @@ def test_the_rate_is_chosen_only_where_none_is_given(monkeypatch, options, wante
 
 
 @pytest.mark.parametrize(("wrong", "loss"), [(0, None), (0.6, None), (0, "softmax")])
-def test_the_loss_is_chosen_by_folds_where_training_is_short(tmp_path, wrong, loss):
+def test_the_loss_is_chosen_by_folds_where_training_is_short(here, cli, wrong, loss):
     """With wrong labels the rate is lower; a given loss is kept; a resumed run has the choice."""
     matrix, labels = problem(wrong, count=600)
-    docs, model, state = (str(tmp_path / name) for name in ("d.tsv", "m", "state"))
-    words = [" ".join(map("w{}".format, row.indices)) for row in matrix]
-    lines = [f"c{label}\t{text}\n" for label, text in zip(labels, words, strict=True)]
-    (tmp_path / "d.tsv").write_text("".join(lines))
-    train = ["classify", "train", docs, "--output", model, "--threads", "1"]
-    train += ["--loss", loss] if loss else []
-
-    def invoke(*more):
-        result = CliRunner().invoke(program, [*train, *more])
-        assert result.exit_code == 0, result.output
-        return json.loads((tmp_path / "m" / "model.json").read_text()), result.stderr
-
-    found, said = invoke("--checkpoint", state, "--checkpoint-every", "2")
-    own = found["options"]
-    assert ("documents held out (softmax" in said) == (loss is None) == ("loss" in found["record"])
-    if loss is None:
+    texts = [" ".join(map("w{}".format, row.indices)) for row in matrix]
+    lines = [f"c{label}\t{text}\n" for label, text in zip(labels, texts, strict=True)]
+    Path("d.tsv").write_text("".join(lines))
+    train = f"classify train d.tsv --output m --threads 1{f' --loss {loss}' if loss else ''}"
+    cli(f"{train} --checkpoint state --checkpoint-every 2")
+    found = json.loads(Path("m/model.json").read_text())
+    own, record, is_chosen = found["options"], found["record"], loss is None
+    assert ("documents held out (softmax" in cli.err) == is_chosen == ("loss" in record)
+    if is_chosen:
         trials = {
             (one["loss"], one["lr"], one["epochs"]): one["accuracy"]
-            for one in found["record"]["loss"]["trials"]
+            for one in record["loss"]["trials"]
         }
         assert len(trials) == 7
         assert trials[own["loss"], own["lr"], own["epochs"]] > max(trials.values()) - 0.01
         assert (own["lr"] < {"softmax": 4, "hinge": 0.5}[own["loss"]]) == (wrong > 0)
-    again, said = invoke("--resume", state)
-    assert again["options"] == own and "held out (softmax" not in said
+    cli(f"{train} --resume state")
+    again = json.loads(Path("m/model.json").read_text())
+    assert again["options"] == own and "held out (softmax" not in cli.err
 
 
 @pytest.mark.parametrize(("given", "count", "classes", "wanted"), [

@@ -3,24 +3,18 @@
 import json
 import random
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import stop_in, write_corpus
-from helpers import train as train_words
 
 import dcme_w2v as dw
 from dcme_w2v.classify import loss, solver
 from dcme_w2v.classify.trainer import ClassifierTrainer
-from dcme_w2v.cli.main import run
 
-SHORT = ("--epochs", "4", "--threads", "1", "--quiet")
-OBJECTIVES = [
-    ["--objective", "gd"],
-    ["--objective", "nce"],
-    ["--objective", "dcme"],
-    ["--objective", "dcme", "--dcme-update", "paper"],
-]
+SHORT = "classify train d.tsv --epochs 4 --threads 1 --quiet"
+OBJECTIVES = ["gd", "nce", "dcme", "dcme --dcme-update paper"]
 
 
 @pytest.fixture(autouse=True)
@@ -30,90 +24,61 @@ def no_search(monkeypatch):
     monkeypatch.setattr(loss, "SMALL_WEIGHTS", 0)
 
 
-@pytest.fixture
-def docs(tmp_path):
+@pytest.fixture(autouse=True)
+def docs(here):
     chance = random.Random(3)
     words = [f"w{i}" for i in range(60)]
-    path = tmp_path / "d.tsv"
-    path.write_text(
-        "".join(
-            f"c{i % 12}\t{' '.join(chance.choices(words[i % 12 * 4 :], k=9))}\n" for i in range(600)
-        )
-    )
-    return str(path)
-
-
-def train(docs, output, *flags):
-    return run(["classify", "train", docs, "--output", str(output), *SHORT, *map(str, flags)])
-
-
-def keep(docs, tmp_path):
-    """Train to the end; the last checkpoint is in the folder k."""
-    kept = ("--checkpoint", tmp_path / "k", "--checkpoint-every", "4")
-    assert train(docs, tmp_path / "m", *kept) == 0
+    own = [f"c{i % 12}\t{' '.join(chance.choices(words[i % 12 * 4 :], k=9))}" for i in range(600)]
+    Path("d.tsv").write_text("\n".join(own) + "\n")
 
 
 def arrays(model):
     """Return the bytes of a model's arrays, and the measures of its epochs."""
-    reported = json.loads((model / "model.json").read_text())
+    reported = json.loads(Path(model, "model.json").read_text())
     epochs = [{**one, "seconds": 0} for one in reported["record"]["epochs"]]
-    return (
-        {path.name: path.read_bytes() for path in model.glob("*.npy")},
-        epochs,
-        reported["threshold"],
-    )
+    files = {path.name: path.read_bytes() for path in Path(model).glob("*.npy")}
+    return files, epochs, reported["threshold"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("objective", OBJECTIVES, ids=" ".join)
-def test_resume_after_a_signal_equals_the_uninterrupted_run(
-    tmp_path, docs, capsys, monkeypatch, objective, number
-):
-    held = ("--holdout", "0.2", *objective)
-    assert train(docs, tmp_path / "a", *held) == 0
+@pytest.mark.parametrize(
+    ("objective", "number"),
+    list(zip(OBJECTIVES, [signal.SIGINT, signal.SIGTERM] * 2, strict=True)),
+)
+def test_resume_after_a_signal_equals_the_uninterrupted_run(cli, monkeypatch, objective, number):
+    train = f"{SHORT} --holdout 0.2 --objective {objective} --output"
+    cli(f"{train} a")
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with monkeypatch.context() as patched:
         stop_in(patched, ClassifierTrainer, 2, number)
-        code = train(docs, tmp_path / "b", "--checkpoint", tmp_path / "k", *held)
-    assert code == 128 + number
+        cli(f"{train} b --checkpoint k", code=128 + number)
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
-    said = capsys.readouterr().err
-    assert said.startswith(f"error: stopped by {signal.Signals(number).name} in epoch ")
-    assert f"resume with --resume {tmp_path / 'k'}" in said and said.count("\n") == 1
-    assert not (tmp_path / "b").exists()
-    log = tmp_path / "log"
-    assert train(docs, tmp_path / "b", "--resume", tmp_path / "k", "--log-json", log, *held) == 0
-    assert arrays(tmp_path / "b") == arrays(tmp_path / "a")
-    last = [json.loads(line) for line in log.read_text().splitlines()]
+    assert cli.err.startswith(f"error: stopped by {number.name} in epoch ")
+    assert "resume with --resume k" in cli.err and cli.err.count("\n") == 1
+    assert not Path("b").exists()
+    cli(f"{train} b --resume k --log-json log")
+    assert arrays("b") == arrays("a")
+    last = [json.loads(line) for line in Path("log").read_text().splitlines()]
     assert [one["epoch"] for one in last if one["event"] == "epoch"][-1] == 4
 
 
-def test_a_run_that_stopped_early_is_complete_when_resumed(tmp_path, docs, capsys):
-    held = ("--holdout", "0.3", "--patience", "1", "--lr", "300", "--epochs", "40")
-    kept = ("--checkpoint", tmp_path / "k", "--checkpoint-every", "1")
-    assert train(docs, tmp_path / "a", *held, *kept) == 0
-    assert len(arrays(tmp_path / "a")[1]) < 40
-    words = ["classify", "train", docs, "--output", str(tmp_path / "b"), *map(str, held)]
-    assert run([*words, "--threads", "1", "--resume", str(tmp_path / "k")]) == 0
-    assert "training is complete" in capsys.readouterr().err
-    assert arrays(tmp_path / "b") == arrays(tmp_path / "a")
+def test_a_run_that_stopped_early_is_complete_when_resumed(cli):
+    train = "classify train d.tsv --threads 1 --holdout 0.3 --patience 1 --lr 300 --epochs 40"
+    cli(f"{train} --output a --checkpoint k --checkpoint-every 1")
+    assert len(arrays("a")[1]) < 40
+    cli(f"{train} --output b --resume k")
+    assert "training is complete" in cli.err and arrays("b") == arrays("a")
 
 
 @pytest.mark.parametrize("solver", ["sgd", "lbfgs"])
-def test_a_signal_without_checkpoints_saves_the_current_model(
-    tmp_path, docs, capsys, monkeypatch, solver
-):
-    output = tmp_path / "m"
+def test_a_signal_without_checkpoints_saves_the_current_model(cli, monkeypatch, solver):
     if solver == "sgd":
         stop_in(monkeypatch, ClassifierTrainer, 1, signal.SIGINT)
     else:
         monkeypatch.setattr("dcme_w2v.classify.fit.solve", signalling(signal.SIGTERM))
-    code = train(docs, output, "--solver", solver, "--epochs", "9")
-    assert code == (130 if solver == "sgd" else 143)
-    said = capsys.readouterr().err
-    assert f"the model so far is in {output}.partial" in said and said.count("\n") == 1
-    assert not output.exists()
-    assert run(["classify", "test", f"{output}.partial", docs]) == 0
+    cli(f"{SHORT} --output m --solver {solver} --epochs 9", code=130 if solver == "sgd" else 143)
+    assert "the model so far is in m.partial" in cli.err and cli.err.count("\n") == 1
+    assert not Path("m").exists()
+    cli("classify test m.partial d.tsv")
 
 
 def signalling(number):
@@ -126,71 +91,54 @@ def signalling(number):
     return solve
 
 
-REFUSED = [
-    (["--lr", "3"], "--lr is 3 and was 4"),
-    (["--epochs", "5"], "--epochs is 5 and was 4"),
-    (["--features", "9"], "--features is 9 and was not given"),
-    (["--holdout", "0.3"], "was trained on another corpus"),
-    (["--threads", "2"], "--threads is 2 and was 1"),
-]
-
-
-@pytest.mark.parametrize(("flags", "said"), REFUSED)
-def test_options_that_differ_from_the_checkpoint_are_rejected(tmp_path, docs, capsys, flags, said):
-    keep(docs, tmp_path)
-    assert train(docs, tmp_path / "n", "--resume", tmp_path / "k", *flags) == 2
-    err = capsys.readouterr().err
-    assert said in err and err.count("\n") == 1
-
-
-def test_checkpoints_of_the_other_command_are_rejected(tmp_path, docs, capsys):
-    words, kept = write_corpus(tmp_path / "c.txt"), ("--checkpoint-every", "1")
-    assert train_words(words, tmp_path / "v", "--checkpoint", str(tmp_path / "kw"), *kept) == 0
-    assert train(docs, tmp_path / "m", "--checkpoint", tmp_path / "kc", *kept) == 0
-    assert train(docs, tmp_path / "n", "--resume", tmp_path / "kw") == 2
-    assert "is a checkpoint of words, not of classes" in capsys.readouterr().err
-    assert train_words(words, tmp_path / "w", "--resume", str(tmp_path / "kc")) == 2
-    assert "is a checkpoint of classes, not of words" in capsys.readouterr().err
-
-
-EDITS = [{"epochs": 3}, {"epochs": [{}]}, {"best": None}, {"epochs": [], "best": 1}]
-
-
-@pytest.mark.parametrize("notes", EDITS)
-def test_edited_notes_are_refused(tmp_path, docs, capsys, notes):
-    assert (
-        train(docs, tmp_path / "m", "--checkpoint", tmp_path / "k", "--checkpoint-every", "4") == 0
-    )
-    path = next((tmp_path / "k").glob("*/checkpoint.json"))
-    record = json.loads(path.read_text())
-    path.write_text(json.dumps({**record, "notes": notes}))
-    assert train(docs, tmp_path / "n", "--resume", tmp_path / "k") == 1
-    err = capsys.readouterr().err
-    assert "notes" in err and err.count("\n") == 1 and "a bug" not in err
+def test_checkpoints_of_the_other_command_are_rejected(cli):
+    write_corpus(Path("c"))
+    words = "train c --dim 16 --quiet --output v"
+    cli(f"{words} --checkpoint kw --checkpoint-every 1")
+    cli(f"{SHORT} --output m --checkpoint kc --checkpoint-every 1")
+    error = cli.error(f"{SHORT} --output n --resume kw")
+    assert "is a checkpoint of words, not of classes" in error
+    assert "is a checkpoint of classes, not of words" in cli.error(f"{words} --resume kc")
 
 
 # ---- library calls ----
 
 
-def interrupting(monkeypatch, epoch):
-    """Raise a KeyboardInterrupt at the start of an epoch."""
+def test_an_interrupted_fit_leaves_the_classifier_on_the_exception(monkeypatch):
+    rows, labels = np.random.default_rng(0).random((60, 5)), np.arange(60) % 3
     start = ClassifierTrainer.epoch
 
     def raising(self, now, watch=None):
-        if now == epoch:
+        if now == 2:
             raise KeyboardInterrupt
         return start(self, now, watch)
 
-    monkeypatch.setattr(ClassifierTrainer, "epoch", raising)
-
-
-def test_an_interrupted_fit_leaves_the_classifier_on_the_exception(monkeypatch):
-    rows = np.random.default_rng(0).random((60, 5)).astype(np.float32)
-    labels = np.arange(60) % 3
-    interrupting(monkeypatch, 2)
-    with pytest.raises(KeyboardInterrupt) as caught:
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as caught:
+        patch.setattr(ClassifierTrainer, "epoch", raising)
         dw.MaxentClassifier(threads=1, epochs=5).fit(rows, labels)
     partial = caught.value.partial
-    monkeypatch.undo()
     assert partial.n_iter_ == 2 and partial.coef_.any()
     assert partial.predict(rows).shape == (60,)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--lr 3", "--lr is 3 and was 4"),
+        ("--epochs 5", "--epochs is 5 and was 4"),
+        ("--features 9", "--features is 9 and was not given"),
+        ("--holdout 0.3", "was trained on another corpus"),
+        ("--threads 2", "--threads is 2 and was 1"),
+        ({"epochs": 3}, "notes"),
+        ({"epochs": [{}]}, "notes"),
+        ({"best": None}, "notes"),
+        ({"epochs": [], "best": 1}, "notes"),
+    ],
+)
+def test_options_and_notes_that_differ_from_the_checkpoint_are_rejected(cli, flags, said):
+    cli(f"{SHORT} --output m --checkpoint k --checkpoint-every 4")
+    if isinstance(flags, dict):  # edited notes
+        (path,) = Path("k").glob("*/checkpoint.json")
+        path.write_text(json.dumps({**json.loads(path.read_text()), "notes": flags}))
+        flags = ""
+    assert said in cli.error(f"{SHORT} --output n --resume k {flags}")

@@ -1,44 +1,26 @@
 """The program as a whole: exit codes, one-line errors, word2vec.c's command lines."""
 
-import json
 import re
 from pathlib import Path
 
 import click
 import pytest
-from helpers import ALL_COMMANDS, refused
+from helpers import ALL_COMMANDS
 
 from dcme_w2v import __version__
 from dcme_w2v.cli import doctor
-from dcme_w2v.cli.main import program, run
+from dcme_w2v.cli.main import program
 from dcme_w2v.cli.spellings import translated
 from dcme_w2v.errors import ResourceError
 
 
-@pytest.fixture
-def failing(monkeypatch):
-    """Replace the command `check` by one that raises a given exception."""
-
-    def install(error):
-        @click.command()
-        def check():
-            raise error
-
-        monkeypatch.setattr(program, "get_command", lambda context, name: check)
-
-    return install
-
-
 @pytest.mark.parametrize("name", ALL_COMMANDS)
-def test_every_command_has_help_and_suggests_the_nearest_flag(name, capsys):
-    command = ALL_COMMANDS[name]
-    assert run([*name.split()[1:], "--help"]) == 0
-    assert command.help
-    out, err = capsys.readouterr()
-    assert out.startswith(f"Usage: {name}")
-    assert err == ""
-    assert run([*name.split()[1:], "--hlep"]) == 2
-    assert capsys.readouterr().err == "error: unknown option --hlep; did you mean --help?\n"
+def test_every_command_has_help_and_suggests_the_nearest_flag(name, cli):
+    line = name.removeprefix("dcme-w2v")
+    assert cli(f"{line} --help").startswith(f"Usage: {name}")
+    assert ALL_COMMANDS[name].help and cli.err == ""
+    cli(f"{line} --hlep", code=2)
+    assert cli.err == "error: unknown option --hlep; did you mean --help?\n"
 
 
 @pytest.mark.parametrize(
@@ -64,83 +46,25 @@ def test_other_spellings_are_translated(given, meant):
     assert translated(command, click.Context(command), given.split()) == meant.split()
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("-cbow 0 --model cbow", "-cbow 0 and --model cbow disagree"),
-        ("-hs 1 -negative 5", "-hs 1 and -negative 5: are not trained together"),
-        ("-hs 1 --objective ns", "-hs 1 and --objective ns disagree"),
-        ("-cbow 2", "-cbow 2: must be 0 or 1"),
-        ("-cbow", "-cbow : must be 0 or 1"),
-        ("-outputx", "unknown option -outputx; did you mean --output?"),
-        ("-oname", "unknown option -oname"),
-    ],
-)
-def test_spellings_that_contradict_or_do_not_exist_are_errors(given, message, capsys):
-    assert run(["train", *given.split()]) == 2
-    assert message in refused(capsys, 2)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--output v", "no corpus; give files or folders, or - for standard input"),
-        ("text", "no --output; give the file for the vectors, or --dry-run"),
-        ("text -output v -binary 1 --format text",
-         "-binary 1 and --format text disagree; give one"),
-        ("text --output v --save-vocab v", "--save-vocab v: is the same file"),
-        ("text --output v -window 0", "--window 0: must be at least 1"),
-        ("text --output", "requires an argument"),
-    ],
-)  # fmt: skip
-def test_wrong_usage_of_train_is_one_line_and_writes_nothing(
-    arguments, message, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
-    assert run(["train", *arguments.split()]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("error: ")
-    assert message in err
-    assert err.count("\n") == 1
-    assert not list(tmp_path.iterdir())
-
-
-def test_version(capsys):
-    assert run(["--version"]) == 0
-    assert __version__ in capsys.readouterr().out
-
-
-def test_the_demo_prints_neighbors_of_words_of_a_text(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "c.txt").write_text("bitter coffee strong morning evening\n" * 99)
-    assert run(["demo", "c.txt"]) == 0
-    out = capsys.readouterr().out
+def test_the_demo_prints_neighbors_of_words_of_a_text(here, cli):
+    (here / "c.txt").write_text("bitter coffee strong morning evening\n" * 99)
+    out = cli("demo c.txt")
     assert len(re.findall(r"^ +\w+: (\w+ -?[01]\.\d\d(, |\n)){3,5}", out, re.MULTILINE)) == 5
-    assert [path.name for path in tmp_path.iterdir()] == ["c.txt"]
-    assert run(["demo", "none"]) == 1
-    assert capsys.readouterr().err == "error: none: there is no such file or folder\n"
+    assert [path.name for path in here.iterdir()] == ["c.txt"]
 
 
-def test_doctor_prints_what_a_report_needs(capsys, monkeypatch):
+def test_doctor_prints_what_a_report_needs(cli, monkeypatch):
+    assert __version__ in cli("--version")
     monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
     monkeypatch.setitem(doctor.OPTIONAL, "no_such_package", ("nothing", "none"))
-    assert run(["doctor"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"dcme-w2v: {__version__}"
-    assert "chosen kernels: scalar" in lines
+    lines = cli("doctor").splitlines()
+    assert lines[0] == f"dcme-w2v: {__version__}" and "chosen kernels: scalar" in lines
     assert lines[-1].startswith("no_such_package: not installed: pip install 'dcme-w2v[none]'")
     project = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     extras = re.search(r"^zst = .*?(?=^bench)", project, re.MULTILINE | re.DOTALL)[0]
     known = {extra for _, extra in doctor.OPTIONAL.values()}
     assert set(re.findall(r"^(\w+) = ", extras, re.MULTILINE)) <= known
-    assert run(["doctor", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["packages"]["no_such_package"] is None
-
-
-def test_an_unknown_command_suggests_the_nearest(capsys):
-    assert run(["trian"]) == 2
-    assert capsys.readouterr().err == "error: unknown command trian; did you mean train?\n"
+    assert cli.json("doctor")["packages"]["no_such_package"] is None
 
 
 @pytest.mark.parametrize(
@@ -159,14 +83,16 @@ def test_an_unknown_command_suggests_the_nearest(capsys):
          "error: ValueError: odd thing; a bug, please report what --debug prints\n"),
     ],
 )  # fmt: skip
-def test_an_error_is_one_line_and_a_traceback_only_with_debug(failing, capsys, error, code, line):
-    failing(error)
-    assert run(["check"]) == code
-    assert capsys.readouterr().err.lstrip("\n") == line
-    assert run(["--debug", "check"]) == code
-    err = capsys.readouterr().err
-    assert err.lstrip("\n").startswith("Traceback")
-    assert err.endswith(line)
+def test_an_error_is_one_line_and_a_traceback_only_with_debug(cli, monkeypatch, error, code, line):
+    @click.command()
+    def check():
+        raise error
+
+    monkeypatch.setattr(program, "get_command", lambda context, name: check)
+    cli("check", code=code)
+    assert cli.err.lstrip("\n") == line
+    cli("--debug check", code=code)
+    assert cli.err.lstrip("\n").startswith("Traceback") and cli.err.endswith(line)
 
 
 REFUSED = [
@@ -214,29 +140,59 @@ REFUSED = [
 
 
 MISTAKES = [
-    (["neighbors", "king", "v.txt"], "king: there is no such file or folder; check the name"),
-    (["neighbors", "http://a/v.bin", "king"], "only text is read from addresses"),
-    (["neighbors", "v.txt", ""], "the words are empty"),  # an empty variable of the shell
-    (["neighbors", "v.txt", "king", "-k", "0"], "-k: 0 is not in the range"),
-    (["encode", "v.txt"], "no TEXTS is given; see dcme-w2v encode --help"),
-    (["encode", "v.txt", "c.txt"], "no --output is given; see dcme-w2v encode --help"),
-    (["train", "c.txt", "--output", "s3://a/b.bin"], "s3://a/b.bin: is an address; write a file"),
-    (["classify", "train", "d.txt", "--output", "~/m"], "write $HOME for ~"),
-    (["train", "c.txt", "--output", "v.bin", "--checkpoint", "~/m"], "write $HOME for ~"),
-    (["eval", "analogies", "v.txt", "d.txt"], "d.txt: has no questions; give lines of four words"),
-    (["eval", "similarity", "v.txt", "c.txt"], "c.txt: has no pairs; give lines of"),
+    ("neighbors king v.txt", "king: there is no such file or folder; check the name"),
+    ("neighbors http://a/v.bin king", "only text is read from addresses"),
+    ("neighbors v.txt king -k 0", "-k: 0 is not in the range"),
+    ("encode v.txt", "no TEXTS is given; see dcme-w2v encode --help"),
+    ("encode v.txt c.txt", "no --output is given; see dcme-w2v encode --help"),
+    ("train c.txt --output s3://a/b.bin", "s3://a/b.bin: is an address; write a file"),
+    ("classify train d.txt --output ~/m", "write $HOME for ~"),
+    ("train c.txt --output v.bin --checkpoint ~/m", "write $HOME for ~"),
+    ("eval analogies v.txt d.txt", "d.txt: has no questions; give lines of four words"),
+    ("eval similarity v.txt c.txt", "c.txt: has no pairs; give lines of"),
 ]
 
 
 @pytest.mark.parametrize(("line", "message"), MISTAKES)
-def test_a_natural_mistake_is_answered(line, message, work, capsys):
-    assert message in refused(capsys, run(line))
+def test_a_natural_mistake_is_answered(line, message, work, cli):
+    assert message in cli.error(line)
+
+
+def test_an_empty_variable_of_the_shell_is_no_word(work, cli):
+    assert "the words are empty" in cli.error("neighbors v.txt", "")
 
 
 @pytest.mark.parametrize(("line", "message"), REFUSED)
-def test_what_does_not_go_together_is_one_line(line, message, work, capsys):
+def test_what_does_not_go_together_is_one_line(line, message, made, here, cli, monkeypatch):
     """Options that exclude each other, and files of another kind."""
+    monkeypatch.chdir(made)
     kind = "png" if "plot" in line else "bin" if line.startswith("train") else "npz"
-    output = f"new.{kind}"
-    assert message in refused(capsys, run([*line.split(), "--output", output]))
-    assert not (work / output).exists()
+    output = here / f"new.{kind}"
+    assert message in cli.error(f"{line} --output {output}")
+    assert not list(here.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("train -cbow 0 --model cbow", "-cbow 0 and --model cbow disagree"),
+        ("train -hs 1 -negative 5", "-hs 1 and -negative 5: are not trained together"),
+        ("train -hs 1 --objective ns", "-hs 1 and --objective ns disagree"),
+        ("train -cbow 2", "-cbow 2: must be 0 or 1"),
+        ("train -cbow", "-cbow : must be 0 or 1"),
+        ("train -outputx", "unknown option -outputx; did you mean --output?"),
+        ("train -oname", "unknown option -oname"),
+        ("train --output v", "no corpus; give files or folders, or - for standard input"),
+        ("train text", "no --output; give the file for the vectors, or --dry-run"),
+        ("train text -output v -binary 1 --format text",
+         "-binary 1 and --format text disagree; give one"),
+        ("train text --output v --save-vocab v", "--save-vocab v: is the same file"),
+        ("train text --output v -window 0", "--window 0: must be at least 1"),
+        ("train text --output", "requires an argument"),
+        ("demo none", "none: there is no such file or folder"),
+        ("trian", "unknown command trian; did you mean train?"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_one_line_and_writes_nothing(given, message, here, cli):
+    assert message in cli.error(given)
+    assert not list(here.iterdir())

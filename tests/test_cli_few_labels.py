@@ -1,16 +1,15 @@
 """The commands of fuse: files, streams, statistics in parts, exit codes, one-line errors."""
 
-import json
+from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from helpers import refused, run_all
+from helpers import run_all
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
-from dcme_w2v.cli.main import program, run
-
 TOPICS = {"tea": "cup leaf pot water green", "bus": "wheel road stop seat driver"}
+
+FIT = "fuse fit labeled.tsv --threads 1 --unlabeled"
 
 
 def text_of(topic, random):
@@ -40,100 +39,74 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture
-def here(files, monkeypatch, tmp_path):
+def here(files, here):
     for path in files.iterdir():
-        (tmp_path / path.name).symlink_to(path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def invoke(line, stdin=None):
-    threads = ["--threads", "1"] * line.startswith(("fuse fit", "classify train"))
-    result = CliRunner().invoke(program, [*line.split(), *threads], input=stdin)
-    assert result.exit_code == 0, result.output
-    return result
+        (here / path.name).symlink_to(path)
+    return here
 
 
 def arrays_of(model):
-    return {path.name: path.read_bytes() for path in model.glob("*.npy")}
+    return {path.name: path.read_bytes() for path in Path(model).glob("*.npy")}
 
 
-def test_a_fused_model_tests_predicts_and_explains(here):
-    for options in (
-        "",
-        "--final beside",
-    ):
-        invoke(f"fuse fit labeled.tsv --unlabeled texts.txt --output m {options}")
-        found = json.loads(invoke("classify test m test.tsv --json").stdout)
-        assert found["accuracy"] > 0.8, options
-        predicted = invoke("classify predict m texts.txt").stdout.splitlines()
-        assert len(predicted) == 50 and predicted[0].split("\t")[0] in TOPICS
-        assert len(invoke("classify explain m tea -k 2").stdout.splitlines()) == 2
+def accuracy(cli, model, docs="test.tsv"):
+    return cli.json(f"classify test {model} {docs}")["accuracy"]
 
 
-def test_labels_of_unlabelled_documents_are_ignored(here):
-    for name in ("texts.txt", "named.tsv"):
-        invoke(f"fuse fit labeled.tsv --unlabeled {name} --output {name}.m")
-    assert arrays_of(here / "texts.txt.m") == arrays_of(here / "named.tsv.m")
+@pytest.mark.parametrize("options", ["", "--final beside"])
+def test_a_fused_model_tests_predicts_and_explains(here, cli, options):
+    cli(f"{FIT} texts.txt --output m {options}")
+    assert accuracy(cli, "m") > 0.8
+    predicted = cli.rows("classify predict m texts.txt")
+    assert len(predicted) == 50 and predicted[0][0] in TOPICS
+    assert len(cli.rows("classify explain m tea -k 2")) == 2
 
 
-def test_several_files_after_one_flag_and_standard_input(here):
-    one = "fuse fit labeled.tsv --unlabeled shard0.txt shard1.txt shard2.txt --output m --quiet"
-    invoke(one)
-    text = "".join((here / f"shard{i}.txt").read_text() for i in range(3))
-    invoke("fuse fit labeled.tsv --unlabeled - --output n --quiet", stdin=text)
-    assert arrays_of(here / "m") == arrays_of(here / "n")
-
-
-def test_shards_give_the_same_model_as_all_documents(here):
-    fit = "fuse fit labeled.tsv --reference model0 --quiet --preset paper"
-    invoke(f"{fit} --unlabeled texts.txt --output whole --statistics whole.npz")
+def test_shards_give_the_same_model_as_all_documents(here, cli):
+    fit = "fuse fit labeled.tsv --reference model0 --quiet --preset paper --threads 1"
+    cli(f"{fit} --unlabeled texts.txt --output whole --statistics whole.npz")
+    line = "fuse statistics model0 --binary"
     for number in range(3):
-        line = f"fuse statistics model0 shard{number}.txt --output p{number}.npz --threads 2"
-        invoke(f"{line} --binary")
-    invoke(f"{fit} --resume-statistics p2.npz p0.npz p1.npz --output joined")
-    invoke(f"{fit} --unlabeled shard1.txt --resume-statistics p2.npz p0.npz --output mixed")
-    assert arrays_of(here / "whole") == arrays_of(here / "joined") == arrays_of(here / "mixed")
-    invoke("fuse statistics model0 texts.txt --output all.npz --binary")
-    assert (here / "all.npz").read_bytes() == (here / "whole.npz").read_bytes()
+        cli(f"{line} shard{number}.txt --output p{number}.npz --threads 2")
+    cli(f"{fit} --resume-statistics p2.npz p0.npz p1.npz --output joined")
+    cli(f"{fit} --unlabeled shard1.txt --resume-statistics p2.npz p0.npz --output mixed")
+    assert arrays_of("whole") == arrays_of("joined") == arrays_of("mixed")
+    cli(f"{line} texts.txt --output all.npz")
+    assert Path("all.npz").read_bytes() == Path("whole.npz").read_bytes()
 
 
-def test_columns_are_in_the_order_of_the_documents(here):
-    invoke("fuse transform levels test.tsv --output x.npz")
+def test_columns_are_in_the_order_of_the_documents(here, cli):
+    line = "fuse transform levels"
+    cli(f"{line} test.tsv --output x.npz")
     rows = load_npz("x.npz")
     assert rows.shape == (22, 16)
-    (here / "reversed.tsv").write_text(
-        "".join((here / "test.tsv").read_text().splitlines(keepends=True)[::-1])
-    )
-    found = invoke("fuse transform levels reversed.tsv --output -").stdout
+    Path("back.tsv").write_text("".join(Path("test.tsv").read_text().splitlines(True)[::-1]))
+    found = cli(f"{line} back.tsv --output -")
     assert found.count("\n") == 22 and found.startswith("1")
-    for line in found.splitlines():
-        columns = [int(field.split(":")[0]) for field in line.split()[1:]]
+    for row in found.splitlines():
+        columns = [int(field.split(":")[0]) for field in row.split()[1:]]
         assert columns == sorted(set(columns))
-    invoke("fuse transform levels reversed.tsv --output y.npz")
+    cli(f"{line} back.tsv --output y.npz")
     assert (load_npz("y.npz")[::-1] != rows).nnz == 0
 
 
-def test_levels_are_listed(here):
-    found = json.loads(invoke("fuse levels levels --json").stdout)
+def test_levels_are_listed(here, cli):
+    found = cli.json("fuse levels levels")
     values = [one["value"] for one in found["levels"]]
     assert len(values) == 8 and values == sorted(values, reverse=True)
     pairs = sum(one["positive"] + one["negative"] for one in found["levels"])
     assert pairs == found["pairs"] > 0
-    assert len(invoke("fuse levels levels").stdout.splitlines()) == 9
+    assert len(cli.rows("fuse levels levels")) == 9
 
 
-def test_only_hash_values_that_occur_take_memory(here):
-    fit = "fuse fit labeled.tsv --unlabeled texts.txt --hashing 2^30"
-    shown = invoke(f"{fit} --output m").stderr
-    assert "12 features (of 1,073,741,824 hash values)" in shown
-    assert json.loads(invoke("classify test m test.tsv --json").stdout)["accuracy"] > 0.8
-    assert sum(path.stat().st_size for path in (here / "m").iterdir()) < 20000
-    assert "hash value " in invoke("classify explain m tea -k 1").stdout
-    invoke("fuse shrink m --output s")
-    assert json.loads(invoke("classify test s test.tsv --json").stdout)["accuracy"] > 0.8
-    invoke("classify train test.tsv --hashing 2^30 --output k --quiet")
-    assert json.loads(invoke("classify test k labeled.tsv --json").stdout)["accuracy"] > 0.8
+def test_only_hash_values_that_occur_take_memory(here, cli):
+    cli(f"{FIT} texts.txt --hashing 2^30 --output m")
+    assert "12 features (of 1,073,741,824 hash values)" in cli.err
+    assert sum(path.stat().st_size for path in Path("m").iterdir()) < 20000
+    assert "hash value " in cli("classify explain m tea -k 1")
+    cli("fuse shrink m --output s")
+    cli("classify train test.tsv --hashing 2^30 --output k --quiet --threads 1")
+    assert min(accuracy(cli, "m"), accuracy(cli, "s"), accuracy(cli, "k", "labeled.tsv")) > 0.8
 
 
 ERRORS = [
@@ -160,24 +133,33 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("line", "said"), ERRORS, ids=[line for line, _ in ERRORS])
-def test_errors_are_one_line(line, said, here, capsys):
-    (here / "one.tsv").write_text("tea\tcup\n" * 4)
-    (here / "other.txt").write_text("qqq zzz\n" * 4)
-    (here / "empty.txt").write_text("")
-    (here / "wide.svm").write_text("a 0:1 1:1\nb 2:1\n" * 3)
-    (here / "negative.svm").write_text("0:1 1:-1\n" * 3)
-    (here / "infinite.svm").write_text("0:1 1:inf\n" * 3)
+def test_errors_are_one_line(line, said, here, cli):
+    for name, text in {
+        "one.tsv": "tea\tcup\n" * 4,
+        "other.txt": "qqq zzz\n" * 4,
+        "empty.txt": "",
+        "wide.svm": "a 0:1 1:1\nb 2:1\n" * 3,
+        "negative.svm": "0:1 1:-1\n" * 3,
+        "l2.txt": "a\nb\n",
+    }.items():
+        Path(name).write_text(text)
     save_npz("u.npz", csr_matrix(np.eye(3)))
     save_npz("l2.npz", csr_matrix(np.ones((2, 2))))
-    (here / "l2.txt").write_text("a\nb\n")
     if "statistics" in line:
-        invoke("fuse statistics model0 shard0.txt --output p.npz")
+        cli("fuse statistics model0 shard0.txt --output p.npz")
         train = "classify train test.tsv --solver lbfgs --quiet"
-        invoke(f"{train} --l2 0.1 --output again")
-        invoke(f"{train} --ngrams 2 --output bigrams")
-        invoke("fuse statistics bigrams shard0.txt --output other.npz")
-    capsys.readouterr()
-    quiet = ["--quiet"] * line.startswith(("fit", "statistics"))
-    code = run(["fuse", *line.split(), *quiet])
-    assert said in refused(capsys, code)
-    assert not (here / "m").exists() and not (here / "p2.npz").exists()
+        cli(f"{train} --l2 0.1 --output again")
+        cli(f"{train} --ngrams 2 --output bigrams")
+        cli("fuse statistics bigrams shard0.txt --output other.npz")
+    quiet = " --quiet" * line.startswith(("fit", "statistics"))
+    assert said in cli.error(f"fuse {line}{quiet}")
+    assert not Path("m").exists() and not Path("p2.npz").exists()
+
+
+def test_unlabeled_documents_come_from_any_files_and_their_labels_are_ignored(here, cli):
+    text = "".join((here / f"shard{i}.txt").read_text() for i in range(3))
+    found = []
+    for given in ("texts.txt", "named.tsv", "shard0.txt shard1.txt shard2.txt", "-"):
+        cli(f"{FIT} {given} --output m --quiet", stdin=text)
+        found.append(arrays_of("m"))
+    assert found[0] == found[1] == found[2] == found[3]

@@ -1,53 +1,45 @@
 """`dcme-w2v train` from text to files, through the program's own entry point."""
 
-import io
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest, train, write_corpus
+from helpers import manifest, write_corpus
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.words.options import PRESETS
 from dcme_w2v.words.vectors import Vectors
 
 
-@pytest.fixture
-def corpus(tmp_path):
-    return write_corpus(tmp_path / "corpus.txt")
+@pytest.fixture(autouse=True)
+def corpus(here):
+    write_corpus(Path("c"))
 
 
-@pytest.mark.parametrize("objective", ["ns", "nce", "dcme", "hs"])
-@pytest.mark.parametrize("model", ["cbow", "skipgram"])
-def test_words_of_a_topic_become_similar(tmp_path, corpus, model, objective):
-    output = tmp_path / "v.txt"
-    flags = ("--epochs", "30", "--sample", "0", "--lr", "0.1", "--threads", "1")
-    assert train(corpus, output, "--model", model, "--objective", objective, *flags) == 0
-    vectors = Vectors.load(output)
-    rows = {
-        name: np.array(
-            [vectors.vectors[i] for i, word in enumerate(vectors.words) if word.startswith(name)]
-        )
+LINE = "train c --dim 16 --quiet --output"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["cbow --objective ns", "cbow --objective dcme", "cbow --objective hs",
+     "skipgram --objective nce", "skipgram --objective hs"],
+)  # fmt: skip
+def test_words_of_a_topic_become_similar(cli, kind):
+    cli(f"{LINE} v.txt --epochs 30 --sample 0 --lr 0.1 --threads 1 --model {kind}")
+    vectors = Vectors.load("v.txt")
+    fish, wheel = (
+        np.array([vectors[word] for word in vectors.words if word.startswith(name)])
         for name in ("fish", "wheel")
-    }
-    unit = {name: part / np.linalg.norm(part, axis=1)[:, None] for name, part in rows.items()}
-    own = np.mean([(part @ part.T).mean() for part in unit.values()])
-    other = (unit["fish"] @ unit["wheel"].T).mean()
-    assert own > other + 0.3
+    )
+    fish, wheel = (part / np.linalg.norm(part, axis=1)[:, None] for part in (fish, wheel))
+    own = ((fish @ fish.T).mean() + (wheel @ wheel.T).mean()) / 2
+    assert own > (fish @ wheel.T).mean() + 0.3
 
 
-def test_explicit_options_override_a_preset(tmp_path, corpus):
-    used = {}
-    for name, flags in (("plain", []), ("given", ["--window", "5", "-sample", "0.01"])):
-        output = tmp_path / f"{name}.bin"
-        assert train(corpus, output, "--preset", "likelihood", "--epochs", "1", *flags) == 0
-        used[name] = manifest(output)["options"]
-    assert PRESETS["likelihood"].items() <= used["plain"].items()
-    assert (used["given"]["window"], used["given"]["sample"]) == (5, 0.01)
-    left = {name: used["given"][name] for name in PRESETS["likelihood"]}
-    assert left == PRESETS["likelihood"] | {"window": 5, "sample": 0.01}
+def test_explicit_options_override_a_preset(cli):
+    for flags, given in (("", {}), ("--window 5 -sample 0.01", {"window": 5, "sample": 0.01})):
+        cli(f"{LINE} v.bin --preset likelihood --epochs 1 {flags}")
+        assert (PRESETS["likelihood"] | given).items() <= manifest("v.bin")["options"].items()
 
 
 @pytest.mark.parametrize(
@@ -63,95 +55,72 @@ def test_explicit_options_override_a_preset(tmp_path, corpus):
     ],
 )
 def test_a_preset_has_word_order_and_blocks_where_they_are_supported(
-    tmp_path, corpus, flags, word_order, classes, block
+    cli, flags, word_order, classes, block
 ):
-    output = tmp_path / "v.bin"
-    assert train(corpus, output, "--preset", "likelihood", "--epochs", "1", *flags.split()) == 0
-    used = manifest(output)["options"]
+    cli(f"{LINE} v.bin --preset likelihood --epochs 1 {flags}")
+    used = manifest("v.bin")["options"]
     assert (used["word_order"], used["neighbor_classes"]) == (word_order, classes)
     samples = 0 if "-hs" in flags.split() else 32 if block > 1 else 15
     assert (used["block"], used["negative"]) == (block, samples)
 
 
-def test_stdin_can_be_trained_for_several_epochs(tmp_path, corpus, monkeypatch):
-    direct, piped = tmp_path / "a.bin", tmp_path / "b.bin"
-    assert train(corpus, direct, "--threads", "1") == 0
-    text = io.BytesIO(Path(corpus).read_bytes())
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(text))
-    assert train("-", piped, "--threads", "1") == 0
-    assert manifest(piped)["options"]["epochs"] == 5
-    assert piped.read_bytes() == direct.read_bytes()
+def test_stdin_can_be_trained_for_several_epochs(cli):
+    cli(f"{LINE} a.bin --threads 1")
+    line = LINE.replace("train c", "train -")
+    cli(f"{line} b.bin --threads 1", stdin=Path("c").read_bytes())
+    assert manifest("b.bin")["options"]["epochs"] == 5
+    assert Path("a.bin").read_bytes() == Path("b.bin").read_bytes()
 
 
-def test_a_run_writes_its_files(tmp_path, corpus):
-    output, context = tmp_path / "v.npy", tmp_path / "c.txt"
-    vocabulary, log = tmp_path / "words.txt", tmp_path / "log.json"
-    flags = ["--output-context", str(context), "--save-vocab", str(vocabulary)]
-    assert train(corpus, output, *flags, "--log-json", str(log)) == 0
-    matrix = np.load(output)
+def test_a_run_writes_its_files(cli):
+    cli(f"{LINE} v.npy --output-context c.txt --save-vocab words.txt --log-json log.json")
+    matrix = np.load("v.npy")
     assert matrix.shape == (43, 16) and np.isfinite(matrix).all()
-    assert manifest(output)["options"]["format"] == "npy"
-    lines = [line.split(" ") for line in vocabulary.read_text().splitlines()]
+    assert manifest("v.npy")["options"]["format"] == "npy"
+    lines = [line.split(" ") for line in Path("words.txt").read_text().splitlines()]
     counts = [int(count) for _, count in lines]
     assert counts == sorted(counts, reverse=True)
-    assert [word for word, _ in lines] == list(Vectors.load(output).words)
-    assert not np.array_equal(Vectors.load(context).vectors, matrix)
-    events = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [word for word, _ in lines] == list(Vectors.load("v.npy").words)
+    assert not np.array_equal(Vectors.load("c.txt").vectors, matrix)
+    events = [json.loads(line) for line in Path("log.json").read_text().splitlines()]
     epochs = [event for event in events if event["event"] == "epoch"]
     assert [event["epoch"] for event in epochs] == [1, 2, 3, 4, 5]
     assert all(event["loss"] > 0 and event["seconds"] >= 0 for event in epochs)
-    assert run(["check", str(context)]) == 0
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {
-        "corpus.txt", "v.npy", "v.vocab", "v.npy.json", "c.txt", "words.txt", "log.json",
-    }  # fmt: skip
+    cli("check c.txt")
+    wanted = "c c.txt log.json v.npy v.npy.json v.vocab words.txt"
+    assert sorted(path.name for path in Path().iterdir()) == wanted.split()
 
 
-def test_word2vec_command_line_has_its_defaults(tmp_path, corpus):
-    output = tmp_path / "v.bin"
-    line = f"-train {corpus} -output {output} -size 8 -iter 1 -debug 0"
-    assert run(["train", *line.split()]) == 0
-    assert PRESETS["word2vec"].items() <= manifest(output)["options"].items()
-    assert run(["train", *line.split(), "--vectors", "sum", "-negative", "7"]) == 0
-    used = manifest(output)["options"]
+def test_word2vec_command_line_has_its_defaults(cli):
+    line = "train -train c -output v.bin -size 8 -iter 1 -debug 0"
+    cli(line)
+    assert PRESETS["word2vec"].items() <= manifest("v.bin")["options"].items()
+    cli(f"{line} --vectors sum -negative 7")
+    used = manifest("v.bin")["options"]
     assert (used["vectors"], used["negative"], used["sample"]) == ("sum", 7, 1e-3)
 
 
 @pytest.mark.parametrize(
-    ("flags", "code", "said"),
+    ("flags", "said"),
     [
-        ("--objective ns --negative 0", 2, "--negative"),
-        (
-            "--objective ns --prior 1",
-            2,
-            "--prior 1: is not supported with --objective ns; give --objective nce or dcme",
-        ),
-        (
-            "--preset vektors",
-            2,
-            "--preset vektors: must be one of word2vec, similarity",
-        ),
-        ("--min-count 100000", 1, "--min-count"),
-        ("--init CORPUS", 1, "error"),
-        ("--objective dcme --dcme-update paper --lr 50", 1, "--lr 50"),
+        ("--objective ns --negative 0", "--negative"),
+        ("--objective ns --prior 1",
+         "--prior 1: is not supported with --objective ns; give --objective nce or dcme"),
+        ("--preset vektors", "--preset vektors: must be one of word2vec, similarity"),
+        ("--min-count 100000", "--min-count"),
+        ("--init c", "error"),
+        ("--objective dcme --dcme-update paper --lr 50", "--lr 50"),
     ],
-)
-def test_errors_are_one_line(tmp_path, corpus, capsys, flags, code, said):
-    output = tmp_path / "v.bin"
-    output.write_bytes(b"old")
-    assert (
-        train(corpus, output, *[corpus if flag == "CORPUS" else flag for flag in flags.split()])
-        == code
-    )
-    error = capsys.readouterr().err
-    assert error.startswith("error: ") and error.count("\n") == 1 and said in error
-    assert output.read_bytes() == b"old"
+)  # fmt: skip
+def test_errors_are_one_line(cli, flags, said):
+    Path("v.bin").write_bytes(b"old")
+    assert said in cli.error(f"{LINE} v.bin {flags}")
+    assert Path("v.bin").read_bytes() == b"old"
 
 
-def test_kernels_are_selected_by_the_environment(tmp_path, corpus, monkeypatch, capsys):
+def test_kernels_are_selected_by_the_environment(cli, monkeypatch):
     monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
-    assert train(corpus, tmp_path / "v.bin") == 0
-    assert manifest(tmp_path / "v.bin")["kernels"] == "scalar"
+    cli(f"{LINE} v.bin")
+    assert manifest("v.bin")["kernels"] == "scalar"
     monkeypatch.setenv("DCME_W2V_KERNELS", "mmx")
-    assert train(corpus, tmp_path / "v.bin") == 2
-    assert "scalar" in capsys.readouterr().err
+    assert "scalar" in cli.error(f"{LINE} v.bin")

@@ -11,72 +11,26 @@ from dcme_w2v.cluster.words import Plan
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.words.trainer import Trainer
 
-TABLES = ("input", "output")
-MODELS = [
-    {"model": model, "objective": objective}
-    for model in ("cbow", "skipgram")
-    for objective in cluster.MIXED
-]
 
-
-def trained(plan, mix="curvature", count=1, **more):
-    """Train all shards in all rounds; return the tables, and the progress by round and shard."""
-    ids, counts = corpus(**more)
-    shards = [cluster.part_of(ids, k, plan.shards) for k in range(plan.shards)]
-    totals, cuts = plan.totals(counts), mixing.blocks(len(counts), count)
+def notes_of(plan):
+    """Train all shards in all rounds from the same tables; return their notes."""
+    ids, counts = corpus()
     tables = [cluster.initial_rows(t, slice(0, len(counts)), plan.options) for t in TABLES]
-    done = []
-    for number in range(plan.rounds):
-        found = [plan.learn(k, number, shards[k], counts, tables) for k in range(plan.shards)]
-        done.append([note for _, note in found])
-        pieces = {
-            t: [[rows[i][cut] for rows, _ in found] for cut in cuts] for i, t in enumerate(TABLES)
-        }
-        steps = [plan.steps(number, counts[cut], totals) for cut in cuts]
-        moments = {
-            t: [
-                mixing.moments(len(counts), cut, piece, one[t][0])
-                for cut, piece, one in zip(cuts, pieces[t], steps, strict=True)
-            ]
-            for t in TABLES
-        }
-        ways = plan.directions(moments)
-        tables = [
-            np.concatenate([
-                mixing.mean(piece) if mix == "mean" else mixing.curvature(
-                    len(counts), cut, table[cut], piece, one[t][1], ways[t])
-                for cut, piece, one in zip(cuts, pieces[t], steps, strict=True)
-            ])
-            for t, table in zip(TABLES, tables, strict=True)
-        ]  # fmt: skip
-    return tables, done
+    return [
+        plan.learn(k, number, cluster.part_of(ids, k, plan.shards), counts, tables)[1]
+        for number in range(plan.rounds)
+        for k in range(plan.shards)
+    ]
 
 
-def on_one_machine(options, **more):
-    training = Trainer(*corpus(**more), options)
-    for epoch in range(options.epochs):
-        last = training.epoch(epoch)
-    return [training.input, training.output], last
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda one: "-".join(one.values()))
-def test_one_shard_and_one_round_per_epoch_is_bit_identical_to_one_machine(model):
-    options = options_of(model, epochs=3)
-    tables, done = trained(Plan(options, 1, 3), count=5)
-    straight, last = on_one_machine(options)
-    for table, wanted in zip(tables, straight, strict=True):
-        np.testing.assert_array_equal(table, wanted)
-    assert sum(note["trained"] for [note] in done) == last.trained
+TABLES = ("input", "output")
 
 
 @pytest.mark.parametrize(("epochs", "rounds"), [(2, 2), (2, 6), (4, 2), (3, 1)])
 def test_every_token_is_processed_once_per_epoch(epochs, rounds):
-    ids, _ = corpus()
-    _, done = trained(Plan(options_of({}, epochs=epochs), 3, rounds))
+    notes = notes_of(Plan(options_of({}, epochs=epochs), 3, rounds))
     kinds = ("trained", "subsampled", "without_context")
-    assert sum(note[kind] for notes in done for note in notes for kind in kinds) == epochs * len(
-        ids
-    )
+    assert sum(note[kind] for note in notes for kind in kinds) == epochs * len(corpus()[0])
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7, 500])
@@ -105,13 +59,14 @@ def test_shards_and_rounds_have_different_random_numbers():
 
 def test_subsampling_is_estimated():
     options = options_of({}, epochs=4, sample=3e-3)
-    _, counts = corpus(tokens=30_000)
-    plan = Plan(options, 1, 4)
-    _, last = on_one_machine(options, tokens=30_000)
-    alone = last.without_context
-    assert plan.totals(counts).kept * 4 == pytest.approx(last.trained + alone, rel=0.02)
-    kept, _ = plan.steps(0, counts, plan.totals(counts))["input"]
-    assert kept.sum() == pytest.approx(plan.totals(counts).kept)
+    text = corpus(tokens=30_000)
+    training, counts, plan = Trainer(*text, options), text[1], Plan(options, 1, 4)
+    for epoch in range(4):
+        last = training.epoch(epoch)
+    kept = plan.totals(counts).kept
+    assert kept * 4 == pytest.approx(last.trained + last.without_context, rel=0.02)
+    steps, _ = plan.steps(0, counts, plan.totals(counts))["input"]
+    assert steps.sum() == pytest.approx(kept)
 
 
 def test_a_word_missing_in_one_shard_is_learned_by_the_others():

@@ -4,17 +4,21 @@ import bz2
 import gzip
 import lzma
 import os
+import re
 import threading
+from pathlib import Path
 
 import pytest
 import zstandard
-from helpers import make_texts, refused, train, word_vectors, write_corpus
+from helpers import make_texts, word_vectors, write_corpus
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.compress import COMPRESSORS
 from dcme_w2v.words.vectors import Vectors
+
+pytestmark = pytest.mark.usefixtures("here")
+
 
 UNPACKERS = {
     ".gz": gzip.decompress,
@@ -54,30 +58,28 @@ def test_a_failed_stream_has_no_end_mark(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", COMPRESSORS)
-def test_every_command_compresses_its_files(tmp_path, monkeypatch, suffix):
-    monkeypatch.chdir(tmp_path)
-    corpus = write_corpus(tmp_path / "corpus", lines=100)
+def test_every_command_compresses_its_files(here, cli, suffix):
+    write_corpus(here / "corpus", lines=100)
     word_vectors().save("v.txt")
-    (tmp_path / "docs").write_bytes(b"".join(b"a|b\t" + text + b"\n" for text in make_texts()))
-    fit = ["scdv", "fit", "docs", "--vectors", "v.txt", "--output", "m", "--clusters", "3"]
-    assert run([*fit, "--iterations", "5", "--quiet"]) == 0
-    for end in ("", suffix):
-        flags = ["--output-context", f"c.bin{end}", "--save-vocab", f"w{end}", "--threads", "1"]
-        assert train(corpus, f"o.txt{end}", *flags) == 0
-        assert run(["convert", "v.txt", f"v.bin{end}"]) == 0
-        assert run(["vocab", corpus, "--output", f"vocab{end}"]) == 0
-        tables = ["--save-table", f"table{end}", "--threshold", "1", "--quiet"]
-        assert run(["phrases", corpus, "--output", f"joined{end}", *tables]) == 0
-        rows = ["--output", f"rows.svm{end}", "--labels", f"labels{end}"]
-        assert run(["scdv", "transform", "m", "docs", *rows]) == 0
-    names = ["o.txt", "c.bin", "w", "v.bin", "vocab", "table", "joined", "rows.svm", "labels"]
-    for name in names:
-        plain, packed = (tmp_path / name).read_bytes(), (tmp_path / f"{name}{suffix}").read_bytes()
+    Path("docs").write_bytes(b"".join(b"a|b\t" + text + b"\n" for text in make_texts()))
+    cli("scdv fit docs --vectors v.txt --output m --clusters 3 --iterations 5 --quiet")
+    lines = (
+        "train corpus --dim 16 --quiet --threads 1 --output o.txt@ --output-context c.bin@ "
+        "--save-vocab w@",
+        "convert v.txt v.bin@",
+        "vocab corpus --output vocab@",
+        "phrases corpus --output joined@ --save-table table@ --threshold 1 --quiet",
+        "scdv transform m docs --output rows.svm@ --labels labels@",
+    )
+    for line in lines:
+        cli(line.replace("@", ""))
+        cli(line.replace("@", suffix))
+    for name in re.findall(r"(\S+)@", " ".join(lines)):
+        plain, packed = Path(name).read_bytes(), Path(f"{name}{suffix}").read_bytes()
         assert plain != packed and UNPACKERS[suffix](packed) == plain
-    assert (tmp_path / f"o.txt{suffix}.json").read_bytes()[:1] == b"{"
+    assert Path(f"o.txt{suffix}.json").read_bytes()[:1] == b"{"
     assert list(Vectors.load(f"v.bin{suffix}")) == list(word_vectors())
-    learn = ["classify", "train", f"rows.svm{suffix}", "--output", "k", "--epochs", "1"]
-    assert run([*learn, "--threads", "1"]) == 0
+    cli(f"classify train rows.svm{suffix} --output k --epochs 1 --threads 1")
 
 
 @pytest.mark.parametrize(
@@ -91,11 +93,10 @@ def test_every_command_compresses_its_files(tmp_path, monkeypatch, suffix):
         ("o.pdf", "vectors are not written as .pdf"),
     ],
 )
-def test_other_formats_are_refused_before_training(tmp_path, capsys, name, message):
-    corpus = write_corpus(tmp_path / "corpus", lines=100)
-    code = train(corpus, tmp_path / name)
-    error = refused(capsys, code)
-    assert code == 2 and str(tmp_path / name) in error and message in error
-    assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
+def test_other_formats_are_refused_before_training(here, cli, name, message):
+    write_corpus(here / "corpus", lines=100)
+    error = cli.error(f"train corpus --output {name}")
+    assert name in error and message in error
     with pytest.raises(UsageError):
-        word_vectors().save(tmp_path / name)
+        word_vectors().save(name)
+    assert [path.name for path in here.iterdir()] == ["corpus"]

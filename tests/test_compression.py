@@ -9,62 +9,64 @@ from helpers import COMPRESSORS, write
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.opening import read_whole
 
+pytestmark = pytest.mark.usefixtures("here")
+
 TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
 NOISE = random.Random(1).randbytes(200_000)
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.bz2", "a.xz", "a.zst", "a"])
-def test_compression_is_detected_from_content_not_from_the_name(tmp_path, pack, name):
-    assert read_whole(write(tmp_path / name, pack(TEXT))) == TEXT
+def test_compression_is_detected_from_content_not_from_the_name(pack, name):
+    assert read_whole(write(name, pack(TEXT))) == TEXT
 
 
 @pytest.mark.parametrize("start", [b"BZh", b"BZh9 is a word", b"", b"P"])
-def test_text_that_starts_like_compressed_data(tmp_path, start):
-    assert read_whole(write(tmp_path / "a", start)) == start
+def test_text_that_starts_like_compressed_data(start):
+    assert read_whole(write("a", start)) == start
 
 
 @pytest.mark.parametrize("parts", [2, 40])
-def test_all_members_are_read(tmp_path, pack, parts):
+def test_all_members_are_read(pack, parts):
     texts = [TEXT + b"%d" % i for i in range(parts)]
-    path = write(tmp_path / "a", b"".join(pack(text) for text in texts))
+    path = write("a", b"".join(pack(text) for text in texts))
     assert read_whole(path) == b"".join(texts)
 
 
-def test_zero_padding_is_ignored(tmp_path, pack):
+def test_zero_padding_is_ignored(pack):
     data = pack(TEXT) + bytes(8) + pack(TEXT) + bytes(100_000)
-    assert read_whole(write(tmp_path / "a", data)) == 2 * TEXT
+    assert read_whole(write("a", data)) == 2 * TEXT
 
 
-def test_skippable_zstd_frames(tmp_path):
+def test_skippable_zstd_frames():
     data = b"\x52\x2a\x4d\x18\x03\x00\x00\x00abc" + COMPRESSORS["zst"](TEXT)
-    assert read_whole(write(tmp_path / "a", data)) == TEXT
+    assert read_whole(write("a", data)) == TEXT
 
 
 @pytest.mark.parametrize("left", [0.3, 0.9, -1])
-def test_truncated_file_is_an_error(tmp_path, pack, left):
+def test_truncated_file_is_an_error(pack, left):
     packed = pack(NOISE)
     cut = packed[: int(len(packed) * left) if left > 0 else left]
-    path = write(tmp_path / "a.txt", cut)
+    path = write("a.txt", cut)
     with pytest.raises(CorpusError, match=rf"a\.txt: .* truncated at byte {len(cut)} of"):
         read_whole(path)
 
 
-def test_damaged_file_is_an_error(tmp_path, pack):
+def test_damaged_file_is_an_error(pack):
     packed = bytearray(pack(NOISE))
     packed[50_000:50_100] = bytes(100)
     with pytest.raises(CorpusError, match=r"is corrupt before byte .* get the file again"):
-        read_whole(write(tmp_path / "a", bytes(packed)))
+        read_whole(write("a", bytes(packed)))
 
 
-def test_trailing_garbage_is_an_error(tmp_path, pack):
-    path = write(tmp_path / "a", pack(TEXT) + b"and then some more text")
+def test_trailing_garbage_is_an_error(pack):
+    path = write("a", pack(TEXT) + b"and then some more text")
     with pytest.raises(CorpusError, match="is corrupt before byte"):
         read_whole(path)
 
 
-def test_missing_zstandard_names_the_extra(tmp_path, monkeypatch):
+def test_missing_zstandard_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(
         CorpusError, match=r"a: is compressed with zstd; pip install 'dcme-w2v\[zst\]'"
     ):
-        read_whole(write(tmp_path / "a", COMPRESSORS["zst"](TEXT)))
+        read_whole(write("a", COMPRESSORS["zst"](TEXT)))

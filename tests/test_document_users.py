@@ -1,40 +1,17 @@
 """What users of document vectors, few labels and latent classes meet: labels, progress, output."""
 
-import json
+from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from helpers import make_texts, word_vectors
 
 from dcme_w2v import SCDV, FusedFeatures, LatentClassModel, MaxentClassifier
-from dcme_w2v.cli.main import program
 
 TOPICS = {"tea": "cup leaf pot water green", "bus": "wheel road stop seat driver"}
 ROWS = np.kron(np.eye(2), np.ones((20, 3))) + np.random.default_rng(1).random((40, 6)) / 4
 TRUTH = np.repeat(["tea", "bus"], 20)
 SHOWN = np.isin(np.arange(40) % 20, [0, 1, 2])
-
-
-def invoke(line, code=0):
-    result = CliRunner().invoke(program, line.split())
-    assert result.exit_code == code, result.output
-    return result
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """Documents with stop words in each, and vectors of their words."""
-    monkeypatch.chdir(tmp_path)
-    random = np.random.default_rng(2)
-    lines = []
-    for topic, words in list(TOPICS.items()) * 30:
-        own = [*random.choice(words.split(), 5).tolist(), "is", "if", "the"]
-        lines.append(f"{topic}\t{' '.join(random.permutation(own))}\n")
-    (tmp_path / "docs.tsv").write_text("".join(lines))
-    (tmp_path / "labeled.tsv").write_text("".join(lines[:8]))
-    (tmp_path / "texts.txt").write_text("".join(line.split("\t")[1] for line in lines))
-    return tmp_path
 
 
 def test_token_lists_are_documents_of_scdv():
@@ -76,14 +53,18 @@ def test_estimators_report_progress():
     assert {one.stage for one in updates} >= {"reading", "Gaussian mixture"}
 
 
-def test_topics_and_latent_classes_are_named_by_specific_words(here):
-    words = {word for own in TOPICS.values() for word in own.split()}
-    (here / "v.txt").write_text("".join(
-        f"{w} {i % 2} {1 - i % 2} 0\n" for i, own in enumerate(TOPICS.values()) for w in own.split()
-    ) + "is 0 1 0.1\nif 1 0 0.1\nthe 1 0 0.1\n")  # fmt: skip
-    invoke("scdv fit docs.tsv --vectors v.txt --clusters 2 --output s --quiet")
-    invoke("latent fit texts.txt --unsupervised --latent 2 --output l --quiet")
-    for line in ("scdv topics s --words 3 --json", "latent show l -k 3 --json"):
-        found = json.loads(invoke(line).stdout)
-        for one in found["topics"] if isinstance(found, dict) else found:
-            assert {word for word, _ in one["words"]} <= words, line
+def test_topics_and_latent_classes_are_named_by_specific_words(here, cli):
+    """Documents have stop words, too."""
+    random, lines = np.random.default_rng(2), []
+    for words in list(TOPICS.values()) * 30:
+        own = [*random.choice(words.split(), 5).tolist(), "is", "if", "the"]
+        lines.append(f"{' '.join(random.permutation(own))}\n")
+    Path("texts").write_text("".join(lines))
+    words = [word for own in TOPICS.values() for word in own.split()]
+    rows = [f"{word} {i // 5} {1 - i // 5} 0\n" for i, word in enumerate(words)]
+    Path("v.txt").write_text("".join(rows) + "is 0 1 0.1\nif 1 0 0.1\nthe 1 0 0.1\n")
+    cli("scdv fit texts --vectors v.txt --clusters 2 --output s --quiet")
+    cli("latent fit texts --unsupervised --latent 2 --output l --quiet")
+    topics = cli.json("scdv topics s --words 3")["topics"]
+    for one in topics + cli.json("latent show l -k 3"):
+        assert {word for word, _ in one["words"]} <= set(words)

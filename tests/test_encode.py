@@ -27,6 +27,8 @@ from dcme_w2v.text.encode import count, encode
 from dcme_w2v.text.select_vocabulary import InitialWords
 from dcme_w2v.training.progress import Reporter
 
+pytestmark = pytest.mark.usefixtures("here")
+
 LAST = 1 << 31
 MARK = b"\xef\xbb\xbf"
 ALL = VocabularyOptions(min_count=1)
@@ -78,7 +80,7 @@ def words_of(vocabulary: Vocabulary) -> list[tuple[bytes, int]]:
     return [(w.encode(), n) for w, n in zip(vocabulary, vocabulary.counts.tolist(), strict=True)]
 
 
-def write(folder: Path, *texts: bytes) -> list[str]:
+def write(*texts: bytes, folder: Path = Path()) -> list[str]:
     paths = [folder / f"{i}.txt" for i in range(len(texts))]
     for path, text in zip(paths, texts, strict=True):
         path.write_bytes(text)
@@ -90,7 +92,7 @@ def check(texts, options, block_bytes, threads):
     kept, ids, tokens, types, lines = oracle(texts, options)
     run = {"threads": threads, "_block_bytes": block_bytes}
     with tempfile.TemporaryDirectory() as folder:
-        paths = write(Path(folder), *texts)
+        paths = write(*texts, folder=Path(folder))
         if not kept:
             with pytest.raises(CorpusError):
                 encode(paths, options, **run)
@@ -162,38 +164,38 @@ def test_strict_names_the_first_bad_byte(tmp_path_factory, text, block_bytes, th
         check([text], ALL, block_bytes, threads)
 
 
-def test_positions_are_counted_per_file(tmp_path):
-    paths = write(tmp_path, b"a\nb\n", MARK + b"a\nb\xff")
+def test_positions_are_counted_per_file():
+    paths = write(b"a\nb\n", MARK + b"a\nb\xff")
     with pytest.raises(CorpusError, match=r"1\.txt: byte 6 \(line 2\) is not UTF-8"):
         count(paths, ALL, _block_bytes=2)
 
 
 @pytest.mark.parametrize("errors", ["strict", "replace", "skip"])
-def test_nul_is_an_error(tmp_path, errors):
+def test_nul_is_an_error(errors):
     options = VocabularyOptions(min_count=1, encoding_errors=errors)
-    paths = write(tmp_path, "a\nb \xff".encode("utf-16-le"))
+    paths = write("a\nb \xff".encode("utf-16-le"))
     with pytest.raises(CorpusError, match=r"0\.txt: byte 1 \(line 1\) is NUL: looks binary"):
         encode(paths, options)
 
 
-def test_word_of_a_million_bytes(tmp_path):
+def test_word_of_a_million_bytes():
     long = "ż".encode() * 500_000
-    with encode(write(tmp_path, b"a " + long + b" " + long), ALL, _block_bytes=1000) as encoded:
+    with encode(write(b"a " + long + b" " + long), ALL, _block_bytes=1000) as encoded:
         assert words_of(encoded.vocabulary) == [(long, 2), (b"a", 1)]
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_line_of_a_million_tokens(tmp_path, threads):
-    paths = write(tmp_path, b"a b c d " * 250_000)
+def test_line_of_a_million_tokens(threads):
+    paths = write(b"a b c d " * 250_000)
     with encode(paths, ALL, threads=threads, _block_bytes=1 << 14) as encoded:
         assert (encoded.tokens, encoded.lines) == (1_000_000, 1)
         assert np.array_equal(encoded.ids[:-1], np.tile(np.arange(4), 250_000)[:-1])
         assert encoded.ids[-1] == 3 | LAST
 
 
-def test_given_vocabulary_keeps_its_order_and_counts(tmp_path):
+def test_given_vocabulary_keeps_its_order_and_counts():
     given_words = Vocabulary.from_counts({"x": 9, "b": 8, "a": 7, "rare": 1})
-    paths = write(tmp_path, b"a a new b\nrare new\na")
+    paths = write(b"a a new b\nrare new\na")
     options = VocabularyOptions(min_count=2)
     with encode(paths, options, vocabulary=given_words, threads=2, _block_bytes=3) as encoded:
         assert words_of(encoded.vocabulary) == [(b"x", 9), (b"b", 8), (b"a", 7)]
@@ -204,21 +206,21 @@ def test_given_vocabulary_keeps_its_order_and_counts(tmp_path):
 
 
 @pytest.mark.parametrize("run", [count, encode])
-def test_an_empty_vocabulary_is_explained(tmp_path, run):
+def test_an_empty_vocabulary_is_explained(run):
     with pytest.raises(CorpusError, match=r"2 distinct words \(3 tokens\).*lower min_count"):
-        run(write(tmp_path, b"a b a"), VocabularyOptions(min_count=5))
+        run(write(b"a b a"), VocabularyOptions(min_count=5))
 
 
 @pytest.mark.parametrize("run", [count, encode])
 @pytest.mark.parametrize("text", [b"", b"\n \r\n\t", MARK])
-def test_empty_corpus(tmp_path, run, text):
+def test_empty_corpus(run, text):
     with pytest.raises(CorpusError, match=r"0\.txt: there are no tokens to read"):
-        run(write(tmp_path, text), ALL)
+        run(write(text), ALL)
 
 
-def test_standard_input_and_files_in_order(tmp_path, monkeypatch):
+def test_standard_input_and_files_in_order(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo")))
-    first, second = write(tmp_path, b"zero", b"three")
+    first, second = write(b"zero", b"three")
     with encode([first, "-", second], ALL) as encoded:
         assert list(encoded.vocabulary) == ["zero", "one", "two", "three"]
         assert encoded.files == [
@@ -228,8 +230,8 @@ def test_standard_input_and_files_in_order(tmp_path, monkeypatch):
         ]
 
 
-def test_an_interrupt_ends_the_threads(tmp_path):
-    before, paths = threading.active_count(), write(tmp_path, b"a " * 1000)
+def test_an_interrupt_ends_the_threads():
+    before, paths = threading.active_count(), write(b"a " * 1000)
 
     class Interrupting(Reporter):
         def advance(self, done, **fields):
@@ -240,10 +242,10 @@ def test_an_interrupt_ends_the_threads(tmp_path):
     assert threading.active_count() == before
 
 
-def test_cache_has_no_name_and_is_mapped_read_only(tmp_path):
-    folder = tmp_path / "cache"
+def test_cache_has_no_name_and_is_mapped_read_only():
+    folder = Path("cache")
     folder.mkdir()
-    paths = write(tmp_path, b"a a a b")
+    paths = write(b"a a a b")
     with encode(paths, VocabularyOptions(min_count=2), cache_dir=str(folder)) as encoded:
         assert list(folder.iterdir()) == []
         assert isinstance(encoded.ids, np.memmap)
@@ -253,26 +255,26 @@ def test_cache_has_no_name_and_is_mapped_read_only(tmp_path):
     assert len(encoded.ids) == 0
 
 
-def test_ids_stay_valid_after_close(tmp_path):
-    encoded = encode(write(tmp_path, b"a b a"), ALL)
+def test_ids_stay_valid_after_close():
+    encoded = encode(write(b"a b a"), ALL)
     ids = encoded.ids
     encoded.close()
     assert ids.tolist() == [0, 1, 0 | LAST]
 
 
-def test_max_vocab_bounds_the_words_that_are_counted(tmp_path, monkeypatch):
+def test_max_vocab_bounds_the_words_that_are_counted(monkeypatch):
     monkeypatch.setattr(encoding, "BOUNDED_WORDS", 40)
     monkeypatch.setattr(encoding, "BOUNDED_TIMES", 2)
     words = [f"w{n}" for n in range(12) for _ in range(60 - n)]
     words += [f"rare{n // 2}" if n % 3 else f"once{n}" for n in range(2_000)]
     words = [words[i * 7919 % len(words)] for i in range(len(words))]
     text = "\n".join(" ".join(words[i : i + 9]) for i in range(0, len(words), 9))
-    paths, options = write(tmp_path, text.encode()), VocabularyOptions(min_count=2, max_vocab=10)
+    paths, options = write(text.encode()), VocabularyOptions(min_count=2, max_vocab=10)
     true, found = Counter(words), []
     for threads in (1, 3):
         run = {"threads": threads, "_block_bytes": 200}
         counted = count(paths, options, **run)
-        with encode(paths, options, cache_dir=str(tmp_path), **run) as encoded:
+        with encode(paths, options, cache_dir=".", **run) as encoded:
             assert words_of(encoded.vocabulary) == words_of(counted.vocabulary)
             assert encoded.undercount == counted.undercount > 0
             assert counted.types < 120 < len(true)
@@ -291,50 +293,49 @@ def test_max_vocab_bounds_the_words_that_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(encoding, "BOUNDED_TIMES", 0.5)
     with encode(paths, wide, vocabulary=joined, _block_bytes=200) as encoded:
         assert set(encoded.vocabulary) == set(counted.vocabulary) | set(given.words)
-    with encode(paths, options, unk="<unk>", cache_dir=str(tmp_path), _block_bytes=200) as encoded:
+    with encode(paths, options, unk="<unk>", cache_dir=".", _block_bytes=200) as encoded:
         assert encoded.undercount == 0
         assert len(encoded.ids) == len(words)
 
 
 @pytest.mark.parametrize("run", [count, encode])
-def test_counting_ends_before_memory_does(tmp_path, monkeypatch, run):
+def test_counting_ends_before_memory_does(monkeypatch, run):
     monkeypatch.setattr(memory, "memory_limit", lambda: 1_000_000)
-    paths = write(tmp_path, b" ".join(b"word%d" % n for n in range(20_000)))
+    paths = write(b" ".join(b"word%d" % n for n in range(20_000)))
     with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* set max_vocab"):
         run(paths, ALL, _block_bytes=1_000)
 
 
-def test_the_size_of_the_cache_is_reported_while_reading(tmp_path, monkeypatch):
+def test_the_size_of_the_cache_is_reported_while_reading(monkeypatch):
     monkeypatch.setattr(encoding, "free_bytes", lambda folder: 1_000_000)
-    paths, messages = write(tmp_path, b"a b c d\n" * 500_000), []
+    paths, messages = write(b"a b c d\n" * 500_000), []
     reporter = Reporter()
     reporter.message = messages.append
-    encode(paths, ALL, cache_dir=str(tmp_path), reporter=reporter, _block_bytes=100_000).close()
+    encode(paths, ALL, cache_dir=".", reporter=reporter, _block_bytes=100_000).close()
     assert messages == [
-        f"warning: id cache: about 8 MB in {tmp_path}, 1 MB free: "
-        "choose another folder with --cache-dir"
+        "warning: id cache: about 8 MB in ., 1 MB free: choose another folder with --cache-dir"
     ]
 
 
-def test_a_limit_of_addresses_is_named(tmp_path, monkeypatch):
+def test_a_limit_of_addresses_is_named(monkeypatch):
     def refuse(*args, **kwargs):
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
     monkeypatch.setattr(np, "memmap", refuse)
     with pytest.raises(OutOfMemoryError, match=r"id cache of 0\.0 MB .*ulimit -v"):
-        encode(write(tmp_path, b"a b a"), ALL)
+        encode(write(b"a b a"), ALL)
 
 
-def test_a_full_cache_folder(tmp_path):
-    paths = write(tmp_path, b"a b c d\n" * 10_000)
+def test_a_full_cache_folder():
+    paths = write(b"a b c d\n" * 10_000)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
     try:
         with pytest.raises(ResourceError) as raised:
-            encode(paths, ALL, cache_dir=str(tmp_path), _block_bytes=10_000)
+            encode(paths, ALL, cache_dir=".", _block_bytes=10_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     message = str(raised.value)
-    assert message.startswith(f"{tmp_path}: the id cache cannot be written: ")
+    assert message.startswith(".: the id cache cannot be written: ")
     assert "cache_dir" in message
     assert "about 0.2 MB" in message  # 40,000 tokens of four bytes

@@ -1,7 +1,4 @@
-"""The run engine through its bindings: stopping a run inside an epoch, and resuming it.
-
-tests/c/test_resume.c does so for every objective.
-"""
+"""The run engine through its bindings; tests/c/test_resume.c stops and resumes every objective."""
 
 import sys
 
@@ -26,18 +23,6 @@ def trainer(objective="dcme", **options):
     return ClassifierTrainer(matrix, np.arange(DOCUMENTS), labels, CLASSES, wanted)
 
 
-def test_a_stopped_epoch_is_finished_by_the_next_call():
-    stopped, whole = trainer(), trainer()
-    for number in range(2):
-        stopped._core.stop()
-        assert not stopped._core.epoch(number)
-        stopped.epoch(number)
-        whole.epoch(number)
-        assert stopped.progress().done == DOCUMENTS * (number + 1)
-    assert np.array_equal(stopped.weights.table, whole.weights.table)
-    assert stopped.weights.table.any()
-
-
 def test_a_stop_before_an_epoch_leaves_it_unfinished():
     run = trainer()._core
     run.stop()
@@ -47,22 +32,6 @@ def test_a_stop_before_an_epoch_leaves_it_unfinished():
         run.epoch(1)
     assert run.epoch(0)
     assert (run.unfinished(), run.progress()["trained"]) == (-1, DOCUMENTS)
-
-
-def test_a_run_continues_from_the_state_of_another():
-    first, second = trainer(), trainer()
-    first.epoch(0)
-    first._core.stop()
-    assert not first._core.epoch(1)
-    for source, target in zip(first._core.state(), second._core.state(), strict=True):
-        target[:] = source
-    second.weights.table[:] = first.weights.table
-    second._core.restored()
-    assert second._core.unfinished() == 1
-    assert second._core.progress() == first._core.progress()
-    for one in (first, second):
-        one.epoch(1)
-    assert np.array_equal(first.weights.table, second.weights.table)
 
 
 def test_a_state_with_positions_beyond_the_data_is_refused():

@@ -1,6 +1,7 @@
 """Evaluation equals gensim's on the same file."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from dcme_w2v.words.evaluate import eval_analogies as analogies
 from dcme_w2v.words.evaluate import eval_similarity as similarity
 from dcme_w2v.words.vectors import Vectors
 
+pytestmark = pytest.mark.usefixtures("here")
+
 
 @pytest.fixture
-def questions(tmp_path):
+def questions():
     random = np.random.default_rng(3)
     lines = []
     for name in ("capital-common", "gram1-adjective", "empty", "gram2-opposite"):
@@ -25,19 +28,19 @@ def questions(tmp_path):
             lines.append(" ".join(w.title() if random.random() < 0.3 else w for w in four))
         lines.append("word1 word2 word3 unheard-of")
     lines += ["word1 word2 word3", "", "word1 word1 word2 word2", "word1 word2 word1 word2"]
-    path = tmp_path / "questions.txt"
+    path = Path("questions.txt")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 
 @pytest.fixture
-def pairs(tmp_path):
+def pairs():
     random = np.random.default_rng(5)
     lines = ["Word 1\tWord 2\tHuman (mean)", "# a comment"]
     for a, b in itertools.islice(itertools.combinations(STEMS, 2), 0, 1500, 11):
         lines.append(f"{a.title()}\t{b}\t{random.integers(0, 20) / 2}")
     lines += ["word1\tnever-seen\t3", "", "word1\tword2"]
-    path = tmp_path / "pairs.tsv"
+    path = Path("pairs.tsv")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -63,12 +66,12 @@ def test_analogies_equal_gensim_in_every_section(questions, restrict, spread):
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")
-def test_cosmul_equals_gensim(tmp_path):
+def test_cosmul_equals_gensim():
     """Question by question: gensim's evaluation ignores its `similarity_function`."""
     whole = analogy_vectors(dim=30, spread=0.4)
     vectors = Vectors(Words.from_words(STEMS), whole.vectors[:60])
     keyed = as_gensim(vectors)
-    path = tmp_path / "questions.txt"
+    path = Path("questions.txt")
     answers = []
     for i, j in itertools.permutations(range(0, 60, 2), 2):
         a, b, c, expected = STEMS[i], STEMS[i + 1], STEMS[j], STEMS[j + 1]
@@ -112,16 +115,16 @@ def test_similarity_equals_gensim(pairs, restrict):
 @pytest.mark.parametrize(
     "text", ["", "a\tb\t1\n", "word1\tword2\t1\n", "word1\tword2\t1\nword3\tword4\t1\n"]
 )
-def test_undefined_correlation_is_an_error(tmp_path, text):
-    path = tmp_path / "pairs.tsv"
+def test_undefined_correlation_is_an_error(text):
+    path = Path("pairs.tsv")
     path.write_text(text, encoding="utf-8")
     with pytest.raises(FormatError, match=r"pairs\.tsv: .*(with different ratings|has no pairs)"):
         similarity(analogy_vectors(), path)
 
 
 @pytest.mark.parametrize("score", [analogies, similarity])
-def test_bytes_that_are_not_utf8_name_the_file(tmp_path, score):
-    path = tmp_path / "latin1.txt"
+def test_bytes_that_are_not_utf8_name_the_file(score):
+    path = Path("latin1.txt")
     path.write_bytes(b"caf\xe9\tword1\t3\n")
     with pytest.raises(FormatError, match=r"latin1\.txt: is not UTF-8"):
         score(analogy_vectors(), path)

@@ -9,11 +9,12 @@ import hashlib
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import refused, save
+from helpers import save
 from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v import Vectors
@@ -22,6 +23,24 @@ from dcme_w2v.explore.items import read_items
 from dcme_w2v.explore.page import layout_of, similar_groups
 from dcme_w2v.plots.layout import ITERATIONS
 
+
+@pytest.fixture(autouse=True)
+def files(here):
+    """Words of five topics and words with markup, of two seeds."""
+    for name, seed in (("a", 0), ("b", 1)):
+        random = np.random.default_rng(seed)
+        centers = random.normal(size=(5, 20)) * 2
+        words = HOSTILE + [f"w{i}" for i in range(300 - len(HOSTILE))]
+        matrix = centers[np.arange(300) % 5] + random.normal(size=(300, 20))
+        save(here / f"{name}.npy", words, matrix)
+
+
+def page_of(line):
+    """Make a page; return its path."""
+    assert run(["explore", *line.split(), "--output", "page.html", *PCA]) == 0
+    return Path("page.html")
+
+
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
@@ -29,22 +48,6 @@ HOSTILE = ["<script>document.title='bad'</script>", "<img/src=x/onerror=document
            "</script><b>bold</b>", "%SCRIPT%", "-minus", "&amp;", "köln", "a'\"`b"]  # fmt: skip
 BLOCKED = "https://example.org"  # a test requests it
 PCA = ["--method", "pca", "--quiet"]
-
-
-def vectors(path, seed=0, count=300):
-    """Write words of five topics and words with markup; return the path as text."""
-    random = np.random.default_rng(seed)
-    centers = random.normal(size=(5, 20)) * 2
-    words = HOSTILE + [f"w{i}" for i in range(count - len(HOSTILE))]
-    matrix = centers[np.arange(count) % 5] + random.normal(size=(count, 20))
-    return str(save(path, words, matrix))
-
-
-def page(tmp_path, *arguments):
-    """Make a page; return its path."""
-    out = tmp_path / "page.html"
-    assert run(["explore", *arguments, "--output", str(out), *PCA]) == 0
-    return out
 
 
 def block(text, name):
@@ -56,11 +59,10 @@ def block(text, name):
 # ---- the file ----
 
 
-def test_a_page_contains_its_data_and_forbids_the_network(tmp_path):
-    path = vectors(tmp_path / "v.npy")
-    text = page(tmp_path, path).read_text(encoding="utf-8")
-    assert page(tmp_path, path).read_text(encoding="utf-8") == text
-    loaded = Vectors.load(path)
+def test_a_page_contains_its_data_and_forbids_the_network():
+    text = page_of("a.npy").read_text(encoding="utf-8")
+    assert page_of("a.npy").read_text(encoding="utf-8") == text
+    loaded = Vectors.load("a.npy")
     assert json.loads(block(text, "names0")) == list(loaded.words)
     short = np.frombuffer(block(text, "vectors0"), dtype=np.int8).reshape(loaded.vectors.shape)
     exact = loaded.vectors / np.abs(loaded.vectors).max(axis=1, keepdims=True) * 127
@@ -75,14 +77,14 @@ def test_a_page_contains_its_data_and_forbids_the_network(tmp_path):
     assert "bold" not in text and "onerror" not in text  # words are in the blocks only
 
 
-def test_a_layout_by_tsne_keeps_topics_together(tmp_path):
+def test_a_layout_by_tsne_keeps_topics_together():
     pytest.importorskip("openTSNE")
-    items = read_items(vectors(tmp_path / "v.npy", count=200), None, 1, 200, 1)
+    items = read_items("a.npy", None, 1, 100, 1)
     seen = []
     points = layout_of(items, "tsne", 1, seen.append)
-    assert seen[-1] == ITERATIONS and points.shape == (200, 2)
-    apart = np.linalg.norm(points[:, None] - points[None], axis=2) + np.eye(200) * 1e9
-    topic = np.arange(200) % 5
+    assert seen[-1] == ITERATIONS and points.shape == (100, 2)
+    apart = np.linalg.norm(points[:, None] - points[None], axis=2) + np.eye(100) * 1e9
+    topic = np.arange(100) % 5
     assert (topic[apart.argmin(axis=1)] == topic).mean() > 0.9
 
 
@@ -103,61 +105,45 @@ def test_similar_words_share_a_color_and_labels_name_them_at_each_level():
     assert similar_groups(matrix[:20], names, points[:20], 1)[1] == []
 
 
-def test_rows_of_documents_with_labels_and_titles(tmp_path):
+def test_rows_of_documents_with_labels_and_titles():
     random = np.random.default_rng(0)
-    save_npz(tmp_path / "r.npz", csr_matrix(random.random((30, 150)).astype(np.float32)))
+    save_npz("r.npz", csr_matrix(random.random((30, 150)).astype(np.float32)))
     lines = [f"{'xyz'[i % 3]}\ttext <b>{i % 28}</b> {'long ' * 30}\n" for i in range(30)]
-    (tmp_path / "labels").write_text("".join(lines))
-    flags = ["--labels", str(tmp_path / "labels")]
-    text = page(tmp_path, str(tmp_path / "r.npz"), *flags).read_text()
+    Path("labels").write_text("".join(lines))
+    text = page_of("r.npz --labels labels").read_text()
     [about] = json.loads(block(text, "about"))
-    assert (about["rows"], about["dim"], about["about"]) == (
-        30,
-        29,
-        "30 documents of 29 dimensions",
-    )
+    assert (about["rows"], about["dim"]) == (30, 29)
+    assert about["about"] == "30 documents of 29 dimensions"
     assert [label[0] for label in about["labels"]] == [["x"], ["y"], ["z"]]
     names = json.loads(block(text, "names0"))
     assert len(set(names)) == 30 and names[4].startswith("text <b>4</b> long")
     assert len(names[4]) <= 80 and names[4].endswith(" ...") and names[29].endswith(" (30)")
     assert set(about["examples"]) <= set(names)
-    text = page(tmp_path, str(tmp_path / "r.npz"), *flags, "--color", "2").read_text()
+    text = page_of("r.npz --labels labels --color 2").read_text()
     assert len(json.loads(block(text, "about"))[0]["labels"]) == 28
-    (tmp_path / "r.svm").write_text("x 0:1 2:1\ny 1:1\nx 0:2\ny 2:1\n")
-    text = page(tmp_path, str(tmp_path / "r.svm"), "--limit", "3").read_text()
-    assert json.loads(block(text, "names0")) == ["1", "2", "3"]
+    Path("r.svm").write_text("x 0:1 2:1\ny 1:1\nx 0:2\ny 2:1\n")
+    assert json.loads(block(page_of("r.svm --limit 3").read_text(), "names0")) == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("{v} {v} {v}", "3 files; give one, or two to compare"),
-        ("{v} --labels {short}", "2 lines for 300 rows"),
-        ("{v} --labels {short} --color 2", "short:1: has 1 columns, not 2"),
-        ("{v} --labels {bytes}", "bytes:1: is not UTF-8"),
-        ("{two}", "2 rows; a map needs 3 at least"),
+        ("a.npy a.npy a.npy --method pca", "3 files; give one, or two to compare"),
+        ("a.npy --labels short --method pca", "2 lines for 300 rows"),
+        ("a.npy --labels short --color 2 --method pca", "short:1: has 1 columns, not 2"),
+        ("a.npy --labels bytes --method pca", "bytes:1: is not UTF-8"),
+        ("two --method pca", "2 rows; a map needs 3 at least"),
+        ("a.npy --output p.png", "name a file that ends in .html"),
+        ("a.npy", "pip install 'dcme-w2v[explore]', or use --method pca"),
     ],
 )
-def test_wrong_use(flags, message, tmp_path, capsys):
-    places = {name: str(tmp_path / name) for name in ("short", "bytes", "two")}
-    Path(places["short"]).write_text("a\nb\n")
-    Path(places["bytes"]).write_bytes(b"\xff\n")
-    Path(places["two"]).write_text("a 1\nb 2\n")
-    places["v"] = vectors(tmp_path / "v.npy")
-    out = tmp_path / "page.html"
-    arguments = [flag.format(**places) for flag in flags.split()]
-    assert message in refused(capsys, run(["explore", *arguments, "--output", str(out), *PCA]))
-    assert not out.exists()
-
-
-def test_a_missing_extra_and_the_suffix_of_a_picture_are_errors(tmp_path, capsys, monkeypatch):
-    flags = ["--output", str(tmp_path / "p.png"), *PCA]
-    code = run(["explore", vectors(tmp_path / "v.npy"), *flags])
-    assert "name a file that ends in .html" in refused(capsys, code)
-    monkeypatch.setitem(__import__("sys").modules, "openTSNE", None)
-    flags = ["--output", str(tmp_path / "p.html"), "--quiet"]
-    code = run(["explore", vectors(tmp_path / "v.npy"), *flags])
-    assert "pip install 'dcme-w2v[explore]', or use --method pca" in refused(capsys, code)
+def test_wrong_use(flags, message, cli, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openTSNE", None)
+    Path("short").write_text("a\nb\n")
+    Path("bytes").write_bytes(b"\xff\n")
+    Path("two").write_text("a 1\nb 2\n")
+    assert message in cli.error(f"explore --output p.html --quiet {flags}")
+    assert not Path("p.html").exists()
 
 
 # ---- in a browser ----
@@ -179,14 +165,14 @@ def opened(browser):
     """Return a function that opens a page offline; errors and requests are checked at the end."""
     contexts, faults, requests = [], [], []
 
-    def open_page(path, **options):
+    def open_page(line, **options):
         context = browser.new_context(offline=True, **options)
         contexts.append(context)
         tab = context.new_page()
         tab.on("console", lambda one: faults.append(one.text) if one.type == "error" else None)
         tab.on("pageerror", lambda error: faults.append(str(error)))
         tab.on("request", lambda request: requests.append(request.url))
-        tab.goto(path.absolute().as_uri())
+        tab.goto(page_of(line).absolute().as_uri())
         tab.wait_for_selector("body[data-ready]", timeout=60_000)
         return tab
 
@@ -210,26 +196,23 @@ def results(tab):
     return list(zip(words, map(float, cosines), strict=True))
 
 
-def test_answers_equal_those_of_the_command_line(tmp_path, opened, capsys):
-    path = vectors(tmp_path / "v.npy")
-    tab = opened(page(tmp_path, path))
-    queries = {"w7": ["neighbors", path, "w7"], "+w1 -w2 +w3": ["neighbors", path, "+w1 -w2 +w3"],
-               "w1 w2 w3": ["analogy", path, "w1", "w2", "w3"]}  # fmt: skip
-    for text, command in queries.items():
-        assert run([*command, "-k", "5"]) == 0
-        lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+def test_answers_equal_those_of_the_command_line(opened, cli):
+    tab = opened("a.npy")
+    for text, command in {
+        "w7": "neighbors a.npy w7",
+        "+w1 -w2 +w3": "neighbors a.npy +w1 -w2 +w3",
+        "w1 w2 w3": "analogy a.npy w1 w2 w3",
+    }.items():
         found = ask(tab, text)
-        assert len(found) == 20
         cosines = dict(found)
-        for line in lines:
-            assert cosines[line[-2]] == pytest.approx(float(line[-1]), abs=0.01)
+        for row in cli.rows(f"{command} -k 5"):
+            assert cosines[row[-2]] == pytest.approx(float(row[-1]), abs=0.01)
+        assert len(found) == 20
         assert [cosine for _, cosine in found] == sorted(cosines.values(), reverse=True)
-    loaded = Vectors.load(path)
+    loaded = Vectors.load("a.npy")
+    odd = loaded.doesnt_match(["w1", "w2", "w3"])
     notes = tab.locator(".note").all_text_contents()
-    assert notes == [
-        "w1 is to w2 as w3 is to",
-        f"odd one out: {loaded.doesnt_match(['w1', 'w2', 'w3'])}",
-    ]
+    assert notes == ["w1 is to w2 as w3 is to", f"odd one out: {odd}"]
     ask(tab, "w1 w2")
     cosine = float(tab.locator(".note").text_content().removeprefix("cosine "))
     assert cosine == pytest.approx(loaded.similarity("w1", "w2"), abs=0.01)
@@ -237,9 +220,10 @@ def test_answers_equal_those_of_the_command_line(tmp_path, opened, capsys):
     assert tab.locator(".note").text_content() == "no vector for nowhere"
 
 
-def test_words_are_text_and_never_html(tmp_path, opened):
-    title = tmp_path / "<b>x.npy"
-    tab = opened(page(tmp_path, vectors(title), vectors(tmp_path / "b.npy")))
+def test_words_are_text_and_never_html(opened):
+    for suffix in (".npy", ".vocab"):
+        Path(f"a{suffix}").rename(f"<b>x{suffix}")
+    tab = opened("<b>x.npy b.npy")
     for word in HOSTILE:
         assert len(ask(tab, word)) == 40, word
     tab.fill("#query", "<")
@@ -250,8 +234,8 @@ def test_words_are_text_and_never_html(tmp_path, opened):
     assert tab.evaluate(f"fetch('{BLOCKED}').then(() => 'sent', () => 'blocked')") == "blocked"
 
 
-def test_clicks_keys_and_completion(tmp_path, opened):
-    tab = opened(page(tmp_path, vectors(tmp_path / "v.npy")))
+def test_clicks_keys_and_completion(opened):
+    tab = opened("a.npy")
     tab.type("#query", "+w1 -w2")
     assert tab.locator("#completions li").all_text_contents()[:2] == ["w2", "w20"]
     tab.press("#query", "ArrowDown")
@@ -278,12 +262,11 @@ def test_clicks_keys_and_completion(tmp_path, opened):
     assert tab.evaluate("document.activeElement.id") == "query"
 
 
-def test_two_files_side_by_side(tmp_path, opened):
-    one, two = vectors(tmp_path / "a.npy"), vectors(tmp_path / "b.npy", seed=1)
-    tab = opened(page(tmp_path, one, two))
+def test_two_files_side_by_side(opened):
+    tab = opened("a.npy b.npy")
     ask(tab, "w5")
-    assert tab.locator(".answer h2").all_text_contents() == [one, two]
-    for number, path in enumerate((one, two)):
+    assert tab.locator(".answer h2").all_text_contents() == ["a.npy", "b.npy"]
+    for number, path in enumerate(("a.npy", "b.npy")):
         words = tab.locator(".answer").nth(number).locator(".word").all_text_contents()
         expected = [near.word for near in Vectors.load(path).most_similar("w5", topn=20)]
         assert len({*words} & {*expected}) >= 17
@@ -291,8 +274,8 @@ def test_two_files_side_by_side(tmp_path, opened):
     assert tab.evaluate("app.map.table === app.tables[1]")
 
 
-def test_the_start_shows_examples_and_back_returns_to_them(tmp_path, opened):
-    tab = opened(page(tmp_path, vectors(tmp_path / "v.npy")))
+def test_the_start_shows_examples_and_back_returns_to_them(opened):
+    tab = opened("a.npy")
     assert "300 words of 20 dimensions" in tab.locator(".note").text_content()
     examples = tab.locator(".examples button").all_text_contents()
     assert len(examples) == 6 and not tab.locator("#fit").is_visible()
@@ -314,10 +297,9 @@ def test_the_start_shows_examples_and_back_returns_to_them(tmp_path, opened):
     tab.wait_for_selector(".note >> text=no vector")
 
 
-def test_a_phone_shows_all_without_scrolling_sideways(tmp_path, opened):
+def test_a_phone_shows_all_without_scrolling_sideways(opened):
     size = {"width": 360, "height": 740}
-    path = page(tmp_path, vectors(tmp_path / "v.npy"), vectors(tmp_path / "w.npy", seed=1))
-    tab = opened(path, viewport=size, has_touch=True, is_mobile=True)
+    tab = opened("a.npy b.npy", viewport=size, has_touch=True, is_mobile=True)
     ask(tab, "w5")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     for name in ("#query", "#map", "#answers"):

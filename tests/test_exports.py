@@ -6,18 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import refused, save
+from helpers import save
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.words.vectors import Vectors
 
 WORDS = ["köln", "<b>", "c"]
 
 
-@pytest.fixture
-def path(tmp_path):
+@pytest.fixture(autouse=True)
+def path(here):
     matrix = np.random.default_rng(0).normal(size=(3, 4))
-    return save(tmp_path / "v.npy", WORDS, matrix, counts=np.array([9, 5, 2]))
+    save(Path("v.npy"), WORDS, matrix, counts=np.array([9, 5, 2]))
 
 
 def tensors_of(path):
@@ -37,23 +36,21 @@ def tensors_of(path):
     return found
 
 
-@pytest.mark.parametrize("flags", [[], ["--to", "safetensors"]])
-def test_safetensors(path, flags):
-    target = path.with_name("out.safetensors")
-    assert run(["convert", str(path), str(target), *flags]) == 0
-    tensors = tensors_of(target)
-    np.testing.assert_array_equal(tensors["vectors"], Vectors.load(path).vectors)
+@pytest.mark.parametrize("flags", ["", "--to safetensors"])
+def test_safetensors(cli, flags):
+    cli(f"convert v.npy out.safetensors {flags}")
+    tensors = tensors_of(Path("out.safetensors"))
+    np.testing.assert_array_equal(tensors["vectors"], Vectors.load("v.npy").vectors)
     assert tensors["words"].tobytes().decode().splitlines() == WORDS
     assert tensors["counts"].tolist() == [9, 5, 2]
 
 
-def test_the_projector_gets_two_files(path):
-    target = path.with_name("out.tsv")
+def test_the_projector_gets_two_files(cli):
     for _ in range(2):  # they are replaced together
-        assert run(["convert", str(path), str(target), "--to", "projector"]) == 0
-    numbers = np.loadtxt(target, delimiter="\t")
-    np.testing.assert_allclose(numbers, Vectors.load(path).vectors, rtol=1e-6)
-    assert target.with_name("out.metadata.tsv").read_text().splitlines() == WORDS
+        cli("convert v.npy out.tsv --to projector")
+    numbers = np.loadtxt("out.tsv", delimiter="\t")
+    np.testing.assert_allclose(numbers, Vectors.load("v.npy").vectors, rtol=1e-6)
+    assert Path("out.metadata.tsv").read_text().splitlines() == WORDS
 
 
 @pytest.mark.parametrize(
@@ -64,17 +61,11 @@ def test_the_projector_gets_two_files(path):
         ("v.npy o.tsv --to kv", "KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"),
         ("v.npy o.kv", "--to kv: gensim's .kv files are Python pickles"),
         ("o.kv v.txt", "gensim.models.KeyedVectors.load(FILE).save_word2vec_format"),
+        ("v.npy out.tsv --to projector", "out.metadata.tsv"),  # which is another file
     ],
 )
-def test_wrong_use(flags, message, path, monkeypatch, capsys):
-    monkeypatch.chdir(path.parent)
+def test_wrong_use(flags, message, cli):
     Path("o.kv").write_bytes(pickle.dumps({"gensim": 1}))
-    assert message in refused(capsys, run(["convert", *flags.split()]))
-
-
-def test_an_unrelated_file_at_the_second_name_is_not_replaced(path, capsys):
-    target, mine = path.with_name("out.tsv"), path.with_name("out.metadata.tsv")
-    mine.write_text("mine")
-    code = run(["convert", str(path), str(target), "--to", "projector"])
-    assert "out.metadata.tsv" in refused(capsys, code)
-    assert mine.read_text() == "mine" and not target.exists()
+    Path("out.metadata.tsv").write_text("mine")
+    assert message in cli.error(f"convert {flags}")
+    assert Path("out.metadata.tsv").read_text() == "mine" and not Path("out.tsv").exists()

@@ -11,9 +11,7 @@ import pytest
 from helpers import run_all, write_topics
 
 from dcme_w2v.classify import fit as fit_module
-from dcme_w2v.classify import pipeline
 from dcme_w2v.classify.model import Classifier
-from dcme_w2v.cli.main import run
 from dcme_w2v.files import atomic as files
 from dcme_w2v.files import disk, folders
 from dcme_w2v.scdv.model import DocumentModel
@@ -27,10 +25,7 @@ COMMANDS = {
     "classify": "classify train d.txt --output to/o --epochs 1 --threads 1 --quiet",
     "scdv": "scdv fit d.txt --vectors v.bin --output to/o --clusters 2 --quiet",
 }
-LOADERS = {
-    "train": Vectors.load, "train npy": Vectors.load, "classify": Classifier.load,
-    "scdv": DocumentModel.load,
-}  # fmt: skip
+LOADERS = {"classify": Classifier.load, "scdv": DocumentModel.load}
 FAILURES = [
     *[(name, errno.ENOSPC) for name in COMMANDS],
     *[("train", code) for code in (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)],
@@ -46,16 +41,15 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def work(made, tmp_path, monkeypatch):
+def work(made, here, monkeypatch):
     """Folders to write to: the target's, for temporary files, and the cache."""
     for name in ("c.txt", "d.txt", "v.bin"):
-        (tmp_path / name).write_bytes((made / name).read_bytes())
+        Path(name).write_bytes((made / name).read_bytes())
     for name in ("to", "temporary", "cache"):
-        (tmp_path / name).mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path
+        Path(name).mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(here / "temporary"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+    return here
 
 
 @pytest.fixture
@@ -80,60 +74,63 @@ def failing(monkeypatch):
     return texts, code
 
 
-def kept(err):
-    """Return the paths of kept files that an error names."""
+def kept(err, name):
+    """Return the paths of kept files that an error names; they can be loaded."""
     assert err.startswith("error: ") and err.count("\n") == 1
     assert "nothing is lost: written to " in err and err.endswith(" instead\n")
-    return err.partition("written to ")[2].removesuffix(" instead\n").split(" and ")
+    paths = err.partition("written to ")[2].removesuffix(" instead\n").split(" and ")
+    assert all(LOADERS.get(name, Vectors.load)(path) for path in paths)
+    return paths
 
 
 @pytest.mark.parametrize(("name", "code"), FAILURES)
-def test_files_that_cannot_be_written_are_kept_elsewhere(work, capsys, failing, name, code):
+def test_files_that_cannot_be_written_are_kept_elsewhere(work, cli, failing, name, code):
     texts, codes = failing
     codes[0] = code
     where = ["/to/o", "/to/.o"]  # only the target; its folder, too; the temporary folder, too
     for more, place in (([], "to"), (["/to/"], "temporary"), (["/temporary/"], "cache")):
         where += more
         texts[:] = where
-        assert run(COMMANDS[name].split()) == 1
-        err = capsys.readouterr().err
-        assert os.strerror(code) in err
-        for path in kept(err):
-            assert Path(path).is_relative_to(work / place) and "dcme-w2v-" in path
-            assert LOADERS[name](path)
+        cli(COMMANDS[name], code=1)
         texts.clear()
-    assert not [path for path in (work / "to").iterdir() if not path.name.startswith("dcme-w2v-")]
-    assert len(list((work / "to").iterdir())) == len(list((work / "temporary").iterdir()))
+        assert os.strerror(code) in cli.err
+        for path in kept(cli.err, name):
+            assert Path(path).is_relative_to(work / place) and "dcme-w2v-" in path
+    left = [path.name for path in Path("to").iterdir()]
+    assert all(one.startswith("dcme-w2v-") for one in left)
+    assert len(left) == len(list(Path("temporary").iterdir()))
 
 
-def test_files_that_can_be_kept_nowhere_are_reported(work, capsys, failing):
+def test_files_that_can_be_kept_nowhere_are_reported(work, cli, failing):
     failing[0][:] = ["/o.bin"]
-    assert run(COMMANDS["train"].split()) == 1
-    err = capsys.readouterr().err
-    assert "to/o.bin cannot be written elsewhere either" in err and "nothing is lost" not in err
-    assert not list((work / "to").iterdir()) and not list((work / "temporary").iterdir())
+    error = cli.error(COMMANDS["train"])
+    assert "to/o.bin cannot be written elsewhere either" in error and "nothing is lost" not in error
+    assert not list(Path("to").iterdir()) and not list(Path("temporary").iterdir())
 
 
-def test_a_folder_filled_during_training_is_not_replaced(work, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "taken", "module"),
+    [("classify", "to/o", fit_module), ("train", "to/o.bin", run_module)],
+)
+def test_a_folder_filled_during_training_is_not_replaced(
+    work, cli, monkeypatch, name, taken, module
+):
     """The folder is checked before training and filled during it."""
-    for name, taken in (("classify", "to/o"), ("train", "to/o.bin")):
-        module = fit_module if name == "classify" else run_module
-        done = module.run_epochs
+    done = module.run_epochs
 
-        def meanwhile(*arguments, done=done, taken=taken):
-            result = done(*arguments)
-            Path(taken).mkdir()
-            Path(taken, "thesis.tex").write_text("mine")
-            return result
+    def meanwhile(*arguments):
+        result = done(*arguments)
+        Path(taken).mkdir()
+        Path(taken, "thesis.tex").write_text("mine")
+        return result
 
-        with monkeypatch.context() as patch:
-            patch.setattr(module, "run_epochs", meanwhile)
-            assert run(COMMANDS[name].split()) == 1
-        (path,) = kept(capsys.readouterr().err)
-        assert LOADERS[name](path) and [one.name for one in Path(taken).iterdir()] == ["thesis.tex"]
+    monkeypatch.setattr(module, "run_epochs", meanwhile)
+    cli(COMMANDS[name], code=1)
+    assert len(kept(cli.err, name)) == 1
+    assert [one.name for one in Path(taken).iterdir()] == ["thesis.tex"]
 
 
-def test_interrupted_vectors_that_cannot_be_written_are_kept(work, capsys, failing, monkeypatch):
+def test_interrupted_vectors_that_cannot_be_written_are_kept(work, cli, failing, monkeypatch):
     failing[0][:] = ["/to/"]
     train = run_module.Trainer.epoch
 
@@ -142,68 +139,62 @@ def test_interrupted_vectors_that_cannot_be_written_are_kept(work, capsys, faili
         return train(self, epoch, watch)
 
     monkeypatch.setattr(run_module.Trainer, "epoch", stopping)
-    line = COMMANDS["train"].replace("--epochs 1", "--epochs 9")
-    assert run(line.split()) == 143
-    err = capsys.readouterr().err
-    assert "stopped by SIGTERM in epoch " in err
-    assert Vectors.load(kept(err)[0])
+    cli(COMMANDS["train"].replace("--epochs 1", "--epochs 9"), code=143)
+    assert "stopped by SIGTERM in epoch " in cli.err and kept(cli.err, "train")
 
 
 # ---- before the work ----
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_file_size_limit_is_checked_before_the_work(work, capsys, monkeypatch, name):
-    monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
+def test_the_file_size_limit_is_checked_before_the_work(work, cli, monkeypatch, name):
+    monkeypatch.setattr(run_module, "Trainer", None)
     monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
     monkeypatch.setattr("dcme_w2v.scdv.fit._with_words", None)
     monkeypatch.setattr(disk, "file_limit", lambda: 100)
     monkeypatch.setattr("dcme_w2v.words.resources.file_limit", lambda: 100)
-    assert run(COMMANDS[name].split()) == 1
-    err = capsys.readouterr().err
-    assert "the file-size limit is 100: raise it with ulimit -f" in err
-    assert not list((work / "to").iterdir())
+    assert "the file-size limit is 100: raise it with ulimit -f" in cli.error(COMMANDS[name])
+    assert not list(Path("to").iterdir())
 
 
 @pytest.mark.parametrize("name", ["classify", "scdv"])
-def test_disk_space_is_checked_before_the_work(work, capsys, monkeypatch, name):
+def test_disk_space_is_checked_before_the_work(work, cli, monkeypatch, name):
     monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
     monkeypatch.setattr("dcme_w2v.scdv.fit._with_words", None)
     monkeypatch.setattr(disk, "free_bytes", lambda folder: 100)
-    assert run(COMMANDS[name].split()) == 1
-    assert "to/o: needs about" in capsys.readouterr().err
+    assert "to/o: needs about" in cli.error(COMMANDS[name])
+
+
+LIMITED = """
+import resource, sys
+from dcme_w2v.cli import main
+from dcme_w2v.words import run
+end = run.run_epochs
+def limited(*a):
+    found = end(*a)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50))
+    return found
+run.run_epochs = limited
+main.main(sys.argv[1:])
+"""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
     """A limit that is not detected before the work: SIGXFSZ would end the process."""
-    script = (
-        "import resource, signal, sys\n"
-        "from dcme_w2v.cli import main\n"
-        "from dcme_w2v.words import run\n"
-        "end = run.run_epochs\n"
-        "def limited(*a):\n"
-        "    found = end(*a)\n"
-        "    resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50))\n"
-        "    return found\n"
-        "run.run_epochs = limited\n"
-        "main.main(sys.argv[1:])\n"
-    )
     done = subprocess.run(
-        [sys.executable, "-c", script, *COMMANDS["train"].split()], capture_output=True, text=True
+        [sys.executable, "-c", LIMITED, *COMMANDS["train"].split()], capture_output=True, text=True
     )
     assert done.returncode == 1
     assert done.stderr.startswith("error: to/o.bin: cannot be written: File too large")
     assert "cannot be written elsewhere either" in done.stderr
-    assert not list((work / "to").iterdir())
+    assert not list(Path("to").iterdir())
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_name_lengths_are_checked_before_the_work(work, capsys, monkeypatch, name):
-    monkeypatch.setattr(run_module, "encode", None)
-    monkeypatch.setattr(pipeline, "read_documents", None)
-    monkeypatch.setattr("dcme_w2v.scdv.fit.count_words", None)
+def test_name_lengths_are_checked_before_the_work(work, cli, monkeypatch, name):
+    for read in ("words.run.encode", "classify.pipeline.read_documents", "scdv.fit.count_words"):
+        monkeypatch.setattr(f"dcme_w2v.{read}", None)
     for long in ("x" * 256, "ä" * 128, "/".join(["x" * 200] * 30)):
-        assert run(COMMANDS[name].replace("to/o", f"to/{long}", 1).split()) == 2
-        err = capsys.readouterr().err
-        assert err.startswith("error: --output") and "is too long" in err and err.count("\n") == 1
+        error = cli.error(COMMANDS[name].replace("to/o", f"to/{long}", 1))
+        assert error.startswith("error: --output") and "is too long" in error

@@ -1,8 +1,8 @@
 """Models of fastText: n-grams, vectors of out-of-vocabulary words, corrupt files."""
 
 import gzip
-import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcme_w2v._core.text import ngrams_of
-from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DcmeError, DcmeWarning, FormatError
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.scdv.fit import fit_documents
@@ -23,8 +22,8 @@ NAIVE = [1890, 2692, 3190, 3201, 546, 4404, 2043, 1687, 1832, 3007, 331, 1570, 3
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "model.bin"
+def path(here):
+    return Path("model.bin")
 
 
 def words_are(word, shortest, longest, buckets):
@@ -90,26 +89,19 @@ def test_bytes_that_are_not_utf8_are_escaped(path):
     assert vectors.vectors[1].tolist() != vectors.vectors[0].tolist() and len(input)
 
 
-def test_commands_support_out_of_vocabulary_words(path, tmp_path, capsys):
+def test_commands_support_out_of_vocabulary_words(path, cli):
     write_model(path)
-    assert run(["neighbors", str(path), NEW, "-k", "2"]) == 0
-    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert [line[0] for line in lines] == [NEW, NEW] and {line[1] for line in lines} < set(WORDS)
-    pairs = tmp_path / "pairs"
-    pairs.write_text(f"the\ttheory\t3\n{NEW}\tNAÏVE\t1\n{NEW}\ttheologist\t2\n")
-    assert run(["eval", "similarity", str(path), str(pairs), "--json"]) == 0
-    score = json.loads(capsys.readouterr().out)
+    rows = cli.rows(f"neighbors model.bin {NEW} -k 2")
+    assert [row[0] for row in rows] == [NEW, NEW] and {row[1] for row in rows} < set(WORDS)
+    Path("pairs").write_text(f"the\ttheory\t3\n{NEW}\tNAÏVE\t1\n{NEW}\ttheologist\t2\n")
+    score = cli.json("eval similarity model.bin pairs")
     assert (score["covered"], score["by_ngrams"]) == (3, 2)
-    assert run(["eval", "similarity", str(path), str(pairs)]) == 0
-    assert "(3 of 3 pairs, 2 by n-grams)" in capsys.readouterr().out
-    assert run(["info", str(path), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    assert "(3 of 3 pairs, 2 by n-grams)" in cli("eval similarity model.bin pairs")
+    facts = cli.json("info model.bin")
     assert (facts["kind"], facts["subwords"], facts["buckets"]) == ("model of fastText", "3-6", 50)
-    assert run(["check", str(path)]) == 0
-    assert run(["convert", str(path), str(tmp_path / "v.txt")]) == 0
-    np.testing.assert_array_equal(
-        Vectors.load(tmp_path / "v.txt").vectors, Vectors.load(path).vectors
-    )
+    cli("check model.bin")
+    cli("convert model.bin v.txt")
+    np.testing.assert_array_equal(Vectors.load("v.txt").vectors, Vectors.load(path).vectors)
 
 
 @pytest.mark.parametrize("features", ["scdv", "average"])
@@ -165,24 +157,24 @@ def test_changed_bytes_are_errors_or_other_models(path):
         ({"words": ["a", ""]}, "empty word in entry 2"),
         ({"words": ["a", "b c"]}, "separator in a word in entry 2"),
         ({"longest": 101}, "n-grams of 3 to 101"),
-        ({"input": numbered(55)}, r"input of shape \(55, 4\)"),
+        ({"input": numbered(55)}, "input of shape (55, 4)"),
         ({"input": numbered(56) * np.float32("nan")}, "word 1 is NaN"),
         ({"input": INFINITE}, "word 1 is NaN"),
     ],
     ids=lambda one: one if isinstance(one, str) else next(iter(one)),
 )
-def test_invalid_files_are_rejected(path, changes, message):
+def test_invalid_files_are_rejected(path, cli, changes, message):
     write_model(path, **changes)
-    with pytest.raises(FormatError, match=message):
+    with pytest.raises(FormatError) as error:
         Vectors.load(path)
-    assert run(["check", str(path)]) == 1
+    assert message in str(error.value) and "\n" not in str(error.value)
+    cli("check model.bin", code=1)
 
 
 def test_a_model_from_a_pipe_is_an_error(path):
     write_model(path)
     with pytest.raises(FormatError, match="is a model of fastText"):
         Vectors.load(path, format="binary")
-    packed = path.with_suffix(".bin.gz")
-    packed.write_bytes(gzip.compress(path.read_bytes()))
+    Path("m.gz").write_bytes(gzip.compress(path.read_bytes()))
     with pytest.raises(FormatError, match="not compressed"):
-        Vectors.load(packed)
+        Vectors.load("m.gz")

@@ -6,17 +6,24 @@ import random
 import resource
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import COMPRESSORS, manifest, refused, train, write_corpus
+from helpers import COMPRESSORS, manifest, train, write_corpus
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.formats.corpus import Corpus
 from dcme_w2v.words.vectors import Vectors
 
 TEXT = b"a b c d e\n" * 40
 NOISE = b"\n".join(b"%d %d" % (i % 30, i % 7) for i in range(200_000))
+
+TRAIN = "train c --dim 16 --quiet --output v.bin"
+
+
+@pytest.fixture(autouse=True)
+def folder(here):
+    Path("c").write_bytes(TEXT)
 
 
 # ---- corpora ----
@@ -36,16 +43,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_invalid_corpora(tmp_path, capsys, name):
+def test_invalid_corpora(cli, name):
     content, said = REFUSED[name]
-    corpus, output = tmp_path / "c.txt", tmp_path / "v.bin"
-    corpus.write_bytes(content)
-    output.write_bytes(b"old")
-    error = refused(capsys, train(corpus, output))
-    assert str(corpus) in error or "words" in error
-    assert said in error
-    assert output.read_bytes() == b"old"
-    assert {path.name for path in tmp_path.iterdir()} == {"c.txt", "v.bin"}
+    Path("c").write_bytes(content)
+    Path("v.bin").write_bytes(b"old")
+    error = cli.error(TRAIN)
+    assert ("c: " in error or "words" in error) and said in error
+    assert Path("v.bin").read_bytes() == b"old"
+    assert {path.name for path in Path().iterdir()} == {"c", "v.bin"}
 
 
 TAKEN = {
@@ -55,58 +60,52 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_unusual_corpora_are_accepted(tmp_path, name):
+def test_unusual_corpora_are_accepted(cli, name):
     content, tokens = TAKEN[name]
-    corpus, output = tmp_path / "c.txt", tmp_path / "v.bin"
-    corpus.write_bytes(content)
-    assert train(corpus, output) == 0
-    assert manifest(tmp_path / "v.bin")["tokens"]["corpus"] == tokens
-    vectors = Vectors.load(output)
+    Path("c.txt").write_bytes(content)
+    cli(TRAIN.replace("train c", "train c.txt"))
+    assert manifest("v.bin")["tokens"]["corpus"] == tokens
+    vectors = Vectors.load("v.bin")
     assert np.isfinite(vectors.vectors).all()
     assert {word[:1] for word in vectors.words} <= set("abcdex")
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_a_truncated_file_is_read_on_request(tmp_path, capsys, name):
-    corpus = tmp_path / "c.gz"
-    corpus.write_bytes(COMPRESSORS[name](NOISE)[:-20])
-    error = refused(capsys, train(corpus, tmp_path / "v.bin"))
-    assert "--allow-truncated" in error and f"byte {corpus.stat().st_size}" in error
-    output = tmp_path / "v.bin"
-    assert train(corpus, output, "--epochs", "1", "--allow-truncated", quiet=False) == 0
-    assert f"truncated at byte {corpus.stat().st_size}" in capsys.readouterr().err
+def test_a_truncated_file_is_read_on_request(cli, name):
+    data = COMPRESSORS[name](NOISE)[:-20]
+    Path("c").write_bytes(data)
+    error = cli.error(TRAIN)
+    assert "--allow-truncated" in error and f"byte {len(data)}" in error
+    cli(f"{TRAIN.replace(' --quiet', '')} --epochs 1 --allow-truncated")
+    assert f"truncated at byte {len(data)}" in cli.err
     # every format has blocks so small that most of the text is before the cut
-    assert len(NOISE.split()) / 2 < manifest(output)["tokens"]["corpus"] <= len(NOISE.split())
+    tokens = manifest("v.bin")["tokens"]["corpus"]
+    assert len(NOISE.split()) / 2 < tokens <= len(NOISE.split())
 
 
 @pytest.mark.parametrize(("errors", "words"), [("replace", 6), ("skip", 5)])
-def test_binary_files_are_read_on_request(tmp_path, capsys, errors, words):
-    corpus, output = tmp_path / "c", tmp_path / "v.bin"
-    corpus.write_bytes(TEXT + b"x\0y\n" * 9)
-    assert "--allow-binary" in refused(capsys, train(corpus, output))
-    flags = ("--allow-binary",)
-    assert "--encoding-errors" in refused(capsys, train(corpus, output, *flags))
-    assert train(corpus, output, *flags, "--encoding-errors", errors) == 0
-    assert len(Vectors.load(output)) == words
-    assert run(["check", str(output)]) == 0
-    assert ("x\ufffdy" in Vectors.load(output).words) == (errors == "replace")
+def test_binary_files_are_read_on_request(cli, errors, words):
+    Path("c").write_bytes(TEXT + b"x\0y\n" * 9)
+    assert "--allow-binary" in cli.error(TRAIN)
+    line = f"{TRAIN} --allow-binary"
+    assert "--encoding-errors" in cli.error(line)
+    cli(f"{line} --encoding-errors {errors}")
+    assert len(Vectors.load("v.bin")) == words
+    cli("check v.bin")
+    assert ("x\ufffdy" in Vectors.load("v.bin").words) == (errors == "replace")
 
 
-@pytest.mark.parametrize("change", ["grows", "shrinks", "is replaced"])
-def test_a_corpus_that_changes_during_reading(tmp_path, capsys, monkeypatch, change):
-    corpus = tmp_path / "c.txt"
-    corpus.write_bytes(TEXT)
+@pytest.mark.parametrize("data", [TEXT * 2, b"a", TEXT[::-1]], ids=["grows", "shrinks", "other"])
+def test_a_corpus_that_changes_during_reading(cli, monkeypatch, data):
     blocks = Corpus._blocks
 
     def changing(self, number, file, behind):
         yield from blocks(self, number, file, behind)
-        data = {"grows": TEXT * 2, "shrinks": b"a", "is replaced": TEXT[::-1]}[change]
-        corpus.write_bytes(data)
-        os.utime(corpus, ns=(1, 1))
+        Path("c").write_bytes(data)
+        os.utime("c", ns=(1, 1))
 
     monkeypatch.setattr(Corpus, "_blocks", changing)
-    error = refused(capsys, train(corpus, tmp_path / "v.bin"))
-    assert f"{corpus}: changed while it was read" in error
+    assert "c: changed while it was read" in cli.error(TRAIN)
 
 
 # ---- vectors, vocabularies ----
@@ -122,17 +121,12 @@ VECTORS = {
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_invalid_vectors(tmp_path, capsys, name):
-    path, output = tmp_path / "v", tmp_path / "w"
-    path.write_bytes(VECTORS[name])
-    output.write_bytes(b"old")
-    error = refused(capsys, run(["convert", str(path), str(output)]))
-    assert str(path) in error
-    assert output.read_bytes() == b"old"
-    corpus = write_corpus(tmp_path / "c.txt")
-    again = refused(capsys, train(corpus, output, "--init", str(path)))
-    assert again.partition(" at 0x")[0] == error.partition(" at 0x")[0]
-    assert output.read_bytes() == b"old"
+def test_invalid_vectors(cli, name):
+    Path("v").write_bytes(VECTORS[name])
+    Path("v.bin").write_bytes(b"old")
+    error, again = cli.error("convert v v.bin"), cli.error(f"{TRAIN} --init v")
+    assert "v:" in error and again.partition(" at 0x")[0] == error.partition(" at 0x")[0]
+    assert Path("v.bin").read_bytes() == b"old"
 
 
 # ---- disks ----
@@ -146,24 +140,26 @@ def file_limit():
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize("format", ["text", "binary", "npy"])
-@pytest.mark.parametrize("size", [0, 100, 900])
-def test_a_full_disk(tmp_path, capsys, file_limit, format, size):
-    corpus, output = write_corpus(tmp_path / "c.txt"), tmp_path / "v.npy"
-    output.write_bytes(b"old")
-    flags = ("--format", format, "--cache-dir", "/dev/shm")
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+@pytest.mark.parametrize(
+    ("format", "size"),
+    [("text", 0), ("binary", 0), ("npy", 0), ("text", 100), ("binary", 900), ("npy", 100)],
+)
+def test_a_full_disk(here, cli, file_limit, format, size):
+    write_corpus(here / "c")
+    Path("v.bin").write_bytes(b"old")
+    before = {path: path.read_bytes() for path in here.iterdir()}
     file_limit(size)
-    code = train(corpus, output, *flags)
+    cli.run(f"{TRAIN} --format {format} --cache-dir /dev/shm")
     file_limit(resource.RLIM_INFINITY)
-    assert "File too large" in refused(capsys, code)
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert "File too large" in cli.err and cli.err.count("\n") == 1
+    assert {path: path.read_bytes() for path in here.iterdir()} == before
 
 
-def test_a_full_standard_output(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_a_full_standard_output(here, capsys, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(here))
     with io.FileIO("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", types.SimpleNamespace(buffer=full))
-        code = train(write_corpus(tmp_path / "c.txt"), "-")
+        assert train(write_corpus(here / "c.txt"), "-") == 1
         monkeypatch.undo()
-    assert "standard output: cannot be written: No space left" in refused(capsys, code)
+    error = capsys.readouterr().err
+    assert error.startswith("error: standard output: cannot be written: No space left")

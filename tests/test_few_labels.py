@@ -1,6 +1,7 @@
 """Few labels: levels, out-of-fold weights, distillation, choice by cross-validation, folders."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,16 @@ from dcme_w2v.few_labels.options import FusedOptions, resolved
 from dcme_w2v.few_labels.statistics import Statistics, sum_over
 from dcme_w2v.few_labels.tied import learn
 from dcme_w2v.training.progress import Quiet
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def training(rows, labels, others, options, groups=None):
+    """Return labeled rows and others, with resolved options."""
+    options = resolved(FusedOptions(**{"threads": 1} | options), len(labels), CLASSES)
+    rows, others = (csr_matrix(one, dtype=np.float32) for one in (rows, others))
+    return TrainingRows(rows, labels, others, CLASSES, options, groups)
+
 
 CLASSES, WORDS = 4, 120
 PAPER, BESIDE = {"preset": "paper"}, {"final": "beside"}
@@ -45,10 +56,10 @@ def documents(count, seed, labels=None):
 
 
 def data_of(few=3, many=300, **options):
-    rows, labels = documents(few * CLASSES, 1)
-    options = {"choose": None if "choose" in options or "preset" in options else False, **options}
-    options = resolved(FusedOptions(**{"threads": 1, **options}), len(labels), CLASSES)
-    return TrainingRows(rows, labels, documents(many, 2)[0], CLASSES, options)
+    choose = None if "choose" in options or "preset" in options else False
+    return training(
+        *documents(few * CLASSES, 1), documents(many, 2)[0], {"choose": choose, **options}
+    )
 
 
 def accuracy(found):
@@ -70,7 +81,7 @@ def accuracy(found):
     ],
     ids=str,
 )
-def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final, tmp_path):
+def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final):
     data = data_of(**options)
     assert check_data(data) == []
     few = initial.train(data.labeled.matrix, data.labels, CLASSES, 1e-5, 1)
@@ -81,8 +92,8 @@ def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final, tmp_
     for one in found.record["rounds"]:
         assert one["documents"] == 300 and one["pairs"] > 0 and one["loss"] >= 0
     model = FusedModel.of(found, ["ä", "b", "c", "d"], data.options)
-    model.save(tmp_path / "m")
-    loaded = FusedModel.load(tmp_path / "m")
+    model.save("m")
+    loaded = FusedModel.load("m")
     rows = documents(50, 9)[0]
     for matrix in (rows, csr_matrix(rows[:, :60])):
         one, other = (np.concatenate(list(m.log_probabilities(matrix, 1))) for m in (model, loaded))
@@ -93,18 +104,18 @@ def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final, tmp_
 
 
 @pytest.mark.parametrize("former", ["teach", "columns", "tied", "paper"])
-def test_models_of_former_versions_load(former, tmp_path):
+def test_models_of_former_versions_load(former):
     """Their options had other names, and their final models are read as linear classifiers."""
     data = data_of(**(PAPER if former in ("tied", "paper") else {}))
-    FusedModel.of(fit(data), list("abcd"), data.options).save(tmp_path / "m")
-    text = json.loads((tmp_path / "m/model.json").read_text())
+    FusedModel.of(fit(data), list("abcd"), data.options).save("m")
+    text = json.loads(Path("m/model.json").read_text())
     text["final"] = {"paper": "tied"}.get(former, former)
     options = text["options"]
     del options["preset"]
     options |= {"keep": "0.1", "shrinkage": 0.0, "optimiser": "admm", "final": text["final"]}
     options |= {"impact": "paper" if former == "paper" else "log", "initial": "supervised"}
-    (tmp_path / "m/model.json").write_text(json.dumps(text))
-    loaded = FusedModel.load(tmp_path / "m")
+    Path("m/model.json").write_text(json.dumps(text))
+    loaded = FusedModel.load("m")
     assert loaded.fitted.final == {"teach": "distill"}.get(text["final"], text["final"])
     assert loaded.fused.is_paper == (former == "paper")
 
@@ -191,15 +202,14 @@ def test_a_feature_of_one_labeled_document_gets_no_weight_from_it():
     In sample these words are the best evidence; out of fold they are noise.
     """
     data = data_of(few=6, initial="supervised", rounds=1)
-    random = np.random.default_rng(7)
     count, others = len(data.labels), len(data.unlabeled)
-    own = sparse.identity(count, format="csr", dtype=np.float32) * 3
-    spread = csr_matrix((random.random((others, count)) < 0.05).astype(np.float32))
-    rows = csr_matrix(sparse.hstack([data.labeled.matrix * 0.1, own]), dtype=np.float32)
-    unlabeled = csr_matrix(sparse.hstack([data.unlabeled.matrix * 0.1, spread]), dtype=np.float32)
-    spoilt = TrainingRows(rows, data.labels, unlabeled, CLASSES, data.options)
+    spread = np.random.default_rng(7).random((others, count)) < 0.05
+    rows = csr_matrix(sparse.hstack([data.labeled.matrix * 0.1, 3 * np.eye(count)]), dtype="f")
+    unlabeled = sparse.hstack([data.unlabeled.matrix * 0.1, spread])
+    spoilt = training(rows, data.labels, unlabeled, vars(data.options))
     weights = initial.train(rows, data.labels, CLASSES, 1e-5, 1)
-    in_sample_sums = sum_over(unlabeled, spoilt.unlabeled.log_probabilities(weights), CLASSES, 1)
+    log_p = spoilt.unlabeled.log_probabilities(weights)
+    in_sample_sums = sum_over(spoilt.unlabeled.matrix, log_p, CLASSES, 1)
     parts = evidence_of(in_sample_sums, data.options).parts(rows)
     in_sample = learn(parts, data.labels)
     right = in_sample.scores(parts).argmax(axis=1) == data.labels
@@ -211,10 +221,8 @@ def test_a_feature_of_one_labeled_document_gets_no_weight_from_it():
 def test_a_class_missing_in_a_fold_is_excluded_from_it():
     rows, labels = documents(16, 1)
     kept = np.r_[np.flatnonzero(labels != 3), np.flatnonzero(labels == 3)[:1]]
-    options = resolved(FusedOptions(threads=1, choose=False, **BESIDE), len(kept), CLASSES)
-    data = TrainingRows(
-        csr_matrix(rows[kept]), labels[kept], documents(200, 2)[0], CLASSES, options
-    )
+    given = {"choose": False, **BESIDE}
+    data = training(rows[kept], labels[kept], documents(200, 2)[0], given)
     (warning,) = check_data(data, ["a", "b", "c", "lonely"])
     assert warning.startswith("warning: fewer labeled documents than 3 folds: lonely;")
     found = fit(data)
@@ -225,9 +233,7 @@ def test_documents_with_several_labels_stay_in_one_fold():
     rows, labels = documents(30, 1)
     groups, numbers = np.repeat(np.arange(30), 2), np.repeat(labels, 2)
     numbers[1::2] = (numbers[1::2] + 1) % CLASSES
-    options = resolved(FusedOptions(threads=1), 30, CLASSES)
-    data = TrainingRows(csr_matrix(rows[groups]), numbers, rows, CLASSES, options, groups)
-    folds = data.folds(1)
+    folds = training(rows[groups], numbers, rows, {}, groups).folds(1)
     assert (folds[::2] == folds[1::2]).all() and set(folds) == {0, 1, 2}
 
 
@@ -248,20 +254,17 @@ def test_cross_validation_chooses_the_best_candidate():
 def test_maxent_replaces_a_default_that_is_clearly_worse(options, final, monkeypatch):
     """The words of the unlabeled documents go together across the classes."""
     monkeypatch.setattr(choose.domain, "differs", lambda area, count: False)
-    rows, labels = documents(80, 1)
     mixed = csr_matrix(documents(300, 2)[0][:, np.random.default_rng(3).permutation(WORDS)])
-    options = resolved(FusedOptions(threads=1, **options), 80, CLASSES)
     mixed.sort_indices()
-    data, said = TrainingRows(rows, labels, mixed, CLASSES, options), Messages()
+    data, said = training(*documents(80, 1), mixed, options), Messages()
     found = fit(data, said)
     assert found.final == final
-    if options.choose is False:
+    if data.options.choose is False:
         assert not said.messages and "choice" not in found.record
         return
     figures = found.record["choice"]["fold_accuracy"]
     assert figures["maxent"] > figures["distill"] + 0.1
-    said_of = f"distill {figures['distill']:.4f}, maxent {figures['maxent']:.4f}"
-    assert said_of in said.messages[-1]
+    assert f"distill {figures['distill']:.4f}, maxent {figures['maxent']:.4f}" in said.messages[-1]
     note = "chosen: maxent" if final == "maxent" else "warning: maxent on the folds is better"
     assert note in said.messages[-1]
     assert found.record["choice"]["fold_log_likelihood"] > -np.log(CLASSES)
@@ -282,16 +285,13 @@ def test_probabilities_are_at_least_as_likely_as_a_uniform_guess():
 
 def test_confident_decisions_are_learnt_and_scores_of_the_teacher_are_added():
     # Feature 0 is only in documents of which the fused model is not sure, feature 1 in none.
-    random = np.random.default_rng(4)
     labels = np.arange(120) % CLASSES
-    rows = np.zeros((120, CLASSES + 2), dtype=np.float32)
+    rows = np.zeros((120, CLASSES + 2))
     rows[np.arange(120), labels + 2] = 1
-    unsure = np.sort(random.permutation(np.arange(20, 120))[:25])
+    unsure = np.random.default_rng(4).permutation(np.arange(20, 120))[:25]
     rows[unsure, 2:], rows[unsure, 0] = 0, 1
-    labeled, others = csr_matrix(rows[:20]), csr_matrix(rows[20:])
-    options = resolved(FusedOptions(threads=1), 20, CLASSES)
-    data = TrainingRows(labeled, labels[:20], others, CLASSES, options)
-    fused = initial.train(labeled, labels[:20], CLASSES, 1e-5, 1)
+    data = training(rows[:20], labels[:20], rows[20:], {})
+    fused = initial.train(data.labeled.matrix, labels[:20], CLASSES, 1e-5, 1)
     table = np.zeros((CLASSES + 3, CLASSES), dtype=np.float32)
     table[1], table[2:-1] = np.arange(CLASSES), 9 * np.eye(CLASSES)
     fused.set(table)
@@ -305,15 +305,12 @@ def test_the_default_is_taken_where_the_unlabelled_documents_are_of_another_doma
     data, said = data_of(few=20, many=200, choose=True), Messages()
     same, count = domain.separability(data, documents(200, 2)[1])
     assert count > 50 and abs(same - 0.5) < 0.15 and not domain.differs(same, count)
-    mark = csr_matrix(np.repeat([[1.0], [0.0]], [len(data.labels), 200], axis=0), dtype=np.float32)
-    both = sparse.vstack([data.labeled.matrix, data.unlabeled.matrix])
-    marked, n = csr_matrix(sparse.hstack([both, mark], format="csr")), len(data.labels)
-    other = TrainingRows(marked[:n], data.labels, marked[n:], CLASSES, data.options)
-    found = fit(other, said)
+    marked = sparse.hstack([data.labeled.matrix, np.ones((len(data.labels), 1))])
+    others = sparse.hstack([data.unlabeled.matrix, np.zeros((200, 1))])
+    found = fit(training(marked, data.labels, others, {"choose": True}), said)
     assert found.final == "distill" and "fold_accuracy" not in found.record["choice"]
-    assert (
-        found.record["choice"]["separability"] > 0.9 and "folds cannot choose" in said.messages[0]
-    )
+    assert found.record["choice"]["separability"] > 0.9
+    assert "folds cannot choose" in said.messages[0]
     for area, count, expected in ((0.9, 2, 0), (0.8, 12, 0), (0.8, 100, 1), (0.64, 10_000, 0)):
         assert domain.differs(area, count) == bool(expected)
 
@@ -335,27 +332,25 @@ def test_class_priors_come_from_the_unlabelled_documents(monkeypatch):
     assert found.record["fold_accuracy"]["maxent"] == pytest.approx(250 / 400, abs=0.05)
 
 
-def test_when_cross_validation_is_used():
-    def choosing(documents, classes, **options):
-        return resolved(FusedOptions(**options), documents, classes).choose
-
-    assert choosing(1000, 20) and choosing(100, 2)  # from 50 labeled documents a class on
-    for documents_, classes, options in (
-        (999, 20, {}),
-        (99, 2, {}),
-        (1000, 20, {"final": "distill"}),
-    ):
-        assert choosing(documents_, classes, **options) is None
-    assert choosing(1000, 20, choose=False) is choosing(1000, 20, **PAPER) is False
-    assert choosing(10, 2, choose=True)
-    for options, said in (
-        ({"choose": True, "rounds": 2}, "choose: chooses"),
-        ({"initial": "self-training", **BESIDE}, "out of fold"),
-        ({"rounds": 2, **PAPER}, "preset=paper: sets"),
-        ({"choose": True, **PAPER}, "give one"),
-    ):
-        with pytest.raises(UsageError, match=said):
-            choosing(1000, 20, **options)
+@pytest.mark.parametrize(
+    ("documents", "classes", "options", "chosen"),
+    [
+        (1000, 20, {}, True), (100, 2, {}, True),  # from 50 labeled documents a class on
+        (999, 20, {}, None), (99, 2, {}, None), (1000, 20, {"final": "distill"}, None),
+        (1000, 20, {"choose": False}, False), (1000, 20, PAPER, False),
+        (10, 2, {"choose": True}, True),
+        (1000, 20, {"choose": True, "rounds": 2}, "choose: chooses"),
+        (1000, 20, {"initial": "self-training", **BESIDE}, "out of fold"),
+        (1000, 20, {"rounds": 2, **PAPER}, "preset=paper: sets"),
+        (1000, 20, {"choose": True, **PAPER}, "give one"),
+    ],
+)  # fmt: skip
+def test_when_cross_validation_is_used(documents, classes, options, chosen):
+    if isinstance(chosen, str):
+        with pytest.raises(UsageError, match=chosen):
+            resolved(FusedOptions(**options), documents, classes)
+    else:
+        assert resolved(FusedOptions(**options), documents, classes).choose is chosen
 
 
 def test_the_result_does_not_depend_on_threads():

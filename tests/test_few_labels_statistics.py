@@ -1,5 +1,7 @@
 """Statistics: equal to numpy's, bit-identical for any threads, shards and order; files."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -14,6 +16,8 @@ from dcme_w2v.few_labels.statistics import (
     check_values,
     sum_over,
 )
+
+pytestmark = pytest.mark.usefixtures("here")
 
 DOCUMENTS, FEATURES, CLASSES = 300, 70, 11
 IDENTITY = {
@@ -107,17 +111,17 @@ def test_invalid_values(value):
         counted(rows, log_p)
 
 
-def test_parts_are_written_and_added(tmp_path):
+def test_parts_are_written_and_added():
     rows, log_p = rows_and_probabilities()
-    names = [str(tmp_path / f"{i}.npz") for i in range(3)]
+    names = [f"{i}.npz" for i in range(3)]
     for name, own in zip(names, np.array_split(np.arange(DOCUMENTS), 3), strict=True):
         write_part(name, counted(sparse.csr_matrix(rows[own]), log_p[own]), IDENTITY)
     assert same(read_parts(names, IDENTITY), counted(rows, log_p))
     with pytest.raises(UsageError, match="given twice"):
         read_parts([names[0], names[0]], IDENTITY)
-    before = (tmp_path / "0.npz").read_bytes()
+    before = Path("0.npz").read_bytes()
     write_part(names[0], read_parts(names[:1], IDENTITY), IDENTITY)
-    assert (tmp_path / "0.npz").read_bytes() == before
+    assert Path("0.npz").read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -129,8 +133,8 @@ def test_parts_are_written_and_added(tmp_path):
         ({"values": "binary"}, "another impact"),
     ],
 )
-def test_parts_of_other_statistics_are_named(tmp_path, change, said):
-    path = str(tmp_path / "p.npz")
+def test_parts_of_other_statistics_are_named(change, said):
+    path = "p.npz"
     write_part(path, counted(*rows_and_probabilities()), {**IDENTITY, **change})
     with pytest.raises(UsageError, match=f"p.npz: has statistics of {said}"):
         read_parts([path], IDENTITY)
@@ -147,9 +151,9 @@ def test_parts_of_other_statistics_are_named(tmp_path, change, said):
         {"documents": -5, "empty": -9},
     ],
 )
-def test_parts_that_no_documents_have(tmp_path, change):
+def test_parts_that_no_documents_have(change):
     """Sums that are too large would overflow where parts are added."""
-    path, sums = str(tmp_path / "p.npz"), counted(*rows_and_probabilities())
+    path, sums = "p.npz", counted(*rows_and_probabilities())
     for name, value in change.items():
         by = value if name in ("joint", "counts", "prior") else 1
         setattr(sums, name, getattr(sums, name) * by if by != 1 else value)
@@ -168,8 +172,8 @@ def test_too_many_documents_for_the_sums():
         sums += sums
 
 
-def test_damaged_parts(tmp_path):
-    path = tmp_path / "p.npz"
+def test_damaged_parts():
+    path = Path("p.npz")
     write_part(str(path), counted(*rows_and_probabilities()), IDENTITY)
     whole = path.read_bytes()
     for damaged in (b"", b"PK", whole[: len(whole) // 2], whole[:200] + b"x" + whole[201:]):

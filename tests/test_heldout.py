@@ -10,7 +10,6 @@ from helpers import PAPER, manifest, options_of, split, train, write_corpus
 from scipy.special import logsumexp
 from texts import corpus
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.words.heldout import HeldOut, biases_of, dual_bounds, evenly_spaced
 from dcme_w2v.words.likelihood import LAST, contexts
 from dcme_w2v.words.trainer import Trainer
@@ -22,8 +21,13 @@ DCME = {"objective": "dcme"}
 
 
 @pytest.fixture
-def text(tmp_path):
-    return write_corpus(tmp_path / "text.txt")
+def text(here):
+    return write_corpus(here / "text.txt")
+
+
+def epochs_of(path):
+    events = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    return events, [event for event in events if event["event"] == "epoch"]
 
 
 def test_held_out_sentences_are_spread_evenly():
@@ -37,18 +41,11 @@ def test_held_out_sentences_are_spread_evenly():
     assert evenly_spaced(ids, 5000).tolist() == ids.tolist()
 
 
-def log_of(path):
-    events = map(json.loads, path.read_text().splitlines())
-    return [event for event in events if event["event"] == "epoch"]
-
-
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
-def test_each_epoch_and_the_manifest_report(tmp_path, text, objective):
-    log, output = tmp_path / "log.json", tmp_path / "v.txt"
-    flags = ("--objective", objective, "--epochs", "3", "--threads", "1", "--holdout", "0.2")
-    command = ["--log-json", str(log), "--lr", "0.2", "--sample", "0", *flags]
-    assert train(text, output, *command) == 0
-    epochs, written = log_of(log), manifest(output)
+def test_each_epoch_and_the_manifest_report(text, objective):
+    flags = f"--objective {objective} --epochs 3 --threads 1 --holdout 0.2"
+    assert train(text, "v.txt", flags, "--log-json log --lr 0.2 --sample 0") == 0
+    (events, epochs), written = epochs_of("log"), manifest("v.txt")
     names = {name for name in epochs[0] if name.startswith("heldout")}
     assert set(SCORES) <= names
     assert (objective == "ns") == (f"{SCORES[0]}_with_noise" in names)
@@ -61,51 +58,41 @@ def test_each_epoch_and_the_manifest_report(tmp_path, text, objective):
     assert written["options"]["holdout"] == "0.2"
     assert 0 < epochs[0]["heldout_standard_error"] < 0.2
     assert epochs[0]["heldout_seconds"] <= epochs[-1]["heldout_seconds"] < written["total_seconds"]
-    starts = [event for event in map(json.loads, log.read_text().splitlines()) if "stage" in event]
-    (options,) = [event["options"] for event in starts if "options" in event]
+    (options,) = [event["options"] for event in events if "options" in event]
     assert (options["objective"], options["dim"], options["epochs"]) == (objective, 16, 3)
     if objective == "dcme":
         assert all(epoch["heldout_gap"] >= 0 for epoch in epochs)
 
 
-def test_a_held_out_file_is_not_trained_on(tmp_path, text):
-    held = write_corpus(tmp_path / "held.txt", seed=9, lines=50)
-    with Path(held).open("a") as file:
-        file.write("\n" + "onlyhere " * 50)
-    vectors = {}
-    for name, flags in {"with": ("--holdout", held), "without": ()}.items():
-        output = tmp_path / f"{name}.npy"
-        assert train(text, output, "--threads", "1", *flags) == 0
-        vectors[name] = Vectors.load(output)
-    assert "onlyhere" not in vectors["with"].words
-    assert (vectors["with"].vectors == vectors["without"].vectors).all()
-    assert SCORES[0] in manifest(tmp_path / "with.npy")
-    assert manifest(tmp_path / "with.npy")["tokens"]["held_out"] == 0
+def test_a_held_out_file_is_not_trained_on(text):
+    held = Path(write_corpus(Path("held.txt"), seed=9, lines=50))
+    held.write_text(held.read_text() + "\n" + "onlyhere " * 50)
+    vectors = []
+    for flags in ("--holdout held.txt", ""):
+        assert train(text, "v.npy", "--threads 1", flags) == 0
+        vectors.append(np.load("v.npy"))
+        assert (SCORES[0] in manifest("v.npy")) == bool(flags)
+        assert manifest("v.npy")["tokens"]["held_out"] == 0
+    assert "onlyhere" not in Vectors.load("v.npy").words
+    assert (vectors[0] == vectors[1]).all()
 
 
-def test_held_out_text_of_unknown_words_is_named(tmp_path, text, capsys):
-    other = tmp_path / "other.txt"
-    other.write_text("zzz yyy\nxxx\n")
-    assert (
-        train(text, tmp_path / "v.txt", "--holdout", other, "--output-tables", tmp_path / "t") == 1
-    )
-    assert f"error: {other}: none of its words is among the " in capsys.readouterr().err
-    assert train(text, tmp_path / "v.txt", "--output-tables", tmp_path / "t", "--quiet") == 0
-    assert run(["eval", "likelihood", str(tmp_path / "t"), str(other)]) == 1
-    assert f"error: {other}: none of its words is among the " in capsys.readouterr().err
+def test_held_out_text_of_unknown_words_is_named(text, cli):
+    Path("other").write_text("zzz yyy\nxxx\n")
+    line = "train text.txt --output v.txt --output-tables t --quiet"
+    said = "error: other: none of its words is among the "
+    assert said in cli.error(f"{line} --holdout other")
+    cli(line)
+    assert said in cli.error("eval likelihood t other")
 
 
-def test_training_ignores_held_out_lines(tmp_path, text):
+def test_training_ignores_held_out_lines(text):
     """A run with held-out lines equals a run on a corpus without these lines."""
     _, trained, _ = split(text, 0.2)
-    rest = tmp_path / "rest.txt"
-    rest.write_text("\n".join(" ".join(line) for line in trained))
-    flags = ("--threads", "1", "--min-count", "1")
-    assert train(text, tmp_path / "a.txt", "--holdout", "0.2", *flags) == 0
-    assert train(str(rest), tmp_path / "b.txt", *flags) == 0
-    a, b = (Vectors.load(tmp_path / name) for name in ("a.txt", "b.txt"))
-    assert list(a.words) == list(b.words)
-    assert (a.vectors == b.vectors).all()
+    Path("rest").write_text("\n".join(" ".join(line) for line in trained))
+    flags = "--threads 1 --min-count 1"
+    assert train(text, "a.txt", "--holdout 0.2", flags) == train("rest", "b.txt", flags) == 0
+    assert Path("a.txt").read_bytes() == Path("b.txt").read_bytes()
 
 
 @pytest.mark.parametrize("update", [DCME, PAPER])

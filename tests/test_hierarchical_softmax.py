@@ -8,36 +8,32 @@ import pytest
 from helpers import manifest, write_corpus
 
 import dcme_w2v as dw
-from dcme_w2v.cli.main import run
 
 QUICK = {"dim": 6, "epochs": 1, "min_count": 1, "threads": 1, "sample": 0.0}
 
 
 @pytest.fixture
-def corpus(tmp_path):
-    return write_corpus(tmp_path / "corpus.txt")
+def corpus(here):
+    return write_corpus(here / "corpus.txt")
 
 
-@pytest.mark.parametrize("negative", [[], ["-negative", "0"]])
-def test_the_flag_of_word2vec(tmp_path, corpus, negative, capsys):
-    output = tmp_path / "v.bin"
-    line = f"-train {corpus} -output {output} -hs 1 -size 8 -iter 1 -threads 1".split()
-    assert run(["train", *line, *negative]) == 0
-    assert "warning" not in capsys.readouterr().err
-    options = manifest(output)["options"]
+@pytest.mark.parametrize("negative", ["", "-negative 0"])
+def test_the_flag_of_word2vec(corpus, negative, cli):
+    cli(f"train -train {corpus} -output v.bin -hs 1 -size 8 -iter 1 -threads 1 {negative}")
+    assert "warning" not in cli.err
+    options = manifest("v.bin")["options"]
     assert (options["objective"], options["negative"], options["vectors"]) == ("hs", 0, "input")
 
 
-def test_starts_from_the_input_vectors_of_another_objective(tmp_path, corpus):
+def test_starts_from_the_input_vectors_of_another_objective(corpus):
     """At a rate near 0, vectors and the zeros of the nodes do not change, so the loss of a path is
     its length: context vectors were not used as vectors of nodes."""
-    tables, slow = tmp_path / "tables", QUICK | {"objective": "hs", "lr": 1e-5}
+    slow = QUICK | {"objective": "hs", "lr": 1e-5}
     first = QUICK | {"epochs": 5, "lr": 0.5, "vectors": "input"}
-    found = dw.train(corpus, **first, output_tables=tables)
-    started = dw.train(corpus, **slow, init=tables)
+    found = dw.train(corpus, **first, output_tables="tables")
+    started, fresh = dw.train(corpus, **slow, init="tables"), dw.train(corpus, **slow)
     np.testing.assert_allclose(started.vectors, found.vectors, atol=1e-4)
     assert started.context is None
-    fresh = dw.train(corpus, **slow)
     assert started.manifest["loss"] == pytest.approx(fresh.manifest["loss"], rel=0.003)
 
 

@@ -1,10 +1,11 @@
 """Trees of labels: prediction against a plain search, training, files and errors."""
 
-import json
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import run_all
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import label_tree
@@ -13,7 +14,6 @@ from dcme_w2v.classify.label_tree import ARRAYS, coded, decoded, train_trees
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import core_documents
-from dcme_w2v.cli.main import run
 
 LABELS, WORDS = 300, 3
 
@@ -39,13 +39,18 @@ def text_of(rows, labels):
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
+def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trees")
     for name, seed in (("train", 0), ("test", 1)):
         (folder / f"{name}.tsv").write_text(text_of(*documents(seed=seed)))
-    command = ["classify", "train", str(folder / "train.tsv"), "--output", str(folder / "m")]
-    assert run([*command, "--objective", "tree", "--threads", "2", "--quiet"]) == 0
+    run_all(folder, "classify train train.tsv --output m --objective tree --threads 2")
     return folder
+
+
+@pytest.fixture
+def files(made, here):
+    for path in made.iterdir():
+        (here / path.name).symlink_to(path)
 
 
 def options_of(**more):
@@ -102,38 +107,31 @@ def test_training_does_not_depend_on_the_number_of_threads():
         assert all(np.array_equal(first.arrays[name], second.arrays[name]) for name in ARRAYS)
 
 
-def test_the_command_trains_tests_predicts_and_explains(files, capsys):
-    model, test = str(files / "m"), str(files / "test.tsv")
-    assert run(["classify", "test", model, test, "--json"]) == 0
-    figures = json.loads(capsys.readouterr().out)
+def test_the_command_trains_tests_predicts_and_explains(files, cli):
+    figures = cli.json("classify test m test.tsv")
     assert figures["precision_at_1"] > 0.9 and figures["micro_f1"] > 0.8
-    assert run(["classify", "predict", model, test, "-k", "2"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    names = [set(line.split("\t")[::2]) for line in lines]
-    known = (files / "test.tsv").read_text().splitlines()
+    rows = cli.rows("classify predict m test.tsv -k 2")
+    known = Path("test.tsv").read_text().splitlines()
     truth = [set(line.split("\t")[0].split("|")) for line in known]
-    assert len(lines) == len(truth)
-    assert np.mean([len(a & b) / len(b) for a, b in zip(names, truth, strict=True)]) > 0.85
-    p = np.array([float(line.split("\t")[1]) for line in lines])
-    right = np.array([line.split("\t")[0] in own for line, own in zip(lines, truth, strict=True)])
-    assert abs(p.mean() - right.mean()) < 0.1
-    assert run(["classify", "predict", model, test, "-k", str(LABELS)]) == 0
-    assert all(len(line.split("\t")) == 2 * LABELS for line in capsys.readouterr().out.splitlines())
-    assert run(["classify", "explain", model, "c7", "-k", "3"]) == 0
-    found = {line.split("\t")[0] for line in capsys.readouterr().out.splitlines()}
-    assert found == {"w21", "w22", "w23"}
+    pairs = list(zip(rows, truth, strict=True))
+    assert np.mean([len({*row[::2]} & own) / len(own) for row, own in pairs]) > 0.85
+    p = np.mean([float(row[1]) for row in rows])
+    assert abs(p - np.mean([row[0] in own for row, own in pairs])) < 0.1
+    every = cli.rows(f"classify predict m test.tsv -k {LABELS}")
+    assert all(len(row) == 2 * LABELS for row in every)
+    found = cli.rows("classify explain m c7 -k 3")
+    assert {row[0] for row in found} == {"w21", "w22", "w23"}
 
 
-def test_a_model_is_the_same_after_it_is_loaded_and_saved(files, tmp_path):
-    loaded = load_classifier(files / "m")
-    loaded.save(tmp_path / "again")
-    names = {one.name for one in (files / "m").iterdir()}
-    assert names == {one.name for one in (tmp_path / "again").iterdir()}
+def test_a_model_is_the_same_after_it_is_loaded_and_saved(files):
+    load_classifier("m").save("again")
+    names = {one.name for one in Path("m").iterdir()}
+    assert names == {one.name for one in Path("again").iterdir()}
     for name in names - {"model.json"}:
-        assert (files / "m" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+        assert Path("m", name).read_bytes() == Path("again", name).read_bytes()
 
 
-def test_a_signal_ends_training_without_a_model(files, tmp_path, monkeypatch, capsys):
+def test_a_signal_ends_training_without_a_model(files, monkeypatch, cli):
     train = label_tree._train_node
 
     def signalled(*arguments):
@@ -141,12 +139,10 @@ def test_a_signal_ends_training_without_a_model(files, tmp_path, monkeypatch, ca
         return train(*arguments)
 
     monkeypatch.setattr(label_tree, "_train_node", signalled)
-    command = ["classify", "train", str(files / "train.tsv"), "--output", str(tmp_path / "m")]
     monkeypatch.setattr(label_tree, "ordered_map", lambda f, items, threads: map(f, items))
-    assert run([*command, "--objective", "tree", "--quiet", "--trees", "1"]) == 130
-    error = capsys.readouterr().err
-    assert "nothing was written" in error and error.count("\n") == 1
-    assert not list(tmp_path.iterdir())
+    cli("classify train train.tsv --output n --objective tree --quiet --trees 1", code=130)
+    assert "nothing was written" in cli.err and cli.err.count("\n") == 1
+    assert {path.name for path in Path().iterdir()} == {"train.tsv", "test.tsv", "m"}
 
 
 def test_trees_are_the_default_with_many_labels_only():
@@ -159,22 +155,16 @@ def test_trees_are_the_default_with_many_labels_only():
 
 
 @pytest.mark.parametrize(
-    "option",
-    ["--checkpoint {}/c", "--resume {}/c", "--cluster local:1", "--tune=9", "--max-bytes 99999"],
+    "option", ["--checkpoint c", "--resume c", "--cluster local:1", "--tune 9", "--max-bytes 99999"]
 )
-@pytest.mark.parametrize("given", [["--objective", "tree"], []])
-def test_what_trees_do_not_have_is_one_line_before_the_work(tmp_path, capfd, option, given):
-    docs, count = tmp_path / "d.tsv", 10_000 if not given else 2
-    docs.write_text("".join(f"a{i}|b\tx{i} y\n" for i in range(count)))
-    more = option.format(tmp_path).split()
-    assert run(["classify", "train", str(docs), *given, *more, "--quiet", "--output",
-                str(tmp_path / "m")]) in (1, 2)  # fmt: skip
-    error = capfd.readouterr().err
-    flag = more[0].partition("=")[0]
+@pytest.mark.parametrize("given", ["--objective tree", ""])
+def test_what_trees_do_not_have_is_one_line_before_the_work(cli, option, given):
+    count, flag = 2 if given else 10_000, option.split()[0]
+    Path("d.tsv").write_text("".join(f"a{i}|b\tx{i} y\n" for i in range(count)))
+    error = cli.error(f"classify train d.tsv {given} {option} --quiet --output m")
+    assert flag in error and not Path("m").exists()
     is_missing = flag == "--resume" and not given
-    assert error.count("\n") == 1 and flag in error
     assert is_missing or "is not supported with trees of labels" in error
-    assert not (tmp_path / "m").exists()
 
 
 def test_weights_in_levels_are_near_and_stay_as_they_are():
@@ -186,34 +176,23 @@ def test_weights_in_levels_are_near_and_stay_as_they_are():
     assert decoded(*coded(np.float32([-2, 2, -2]))).tolist() == [-2, 2, -2]
 
 
-def changed(arrays, name, at, value):
-    array = arrays[name].copy()
-    array[at] = value
-    return {**arrays, name: array}
-
-
 @pytest.mark.parametrize(("name", "at", "value"), [
     ("labels_0", 0, 299), ("children_1", -1, 10**6), ("values_0", 0, 1e35), ("rows_2", 1, 10**9),
     ("children_0", 0, 0), ("starts_1", 1, -1), ("columns_2", 0, 65535),
 ])  # fmt: skip
-def test_a_corrupt_file_is_an_error_of_one_line(files, tmp_path, capsys, name, at, value):
-    loaded = load_classifier(files / "m")
-    number = int(name[-1])
-    arrays = {one: np.array(array) for one, array in loaded.trees[number].arrays.items()}
-    object.__setattr__(loaded.trees[number], "arrays", changed(arrays, name[:-2], at, value))
-    loaded.save(tmp_path / "bad")
-    assert run(["classify", "test", str(tmp_path / "bad"), str(files / "test.tsv")]) != 0
-    error = capsys.readouterr().err
-    assert "bad" in error and error.count("\n") == 1
+def test_a_corrupt_file_is_an_error_of_one_line(files, cli, name, at, value):
+    loaded = load_classifier("m")
+    tree = loaded.trees[int(name[-1])]
+    arrays = {one: np.array(array) for one, array in tree.arrays.items()}
+    arrays[name[:-2]][at] = value
+    object.__setattr__(tree, "arrays", arrays)
+    loaded.save("bad")
+    assert "bad" in cli.error("classify test bad test.tsv")
 
 
 @pytest.mark.parametrize("count", [1, 60])
-def test_few_documents_and_empty_ones(tmp_path, capsys, count):
+def test_few_documents_and_empty_ones(here, cli, count):
     """There are no documents to calibrate on, or some; a document may have no feature."""
-    path = tmp_path / "d.tsv"
-    path.write_text("a\tone two\nb|a\ttwo three\nc\t...\n" * count)
-    command = ["classify", "train", str(path), "--output", str(tmp_path / "m"), "--objective"]
-    assert run([*command, "tree"]) == 0
-    capsys.readouterr()
-    assert run(["classify", "predict", str(tmp_path / "m"), str(path), "-k", "9"]) == 0
-    assert all(len(line.split("\t")) == 6 for line in capsys.readouterr().out.splitlines())
+    Path("d.tsv").write_text("a\tone two\nb|a\ttwo three\nc\t...\n" * count)
+    cli("classify train d.tsv --output m --objective tree")
+    assert {len(row) for row in cli.rows("classify predict m d.tsv -k 9")} == {6}

@@ -2,23 +2,14 @@
 
 import numpy as np
 import pytest
-from helpers import options_of, refused, train, write_corpus
+from helpers import options_of, write_corpus
 from reference_classes import ReferenceClasses
 from texts import encoded
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.words.heldout import HeldOut
 from dcme_w2v.words.likelihood import contexts, log_probabilities
 from dcme_w2v.words.neighbor_classes import STEP, neighbor_classes
 from dcme_w2v.words.trainer import Trainer
-
-ORDER = ("--word-order", "--window-mode", "fixed", "--sample", "0", "--threads", "1")
-CLASSES = (*ORDER, "--neighbor-classes", "8", "--objective", "dcme", "--epochs", "2")
-
-
-@pytest.fixture
-def text(tmp_path):
-    return write_corpus(tmp_path / "text.txt")
 
 
 def chains(words=60, kinds=6, sentences=3000, seed=3):
@@ -101,9 +92,9 @@ def test_the_dual_bound_has_the_classes():
         ("odds_of_target", np.zeros((3, 4), dtype=np.float32)),
     ],
 )
-def test_a_damaged_folder_is_one_line(tmp_path, text, capsys, name, array):
-    folder = tmp_path / "tables"
-    assert train(text, tmp_path / "v.npy", *CLASSES, "--output-tables", str(folder)) == 0
-    np.save(folder / f"{name}.npy", array)
-    capsys.readouterr()
-    assert name in refused(capsys, run(["eval", "likelihood", str(folder), text]))
+def test_a_damaged_folder_is_one_line(here, cli, name, array):
+    write_corpus(here / "c")
+    flags = "--word-order --window-mode fixed --neighbor-classes 8 --objective dcme --epochs 2"
+    cli(f"train c --dim 16 --quiet --output v.npy --output-tables t --threads 1 {flags}")
+    np.save(f"t/{name}.npy", array)
+    assert name in cli.error("eval likelihood t c")

@@ -151,7 +151,7 @@ def test_word_order(objective, mode):
 @pytest.mark.parametrize("mode", ["shrink", "fixed"])
 def test_classes_of_neighbours(objective, mode):
     options = {"window_mode": mode, "gradient": "exact", "word_order": True, "neighbor_classes": 7}
-    compare(corpus(tokens=9000), options | {"epochs": 1} | OBJECTIVE_OPTIONS[objective])
+    compare(corpus(tokens=4000), options | {"epochs": 1} | OBJECTIVE_OPTIONS[objective])
 
 
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
@@ -168,7 +168,7 @@ def test_classes_of_neighbours(objective, mode):
 )
 def test_blocks_share_samples(objective, options):
     given = {"objective": objective, "window_mode": "fixed", "gradient": "exact", "epochs": 1}
-    compare(corpus(tokens=9000), given | options)
+    compare(corpus(tokens=4000), given | options)
 
 
 def test_idle_clusters_are_restarted():

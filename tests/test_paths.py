@@ -165,7 +165,7 @@ def test_inputs_and_logs_in_a_replaced_folder_are_errors(work, capsys):
     assert "--log-json k/log" in err and "--output k" in err
     err = refused(work, capsys, train, output="new", log_json="new/log")
     assert "--log-json new/log" in err and "--output new" in err
-    resume = next(row for row in ROWS if "{resume}" in row.line)
+    resume = next(row for row in ROWS if "resume" in row.reads)
     err = refused(work, capsys, resume, output="ck/000001/v", checkpoint="ck")
     assert "--output ck/000001/v" in err and "--checkpoint ck" in err
     err = refused(work, capsys, resume, output="ck/v")
@@ -191,7 +191,7 @@ def test_redirected_standard_input_and_output_are_checked(command, work):
         assert state(work) == before
 
 
-@pytest.mark.parametrize("row", [row for row in WRITING if row.kept != ("output",)], **ids)
+@pytest.mark.parametrize("row", [row for row in WRITING if row.kept != ["output"]], **ids)
 def test_empty_names_and_folders_as_outputs_are_errors(row, work, capsys):
     for name in row.reads:
         assert f"{row.flag(name)}: is empty" in refused(work, capsys, row, **{name: ""})

@@ -2,7 +2,6 @@
 
 import gzip
 import itertools
-import json
 import math
 from collections import Counter
 
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.errors import FormatError
 from dcme_w2v.text import phrases
 from dcme_w2v.text.options import PhraseOptions
@@ -65,9 +63,9 @@ def joined(line, table, connectors):
 
 @pytest.mark.parametrize("piece", [1, 4])
 @pytest.mark.parametrize(("scorer", "threshold"), [("default", 0.75), ("npmi", 0.05)])
-def test_phrases_equal_the_definition(tmp_path_factory, monkeypatch, piece, scorer, threshold):
+def test_phrases_equal_the_definition(corpus, monkeypatch, piece, scorer, threshold):
     monkeypatch.setattr(phrases, "PIECE", piece)
-    folder = tmp_path_factory.mktemp("phrases")
+    folder = corpus
 
     @settings(max_examples=40)
     @given(sentences, st.integers(1, 3), st.integers(1, 3), st.sampled_from(["", "d", "d c"]))
@@ -98,105 +96,78 @@ def test_phrases_equal_the_definition(tmp_path_factory, monkeypatch, piece, scor
     check()
 
 
-@pytest.fixture
-def corpus(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def corpus(here):
     text = (
         "new york is far\n\nyork new\na new york times\n" * 6 + "is\na\nfar\n" * 20 + "é new york"
     )
-    (tmp_path / "c.gz").write_bytes(gzip.compress(text.encode()))
-    return "c.gz"
+    (here / "c.gz").write_bytes(gzip.compress(text.encode()))
+    return here
 
 
-def test_the_command(corpus, tmp_path, capsys):
-    flags = ["--output", "o", "--save-table", "t", "--threshold", "2", "--json", "--quiet"]
-    assert run(["phrases", corpus, *flags]) == 0
-    figures = json.loads(capsys.readouterr().out)
+def test_the_command(corpus, cli):
+    figures = cli.json("phrases c.gz --output o --save-table t --threshold 2 --quiet")
     assert figures.pop("options")["memory"] == 1.0
-    assert figures.pop("reads") == [1]
-    assert figures == {"lines": 79, "tokens": 123, "joined": 13, "phrases": [1]}
-    lines = (tmp_path / "o").read_bytes().decode().split("\n")
+    assert figures == {"lines": 79, "tokens": 123, "joined": 13, "phrases": [1], "reads": [1]}
+    lines = (corpus / "o").read_bytes().decode().split("\n")
     assert lines[:4] == ["new_york is far", "york new", "a new_york times", "new_york is far"]
     assert lines[-2:] == ["é new_york", ""]
-    assert (tmp_path / "t").read_text().startswith("1\tnew\tyork\t13\t")
+    assert (corpus / "t").read_text().startswith("1\tnew\tyork\t13\t")
 
 
-def test_a_score_at_the_threshold_is_too_low(tmp_path):
-    (tmp_path / "c").write_text("a b\n" * 9 + "d e\n" * 4 + "d\n")
-    scored = phrases.phrases(tmp_path / "c", tmp_path / "o", min_count=2, threshold=0.1).table
-    at = min(one.score for one in scored.passes[0])
-    found = phrases.phrases(tmp_path / "c", tmp_path / "o", min_count=2, threshold=at).table
-    assert found.passes[0] == tuple(one for one in scored.passes[0] if one.score > at)
-    assert found.passes[0]
+def test_a_score_at_the_threshold_is_too_low(corpus):
+    (corpus / "c").write_text("a b\n" * 9 + "d e\n" * 4 + "d\n")
+    scored = phrases.phrases("c", "o", min_count=2, threshold=0.1).table.passes[0]
+    at = min(one.score for one in scored)
+    found = phrases.phrases("c", "o", min_count=2, threshold=at).table.passes[0]
+    assert found and found == tuple(one for one in scored if one.score > at)
 
 
-def test_a_table_of_phrases_applies_to_other_text(corpus, tmp_path, capsysbinary):
-    flags = ["--output", "o", "--save-table", "t", "--threshold", "1", "--passes", "2"]
-    assert run(["phrases", corpus, *flags]) == 0
-    assert run(["phrases", corpus, "--output", "again", "--read-table", "t"]) == 0
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "o").read_bytes()
-    assert "new_york_times" in (tmp_path / "o").read_text()
-    (tmp_path / "other").write_text("the  new york\ttimes\n")
-    capsysbinary.readouterr()
-    assert run(["phrases", "other", "--output", "-", "--read-table", "t", "--quiet"]) == 0
-    assert capsysbinary.readouterr() == (b"the new_york_times\n", b"")
+def test_a_table_of_phrases_applies_to_other_text(corpus, cli):
+    cli("phrases c.gz --output o --save-table t --threshold 1 --passes 2")
+    cli("phrases c.gz --output again --read-table t")
+    assert (corpus / "again").read_bytes() == (corpus / "o").read_bytes()
+    assert "new_york_times" in (corpus / "o").read_text()
+    (corpus / "other").write_text("the  new york\ttimes\n")
+    assert cli("phrases other --output - --read-table t --quiet") == "the new_york_times\n"
+    assert cli.err == ""
 
 
-@pytest.mark.parametrize(
-    ("content", "error"),
-    [
-        (None, "No such file"),
-        (b"", "has no words; give connectors separated by whitespace"),
-        (b"of\n\xff\n", "byte 3 is not UTF-8: give a file of words"),
-        (b"of\0the\n", "has NUL bytes"),
-        (" ".join(map(str, range(255))).encode(), "has 255 words; at most 254 are allowed"),
-    ],
-)
-def test_connectors_that_are_refused(corpus, tmp_path, capsys, content, error):
-    if content is not None:
-        (tmp_path / "words").write_bytes(content)
-    assert run(["phrases", corpus, "--output", "o", "--connectors", "words"]) in (1, 2)
-    message = capsys.readouterr().err
-    assert error in message
-    assert message.count("\n") == 1
-    assert not (tmp_path / "o").exists()
-
-
-def test_a_table_with_a_connector_as_a_side_is_refused(corpus, tmp_path, capsys):
-    (tmp_path / "t").write_text("1\ta\tb\t3\t1\tof\n1\tof\tb\t3\t1\n")
-    assert run(["phrases", corpus, "--output", "o", "--read-table", "t"]) == 1
-    assert "'of' as a connector and as a side of a phrase" in capsys.readouterr().err
+TABLE = b"1\ta\tb\t3\t1\tof\n1\tof\tb\t3\t1\n"
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "1\ta\tb\t3",
-        "2\ta\tb\t3\t1",
-        "1\ta c\tb\t3\t1",
-        "1\ta\tb\t3\t1\t",
-        "1\ta\tb\t3\t1\tof  the",
-        "1\ta\tb\t3\t1\tof of of of",
-        "\xff",
+        "1\ta\tb\t3", "2\ta\tb\t3\t1", "1\ta c\tb\t3\t1", "1\ta\tb\t3\t1\t",
+        "1\ta\tb\t3\t1\tof  the", "1\ta\tb\t3\t1\tof of of of", "\xff",
     ],
-)
-def test_invalid_tables(tmp_path, line):
-    (tmp_path / "t").write_bytes(line.encode("latin-1"))
+)  # fmt: skip
+def test_invalid_tables(corpus, line):
+    (corpus / "t").write_bytes(line.encode("latin-1"))
     with pytest.raises(FormatError, match=r"t:1: is not a phrase .*save_table"):
-        PhraseTable.load(tmp_path / "t")
+        PhraseTable.load("t")
 
 
 @pytest.mark.parametrize(
-    "flags",
+    ("content", "flags", "error"),
     [
-        ["--output", "o", "--save-table", "o"],
-        ["--output", "-", "--json"],
-        ["--output", "o", "--memory", "nan"],
-        ["--output", "o", "--connectors", "o"],
-        ["--output", "o", "--connectors", ""],
+        (None, "--connectors words", "No such file"),
+        (b"", "--connectors words", "has no words; give connectors separated by whitespace"),
+        (b"of\n\xff\n", "--connectors words", "byte 3 is not UTF-8: give a file of words"),
+        (b"of\0the\n", "--connectors words", "has NUL bytes"),
+        (" ".join(map(str, range(255))).encode(), "--connectors words",
+         "has 255 words; at most 254 are allowed"),
+        (TABLE, "--read-table words", "'of' as a connector and as a side of a phrase"),
+        (b"", "--save-table o", "is the same file"),
+        (b"", "--output - --json", ""),
+        (b"", "--memory nan", "--memory nan"),
+        (b"", "--connectors o", "is the same file"),
+        (b"", "--connectors=", "--connectors: is empty"),
     ],
-)
-def test_wrong_usage(corpus, tmp_path, capsys, flags):
-    assert run(["phrases", corpus, *flags]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == [corpus]
+)  # fmt: skip
+def test_wrong_usage(corpus, cli, content, flags, error):
+    if content is not None:
+        (corpus / "words").write_bytes(content)
+    assert error in cli.error(f"phrases c.gz --output o {flags}")
+    assert not (corpus / "o").exists()

@@ -1,55 +1,44 @@
 """--dry-run: memory and disk of training, classification and SCDV; nothing is written."""
 
 import json
+from pathlib import Path
 
 import pytest
-
-from dcme_w2v.cli.main import run
-from dcme_w2v.numeric import memory
 
 DOCS = "".join(f"{'xyz'[i % 3]}\taa{i % 4} bb{i % 3} cc dd{i % 7}\n" for i in range(60))
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "d.txt").write_text(DOCS)
+@pytest.fixture(autouse=True)
+def files(here):
+    Path("d.txt").write_text(DOCS)
     words = ["cc", *(f"aa{i}" for i in range(4)), *(f"bb{i}" for i in range(3))]
-    (tmp_path / "v.txt").write_text("".join(f"{w} {i} 1 2\n" for i, w in enumerate(words)))
-    return tmp_path
+    Path("v.txt").write_text("".join(f"{w} {i} 1 2\n" for i, w in enumerate(words)))
 
 
-COMMANDS = {
-    "train": "train d.txt --output o --min-count 1 --dim 8",
-    "classify train": "classify train d.txt --output o --holdout 0.1",
-    "scdv fit": "scdv fit d.txt --vectors v.txt --output o --clusters 2",
-}
+COMMANDS = (
+    "train d.txt --output o --min-count 1 --dim 8",
+    "classify train d.txt --output o --holdout 0.1",
+    "scdv fit d.txt --vectors v.txt --output o --clusters 2",
+)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_dry_run_reports_and_writes_nothing(files, capsys, name):
-    before = sorted(path.name for path in files.iterdir())
-    assert run([*COMMANDS[name].split(), "--dry-run"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_dry_run_reports_and_writes_nothing(cli, line):
+    lines = cli(f"{line} --dry-run").splitlines()
     assert any(line.startswith("memory bytes: ") for line in lines)
     assert any(line.startswith("disk of ") for line in lines)
-    assert sorted(path.name for path in files.iterdir()) == before
+    assert {path.name for path in Path().iterdir()} == {"d.txt", "v.txt"}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_more_than_the_available_memory_is_an_error(files, capsys, monkeypatch, name):
-    monkeypatch.setattr(memory, "memory_limit", lambda: 100)
-    for module in ("dcme_w2v.words.resources", "dcme_w2v.classify.resources",
-                   "dcme_w2v.scdv.fit"):  # fmt: skip
-        monkeypatch.setattr(f"{module}.memory_limit", lambda: 100)
-    assert run([*COMMANDS[name].split(), "--dry-run", "--json"]) == 1
-    said = capsys.readouterr()
-    plan = json.loads(said.out)
+@pytest.mark.parametrize("line", COMMANDS)
+def test_more_than_the_available_memory_is_an_error(cli, monkeypatch, line):
+    for module in ("numeric.memory", "words.resources", "classify.resources", "scdv.fit"):
+        monkeypatch.setattr(f"dcme_w2v.{module}.memory_limit", lambda: 100)
+    plan = json.loads(cli(f"{line} --dry-run --json", code=1))
     assert "bytes of memory, 100 are available: lower" in plan["refused"]
-    assert plan["refused"] in said.err
+    assert plan["refused"] in cli.err
 
 
-def test_only_hash_values_that_occur_take_memory_in_training(files, capsys):
-    line = "classify train d.txt --output o --hashing 100000000 --dry-run --json --quiet"
-    assert run(line.split()) == 0
-    assert json.loads(capsys.readouterr().out)["memory_bytes"] < 1e6
+def test_only_hash_values_that_occur_take_memory_in_training(cli):
+    line = "classify train d.txt --output o --hashing 100000000 --dry-run --quiet"
+    assert cli.json(line)["memory_bytes"] < 1e6

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import refused
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.words.exports import centered, reduced
 from dcme_w2v.words.vectors import Vectors
 
@@ -22,22 +20,17 @@ def test_center_subtracts_the_mean(matrix):
     np.testing.assert_allclose(changed, matrix - matrix.mean(axis=0), atol=1e-5)
 
 
-def test_damp_is_gone(tmp_path, matrix, capsys):
-    Vectors([f"w{i}" for i in range(400)], matrix).save(tmp_path / "v.npy")
-    line = ["convert", str(tmp_path / "v.npy"), str(tmp_path / "w.npy"), "--postprocess", "damp"]
-    assert "must be one of none, center" in refused(capsys, run(line))
-
-
 @pytest.mark.parametrize("name", ["center", "centre"])
-def test_convert_postprocesses_and_keeps_words_and_counts(name, tmp_path, matrix, capsys):
+def test_convert_postprocesses_and_keeps_words_and_counts(name, here, matrix, cli):
     words = [f"w{i}" for i in range(400)]
-    source, target = tmp_path / "v.npy", tmp_path / "w.npy"
-    Vectors(words, matrix, counts=np.arange(400, 0, -1)).save(source)
-    assert run(["convert", str(source), str(target), "--postprocess", name]) == 0
-    assert ("is now called --postprocess center" in capsys.readouterr().err) is (name == "centre")
-    found = Vectors.load(target)
+    Vectors(words, matrix, counts=np.arange(400, 0, -1)).save("v.npy")
+    line = "convert v.npy w.npy --postprocess"
+    cli(f"{line} {name}")
+    assert ("is now called --postprocess center" in cli.err) is (name == "centre")
+    found = Vectors.load("w.npy")
     assert list(found.words) == words and found.counts[0] == 400
     np.testing.assert_array_equal(found.vectors, centered(matrix))
+    assert "must be one of none, center" in cli.error(f"{line} damp")
 
 
 def test_reducing_keeps_the_directions_of_greatest_variance():

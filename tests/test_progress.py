@@ -11,6 +11,8 @@ import pytest
 from dcme_w2v.errors import ResourceError
 from dcme_w2v.training.progress import JsonLog, Lines, Terminal, reporting
 
+pytestmark = pytest.mark.usefixtures("here")
+
 
 class Clock:
     def __init__(self):
@@ -70,8 +72,8 @@ def test_reporting_draws_a_bar_only_on_a_terminal(monkeypatch):
         assert ("\r" in stream.getvalue()) is carriage_returns
 
 
-def test_quiet_prints_nothing_and_still_logs(tmp_path, capsys):
-    log = tmp_path / "log.jsonl"
+def test_quiet_prints_nothing_and_still_logs(capsys):
+    log = Path("log.jsonl")
     with reporting(quiet=True, log_json=str(log)) as reporter:
         reporter.stage("training", 10, "words")
         reporter.advance(10, loss=1.0)
@@ -82,8 +84,8 @@ def test_quiet_prints_nothing_and_still_logs(tmp_path, capsys):
     assert events == ["start", "progress", "epoch", "message", "end"]
 
 
-def test_the_log_has_its_documented_keys_and_is_readable_during_the_run(tmp_path):
-    clock, path = Clock(), tmp_path / "log.jsonl"
+def test_the_log_has_its_documented_keys_and_is_readable_during_the_run():
+    clock, path = Clock(), Path("log.jsonl")
     log = JsonLog(str(path), clock=clock)
     log.stage("training", 10, "words")
     assert records(path) == [
@@ -102,8 +104,8 @@ def test_the_log_has_its_documented_keys_and_is_readable_during_the_run(tmp_path
     assert records(path)[-1]["event"] == "end"
 
 
-def test_numbers_that_are_not_finite_are_null(tmp_path):
-    path = tmp_path / "log.jsonl"
+def test_numbers_that_are_not_finite_are_null():
+    path = Path("log.jsonl")
     log = JsonLog(str(path))
     log.epoch({"epoch": 1, "seconds": 0.5, "loss": math.nan, "heldout_log_probability": -math.inf})
     log.close()
@@ -111,8 +113,8 @@ def test_numbers_that_are_not_finite_are_null(tmp_path):
     assert records(path)[0]["heldout_log_probability"] is None
 
 
-def test_an_error_ends_the_log_and_is_raised(tmp_path):
-    path = tmp_path / "log.jsonl"
+def test_an_error_ends_the_log_and_is_raised():
+    path = Path("log.jsonl")
     with pytest.raises(ValueError, match="boom"), reporting(True, str(path)) as reporter:
         reporter.stage("training", 10, "words")
         raise ValueError("boom")

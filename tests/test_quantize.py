@@ -1,12 +1,12 @@
 """Vectors as safetensors, also as int8: every reader takes them, the loss, and corrupt files."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import refused, save
+from helpers import save
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.formats.vectors.safetensors import from_int8
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.quantize import agreement, as_int8, mean_cosine
@@ -16,34 +16,29 @@ WORDS = ["köln", "<b>", *(f"w{i}" for i in range(398))]
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(here):
     matrix = np.random.default_rng(0).normal(size=(400, 20)) * 3
-    save(tmp_path / "v.npy", WORDS, matrix, counts=np.arange(400, 0, -1))
-    return tmp_path
+    save(Path("v.npy"), WORDS, matrix, counts=np.arange(400, 0, -1))
 
 
 @pytest.fixture
-def packed(folder, capsys):
-    assert run(["convert", "v.npy", "v.safetensors", "--quantize", "int8"]) == 0
-    capsys.readouterr()
-    return folder / "v.safetensors"
+def packed(cli):
+    cli("convert v.npy v.safetensors --quantize int8")
 
 
-def written(path, tensors):
-    """Write tensors (dtype, shape, bytes) as safetensors."""
+def written(tensors):
+    """Write tensors (dtype, shape, bytes) as bad.safetensors."""
     header, data = {}, b""
     for name, (dtype, shape, content) in tensors.items():
         offsets = [len(data), len(data) + len(content)]
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": offsets}
         data += content
     about = json.dumps(header).encode()
-    path.write_bytes(len(about).to_bytes(8, "little") + about + data)
-    return path
+    Path("bad.safetensors").write_bytes(len(about).to_bytes(8, "little") + about + data)
 
 
 def words_and(vectors, **more):
-    return {"words": ("U8", [4], b"a\nb\n"), "vectors": vectors, **more}
+    return {"vectors": vectors, "words": ("U8", [4], b"a\nb\n"), **more}
 
 
 FLOATS = ("F32", [2, 1], np.array([1, 2], "<f4").tobytes())
@@ -83,17 +78,17 @@ def test_the_loss_equals_that_of_decoded_vectors():
 
 
 def test_the_vectors_words_and_counts_are_read_back(packed):
-    before, after = Vectors.load("v.npy"), Vectors.load(packed)
+    before, after = Vectors.load("v.npy"), Vectors.load("v.safetensors")
     assert list(after.words) == list(before.words)
     assert after.counts.tolist() == before.counts.tolist()
     np.testing.assert_allclose(after.vectors, before.vectors, atol=0.05)
-    first = Vectors.load(packed, limit=3)
+    first = Vectors.load("v.safetensors", limit=3)
     assert list(first.words) == WORDS[:3] and first.counts.tolist() == [400, 399, 398]
     np.testing.assert_array_equal(first.vectors, after.vectors[:3])
 
 
-def test_float32_is_mapped_and_exact(folder):
-    assert run(["convert", "v.npy", "f.safetensors"]) == 0
+def test_float32_is_mapped_and_exact(cli):
+    cli("convert v.npy f.safetensors")
     found = Vectors.load("f.safetensors")
     np.testing.assert_array_equal(found.vectors, Vectors.load("v.npy").vectors)
     assert isinstance(found.vectors, np.memmap)
@@ -112,25 +107,20 @@ def test_float32_is_mapped_and_exact(folder):
         "train docs --init v.safetensors --output o.npy --epochs 1 --min-count 1 --dim 20",
     ],
 )
-def test_every_reader_supports_safetensors(line, packed, folder):
-    (folder / "questions").write_text("w1 w2 w3 w4\n")
-    (folder / "pairs").write_text("w1\tw2\t1\nw1\tw3\t2\nw2\tw3\t3\n")
-    (folder / "docs").write_text("w1 w2 w3\nw4 w5\n" * 20)
-    assert run(line.split()) == 0
+def test_every_reader_supports_safetensors(line, packed, cli):
+    Path("docs").write_text("w1 w2 w3\nw4 w5\n" * 20)
+    cli(line)
 
 
-def test_faults_are_found_and_repaired(folder, capsys):
+def test_faults_are_found_and_repaired(cli):
     numbers = np.array([1, np.nan, 3e38, 4, 5], "<f4").tobytes()
     lines = b"a\nb\nx y\na\n\xff\n"
-    path = written(
-        folder / "bad.safetensors",
-        {"vectors": ("F32", [5, 1], numbers), "words": ("U8", [len(lines)], lines)},
-    )
-    kinds = {fault.kind for fault in check_vectors(path).faults}
+    written({"vectors": ("F32", [5, 1], numbers), "words": ("U8", [len(lines)], lines)})
+    kinds = {fault.kind for fault in check_vectors(Path("bad.safetensors")).faults}
     assert {"NaN or infinite number", "separator in a word", "duplicate word",
             "invalid UTF-8 in a word"} <= kinds  # fmt: skip
-    assert "bad.safetensors: row" in refused(capsys, run(["neighbors", str(path), "a"]))
-    assert run(["convert", str(path), "good.txt", "--invalid", "replace"]) == 0
+    assert "bad.safetensors: row" in cli.error("neighbors bad.safetensors a")
+    cli("convert bad.safetensors good.txt --invalid replace")
     assert list(Vectors.load("good.txt").words) == ["a", "b", "x_y", "\ufffd"]
 
 
@@ -146,16 +136,18 @@ def test_faults_are_found_and_repaired(folder, capsys):
         (words_and(FLOATS, scales=FLOATS), "vectors are float32 of shape (2, 1), not int8"),
         (words_and(CODES, scales=("F32", [1], b"\0" * 4)), "scales are not 2 numbers"),
         (words_and(FLOATS, counts=("I64", [1], b"\0" * 8)), "counts are not 2 numbers"),
-        ({**words_and(FLOATS), "words": ("U8", [3], b"a\nb")}, "words are not lines"),
+        (words_and(FLOATS, words=("U8", [3], b"a\nb")), "words are not lines"),
     ],
 )
-def test_wrong_tensors(tensors, message, folder, capsys):
-    path = written(folder / "bad.safetensors", tensors)
-    assert message in refused(capsys, run(["neighbors", str(path), "a"]))
-    assert [fault.kind for fault in check_vectors(path).faults] == ["unreadable"]
+def test_wrong_tensors(tensors, message, cli):
+    written(tensors)
+    assert message in cli.error("neighbors bad.safetensors a")
+    faults = check_vectors(Path("bad.safetensors")).faults
+    assert [fault.kind for fault in faults] == ["unreadable"]
 
 
 @pytest.mark.parametrize("size", [9, 12, 200, -1])
-def test_a_truncated_file(size, packed, capsys):
-    packed.write_bytes(packed.read_bytes()[:size])
-    assert "corrupt safetensors file" in refused(capsys, run(["info", str(packed)]))
+def test_a_truncated_file(size, packed, cli):
+    path = Path("v.safetensors")
+    path.write_bytes(path.read_bytes()[:size])
+    assert "corrupt safetensors file" in cli.error("info v.safetensors")

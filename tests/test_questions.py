@@ -1,6 +1,5 @@
 """Questions about words: exact search in blocks, signed queries, batches, and the prompt."""
 
-import io
 import json
 import os
 import pty
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 from helpers import save
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.numeric import nearest
 from dcme_w2v.words.vectors import Vectors
 
@@ -21,13 +19,9 @@ WORDS = ["king", "queen", "man", "woman", "-lrb-", "köln"]
 ROWS = [[1, 1, 0], [0.1, 1, 1], [1, 0, 0], [0, 0, 1], [0, -1, 0], [-1, 0, 0]]
 
 
-@pytest.fixture
-def path(tmp_path):
-    return str(save(tmp_path / "v.npy", WORDS, ROWS))
-
-
-def piped(monkeypatch, data):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+@pytest.fixture(autouse=True)
+def path(here):
+    return str(save(here / "v.npy", WORDS, ROWS))
 
 
 # ---- search ----
@@ -75,23 +69,21 @@ def test_a_batch_equals_single_queries():
 
 @pytest.mark.parametrize(
     "words",
-    [["+king", "-man", "+woman"], ["king", "-man", "+woman"], ["king -man woman"],
-     ["--", "king", "-man", "woman"], ["-man", "+king", "+woman"]],
-)  # fmt: skip
-def test_a_query_of_signed_words(words, path, capsys):
-    assert run(["neighbors", "-k", "1", path, *words]) == 0
-    question, word, cosine = capsys.readouterr().out.rstrip("\n").split("\t")
-    assert word == "queen" and question == " ".join(word for word in words if word != "--")
+    ["+king -man +woman", "king -man +woman", "-- king -man woman", "-man +king +woman"],
+)
+def test_a_query_of_signed_words(words, path, cli):
+    ((question, word, cosine),) = cli.rows(f"neighbors -k 1 v.npy {words}")
+    assert word == "queen" and question == words.removeprefix("-- ")
     expected = Vectors.load(path).most_similar(["king", "woman"], "man", topn=1)[0].similarity
     assert float(cosine) == pytest.approx(expected, abs=1e-6)
+    assert cli.rows("neighbors -k 1 v.npy", "king -man woman")[0][1:] == ["queen", cosine]
 
 
-def test_options_among_signed_words(path, capsys):
-    assert run(["neighbors", path, "+king", "-k", "1", "-man", "--json"]) == 0
-    assert list(json.loads(capsys.readouterr().out)["neighbors"]) == ["+king -man"]
-    assert run(["neighbors", path, "+king", "-nobody"]) == 1
-    assert "no vector for nobody" in capsys.readouterr().err
-    assert run(["neighbors", path, "king", "-man"]) == 2  # no + at all: an option
+def test_options_among_signed_words(cli):
+    found = cli.json("neighbors v.npy +king -k 1 -man")
+    assert list(found["neighbors"]) == ["+king -man"]
+    assert "no vector for nobody" in cli.error("neighbors v.npy +king -nobody")
+    cli("neighbors v.npy king -man", code=2)  # no + at all: an option
 
 
 # ---- commands ----
@@ -100,57 +92,48 @@ def test_options_among_signed_words(path, capsys):
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        ("similarity {} king", 2, "1 word; give A B"),
-        ("similarity {} king nobody", 1, "no vector for nobody; check spelling and case"),
-        ("odd-one-out {} king queen", 2, "2 words; give at least 3 words"),
-        ("neighbors {} nobody kign", 1, "no vector for nobody, kign (did you mean king?)"),
-        ("analogy {} king queen nobody", 1, "no vector for nobody"),
+        ("similarity v.npy king", 2, "1 word; give A B"),
+        ("similarity v.npy king nobody", 1, "no vector for nobody; check spelling and case"),
+        ("odd-one-out v.npy king queen", 2, "2 words; give at least 3 words"),
+        ("neighbors v.npy nobody kign", 1, "no vector for nobody, kign (did you mean king?)"),
+        ("analogy v.npy king queen nobody", 1, "no vector for nobody"),
         ("neighbors -", 2, "VECTORS is standard input; give the words as arguments"),
         ("similarity", 2, "Usage"),
     ],
 )
-def test_invalid_questions(line, code, message, path, capsys):
-    assert run(line.format(path).split()) == code
-    out, err = capsys.readouterr()
-    assert out == "" and message in err
+def test_invalid_questions(line, code, message, cli):
+    assert cli(line, code=code) == "" and message in cli.err
 
 
 @pytest.mark.parametrize(
     ("command", "lines", "expected"),
     [
-        ("analogy", "man king woman\n\nman king\nman nobody king\nman king woman",
+        ("analogy v.npy -k 1", "man king woman\n\nman king\nman nobody king\nman king woman",
          ["man king woman\tqueen", "man king woman\tqueen"]),
-        ("similarity", "king man\r\nking\nking nobody\nköln man\n",
+        ("similarity v.npy", "king man\r\nking\nking nobody\nköln man\n",
          ["king man\t0.707107", "köln man\t-1.000000"]),
-        ("odd-one-out", "king man köln\nking man\n", ["king man köln\tköln"]),
-        ("neighbors", "+king -man +woman\nnobody\nman -nobody\nman\n",
+        ("odd-one-out v.npy", "king man köln\nking man\n", ["king man köln\tköln"]),
+        ("neighbors v.npy -k 1", "+king -man +woman\nnobody\nman -nobody\nman\n",
          ["+king -man +woman\tqueen", "man\tking"]),
     ],
 )  # fmt: skip
-def test_lines_of_standard_input(command, lines, expected, path, monkeypatch, capsys):
-    piped(monkeypatch, lines.encode())
-    flags = ["-k", "1"] if command in ("analogy", "neighbors") else []
-    assert run([command, path, *flags]) == 0
-    out, err = capsys.readouterr()
-    assert len(out.splitlines()) == len(expected)
-    assert all(a.startswith(b) for a, b in zip(out.splitlines(), expected, strict=True))
-    assert ("nobody" in err) == ("nobody" in lines)
+def test_lines_of_standard_input(command, lines, expected, cli):
+    out = cli(command, stdin=lines).splitlines()
+    assert [a.startswith(b) for a, b in zip(out, expected, strict=True)] == [True] * len(out)
+    assert ("nobody" in cli.err) == ("nobody" in lines)
 
 
-def test_every_line_of_input_gives_a_json_object(path, monkeypatch, capsys):
-    piped(monkeypatch, b"man king woman\nman king\nman \xff\xfe king\n" * 500)
-    assert run(["analogy", path, "--json"]) == 0
-    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+def test_every_line_of_input_gives_a_json_object(cli):
+    out = cli("analogy v.npy --json", stdin=b"man king woman\nman king\nman \xff\xfe king\n" * 500)
+    records = [json.loads(line) for line in out.splitlines()]
     assert len(records) == 1500
     assert records[0]["answers"][0]["word"] == "queen" and "missing" not in records[0]
     assert records[1]["error"] == "2 words; give A B C" and records[1]["answers"] == []
     assert records[2]["missing"] == ["\udcff\udcfe"]
 
 
-def test_a_last_line_without_a_line_feed(path, monkeypatch, capsys):
-    piped(monkeypatch, b"x" * (3 << 20))
-    assert run(["neighbors", path]) == 1
-    assert "a line is longer than 1 MB" in capsys.readouterr().err
+def test_a_last_line_without_a_line_feed(cli):
+    assert "a line is longer than 1 MB" in cli.error("neighbors v.npy", stdin=b"x" * (3 << 20))
 
 
 def test_an_open_pipe_gets_each_answer_immediately(path):

@@ -1,16 +1,18 @@
 """What is hardly meant as a corpus: one warning line, or an error that names what to give."""
 
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import refused
 
 import dcme_w2v as dw
-from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DcmeWarning, FormatError, UsageError
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.formats.word_list import MAX_WORD_BYTES
+
+pytestmark = pytest.mark.usefixtures("here")
+
 
 PROSE = "The cat sat on the mat. It was, as ever, a good cat; the mat was red.\n"
 TOKENS = "the cat sat on the mat and it was as ever a good cat the mat was red\n"
@@ -25,25 +27,21 @@ CORPORA = {
     "prose": (PROSE, "looks like raw text (The and the, mat. and mat"),
     "capitals": (TOKENS + "The cat sat\n", "--tokenize words"),
 }
-COMMANDS = {
-    "vocab": ["--output", "o"],
-    "phrases": ["--output", "o"],
-    "train": ["--output", "o", "--dim", "4", "--epochs", "1", "--threads", "1", "--sample", "0"],
-}
+COMMANDS = ("vocab", "phrases", "train --dim 4 --epochs 1 --threads 1 --sample 0")
 
 
 def warnings_in(text):
     return [line for line in text.splitlines() if line.startswith("warning: ")]
 
 
-@pytest.mark.parametrize("kind", CORPORA)
-@pytest.mark.parametrize("command", COMMANDS)
-def test_what_is_not_a_corpus_gets_one_warning(command, kind, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize(
+    ("command", "kind"), [(COMMANDS[i % 3], kind) for i, kind in enumerate([*CORPORA, "html"])]
+)
+def test_what_is_not_a_corpus_gets_one_warning(command, kind, cli):
     text, warning = CORPORA[kind]
-    (tmp_path / "c").write_text(text * 100)
-    assert run([command, "c", *COMMANDS[command], "--min-count", "1"]) == 0
-    [line] = warnings_in(capsys.readouterr().err)
+    Path("c").write_text(text * 100)
+    cli(f"{command} c --output o --min-count 1")
+    [line] = warnings_in(cli.err)
     assert line.startswith("warning: c: looks like ") and warning in line
 
 
@@ -56,19 +54,19 @@ def test_what_is_not_a_corpus_gets_one_warning(command, kind, tmp_path, monkeypa
         "[ sic ] the cat\n{ the mat }\na b\n",
     ],
 )
-def test_a_corpus_of_tokens_gets_none(text, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "c").write_text(text * 100)
-    assert run(["vocab", "c", "--output", "o"]) == 0
-    assert warnings_in(capsys.readouterr().err) == []
+def test_a_corpus_of_tokens_gets_none(text, cli):
+    Path("c").write_text(text * 100)
+    cli("vocab c --output o")
+    assert warnings_in(cli.err) == []
 
 
-def test_python_warns_too_and_only_the_first_file_is_looked_at(tmp_path):
+def test_python_warns_too_and_only_the_first_file_is_looked_at():
+    options = {"dim": 2, "threads": 1, "epochs": 1, "sample": 0}
     with pytest.warns(DcmeWarning, match="sentences: looks like raw text"):
-        dw.train([PROSE] * 50, dim=2, threads=1, epochs=1, sample=0)
-    (tmp_path / "a").write_text(TOKENS * 50)
-    (tmp_path / "b").write_text(PROSE * 50)
-    dw.train([str(tmp_path / "a"), str(tmp_path / "b")], dim=2, threads=1, epochs=1, sample=0)
+        dw.train([PROSE] * 50, **options)
+    Path("a").write_text(TOKENS * 50)
+    Path("b").write_text(PROSE * 50)
+    dw.train(["a", "b"], **options)
 
 
 class Frame:
@@ -93,27 +91,22 @@ def test_what_is_not_sentences_is_an_error_that_names_what_to_give(corpus, messa
 
 
 @pytest.mark.parametrize("length", [MAX_WORD_BYTES, MAX_WORD_BYTES + 1])
-def test_one_limit_on_words_holds_for_writers_and_readers(length, tmp_path, capsys):
-    corpus, output = tmp_path / "c", tmp_path / "v.txt"
-    corpus.write_text(f"a b c {'x' * length} d e f\n" * 20)
-    flags = ["--dim", "4", "--epochs", "1", "--sample", "0", "--quiet"]
-    code = run(["train", str(corpus), "--output", str(output), *flags])
+def test_one_limit_on_words_holds_for_writers_and_readers(length, cli):
+    Path("c").write_text(f"a b c {'x' * length} d e f\n" * 20)
+    line = "train c --output v.txt --dim 4 --epochs 1 --sample 0 --quiet"
     if length > MAX_WORD_BYTES:
-        assert "1,048,577 bytes, and 1,048,576 are allowed ('xxxx" in refused(capsys, code)
+        assert "1,048,577 bytes, and 1,048,576 are allowed ('xxxx" in cli.error(line)
         with pytest.raises(FormatError, match="1,048,576 are allowed"):
-            dw.Vectors(["x" * length], np.ones((1, 2), np.float32)).save(output)
+            dw.Vectors(["x" * length], np.ones((1, 2), np.float32)).save("v.txt")
         return
-    assert code == 0
-    for format in ("v.txt", "v.bin", "v.npy", "v.safetensors"):
-        target = tmp_path / format
-        if target != output:
-            assert run(["convert", str(output), str(target)]) == 0
+    cli(line)
+    for target in ("v.bin", "v.npy", "v.safetensors"):
+        cli(f"convert v.txt {target}")
         assert len(dw.Vectors.load(target)) == 7
-        assert run(["check", str(target)]) == 0
+        cli(f"check {target}")
 
 
-def test_a_small_file_of_a_billion_empty_lines_takes_bounded_memory(tmp_path):
-    path = tmp_path / "words.gz"
-    path.write_bytes(gzip.compress(b"\n" * 5_000_000))
+def test_a_small_file_of_a_billion_empty_lines_takes_bounded_memory():
+    Path("words.gz").write_bytes(gzip.compress(b"\n" * 5_000_000))
     with pytest.raises(dw.errors.CorpusError, match="1,000,000 empty lines in a row"):
-        Vocabulary.load(path)
+        Vocabulary.load(Path("words.gz"))

@@ -1,14 +1,17 @@
 """`convert`: repair of files with faults, and the options that change the vectors."""
 
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import save
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.vectors import Vectors
+
+pytestmark = pytest.mark.usefixtures("here")
+
 
 WORDS = [f"w{i}" for i in range(40)]
 BAD = b"""99 3
@@ -28,57 +31,60 @@ k\xc3\xb6ln\t3\t4\t5
 """
 
 
-def converted(source, *flags, name="out.txt"):
+@pytest.fixture
+def converted(cli):
     """Convert a file; return the vectors, which must be without faults."""
-    target = source.with_name(name)
-    assert run(["convert", str(source), str(target), *flags]) == 0
-    assert check_vectors(target).faults == []
-    return Vectors.load(target)
+
+    def convert(source, flags, target="out.txt"):
+        cli(f"convert {source} {target} {flags}")
+        assert check_vectors(Path(target)).faults == []
+        return Vectors.load(target)
+
+    return convert
 
 
 @pytest.fixture
-def healthy(tmp_path):
+def healthy(here):
     random = np.random.default_rng(0)
     matrix = random.normal(size=(40, 3)) @ random.normal(size=(3, 6)) + 5
-    return save(tmp_path / "v.npy", WORDS, matrix, counts=np.arange(40, 0, -1))
+    return save(Path("v.npy"), WORDS, matrix, counts=np.arange(40, 0, -1))
 
 
 # ---- repair ----
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_rows_with_faults_are_dropped(pack, tmp_path, capsys):
-    (tmp_path / "bad").write_bytes(pack(BAD))
-    found = converted(tmp_path / "bad", "--invalid", "skip")
+def test_rows_with_faults_are_dropped(pack, converted, cli):
+    Path("bad").write_bytes(pack(BAD))
+    found = converted("bad", "--invalid skip")
     assert list(found.words) == ["good", "köln"]
     assert found["good"].tolist() == [1, 2, 3]
-    err = capsys.readouterr().err
     for what in ("1 duplicate words left out", "1 invalid UTF-8 left out", "2 NaN or infinite",
                  "3 words with separators left out"):  # fmt: skip
-        assert what in err
+        assert what in cli.err
 
 
-def test_rows_with_faults_are_corrected(tmp_path, capsys):
-    (tmp_path / "bad").write_bytes(BAD)
-    found = converted(tmp_path / "bad", "--invalid", "replace")
-    assert list(found.words) == ["good", "at_name@domain.com", "nan", "b\ufffdd", "x_y", "nul_l",
-                                 "fine", "köln"]  # fmt: skip
+def test_rows_with_faults_are_corrected(converted, cli):
+    Path("bad").write_bytes(BAD)
+    found = converted("bad", "--invalid replace")
+    words = "good at_name@domain.com nan b\ufffdd x_y nul_l fine köln"
+    assert list(found.words) == words.split()
     assert found["nan"].tolist() == [0, 1, 2]
     assert found["fine"].tolist() == [0, 0, np.float32(1e-3)]
-    assert "3 separators in words replaced" in capsys.readouterr().err
+    assert "3 separators in words replaced" in cli.err
 
 
-def test_an_npy_file_with_faults(tmp_path):
-    path = save(tmp_path / "v.npy", ["a", "b", "c", "d"], [[1, 2], [3, 4], [5, 6], [7, 8]])
+def test_an_npy_file_with_faults(converted):
+    path = save(Path("v.npy"), ["a", "b", "c", "d"], [[1, 2], [3, 4], [5, 6], [7, 8]])
     matrix = np.load(path)
     matrix[1] = np.nan
     np.save(path, matrix)
-    path.with_suffix(".vocab").write_bytes(b"a 9\nb 5\na 4\n\xff 3\n")
-    assert list(converted(path, "--invalid", "skip").words) == ["a"]
-    assert list(converted(path, "--invalid", "replace").words) == ["a", "b", "\ufffd"]
+    Path("v.vocab").write_bytes(b"a 9\nb 5\na 4\n\xff 3\n")
+    assert list(converted(path, "--invalid skip").words) == ["a"]
+    assert list(converted(path, "--invalid replace").words) == ["a", "b", "\ufffd"]
 
 
-def test_what_check_finds_in_a_large_file_is_repaired(tmp_path, capsys):
+def test_what_check_finds_in_a_large_file_is_repaired(converted, cli):
     """As GloVe 840B: no header, words with spaces, and each other fault, in blocks of rows."""
     rows = [b"w%d %d.5 0.25 1e-3" % (i, i) for i in range(9000)]
     for number, row in {
@@ -87,45 +93,39 @@ def test_what_check_finds_in_a_large_file_is_repaired(tmp_path, capsys):
         8005: b"far 3e38 3e38 3e38", 8006: b"far2 1e30 1e30 1e30", 8007: b" 1 2 3",
     }.items():  # fmt: skip
         rows[number] = row
-    (tmp_path / "g").write_bytes(b"\r\n".join(rows))
-    assert len(check_vectors(tmp_path / "g").faults) >= 6
-    found = converted(tmp_path / "g", "--invalid", "replace", name="o.npy")
-    assert len(found) == 9000 - 4 and found.most_similar("w1")
-    assert found["w8999"].tolist() == [8999.5, 0.25, np.float32(1e-3)]
-    assert np.linalg.norm(found["far"]) == pytest.approx(1, abs=1e-6)
-    err = capsys.readouterr().err
+    Path("g").write_bytes(b"\r\n".join(rows))
+    assert len(check_vectors(Path("g")).faults) >= 6
+    found = converted("g", "--invalid replace", "o.npy")
     for what in ("2 separators in words replaced", "1 duplicate words left out", "1 empty words",
                  "2 rows of another dimension left out", "1 invalid UTF-8 replaced",
                  "1 NaN or infinite numbers replaced by 0",
                  "2 vectors of infinite length scaled to length 1"):  # fmt: skip
-        assert what in err
-    assert len(converted(tmp_path / "g", "--invalid", "skip", name="o.bin")) == 9000 - 10
-    assert "2 vectors of infinite length left out" in capsys.readouterr().err
+        assert what in cli.err
+    assert len(found) == 9000 - 4 and found.most_similar("w1")
+    assert found["w8999"].tolist() == [8999.5, 0.25, np.float32(1e-3)]
+    assert np.linalg.norm(found["far"]) == pytest.approx(1, abs=1e-6)
+    assert len(converted("g", "--invalid skip", "o.bin")) == 9000 - 10
+    assert "2 vectors of infinite length left out" in cli.err
 
 
 # ---- changes ----
 
 
-def test_unit_length_and_the_first_rows(healthy):
-    found = converted(healthy, "--normalize", "--limit", "7", name="o.npy")
+def test_unit_length_and_the_first_rows(healthy, converted):
+    found = converted(healthy, "--normalize --limit 7", "o.npy")
     assert list(found.words) == WORDS[:7] and found.counts.tolist() == list(range(40, 33, -1))
     np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, rtol=1e-6)
-    np.testing.assert_allclose(
-        found.similarity("w1", "w2"), Vectors.load(healthy).similarity("w1", "w2"), rtol=1e-5
-    )
+    cosine = Vectors.load(healthy).similarity("w1", "w2")
+    assert found.similarity("w1", "w2") == pytest.approx(cosine, rel=1e-5)
 
 
-def test_reduction_preserves_distances(healthy, capsys):
-    found = converted(healthy, "--reduce", "3", name="o.bin")
-    assert found.dim == 3 and "3 dimensions keep 100.0 % of the variance" in capsys.readouterr().err
+def test_reduction_preserves_distances(healthy, converted, cli):
+    found = converted(healthy, "--reduce 3", "o.bin").vectors
+    assert found.shape[1] == 3 and "3 dimensions keep 100.0 % of the variance" in cli.err
     before = Vectors.load(healthy).vectors
-    for i, j in ((0, 1), (3, 30), (5, 17)):
-        np.testing.assert_allclose(
-            np.linalg.norm(found.vectors[i] - found.vectors[j]),
-            np.linalg.norm(before[i] - before[j]),
-            rtol=1e-4,
-        )
-    assert found.vectors.var(axis=0).tolist() == sorted(found.vectors.var(axis=0), reverse=True)
+    one, other = (np.linalg.norm(rows - rows[::-1], axis=1) for rows in (found, before))
+    np.testing.assert_allclose(one, other, rtol=1e-4)
+    assert found.var(axis=0).tolist() == sorted(found.var(axis=0), reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -137,18 +137,10 @@ def test_reduction_preserves_distances(healthy, capsys):
         ("text o.txt --invalid skip", "neither a header"),
         ("empty o.txt --invalid skip", "no row is without faults"),
     ],
-)  # fmt: skip
-def test_wrong_use(flags, message, healthy, monkeypatch, capsys):
-    monkeypatch.chdir(healthy.parent)
-    (healthy.parent / "text").write_text("some text\n")
-    (healthy.parent / "empty").write_text("2 2\n\xa0 nan 1\n")
-    assert message in refused_last(capsys, run(["convert", *flags.split()]))
-    assert not (healthy.parent / "o.txt").exists()
-
-
-def refused_last(capsys, code):
-    """Return the error line, which follows the lines about dropped rows."""
-    assert code in (1, 2)
-    err = capsys.readouterr().err
-    assert err.splitlines()[-1].startswith("error: ") and "a bug" not in err
-    return err
+)
+def test_wrong_use(flags, message, healthy, cli):
+    Path("text").write_text("some text\n")
+    Path("empty").write_text("2 2\n\xa0 nan 1\n")
+    assert cli.run(f"convert {flags}") in (1, 2)
+    *_, last = cli.err.splitlines()  # which follows the lines about dropped rows
+    assert message in last and last.startswith("error: ") and not Path("o.txt").exists()

@@ -4,9 +4,8 @@ import mmap
 
 import numpy as np
 import pytest
-from helpers import refused, train, write_corpus
+from helpers import write_corpus
 
-from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.options import CheckpointOptions, VocabularyOptions
 from dcme_w2v.words import resources
@@ -17,47 +16,48 @@ from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer
 
 
-def plan_of(tmp_path, **more):
-    corpus = write_corpus(tmp_path / "c.txt")
-    with run_module.encode([corpus], VocabularyOptions()) as encoded:
-        job = run_module.TrainJob(corpus=(corpus,), output=str(tmp_path / "v.txt"), **more)
+@pytest.fixture(autouse=True)
+def corpus(here):
+    return write_corpus(here / "c")
+
+
+LINE = "train c --output v --quiet"
+
+
+def plan_of(**more):
+    with run_module.encode(["c"], VocabularyOptions()) as encoded:
+        job = run_module.TrainJob(corpus=("c",), output="v.txt", **more)
         return resources.resource_estimate(job, encoded, resolved(TrainOptions(threads=1)))
 
 
-def test_insufficient_memory_is_an_error_before_training(tmp_path, capsys, monkeypatch):
-    corpus = write_corpus(tmp_path / "c.txt")
+def test_insufficient_memory_is_an_error_before_training(cli, monkeypatch):
     monkeypatch.setattr(resources, "memory_limit", lambda: 1_000)
     monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
-    error = refused(capsys, train(corpus, tmp_path / "v.bin"))
-    assert "bytes of memory, 1,000 are available: lower --dim" in error
-    assert run(["train", corpus, "--dry-run"]) == 1
-    found = capsys.readouterr()
-    assert "memory available bytes: 1,000" in found.out
-    assert found.err.endswith("raise --min-count\n")
+    assert "bytes of memory, 1,000 are available: lower --dim" in cli.error(LINE)
+    assert "memory available bytes: 1,000" in cli("train c --dry-run", code=1)
+    assert cli.err.endswith("raise --min-count\n")
 
 
-def test_insufficient_disk_is_an_error_before_training(tmp_path, capsys, monkeypatch):
+def test_insufficient_disk_is_an_error_before_training(cli, monkeypatch):
     monkeypatch.setattr(resources, "free_bytes", lambda folder: 500)
     monkeypatch.setattr(run_module, "Trainer", None)
-    code = train(write_corpus(tmp_path / "c.txt"), tmp_path / "v.bin")
-    assert "need about" in refused(capsys, code)
+    assert "need about" in cli.error(LINE)
 
 
-def test_outputs_on_one_file_system_are_added_up(tmp_path):
-    plain = plan_of(tmp_path)
-    kept = plan_of(tmp_path, checkpoints=CheckpointOptions(checkpoint=str(tmp_path / "k")))
-    both = plan_of(tmp_path, output_tables=str(tmp_path / "tables"))
+def test_outputs_on_one_file_system_are_added_up():
+    plain, both = plan_of(), plan_of(output_tables="tables")
+    kept = plan_of(checkpoints=CheckpointOptions(checkpoint="k"))
     assert both["output_bytes"] > plain["output_bytes"] + 2 * 4 * plain["vocabulary"]
     assert kept["disk"][0]["bytes"] == plain["disk"][0]["bytes"] + 3 * kept["checkpoint_bytes"]
     assert plain["checkpoint_bytes"] == 0 < kept["checkpoint_bytes"]
 
 
-def test_a_failed_allocation_is_one_line_of_error(tmp_path, capsys, monkeypatch):
+def test_a_failed_allocation_is_one_line_of_error(cli, monkeypatch):
     def refuse(rows, dim):
         return np.empty((1 << 50, 8), dtype=np.float32)
 
     monkeypatch.setattr(trainer_module, "new_table", refuse)
-    error = refused(capsys, train(write_corpus(tmp_path / "c.txt"), tmp_path / "v.bin"))
+    error = cli.error(LINE)
     assert "out of memory" in error and "32.0 PiB" in error and "lower --dim" in error
 
 

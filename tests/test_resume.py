@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest, options_of, signalled, stop_in, train, write_corpus
+from helpers import manifest, options_of, signalled, stop_in, write_corpus
 from texts import lines
 
 from dcme_w2v.errors import DivergedError
@@ -23,140 +23,121 @@ from dcme_w2v.words import run as run_module
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
+SHORT = "--epochs 3 --threads 1 --min-count 2"
+
+
+@pytest.fixture(autouse=True)
+def corpus(here):
+    return write_corpus(Path("c"), lines=1500)
+
 
 @pytest.fixture
-def corpus(tmp_path):
-    return write_corpus(tmp_path / "corpus.txt", lines=1500)
+def learn(cli):
+    """Return a function that trains on the corpus; it returns the messages."""
+
+    def train(output, *flags, code=0):
+        cli(f"train c --output {output} --dim 16 {SHORT} {' '.join(flags)}", code=code)
+        return cli.err
+
+    return train
 
 
-SHORT = ("--epochs", "3", "--threads", "1", "--min-count", "2")
+@pytest.fixture
+def kept(learn):
+    learn("v.bin --checkpoint k --checkpoint-every 2")
 
 
-def train_short(corpus, output, *flags):
-    return train(corpus, output, *SHORT, *flags, quiet=False)
+def same(*names):
+    return len({Path(name).read_bytes() for name in names}) == 1
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_saves_and_resume_continues(tmp_path, corpus, capsys, monkeypatch, number):
-    straight, output, folder = tmp_path / "a.bin", tmp_path / "b.bin", tmp_path / "k"
-    log = tmp_path / "log"
-    files = ("--output-context", str(tmp_path / "c.bin"), "--log-json", str(log))
-    assert train_short(corpus, straight, "--output-context", str(tmp_path / "d.bin")) == 0
+def test_a_signal_saves_and_resume_continues(learn, monkeypatch, number):
+    flags = "--quiet --output-context c.bin --log-json log"
+    learn("a.bin --output-context d.bin")
     before = [signal.getsignal(one) for one in SIGNALS]
-    output.write_bytes(b"old")
+    Path("b.bin").write_bytes(b"old")
     stop_in(monkeypatch, Trainer, 1, number)
-    capsys.readouterr()
-    code = train_short(corpus, output, "--checkpoint", str(folder), "--quiet", *files)
-    assert code == 128 + number
+    said = learn("b.bin --checkpoint k", flags, code=128 + number)
     assert [signal.getsignal(one) for one in SIGNALS] == before
-    said = capsys.readouterr().err
-    name = signal.Signals(number).name
-    assert said.count("\n") == 1
-    assert said.startswith(f"error: stopped by {name} in epoch ")
-    assert f"resume with --resume {folder}" in said
-    assert output.read_bytes() == b"old"
-    assert train_short(corpus, output, "--resume", str(folder), "--quiet", *files) == 0
-    assert output.read_bytes() == straight.read_bytes()
-    assert (tmp_path / "c.bin").read_bytes() == (tmp_path / "d.bin").read_bytes()
-    first, second = manifest(straight), manifest(output)
+    assert said.startswith(f"error: stopped by {number.name} in epoch ") and said.count("\n") == 1
+    assert "resume with --resume k" in said and Path("b.bin").read_bytes() == b"old"
+    learn("b.bin --resume k", flags)
+    assert same("a.bin", "b.bin") and same("c.bin", "d.bin")
+    first, second = manifest("a.bin"), manifest("b.bin")
     assert first["tokens"] == second["tokens"] and first["loss"] == second["loss"]
-    epochs = [json.loads(line) for line in log.read_text().splitlines()]
+    epochs = [json.loads(line) for line in Path("log").read_text().splitlines()]
     assert [one["epoch"] for one in epochs if one["event"] == "epoch"] == [1, 2, 3]
 
 
-def test_a_signal_without_checkpoints_saves_the_current_vectors(
-    tmp_path, corpus, capsys, monkeypatch
-):
-    output = tmp_path / "v.bin"
-    output.write_bytes(b"old")
+def test_a_signal_without_checkpoints_saves_the_current_vectors(learn, monkeypatch):
+    Path("v.bin").write_bytes(b"old")
     stop_in(monkeypatch, Trainer, 0, signal.SIGINT)
-    assert train_short(corpus, output, "--quiet") == 130
-    assert f"the vectors so far are in {output}.partial" in capsys.readouterr().err
-    assert output.read_bytes() == b"old"
-    assert np.isfinite(Vectors.load(f"{output}.partial").vectors).all()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "corpus.txt", "v.bin", "v.bin.partial",
-    ]  # fmt: skip
+    said = learn("v.bin --quiet", code=130)
+    assert "the vectors so far are in v.bin.partial" in said
+    assert Path("v.bin").read_bytes() == b"old"
+    assert np.isfinite(Vectors.load("v.bin.partial").vectors).all()
+    assert sorted(path.name for path in Path().iterdir()) == ["c", "v.bin", "v.bin.partial"]
 
 
-def test_a_signal_during_reading_ends_immediately(tmp_path, corpus, capsys, monkeypatch):
+def test_a_signal_during_reading_ends_immediately(learn, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run_module, "encode", interrupt)
-    assert train_short(corpus, tmp_path / "v.bin") == 130
-    assert capsys.readouterr().err == "error: interrupted\n"
+    assert learn("v.bin", code=130) == "error: interrupted\n"
 
 
-def test_checkpoints_by_epochs_and_by_time(tmp_path, corpus, monkeypatch):
+def test_checkpoints_by_epochs_and_by_time(learn, monkeypatch):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
-    for every, names in (("1", {"000002", "000003"}), ("2", {"000001"}), ("9h", set())):
-        folder = tmp_path / every
-        flags = ("--checkpoint", str(folder), "--checkpoint-every", every)
-        assert train_short(corpus, tmp_path / f"{every}.bin", *flags) == 0
-        assert {one.name for one in generations_in(folder)} == names
-    often = ("--checkpoint", str(tmp_path / "t"), "--checkpoint-every", "0s")
-    assert train_short(corpus, tmp_path / "t.bin", *often) == 0
-    assert int(generations_in(tmp_path / "t")[-1].name) >= 3
-    found = {(tmp_path / f"{name}.bin").read_bytes() for name in ("1", "2", "9h", "t")}
-    assert len(found) == 1
-
-
-def kept_of(tmp_path, corpus, *flags):
-    folder = tmp_path / "k"
-    flags = ("--checkpoint", str(folder), "--checkpoint-every", "2", *flags)
-    assert train_short(corpus, tmp_path / "v.bin", *flags) == 0
-    return str(folder)
+    names = {}
+    for every in ("1", "2", "9h", "0s"):
+        learn(f"{every}.bin --checkpoint {every} --checkpoint-every {every}")
+        names[every] = [one.name for one in generations_in(Path(every))]
+    assert int(names.pop("0s")[-1]) >= 3
+    assert names == {"1": ["000002", "000003"], "2": ["000001"], "9h": []}
+    assert same("1.bin", "2.bin", "9h.bin", "0s.bin")
 
 
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--lr", "0.01"], "--lr is 0.01 and was 0.075"),
-        (["--epochs", "4"], "--epochs is 4 and was 3"),
-        (["--threads", "2"], "--threads is 2 and was 1"),
-        (["--deterministic"], "--deterministic is True and was False"),
-        (["--dim", "9"], "--dim is 9 and was"),  # a former name of another command's option
-        (["--word-order"], "--word-order is True and was False"),  # --lr differs because of it
-        (["--holdout", "0.5"], "with the same --holdout"),
+        ("--lr 0.01", "--lr is 0.01 and was 0.075"),
+        ("--epochs 4", "--epochs is 4 and was 3"),
+        ("--threads 2", "--threads is 2 and was 1"),
+        ("--deterministic", "--deterministic is True and was False"),
+        ("--dim 9", "--dim is 9 and was"),  # a former name of another command's option
+        ("--word-order", "--word-order is True and was False"),  # --lr differs because of it
+        ("--holdout 0.5", "with the same --holdout"),
     ],
 )
-def test_changed_options_are_an_error(tmp_path, corpus, capsys, flags, said):
-    folder = kept_of(tmp_path, corpus)
-    assert train_short(corpus, tmp_path / "v.bin", "--resume", folder, *flags) == 2
-    assert said in capsys.readouterr().err
+def test_changed_options_are_an_error(kept, learn, flags, said):
+    assert said in learn("v.bin --resume k", flags, code=2)
 
 
-def test_deterministic_resumes_with_any_threads(tmp_path, corpus):
-    folder = kept_of(tmp_path, corpus, "--deterministic", "--threads", "3")
-    flags = ("--deterministic", "--threads", "2", "--resume", folder)
-    assert train_short(corpus, tmp_path / "w.bin", *flags) == 0
-    assert (tmp_path / "w.bin").read_bytes() == (tmp_path / "v.bin").read_bytes()
+def test_deterministic_resumes_with_any_threads(learn):
+    learn("v.bin --deterministic --threads 3 --checkpoint k --checkpoint-every 2")
+    learn("w.bin --deterministic --threads 2 --resume k")
+    assert same("v.bin", "w.bin")
 
 
-def test_another_corpus_is_an_error(tmp_path, corpus, capsys):
-    folder = kept_of(tmp_path, corpus)
-    text = Path(corpus).read_text().split()
-    Path(corpus).write_text(" ".join([*text[:-2], text[-1], text[-2]]) + "\n")
-    assert train_short(corpus, tmp_path / "v.bin", "--resume", folder) == 2
-    assert "was trained on another corpus" in capsys.readouterr().err
-    Path(corpus).write_text(" ".join(text) * 2)
-    assert train_short(corpus, tmp_path / "v.bin", "--resume", folder, "--quiet") == 2
-    said = capsys.readouterr().err
+def test_another_corpus_is_an_error(kept, learn):
+    text = Path("c").read_text().split()
+    Path("c").write_text(" ".join([*text[:-2], text[-1], text[-2]]) + "\n")
+    assert "was trained on another corpus" in learn("v.bin --resume k", code=2)
+    Path("c").write_text(" ".join(text) * 2)
+    said = learn("v.bin --resume k --quiet", code=2)
     assert f"{len(text):,} tokens" in said and said.count("\n") == 1
 
 
-def test_the_folder_of_an_earlier_run_is_not_overwritten(tmp_path, corpus, capsys):
-    folder = kept_of(tmp_path, corpus)
-    before = sorted(Path(folder).iterdir())
-    assert train_short(corpus, tmp_path / "v.bin", "--checkpoint", folder) == 2
-    assert f"resume it with --resume {folder}" in capsys.readouterr().err
-    assert sorted(Path(folder).iterdir()) == before
+def test_the_folder_of_an_earlier_run_is_not_overwritten(kept, learn):
+    before = sorted(Path("k").iterdir())
+    assert "resume it with --resume k" in learn("v.bin --checkpoint k", code=2)
+    assert sorted(Path("k").iterdir()) == before
 
 
-def test_divergence_names_the_last_checkpoint(tmp_path, corpus, capsys, monkeypatch):
+def test_divergence_names_the_last_checkpoint(learn, monkeypatch):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
-    folder = tmp_path / "k"
     advance = schedule.Checkpointer.end_epoch
 
     def spoil(checkpointer):
@@ -165,14 +146,12 @@ def test_divergence_names_the_last_checkpoint(tmp_path, corpus, capsys, monkeypa
             checkpointer._run.trainer.input[3, 3] = np.nan
 
     monkeypatch.setattr(schedule.Checkpointer, "end_epoch", spoil)
-    flags = ("--checkpoint", str(folder), "--checkpoint-every", "1", "--quiet")
-    assert train_short(corpus, tmp_path / "v.bin", *flags) == 1
-    said = capsys.readouterr().err
+    said = learn("v.bin --checkpoint k --checkpoint-every 1 --quiet", code=1)
     assert said.count("\n") == 1
     assert "--objective ns" in said and "--lr 0.075" in said and "epoch" in said
-    assert f"the last checkpoint is {folder / '000001'}" in said
-    assert not (tmp_path / "v.bin").exists()
-    assert np.isfinite(Checkpoint.load(folder / "000001").table("context.npy", (43, 16))).all()
+    assert "the last checkpoint is k/000001" in said and not Path("v.bin").exists()
+    context = Checkpoint.load(Path("k/000001")).table("context.npy", (43, 16))
+    assert np.isfinite(context).all()
 
 
 def test_nan_in_an_unused_row_is_found_within_the_epoch(monkeypatch):
@@ -190,39 +169,29 @@ def test_nan_in_an_unused_row_is_found_within_the_epoch(monkeypatch):
     assert threading.active_count() == before
 
 
-def test_vectors_that_cannot_be_written_are_kept_elsewhere(tmp_path, corpus, capsys, monkeypatch):
-    folder = tmp_path / "k"
-    gone = tmp_path / "gone"
-    gone.mkdir()
+def test_vectors_that_cannot_be_written_are_kept_elsewhere(here, learn, monkeypatch):
     end = schedule.Checkpointer.end_epoch
 
     def vanish(checkpointer):
         end(checkpointer)
-        shutil.rmtree(gone, ignore_errors=True)
+        shutil.rmtree("gone", ignore_errors=True)
 
     monkeypatch.setattr(schedule.Checkpointer, "end_epoch", vanish)
-    assert train_short(corpus, gone / "v.bin", "--checkpoint", str(folder), "--quiet") == 1
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "cannot be written" in said and f"--resume {folder}" in said
-    straight = tmp_path / "a.bin"
-    assert train_short(corpus, straight) == 0
-    assert train_short(corpus, tmp_path / "v.bin", "--resume", str(folder)) == 0
-    assert (tmp_path / "v.bin").read_bytes() == straight.read_bytes()
-    gone.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert train_short(corpus, gone / "v.bin", "--quiet") == 1
-    said = capsys.readouterr().err
-    kept = said.rpartition("written to ")[2].removesuffix(" instead\n")
-    assert Path(kept).read_bytes() == straight.read_bytes()
+    Path("gone").mkdir()
+    said = learn("gone/v.bin --checkpoint k --quiet", code=1)
+    assert said.count("\n") == 1 and "cannot be written" in said and "--resume k" in said
+    learn("a.bin")
+    learn("v.bin --resume k")
+    Path("gone").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(here))
+    said = learn("gone/v.bin --quiet", code=1)
+    assert same("a.bin", "v.bin", said.rpartition("written to ")[2].removesuffix(" instead\n"))
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signalled_process_ends_with_one_line(tmp_path, number):
+def test_a_signalled_process_ends_with_one_line(corpus, number):
     """In a separate process, at an arbitrary time; scripts/torture.py checks the results."""
-    corpus = write_corpus(tmp_path / "corpus.txt")
-    code, said = signalled(
-        number, "train", corpus, "--epochs", "100000", "--output", tmp_path / "v.bin"
-    )
+    code, said = signalled(number, "train c --epochs 100000 --output v.bin")
     assert code == 128 + number
     assert said.startswith(f"error: stopped by {number.name} in epoch ") and said.count("\n") == 1
-    assert (tmp_path / "v.bin.partial").exists() and not (tmp_path / "v.bin").exists()
+    assert Path("v.bin.partial").exists() and not Path("v.bin").exists()

@@ -14,6 +14,16 @@ from dcme_w2v.scdv.options import BETTER, FEATURES, PLAIN, ScdvOptions, resolved
 from dcme_w2v.words.vectors import Vectors
 
 
+def check_row(model, text, wanted):
+    """Compare the vector of a text with one of any length."""
+    (row,) = model.transform([text])
+    np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-5)
+
+
+def unit_rows(vectors):
+    return vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
+
+
 def fitted(train=None, **options):
     """Return a model of small documents with word vectors."""
     train = make_texts() if train is None else train
@@ -70,41 +80,33 @@ def test_weights_and_term_frequencies():
     model = fitted(train, sparsity=0.0)
     counts = np.array([sum(d.split().count(w.encode()) for d in train) for w in model.words])
     np.testing.assert_array_equal(model.counts, counts)
-    log = fitted(train, sparsity=0.0, term_frequency="log")
-    (row,) = log.transform([b"w1 w2 w1 w1"])
     one, two = transform(model, [b"w1", b"w2"]).toarray()
     first, second = (model.idf[model.words.find(word)] for word in ("w1", "w2"))
-    wanted = (1 + np.log(3)) * first * one + second * two
-    np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-5)
+    log = fitted(train, sparsity=0.0, term_frequency="log")
+    check_row(log, b"w1 w2 w1 w1", (1 + np.log(3)) * first * one + second * two)
 
 
-def test_averages():
-    train, vectors = make_texts(), word_vectors()
-    unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
-    for features in ("average", "weighted-average"):
-        model = fitted(train, features=features)
-        (row,) = model.transform([b"w1 w2 w1 x"])
-        idf = smooth_idf(model, train) if features != "average" else np.ones(len(model.words))
-        kept = {word: i for i, word in enumerate(model.words)}
-        wanted = 2 * idf[kept["w1"]] * unit[1] + idf[kept["w2"]] * unit[2]
-        np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-5)
+@pytest.mark.parametrize("features", ["average", "weighted-average"])
+def test_averages(features):
+    train, unit = make_texts(), unit_rows(word_vectors())
+    model = fitted(train, features=features)
+    idf = smooth_idf(model, train) if features != "average" else np.ones(len(model.words))
+    kept = {word: i for i, word in enumerate(model.words)}
+    check_row(model, b"w1 w2 w1 x", 2 * idf[kept["w1"]] * unit[1] + idf[kept["w2"]] * unit[2])
 
 
 def test_hard_clusters_with_their_idf():
-    train, vectors = make_texts(), word_vectors()
+    train, unit = make_texts(), unit_rows(word_vectors())
     model = fitted(train, features="bowv")
     assert model.columns == 5 * 8
-    unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
     idf, kept = smooth_idf(model, train), {word: i for i, word in enumerate(model.words)}
     clusters = model.posteriors.matrix().toarray().argmax(axis=1)
-    (row,) = model.transform([b"w3 w9 w9"])
     wanted = np.zeros((5, 8))
     for word, number in (("w3", 3), ("w9", 9), ("w9", 9)):
         cluster = clusters[kept[word]]
         mean_idf = idf[clusters == cluster].mean()
         wanted[cluster] += np.append(unit[number], mean_idf / idf.mean() / 7**0.5)
-    wanted = wanted.ravel() / np.linalg.norm(wanted)
-    np.testing.assert_allclose(row.toarray()[0], wanted, atol=1e-5)
+    check_row(model, b"w3 w9 w9", wanted.ravel())
 
 
 def test_bags_of_words():
@@ -112,13 +114,12 @@ def test_bags_of_words():
     train = [*make_texts(), b"x y w1"]
     model = fitted(train, features="tfidf")
     kept = {word: i for i, word in enumerate(model.words)}
-    (row,) = model.transform([b"w1 x w1 z", b"", b"z"])
     wanted = np.zeros(len(kept))
     wanted[kept["w1"]], wanted[kept["x"]] = 2 * model.idf[kept["w1"]], np.log(82 / 2) + 1
-    np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-6)
+    check_row(model, b"w1 x w1 z", wanted)
     np.testing.assert_allclose(model.idf, smooth_idf(model, train), rtol=1e-6)
-    assert row[1:].nnz == 0
-    (row,) = fitted(train, features="bag-of-words").transform([b"w1 w2 w1"])
+    assert transform(model, [b"", b"z"]).nnz == 0
+    row = transform(fitted(train, features="bag-of-words"), [b"w1 w2 w1"])
     assert sorted(row.data) == pytest.approx([1 / 5**0.5, 2 / 5**0.5])
 
 
@@ -180,21 +181,20 @@ def test_a_saved_model_gives_the_same_vectors(tmp_path, features):
 
 def test_invalid_fits():
     vectors = word_vectors()
-    with pytest.raises(CorpusError, match="there are no documents"):
-        fitted([])
-    with pytest.raises(CorpusError, match="none of the 3 tokens of the 2 documents has a vector"):
-        fitted([b"x y", b"z"])
-    with pytest.raises(CorpusError, match="lower min_df"):
-        fitted([b"w1"], min_df=2)
-    with pytest.raises(UsageError, match="clusters=5: there are only 2 words"):
-        fitted([b"w1 w2"])
-    with pytest.raises(CorpusError, match="document 2 of 2 has a NUL"):
-        fitted([b"w1", b"w1\0"])
+    for texts, options, error, message in (
+        ([], {}, CorpusError, "there are no documents"),
+        ([b"x y", b"z"], {}, CorpusError, "none of the 3 tokens of the 2 documents has a vector"),
+        ([b"w1"], {"min_df": 2}, CorpusError, "lower min_df"),
+        ([b"w1 w2"], {}, UsageError, "clusters=5: there are only 2 words"),
+        ([b"w1", b"w1\0"], {}, CorpusError, "document 2 of 2 has a NUL"),
+    ):
+        with pytest.raises(error, match=message):
+            fitted(texts, **options)
     broken = np.array(vectors.vectors)
     broken[3] = np.nan
     with pytest.raises(FormatError, match="vector of 'w3' is NaN"):
         fit_documents(make_texts(), Vectors(vectors.words, broken), SMALL_SCDV)
-    huge = dataclasses.replace(fit_documents([b"w1 w2 w4"], vectors, ScdvOptions(clusters=1)))
+    huge = fit_documents([b"w1 w2 w4"], vectors, ScdvOptions(clusters=1))
     huge = dataclasses.replace(huge, posteriors=dataclasses.replace(huge.posteriors, count=2**30))
     with pytest.raises(DcmeError, match="fewer clusters"):
         next(huge.transform([b"w1"]))

@@ -3,13 +3,12 @@
 import dataclasses
 import json
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from dcme_w2v import Vectors
-from dcme_w2v.cli.main import program
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.documents import Document
 from dcme_w2v.formats.word_list import Words
@@ -46,6 +45,8 @@ def documents(count=300):
 
 SMALL = ScdvOptions(iterations=30, clusters=2)
 
+FIT = "scdv fit d.tsv --vectors v.txt --iterations 30"
+
 
 def chosen(options=None, fixed=(), seconds=600.0, **more):
     options = options or SMALL
@@ -53,17 +54,10 @@ def chosen(options=None, fixed=(), seconds=600.0, **more):
 
 
 @pytest.fixture
-def corpus(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def corpus(here):
     vectors().save("v.txt")
     lines = [f"{one.labels[0]}\t{one.text.decode()}\n" for one in documents()]
-    (tmp_path / "d.tsv").write_text("".join(lines))
-    return tmp_path
-
-
-def fit(*flags):
-    given = ["scdv", "fit", "d.tsv", "--vectors", "v.txt", "--iterations", "30", "--json"]
-    return CliRunner().invoke(program, [*given, *flags])
+    Path("d.tsv").write_text("".join(lines))
 
 
 def test_more_clusters_are_chosen_where_they_separate_classes(monkeypatch):
@@ -78,29 +72,23 @@ def test_more_clusters_are_chosen_where_they_separate_classes(monkeypatch):
     assert tuned.setting == {name: getattr(options, name) for name in names}
 
 
-def test_the_chosen_options_give_the_same_model(corpus, monkeypatch):
+def test_the_chosen_options_give_the_same_model(corpus, cli, monkeypatch):
     monkeypatch.setitem(tune.CANDIDATES, "clusters", (3, 8))
-    found = fit("--tune", "--output", "m")
-    assert found.exit_code == 0, found.output
-    record = json.loads(found.stdout)["tune"]
-    assert f"--tune: {record['flags']}, with an accuracy of" in found.stderr
-    kept = json.loads((corpus / "m" / "model.json").read_text())
+    record = cli.json(f"{FIT} --tune --output m")["tune"]
+    assert f"--tune: {record['flags']}, with an accuracy of" in cli.err
+    kept = json.loads(Path("m/model.json").read_text())
     assert kept["facts"]["tune"] == record and record["held_out"] == 300
-    again = fit(*shlex.split(record["flags"]), "--output", "again")
-    assert again.exit_code == 0, again.output
+    cli(f"{FIT} --output again", *shlex.split(record["flags"]))
     one, other = (DocumentModel.load(name) for name in ("m", "again"))
     assert one.options == other.options and one.threshold == other.threshold
     assert one.posteriors.shares.tobytes() == other.posteriors.shares.tobytes()
 
 
-def test_given_options_are_held_fixed(corpus):
-    found = fit("--tune", "--clusters", "5", "--output", "m", "--quiet")
-    assert found.exit_code == 0, found.output
-    record = json.loads(found.stdout)["tune"]
-    assert {one["clusters"] for one in record["trials"] if "clusters" in one} == set()
+def test_given_options_are_held_fixed(corpus, cli):
+    record = cli.json(f"{FIT} --tune --clusters 5 --output m --quiet")["tune"]
+    assert not any("clusters" in one for one in record["trials"])
     assert {one["power"] for one in record["trials"]} == set(tune.CANDIDATES["power"])
-    assert DocumentModel.load("m").options.clusters == 5
-    assert "--tune" not in found.stderr
+    assert DocumentModel.load("m").options.clusters == 5 and "--tune" not in cli.err
 
 
 def test_a_search_needs_labels_and_something_to_choose():

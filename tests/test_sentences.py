@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,10 +10,8 @@ from numpy.testing import assert_allclose
 from scipy.sparse import load_npz
 
 import dcme_w2v as dw
-from dcme_w2v.cli.main import run
-from dcme_w2v.errors import CorpusError, DcmeWarning, FormatError, UsageError
+from dcme_w2v.errors import DcmeWarning
 from dcme_w2v.formats.vectors.subwords import Subwords
-from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.pooling import Components, Pooling
 
 WORDS = ["the", "king", "queen", "tea", "café", "car"]
@@ -25,19 +24,14 @@ def vectors():
     return dw.Vectors(WORDS, rows, counts=COUNTS)
 
 
-def weighted_covariance(rows, p):
-    centered = rows - p @ rows
-    return p @ rows, (centered * p[:, None]).T @ centered
-
-
 @pytest.mark.parametrize("kind", ["static", "usif"])
 def test_whitening_makes_the_weighted_covariance_the_identity(vectors, kind):
     """Yokoi et al. 2024, where a word counts by the square root of its share of the tokens."""
     pooling = Pooling.of(kind, vectors.vectors, vectors.counts)
-    p = np.sqrt(COUNTS) / np.sqrt(COUNTS).sum()
-    mean, covariance = weighted_covariance((vectors.vectors - pooling.mean) @ pooling.axes, p)
-    assert_allclose(mean, 0, atol=1e-6)
-    assert_allclose(covariance, np.eye(4), atol=1e-5)
+    rows = (vectors.vectors - pooling.mean) @ pooling.axes
+    weights = np.sqrt(COUNTS)
+    assert_allclose(np.average(rows, axis=0, weights=weights), 0, atol=1e-6)
+    assert_allclose(np.cov(rows.T, aweights=weights, ddof=0), np.eye(4), atol=1e-5)
 
 
 def test_static_rows_have_the_length_of_their_weight(vectors):
@@ -173,24 +167,20 @@ def test_what_is_no_list_of_sentences_is_an_error(vectors, texts):
 
 
 @pytest.fixture
-def files(tmp_path, vectors, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def files(here, vectors):
     vectors.save("v.npy")
-    (tmp_path / "s.txt").write_text("the king\n\nTea Café, TEA!\n?\n")
-    return tmp_path
+    Path("s.txt").write_text("the king\n\nTea Café, TEA!\n?\n")
 
 
-@pytest.mark.parametrize("pooling", ["static", "usif", "mean", "idf"])
-@pytest.mark.parametrize("output", ["o.npy", "o.npz", "o.tsv", "-"])
-def test_the_command_writes_what_the_estimator_returns(files, vectors, pooling, output, capfd):
-    rule = TokenizerOptions(tokenize="words")
-    expected = dw.SentenceEncoder(vectors, pooling=pooling, tokenize=rule).fit_transform(
-        ["the king", "", "Tea Café, TEA!", "?"]
-    )
-    line = f"encode v.npy s.txt --pooling {pooling} --tokenize words -o {output}"
-    assert run(line.split()) == 0
-    out, err = capfd.readouterr()
-    assert "4 sentences, 2 without any known word" in err
+@pytest.mark.parametrize(
+    ("pooling", "output"),
+    [("static", "o.npy"), ("usif", "o.npz"), ("mean", "o.tsv"), ("idf", "-"), ("usif", "-")],
+)
+def test_the_command_writes_what_the_estimator_returns(files, vectors, pooling, output, cli):
+    encoder = dw.SentenceEncoder(vectors, pooling=pooling, tokenize="words")
+    expected = encoder.fit_transform(["the king", "", "Tea Café, TEA!", "?"])
+    out = cli(f"encode v.npy s.txt --pooling {pooling} --tokenize words -o {output}")
+    assert "4 sentences, 2 without any known word" in cli.err
     read = {
         "o.npy": np.load,
         "o.npz": lambda path: load_npz(path).toarray(),
@@ -201,55 +191,46 @@ def test_the_command_writes_what_the_estimator_returns(files, vectors, pooling, 
 
 
 @pytest.mark.parametrize(
-    ("text", "line"),
+    ("text", "output", "message"),
     [
-        (b"king\xff", "s.txt: byte 4 is not UTF-8"),
-        (b"ki\0ng", "s.txt: byte 2 is NUL"),
+        (b"king\xff", "o.npy", "s.txt: byte 4 is not UTF-8"),
+        (b"ki\0ng", "o.npy", "s.txt: byte 2 is NUL"),
+        (b"king", "o", ".npy, .npz or .tsv"),
+        (b"king", "o.bin", ".npy, .npz or .tsv"),
     ],
 )
-def test_text_that_is_not_utf8_is_an_error_and_nothing_is_written(files, text, line, capsys):
-    (files / "s.txt").write_bytes(text)
-    assert run(["encode", "v.npy", "s.txt", "-o", "o.npy"]) == CorpusError.exit_code
-    assert line in capsys.readouterr().err
-    assert not (files / "o.npy").exists()
+def test_text_that_is_not_utf8_is_an_error_and_nothing_is_written(
+    files, text, output, message, cli
+):
+    Path("s.txt").write_bytes(text)
+    assert message in cli.error(f"encode v.npy s.txt -o {output}")
+    assert not Path(output).exists()
 
 
-def test_a_line_that_is_longer_than_a_block_is_one_sentence(files, vectors):
+def test_a_line_that_is_longer_than_a_block_is_one_sentence(files, vectors, cli):
     texts = ["tea", "the king " * 200_000, "x" * 3_000_000, "王" * 700_000, "queen"]
-    (files / "s.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
-    assert run(["encode", "v.npy", "s.txt", "-o", "o.npy", "--pooling", "mean"]) == 0
+    Path("s.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    cli("encode v.npy s.txt -o o.npy --pooling mean")
     expected = dw.SentenceEncoder(vectors, pooling="mean").fit_transform(texts)
     assert_allclose(np.load("o.npy"), expected, rtol=1e-4)
 
 
-def test_lists_in_a_column_are_tokens(files, vectors):
-    rows = [["KING", "tea"], ["king"], None]
-    (files / "t.jsonl").write_text("".join(json.dumps({"t": row}) + "\n" for row in rows))
-    line = "encode v.npy t.jsonl --text-column t --tokenize words --pooling mean -o o.npy"
-    assert run(line.split()) == 0
-    assert_allclose(np.load("o.npy"), [vectors["tea"], vectors["king"], [0] * 4], rtol=1e-6)
-
-
-@pytest.mark.parametrize("output", ["o", "o.txt", "o.bin"])
-def test_an_output_of_another_name_is_an_error(files, output, capsys):
-    assert run(["encode", "v.npy", "s.txt", "-o", output]) == UsageError.exit_code
-    assert ".npy, .npz or .tsv" in capsys.readouterr().err
-
-
-def test_sts_is_pearson_and_spearman_of_the_cosines(files, vectors, capsys):
+def test_sts_is_pearson_and_spearman_of_the_cosines(files, vectors, cli):
     pairs = ["5\tking\tking queen", "1.5\ttea\tcar", "\tno\tscore", "0\tthe\tcafé"]
-    (files / "sts.tsv").write_text("\n".join(pairs) + "\n")
+    Path("sts.tsv").write_text("\n".join(pairs) + "\n")
     score = dw.eval_sts(vectors, "sts.tsv", pooling="mean")
     v = vectors
     sentences = [(v["king"], v["king"] + v["queen"]), (v["tea"], v["car"]), (v["the"], v["café"])]
     cosines = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in sentences]
     assert score.pearson == pytest.approx(np.corrcoef([5, 1.5, 0], cosines)[0, 1], abs=1e-6)
     assert (score.sets[0].pairs, score.skipped_lines) == (3, 1)
-    assert run(["eval", "sts", "v.npy", "sts.tsv", "--pooling", "mean", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["pearson"] == score.pearson
+    assert cli.json("eval sts v.npy sts.tsv --pooling mean")["pearson"] == score.pearson
+    Path("sts.tsv").write_text("1\ta\tb\n1\tc\td\n")
+    assert "two pairs of different scores" in cli.error("eval sts v.npy sts.tsv")
 
 
-def test_sts_without_two_scores_is_an_error(files):
-    (files / "sts.tsv").write_text("1\ta\tb\n1\tc\td\n")
-    with pytest.raises(FormatError, match="two pairs of different scores"):
-        dw.eval_sts("v.npy", "sts.tsv")
+def test_lists_in_a_column_are_tokens_of_the_command(files, vectors, cli):
+    rows = [["KING", "tea"], ["king"], None]
+    Path("t.jsonl").write_text("".join(json.dumps({"t": row}) + "\n" for row in rows))
+    cli("encode v.npy t.jsonl --text-column t --tokenize words --pooling mean -o o.npy")
+    assert_allclose(np.load("o.npy"), [vectors["tea"], vectors["king"], [0] * 4], rtol=1e-6)

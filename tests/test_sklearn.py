@@ -8,7 +8,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from helpers import make_texts, word_vectors
+from helpers import SMALL_SCDV, make_texts, transform, word_vectors
 from joblib.externals.loky import get_reusable_executor
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -19,9 +19,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
-from dcme_w2v import SCDV, LatentClassModel, MaxentClassifier
+from dcme_w2v import SCDV, FusedFeatures, LatentClassModel, MaxentClassifier
 from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.latent.options import LatentOptions
+from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.options import ScdvOptions
 
 TEXTS = [text.decode() for text in make_texts()]
@@ -71,6 +73,7 @@ ESTIMATORS = [
     MaxentClassifier(threads=1),
     LatentClassModel(threads=1, epochs=20),
     OfNumbers(word_vectors(), clusters=2, iterations=3, threads=1),
+    FusedFeatures(threads=1, rounds=1),
 ]
 
 
@@ -82,8 +85,11 @@ OF_WEIGHTS = [
 
 def expected_failures(estimator):
     """Weighted and repeated rows must agree to 7 digits; test_classify_weights.py requires 5."""
-    if isinstance(estimator, LatentClassModel):
-        return {"check_classifiers_classes": "takes -1 for a label; here it is an unlabeled row"}
+    if isinstance(estimator, LatentClassModel | FusedFeatures):
+        return {
+            "check_classifiers_classes": "takes -1 for a label; here it is an unlabeled row",
+            "check_decision_proba_consistency": "gives negative rows, whatever the tag says",
+        }
     if not isinstance(estimator, MaxentClassifier):
         return {}
     return dict.fromkeys(OF_WEIGHTS, "scores are sums in single precision")
@@ -103,6 +109,7 @@ def test_scikit_learns_checks(estimator, check):
             {"patience", "class_weight", "cluster", "shards", "distribute", "tune"},
         ),
         (LatentClassModel, LatentOptions, {"unsupervised", "progress"}),
+        (FusedFeatures, FusedOptions, {"progress"}),
         (SCDV, ScdvOptions, {"vectors", "tokenize", "threads", "sparse_output", "progress"}),
     ],
 )
@@ -123,12 +130,26 @@ def test_wrong_parameters():
         SCDV(seed=3)
     with pytest.raises(ValueError, match="Invalid parameter 'epoch'"):
         MaxentClassifier().set_params(epoch=3)
-    X, y = [[1.0], [0.0]], [0, 1]
     for name, value in [("lr", 0), ("objective", "x"), ("epochs", "3"), ("random_state", -1)]:
         with pytest.raises(ValueError, match=name):
-            MaxentClassifier(**{name: value}).fit(X, y)
-    with pytest.raises(ValueError, match="clusters"):
-        SCDV(word_vectors(), clusters=0).fit(TEXTS)
+            MaxentClassifier(**{name: value}).fit([[1.0], [0.0]], [0, 1])
+    for options, texts, message in (
+        ({"clusters": 0}, TEXTS, "clusters"),
+        ({"features": "x"}, TEXTS, "features=x: must be one of"),
+        ({"vectors": None}, TEXTS, "needs word vectors"),
+        ({}, "w1 w2", "not one document"),
+        ({}, ["w1", 2], "document 1 is a int"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SCDV(**{"vectors": word_vectors(), **options}).fit(texts)
+
+
+def test_the_estimator_of_documents_equals_the_model(here):
+    word_vectors().save("v.npy")
+    model = SCDV("v.npy", clusters=5, iterations=20, preset="paper").fit(TEXTS)
+    wanted = transform(fit_documents(make_texts(), word_vectors(), SMALL_SCDV), make_texts()[:9])
+    assert (model.transform(TEXTS[:9]) != wanted).nnz == 0
+    assert model.transform([]).shape == (0, 35)
 
 
 def test_grid_search_in_two_processes(tmp_path, processes):

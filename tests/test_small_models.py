@@ -1,11 +1,11 @@
 """Small models: encoding and decoding, kept weights, bytes on disk, damaged files."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from helpers import refused, run_all
+from helpers import run_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz
@@ -13,7 +13,6 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 from dcme_w2v._core import fused as core
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.classify.pipeline import predict, predict_labels
-from dcme_w2v.cli.main import program, run
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
@@ -22,8 +21,16 @@ from dcme_w2v.small_models.shrink import ShrunkModel, WeightRanking, shrink, squ
 WORDS = [f"{a}{b}{c}" for a in "abcdeä" for b in "xyz" for c in "klm"]
 
 
+def probabilities(model, texts):
+    return np.concatenate(list(model.log_probabilities(model.rows(texts), 1)))
+
+
+def size_of(folder):
+    return sum(file.stat().st_size for file in Path(folder).iterdir())
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def made(tmp_path_factory):
     """Documents of three classes, and classifiers of their words, hash values and rows."""
     place, random = tmp_path_factory.mktemp("shrink"), np.random.default_rng(3)
     lines = []
@@ -42,23 +49,20 @@ def folder(tmp_path_factory):
         f"{train} hashed --hashing 512",
         f"{train} log --weighting log",
     )
-    rows = load_classifier(place / "text").rows([line.split("\t")[1].encode() for line in lines])
+    texts = [line.split("\t")[1].encode() for line in lines]
+    rows = load_classifier(place / "text").rows(texts)
     save_npz(place / "rows.npz", csr_matrix(rows))
     run_all(place, f"{train} vectors --labels labels.txt".replace("train.tsv", "rows.npz"))
-    return place
+    return place, texts[90:]
 
 
-def probabilities(model, texts):
-    return np.concatenate(list(model.log_probabilities(model.rows(texts), 1)))
-
-
-def texts_of(folder):
-    return [line.split("\t")[1].encode() for line in (folder / "test.tsv").read_text().splitlines()]
-
-
-def small(folder, name, **options):
-    model = load_classifier(folder / name)
-    return shrink(model, ShrinkOptions(**options))
+@pytest.fixture
+def texts(made, here):
+    """Return the texts of test.tsv; the current folder has links to all files."""
+    folder, texts = made
+    for path in folder.iterdir():
+        (here / path.name).symlink_to(path)
+    return texts
 
 
 # ---- coding ----
@@ -115,56 +119,50 @@ def test_damaged_bytes_are_read_within_bounds(data, rows, count):
 
 
 @pytest.mark.parametrize("name", ["text", "bigrams", "hashed", "log"])
-def test_a_small_model_round_trips(name, folder, tmp_path):
-    model = small(folder, name, keep="1/3")
-    model.save(tmp_path / "s")
-    loaded = load_classifier(tmp_path / "s")
-    texts = texts_of(folder)
-    assert probabilities(loaded, texts).tobytes() == probabilities(model, texts).tobytes()
-    assert model.size() == sum(file.stat().st_size for file in (tmp_path / "s").iterdir())
+def test_a_small_model_round_trips(name, texts):
+    whole = load_classifier(name)
+    model = shrink(whole, ShrinkOptions(keep="1/3"))
+    model.save("s")
+    loaded = load_classifier("s")
+    found = probabilities(loaded, texts)
+    assert found.tobytes() == probabilities(model, texts).tobytes()
+    assert model.size() == size_of("s")
     assert loaded.explain("class1", 3) == model.explain("class1", 3)
-    whole = probabilities(load_classifier(folder / name), texts)
-    same = probabilities(loaded, texts).argmax(axis=1) == whole.argmax(axis=1)
-    assert same.mean() > 0.8
+    assert (found.argmax(axis=1) == probabilities(whole, texts).argmax(axis=1)).mean() > 0.8
 
 
-def test_columns_of_vectors(folder, tmp_path):
-    line = f"fuse shrink {folder}/vectors --keep 0.3 --output {tmp_path}/s --quiet"
-    assert run(line.split()) == 0
-    model = load_classifier(tmp_path / "s")
+def test_columns_of_vectors(texts, cli):
+    cli("fuse shrink vectors --keep 0.3 --output s --quiet")
+    model = load_classifier("s")
     wide = csr_matrix(np.eye(70, dtype=np.float32)[:, :60])
     narrow = csr_matrix((2, 3), dtype=np.float32)
     for matrix in (wide, narrow):
         (found,) = list(model.log_probabilities(matrix, 1))
         assert found.shape == (matrix.shape[0], 3) and np.isfinite(found).all()
-    full = load_classifier(folder / "vectors")
     name, _ = model.explain("class0", 1)[0]
-    assert name in [column for column, _ in full.explain("class0", 12)]
-    again = shrink(model, ShrinkOptions(keep="5"))
-    assert set(again.columns) <= set(model.columns)
+    assert name in [column for column, _ in load_classifier("vectors").explain("class0", 12)]
+    assert set(shrink(model, ShrinkOptions(keep="5")).columns) <= set(model.columns)
 
 
-@pytest.mark.parametrize("kind", ["chosen columns", "binary"])
-def test_predict_and_probabilities_agree(kind, folder, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("line", "docs"),
+    [
+        ("shrink vectors --keep 0.3", "rows.npz"),
+        ("fit train.tsv --unlabeled test.tsv --preset paper", "test.tsv"),
+    ],
+)
+def test_predict_and_probabilities_agree(line, docs, texts, cli, monkeypatch):
     """All that predicts takes the same form of the documents: `predict` did not."""
-    rows, model = csr_matrix(load_npz(folder / "rows.npz")), str(tmp_path / "s")
-    if kind == "binary":
-        line = f"fuse fit {folder}/train.tsv --unlabeled {folder}/test.tsv --preset paper"
-        assert run([*line.split(), "--output", model, "--quiet"]) == 0
-        docs = folder / "test.tsv"
-        rows = load_classifier(model).rows(texts_of(folder))
-    else:
-        line = f"fuse shrink {folder}/vectors --keep 0.3 --output {model} --quiet"
-        assert run(line.split()) == 0
-        docs = folder / "rows.npz"
-    found = load_classifier(model)
+    cli(f"fuse {line} --output s --quiet")
+    found = load_classifier("s")
+    rows = csr_matrix(load_npz(docs)) if docs == "rows.npz" else found.rows(texts)
     wanted = np.concatenate(list(found.log_probabilities(rows, 1))).argmax(axis=1)
     names = [found.classes[j] for j in wanted]
-    assert [one[0][0] for one in predict(found, [str(docs)])] == names
-    assert [one[0] for one in predict_labels(found, [str(docs)])] == names
+    assert [one[0][0] for one in predict(found, [docs])] == names
+    assert [one[0] for one in predict_labels(found, [docs])] == names
     monkeypatch.setattr("dcme_w2v.classify.best.MIN_CLASSES", 1)
     monkeypatch.setattr("dcme_w2v.classify.best.MAX_SHARE", 1)
-    assert [one[0] for one in predict_labels(found, [str(docs)])] == names
+    assert [one[0] for one in predict_labels(found, [docs])] == names
 
 
 @pytest.mark.parametrize(
@@ -181,9 +179,9 @@ def test_invalid_numbers_of_weights(keep):
         ShrinkOptions(keep=keep)
 
 
-def test_kept_weights_are_those_of_a_full_sort(folder, monkeypatch):
+def test_kept_weights_are_those_of_a_full_sort(texts, monkeypatch):
     """Weights are read in blocks and screened by bins of their impact; ties go to the first."""
-    model = load_classifier(folder / "text")
+    model = load_classifier("text")
     model.weights.table[:] = np.round(model.weights.table, 1)
     squares = squares_of(model)
     table = model.weights.get()[:-1].astype(float)
@@ -192,36 +190,27 @@ def test_kept_weights_are_those_of_a_full_sort(folder, monkeypatch):
     monkeypatch.setattr("dcme_w2v.classify.trainer.WEIGHTS_AT_ONCE", 20)
     for count in (1, 7, 50, 120):
         order = np.argsort(-impact, kind="stable")[:count]
-        wanted = np.zeros(impact.size, dtype=bool)
-        wanted[order[impact[order] > 0]] = True
+        wanted = np.zeros(impact.size)
+        kept = order[impact[order] > 0]
+        wanted[kept] = np.sign(table.ravel()[kept])
         shrunk = WeightRanking(model.weights, squares, True).shrunk(127, count)
-        found = shrunk.evidence.levels.toarray()
-        assert not (found.ravel()[~wanted]).any()
-        assert (np.sign(found.ravel()[wanted]) == np.sign(table.ravel()[wanted])).all()
+        np.testing.assert_array_equal(np.sign(shrunk.evidence.levels.toarray()).ravel(), wanted)
 
 
 # ---- the command ----
 
 
-def invoke(line):
-    result = CliRunner().invoke(program, line.split())
-    assert result.exit_code == 0, result.output
-    return result
-
-
 @pytest.mark.parametrize("limit", [-120, 10**9])
-def test_models_within_a_number_of_bytes(limit, folder, tmp_path):
+def test_models_within_a_number_of_bytes(limit, texts, cli):
     if limit < 0:  # less than all weights take
-        limit += small(folder, "text").size()
-    line = f"fuse shrink {folder}/text --max-bytes {limit} --output {tmp_path}/s --json --quiet"
-    found = json.loads(invoke(f"{line} --holdout {folder}/test.tsv").stdout)
-    size = sum(file.stat().st_size for file in (tmp_path / "s").iterdir())
-    assert found["bytes"] == size <= limit
-    assert size > 0.97 * limit or limit == 10**9
+        limit += shrink(load_classifier("text"), ShrinkOptions()).size()
+    line = f"fuse shrink text --max-bytes {limit} --output s --quiet"
+    found = cli.json(f"{line} --holdout test.tsv")
+    assert found["bytes"] == size_of("s") <= limit
+    assert found["bytes"] > 0.97 * limit or limit == 10**9
     assert found["accuracy"] > 0.5 and found["accuracy_before"] > 0.8
-    tested = json.loads(invoke(f"classify test {tmp_path}/s {folder}/test.tsv --json").stdout)
-    assert tested["accuracy"] == found["accuracy"]
-    without = json.loads(invoke(line).stdout)
+    assert cli.json("classify test s test.tsv")["accuracy"] == found["accuracy"]
+    without = cli.json(line)
     assert without["bytes"] <= limit and "accuracy" not in without
 
 
@@ -233,75 +222,55 @@ def test_models_within_a_number_of_bytes(limit, folder, tmp_path):
         ("text --keep 99999", "--keep 99999: there are"),
         ("text --holdout -", "--holdout -: is read more than once"),
         ("none", "is not a model"),
+        ("zero", "all weights are 0"),
     ],
 )
-def test_invalid_arguments_of_shrink(line, said, folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    code = run(["fuse", "shrink", *line.split(), "--output", str(tmp_path / "s"), "--quiet"])
-    assert said in refused(capsys, code)
-    assert not (tmp_path / "s").exists()
-
-
-def test_weights_of_zero(folder, tmp_path, capsys):
-    model = Classifier.load(folder / "text")
-    model.weights.table[:] = 0
-    model.save(tmp_path / "zero")
-    line = ["fuse", "shrink", str(tmp_path / "zero"), "--output", str(tmp_path / "s"), "--quiet"]
-    assert "all weights are 0" in refused(capsys, run(line))
+def test_invalid_arguments_of_shrink(line, said, texts, cli):
+    if line == "zero":
+        model = Classifier.load("text")
+        model.weights.table[:] = 0
+        model.save("zero")
+    assert said in cli.error(f"fuse shrink {line} --output s --quiet")
+    assert not Path("s").exists()
 
 
 # ---- damaged files ----
 
 
-def edit(path, **values):
-    found = json.loads((path / "model.json").read_text())
-    (path / "model.json").write_text(json.dumps({**found, **values}))
-
-
-def replace(path, name, array):
-    np.save(path / f"{name}.npy", array)
-    listed = json.loads((path / "model.json").read_text())["arrays"]
-    listed[name] = {"dtype": array.dtype.str, "shape": list(array.shape)}
-    edit(path, arrays=listed)
-
-
 @pytest.mark.parametrize("name", ["levels_packed", "levels_data", "words_text"])
-def test_codings_of_former_versions_name_the_version_that_reads_them(name, folder, tmp_path):
-    small(folder, "text", keep="0.5").save(tmp_path / "s")
-    edit(tmp_path / "s", coding={"levels": 8, "coding": "packed", "words": "front"})
-    assert ShrunkModel.load(tmp_path / "s").coding == ShrinkOptions()
-    replace(tmp_path / "s", name, np.zeros(3, np.uint8))
+def test_codings_of_former_versions_name_the_version_that_reads_them(name, texts):
+    shrink(load_classifier("text"), ShrinkOptions(keep="0.5")).save("s")
+    head = json.loads(Path("s/model.json").read_text())
+    head["coding"] = {"levels": 8, "coding": "packed", "words": "front"}
+    Path("s/model.json").write_text(json.dumps(head))
+    assert ShrunkModel.load("s").coding == ShrinkOptions()
+    np.save(f"s/{name}.npy", np.zeros(3, np.uint8))
+    head["arrays"][name] = {"dtype": "|u1", "shape": [3]}
+    Path("s/model.json").write_text(json.dumps(head))
     with pytest.raises(FormatError, match=r"dcme-w2v 0\.1\.0 reads; shrink the model again"):
-        ShrunkModel.load(tmp_path / "s")
+        ShrunkModel.load("s")
 
 
-def test_a_small_model_of_several_labels_keeps_calibration_and_threshold(folder, tmp_path):
-    lines = (folder / "train.tsv").read_text().splitlines()
-    names = sorted({line.split("\t")[0] for line in lines})
-    both = [f"{names[i % len(names)]}|{line}\n" for i, line in enumerate(lines)]
-    (tmp_path / "several.tsv").write_text("".join(both))
-    train = f"classify train {tmp_path}/several.tsv --loss hinge --threads 1"
-    invoke(f"{train} --output {tmp_path}/m")
-    model = load_classifier(tmp_path / "m")
-    invoke(f"fuse shrink {tmp_path}/m --levels 127 --output {tmp_path}/s")
-    found = load_classifier(tmp_path / "s")
+def test_a_small_model_of_several_labels_keeps_calibration_and_threshold(texts, cli):
+    lines = Path("train.tsv").read_text().splitlines()
+    both = [f"class{i % 3}|{line}\n" for i, line in enumerate(lines)]
+    Path("several.tsv").write_text("".join(both))
+    cli("classify train several.tsv --loss hinge --threads 1 --output m")
+    cli("fuse shrink m --levels 127 --output s")
+    model, found = load_classifier("m"), load_classifier("s")
     assert model.calibration and found.calibration == model.calibration
     assert found.threshold == model.threshold
-    texts = texts_of(folder)
     ours, theirs = (np.exp(probabilities(one, texts)) for one in (found, model))
     assert ours == pytest.approx(theirs, abs=0.05)
 
 
-@pytest.mark.parametrize("name", ["text", "vectors"])
-def test_a_classifier_is_written_within_a_number_of_bytes_by_its_training(name, folder, tmp_path):
-    docs = f"{folder}/train.tsv" if name == "text" else f"{folder}/rows.npz"
-    more = "" if name == "text" else f" --labels {folder}/labels.txt"
-    line = f"classify train {docs}{more} --output {tmp_path}/s --threads 1 --holdout 0.2 --json"
+@pytest.mark.parametrize("docs", ["train.tsv", "rows.npz --labels labels.txt"])
+def test_a_classifier_is_written_within_a_number_of_bytes_by_its_training(docs, texts, cli):
+    line = f"classify train {docs} --output s --threads 1 --holdout 0.2"
     for limit in (2500, 3000):  # the second model replaces the first one
-        result = invoke(f"{line} --max-bytes {limit}")
-        size = sum(file.stat().st_size for file in (tmp_path / "s").iterdir())
-        assert size <= limit and json.loads(result.stdout)["pairs"] > 0
-    invoke(line)  # a classifier replaces a small model
-    assert load_classifier(tmp_path / "s").weights.features > 0
-    held = float(result.stderr.split("held-out: accuracy ")[1].split(",")[0])
+        found = cli.json(f"{line} --max-bytes {limit}")
+        assert size_of("s") <= limit and found["pairs"] > 0
+    held = float(cli.err.split("held-out: accuracy ")[1].split(",")[0])
     assert held > 0.5  # held-out documents have the columns of the small model
+    cli(line)  # a classifier replaces a small model
+    assert load_classifier("s").weights.features > 0

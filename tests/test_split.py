@@ -9,18 +9,20 @@ from helpers import split, write_corpus
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.text.split import HeldOutLines
 
+pytestmark = pytest.mark.usefixtures("here")
+
 
 @pytest.fixture
-def text(tmp_path):
-    return write_corpus(tmp_path / "text.txt")
+def text():
+    return write_corpus("text.txt")
 
 
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_every_line_is_trained_on_or_held_out(tmp_path, block, threads):
+def test_every_line_is_trained_on_or_held_out(block, threads):
     # each word is on one line only, so that the halves are distinct
     lines = [[f"w{n}x{i}" for i in range(n % 9)] for n in range(200)]
-    path = tmp_path / "text.txt"
+    path = Path("text.txt")
     path.write_text("\n".join(" ".join(line) for line in lines))
     _, whole, _ = split(path)
     found, trained, held = split(path, threads=threads, _block_bytes=block)
@@ -46,8 +48,8 @@ def test_the_seed_determines_the_held_out_lines(text):
     assert whole.held_out_lines + whole.lines == sum(map(bool, map(str.strip, lines)))
 
 
-def test_no_line_held_out_is_an_error(tmp_path):
-    path = tmp_path / "text.txt"
+def test_no_line_held_out_is_an_error():
+    path = Path("text.txt")
     path.write_text("a b c a b c\n")
     held = [HeldOutLines(0.5, seed).chosen(0, 1)[0] for seed in range(20)]
     assert any(held)

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import refused
 from numpy.testing import assert_allclose
 
 import dcme_w2v as dw
-from dcme_w2v.cli.main import run
 from dcme_w2v.formats.vectors.safetensors import tensor_pieces
 from dcme_w2v.options import TokenizerOptions
 
@@ -29,11 +27,10 @@ def vectors():
     return dw.Vectors(WORDS, rows, counts=COUNTS, manifest=manifest)
 
 
-@pytest.fixture
-def folder(tmp_path, vectors, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def folder(here, vectors):
     vectors.save("v.npy")
-    return tmp_path
+    Path("s.txt").write_text("King!\n")
 
 
 def cosines(rows):
@@ -62,8 +59,8 @@ def encoded_by(package, texts):
     [("", 1e-5), ("--limit 5 --reduce 3", 1e-5), ("--quantize float16", 2e-3),
      ("--quantize int8", 0.02)],
 )  # fmt: skip
-def test_cosines_are_those_of_encode_elsewhere_and_here(folder, vectors, package, flags, tolerance):
-    assert run([*CONVERT.split(), *flags.split()]) == 0
+def test_cosines_are_those_of_encode_elsewhere_and_here(cli, vectors, package, flags, tolerance):
+    cli(f"{CONVERT} {flags}")
     dim = 3 if "reduce" in flags else None
     encoder = dw.SentenceEncoder(vectors, dim=dim, tokenize="words").fit([])
     here = cosines(dw.SentenceEncoder("m").fit_transform(sentences()))
@@ -72,17 +69,14 @@ def test_cosines_are_those_of_encode_elsewhere_and_here(folder, vectors, package
         assert_allclose(here, cosines(encoder.transform(sentences())), atol=tolerance)
 
 
-def test_tokenizers_alone_gives_the_ids_of_the_rows(folder):
+def test_tokenizers_alone_gives_the_ids_of_the_rows(cli):
     tokenizers = pytest.importorskip("tokenizers")
-    assert run([*CONVERT.split(), "--strip-accents"]) == 0
+    cli(f"{CONVERT} --strip-accents")
     loaded = tokenizers.Tokenizer.from_file("m/tokenizer.json")
     known = ["the", "king", "tea", "[UNK]", "tea", "##e"]
     assert loaded.encode("The King: tea? ZZZ teae").tokens == known
-    assert loaded.get_vocab_size() == len(tensors("m")["embeddings"])
-
-
-def tensors(folder):
-    return pytest.importorskip("safetensors.numpy").load_file(f"{folder}/model.safetensors")
+    tensors = pytest.importorskip("safetensors.numpy").load_file("m/model.safetensors")
+    assert loaded.get_vocab_size() == len(tensors["embeddings"])
 
 
 @pytest.mark.parametrize(
@@ -90,22 +84,19 @@ def tensors(folder):
              "convert m w.bin", "encode m s.txt -o o.tsv", "eval sts m sts.tsv",
              "convert m w.npy --limit 2 --normalize"],
 )  # fmt: skip
-def test_commands_read_the_folder(folder, line):
-    assert run(CONVERT.split()) == 0
-    Path("s.txt").write_text("King!\n")
+def test_commands_read_the_folder(cli, line):
+    cli(CONVERT)
     Path("sts.tsv").write_text("1\tKing\tqueen\n2\ttea\tcar\n")
-    assert run(line.split()) == 0
+    cli(line)
 
 
-def test_sentences_are_searched_as_documents_are(folder, capsys):
-    assert run(CONVERT.split()) == 0
+def test_sentences_are_searched_as_documents_are(cli):
+    cli(CONVERT)
     texts = ["The king!", "", "Tea in a café", "King & queen"]
     Path("s.txt").write_text("\n".join(texts) + "\n")
-    assert run(["encode", "m", "s.txt", "-o", "rows.npz"]) == 0
-    capsys.readouterr()
-    line = ["scdv", "search", "m", "rows.npz", "--documents", "s.txt", "--show", "-k", "2"]
-    assert run([*line, "KINGS, queen", "coffee"]) == 0
-    found = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
+    cli("encode m s.txt -o rows.npz")
+    line = "scdv search m rows.npz --documents s.txt --show -k 2"
+    found = cli.rows(line, "KINGS, queen", "coffee")
     rows = dw.SentenceEncoder("m").fit_transform([*texts, "KINGS, queen"])
     cosine = cosines(rows)[-1, :-1]
     best = np.argsort(-cosine)[:2]
@@ -115,10 +106,9 @@ def test_sentences_are_searched_as_documents_are(folder, capsys):
     assert_allclose([float(row[3]) for row in found[:2]], cosine[best], atol=1e-4)
 
 
-def test_the_vectors_of_the_folder_are_the_pooled_rows(folder, vectors):
-    saved = dw.save_sentence_model(
-        vectors, "m", tokenize=TokenizerOptions(tokenize="words"), numbers="int8"
-    )
+def test_the_vectors_of_the_folder_are_the_pooled_rows(vectors):
+    rule = TokenizerOptions(tokenize="words")
+    saved = dw.save_sentence_model(vectors, "m", tokenize=rule, numbers="int8")
     loaded = dw.Vectors.load("m", limit=5)
     assert list(loaded.words) == WORDS[:5]
     assert_allclose(loaded.vectors, saved.vectors[:5], atol=0.01)
@@ -129,25 +119,24 @@ def test_the_vectors_of_the_folder_are_the_pooled_rows(folder, vectors):
 
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("kind", ["WordPiece", "Unigram"])
-def test_a_folder_of_model2vec_or_sentence_transformers(folder, kind, nested):
+def test_a_folder_of_model2vec_or_sentence_transformers(kind, nested):
     """A potion model's layout: pieces of words, weights and a mapping."""
-    tokenizers = pytest.importorskip("tokenizers")
+    tk = pytest.importorskip("tokenizers")
     tokens = ["[UNK]", "tea", "##s", "a b", "king"]
     model = (
-        tokenizers.models.WordPiece({t: i for i, t in enumerate(tokens)}, unk_token="[UNK]")
+        tk.models.WordPiece({t: i for i, t in enumerate(tokens)}, unk_token="[UNK]")
         if kind == "WordPiece"
-        else tokenizers.models.Unigram([(t, -1.0) for t in tokens], unk_id=0)
+        else tk.models.Unigram([(t, -1.0) for t in tokens], unk_id=0)
     )
-    tokenizer = tokenizers.Tokenizer(model)
-    tokenizer.normalizer = tokenizers.normalizers.Lowercase()
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer = tk.Tokenizer(model)
+    tokenizer.normalizer = tk.normalizers.Lowercase()
+    tokenizer.pre_tokenizer = tk.pre_tokenizers.Whitespace()
     place = Path("p", "0_StaticEmbedding") if nested else Path("p")
     place.mkdir(parents=True)
-    tokenizer.save(str(place / "tokenizer.json"))
+    tokenizer.save(f"{place}/tokenizer.json")
     rows, mapping = np.eye(3, dtype=np.float16), np.array([0, 1, 2, 2, 0])
-    weights = np.array([1, 2, 3, 4, 5], dtype=np.float64)
-    parts = {"embedding.weight": rows, "mapping": mapping, "weights": weights}
-    (place / "model.safetensors").write_bytes(b"".join(tensor_pieces(parts)))
+    parts = {"embedding.weight": rows, "mapping": mapping, "weights": np.arange(1.0, 6)}
+    write_tensors(place, **parts)
     loaded = dw.Vectors.load("p")
     assert list(loaded.words) == ["tea", "##s", "king"]
     assert_allclose(loaded.vectors, [[0, 2, 0], [0, 0, 3], [5, 0, 0]])
@@ -173,37 +162,47 @@ def bert_tokenizer():
 
 THEIRS = ["The TEA, kings!", "Caf\u00e9 newyork 2 人人", "", "zzz", "a the " * 9]
 
+BASE = np.random.default_rng(5).normal(size=(15, 6)).astype(np.float32)
+
 
 @pytest.mark.parametrize("change", [
     {}, {"quantize_to": "int8"}, {"quantize_to": "float64"}, {"vocabulary_quantization": 3},
     {"dimensionality": 3},
 ])  # fmt: skip
-def test_folders_that_model2vec_saves(folder, change):
+def test_folders_that_model2vec_saves(cli, change):
     static_model = pytest.importorskip("model2vec").StaticModel
-    rows = np.random.default_rng(5).normal(size=(15, 6)).astype(np.float32)
-    static_model(rows, bert_tokenizer(), normalize=True).save_pretrained("base")
+    static_model(BASE, bert_tokenizer(), normalize=True).save_pretrained("base")
     static_model.from_pretrained("base", **change).save_pretrained("m")
-    there = encoded_by("model2vec", THEIRS)
-    assert_allclose(
-        cosines(dw.SentenceEncoder("m").fit_transform(THEIRS)), cosines(there), atol=1e-5
-    )
-    assert run(["neighbors", "m", "King", "-k", "1"]) == run(["check", "m"]) == 0
+    ours, theirs = dw.SentenceEncoder("m").fit_transform(THEIRS), encoded_by("model2vec", THEIRS)
+    assert_allclose(cosines(ours), cosines(theirs), atol=1e-5)
+    cli("neighbors m King -k 1")
+    cli("check m")
     assert dw.Vectors.load("m").tokenizer.tokens("CAF\u00c9, tea") == ["cafe", ",", "tea"]
 
 
-def test_folders_that_sentence_transformers_saves(folder):
+def test_folders_that_sentence_transformers_saves():
     package = pytest.importorskip("sentence_transformers")
-    rows = np.random.default_rng(5).normal(size=(15, 6)).astype(np.float32)
     models = pytest.importorskip("sentence_transformers.models")
-    module = models.StaticEmbedding(bert_tokenizer(), embedding_weights=rows)
+    module = models.StaticEmbedding(bert_tokenizer(), embedding_weights=BASE)
     package.SentenceTransformer(modules=[module], device="cpu").save("m")
     texts = ["The TEA kings!", "Caf\u00e9 newyork 2 人人"]  # without [UNK], which is left out here
     here = dw.SentenceEncoder("m").fit_transform(texts)
     assert_allclose(here, encoded_by("sentence_transformers", texts), atol=1e-5)
 
 
-def write_tensors(**parts):
-    Path("m/model.safetensors").write_bytes(b"".join(tensor_pieces(parts)))
+def write_tensors(place="m", **parts):
+    Path(place, "model.safetensors").write_bytes(b"".join(tensor_pieces(parts)))
+
+
+def edit_header(size=None, **change):
+    """Change the entry of the rows, or the size of the header."""
+    content = Path("m/model.safetensors").read_bytes()
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header["embeddings"] |= change
+    text = json.dumps(header).encode()
+    size = size or len(text)
+    Path("m/model.safetensors").write_bytes(size.to_bytes(8, "little") + text + content[end:])
 
 
 def edit_json(change):
@@ -212,38 +211,31 @@ def edit_json(change):
     Path("m/tokenizer.json").write_text(json.dumps(found))
 
 
-def rewrite_tensors(change, size=None):
-    content = Path("m/model.safetensors").read_bytes()
-    end = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:end])
-    change(header["embeddings"])
-    text = json.dumps(header).encode()
-    size = len(text) if size is None else size
-    Path("m/model.safetensors").write_bytes(size.to_bytes(8, "little") + text + content[end:])
+def edit_model(**change):
+    """Change the model of the tokenizer."""
+    edit_json(lambda found: found["model"].update(change))
 
 
 DAMAGES = {
-    "offset beyond the file": lambda: rewrite_tensors(lambda e: e["data_offsets"].reverse()),
-    "negative offset": lambda: rewrite_tensors(lambda e: e.update(data_offsets=[-8, 8])),
-    "shape too large": lambda: rewrite_tensors(lambda e: e.update(shape=[2**40, 2**40])),
-    "other type": lambda: rewrite_tensors(lambda e: e.update(dtype="BF16")),
-    "header of 2^63 bytes": lambda: rewrite_tensors(lambda e: None, 2**63),
-    "header longer than the file": lambda: rewrite_tensors(lambda e: None, 10**6),
-    "tokeniser of config": lambda: Path("m/config.json").write_text(
-        '{"dcme_w2v": {"tokenizer": {"tokenize": "other"}}}'
-    ),
+    "offset beyond the file": lambda: edit_header(data_offsets=[112, 0]),
+    "negative offset": lambda: edit_header(data_offsets=[-8, 8]),
+    "shape too large": lambda: edit_header(shape=[2**40, 2**40]),
+    "other type": lambda: edit_header(dtype="BF16"),
+    "header of 2^63 bytes": lambda: edit_header(2**63),
+    "header longer than the file": lambda: edit_header(10**6),
+    "tokeniser of config": '{"dcme_w2v": {"tokenizer": {"tokenize": "other"}}}',
+    "config": '{"dcme_w2v": 3}',
     "truncated": lambda: os.truncate("m/model.safetensors", 150),
     "fewer tokens": lambda: edit_json(lambda f: f["model"]["vocab"].pop("car")),
     "negative id": lambda: edit_json(lambda f: f["model"]["vocab"].update(car=-1)),
-    "vocabulary is a number": lambda: edit_json(lambda f: f["model"].update(vocab=3)),
-    "token is a number": lambda: edit_json(lambda f: f["model"].update(vocab=[[1, 2]] * 7)),
-    "unknown id": lambda: edit_json(lambda f: f["model"].update(unk_id=99)),
+    "vocabulary is a number": lambda: edit_model(vocab=3),
+    "token is a number": lambda: edit_model(vocab=[[1, 2]] * 7),
+    "unknown id": lambda: edit_model(unk_id=99),
     "not JSON": lambda: Path("m/tokenizer.json").write_text("{"),
     "deep": lambda: Path("m/tokenizer.json").write_text("[" * 100_000),
-    "config": lambda: Path("m/config.json").write_text('{"dcme_w2v": 3}'),
-    "rows are missing": lambda: write_tensors(other=np.ones(3, np.float32)),
-    "one dimension": lambda: write_tensors(embeddings=np.ones(7, np.float32)),
-    "NaN": lambda: write_tensors(embeddings=np.full((7, 2), np.nan, np.float32)),
+    "rows are missing": lambda: write_tensors(other=np.ones(3, "f")),
+    "one dimension": lambda: write_tensors(embeddings=np.ones(7, "f")),
+    "NaN": lambda: write_tensors(embeddings=np.full((7, 2), np.nan, "f")),
     "mapping": lambda: write_tensors(embeddings=np.ones((7, 2), "f"), mapping=np.arange(7) + 1),
     "link in a circle": lambda: relink("model.safetensors", "model.safetensors"),
     "link to nothing": lambda: relink("tokenizer.json", "nothing"),
@@ -256,13 +248,11 @@ def relink(name, target):
     Path("m", name).symlink_to(target)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_folder_is_one_error_line(folder, damage, capsys):
-    assert run(CONVERT.split()) == 0
-    DAMAGES[damage]()
-    Path("s.txt").write_text("king\n")
-    capsys.readouterr()
-    error = refused(capsys, run(["encode", "m", "s.txt", "-o", "o.tsv"]))
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_folder_is_one_error_line(cli, damage):
+    cli(CONVERT)
+    Path("m/config.json").write_text(damage) if isinstance(damage, str) else damage()
+    error = cli.error("encode m s.txt -o o.tsv")
     assert error.startswith("error: m") and not Path("o.tsv").exists()
 
 
@@ -279,30 +269,26 @@ def test_a_damaged_folder_is_one_error_line(folder, damage, capsys):
         ("encode m s.txt -o m/o.tsv", "is in the folder"),
     ],
 )
-def test_wrong_use(folder, vectors, line, message, capsys):
-    Path("file").write_text("mine")
+def test_wrong_use(cli, line, message):
     Path("other").mkdir()
     Path("other", "config.json").write_text("{}")
-    Path("s.txt").write_text("king\n")
-    vectors[:].save("v.txt")
-    assert run(CONVERT.split()) == 0
-    capsys.readouterr()
-    assert message in refused(capsys, run(line.split()))
+    cli(CONVERT)
+    assert message in cli.error(line)
 
 
-def test_an_edited_tokenizer_file_is_used_as_it_is(folder):
+def test_an_edited_tokenizer_file_is_used_as_it_is(cli):
     """Here as in other programs, whatever the rule in config.json."""
     pytest.importorskip("tokenizers")
-    assert run(CONVERT.split()) == 0
+    cli(CONVERT)
     edit_json(lambda found: found.update(normalizer=None))
     rows = dw.SentenceEncoder("m").fit_transform(["TEA", "tea"])
     assert not np.allclose(rows[0], rows[1])
     assert_allclose(cosines(rows), cosines(encoded_by("model2vec", ["TEA", "tea"])), atol=1e-6)
 
 
-def test_a_folder_with_another_file_is_not_replaced(folder, capsys):
-    assert run(CONVERT.split()) == run(CONVERT.split()) == 0
+def test_a_folder_with_another_file_is_not_replaced(cli):
+    for _ in range(2):
+        cli(CONVERT)
     Path("m/mine.txt").write_text("mine")
-    capsys.readouterr()
-    assert "other content" in refused(capsys, run(CONVERT.split()))
+    assert "other content" in cli.error(CONVERT)
     assert Path("m/mine.txt").read_text() == "mine"

@@ -39,7 +39,7 @@ REPORTERS = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def made(tmp_path_factory):
     """Return a folder with a corpus, documents, vectors and models."""
     place = tmp_path_factory.mktemp("streams")
     write_topics(place, 100)
@@ -53,20 +53,24 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def remove_outputs(folder):
-    """Remove the files that a test has written."""
+def folder(made, monkeypatch):
+    """The current folder has the inputs; the files that a test has written are removed."""
+    monkeypatch.chdir(made)
     yield
-    for path in [*folder.glob("o*"), *folder.glob("kept")]:
+    for path in [*made.glob("o*"), *made.glob("kept")]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def shell(folder, command, redirections, **more):
+def run(command, **more):
+    """Run a command of the program in the current folder; return the completed process."""
+    given = {"stderr": subprocess.PIPE, "text": True, "timeout": 120, **more}
+    return subprocess.run([*PROGRAM, *command.split()], **given)
+
+
+def shell(command, redirections):
     """Run a command of the program in a shell; return the completed process."""
-    line = f'"$@" {redirections}'
-    return subprocess.run(
-        ["sh", "-c", line, "sh", *PROGRAM, *command.split()],
-        cwd=folder, capture_output=True, text=True, timeout=120, **more,
-    )  # fmt: skip
+    line = ["sh", "-c", f'"$@" {redirections}', "sh", *PROGRAM, *command.split()]
+    return subprocess.run(line, capture_output=True, text=True, timeout=120)
 
 
 def error_of(ended):
@@ -80,64 +84,72 @@ def error_of(ended):
 
 
 @pytest.mark.parametrize("line", ["--help", "--version", "train --help"])
-def test_help_with_a_closed_stdout_is_an_error_with_its_advice(folder, line):
-    ended = shell(folder, line, ">&-")
+def test_help_with_a_closed_stdout_is_an_error_with_its_advice(line):
+    ended = shell(line, ">&-")
     assert ended.returncode == 1
     assert error_of(ended).endswith("Bad file descriptor; redirect it, or give a file")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("name", WRITERS)
-def test_messages_that_cannot_be_written_are_dropped(folder, name):
-    driver = Path(__file__).with_name("stream_faults.py")
+def test_messages_that_cannot_be_written_are_dropped(name):
+    driver = [sys.executable, Path(__file__).with_name("stream_faults.py"), "o"]
     ended = subprocess.run(
-        [sys.executable, str(driver), "o", *WRITERS[name].split()],
-        cwd=folder, capture_output=True, text=True, check=True, timeout=300,
-    )  # fmt: skip
+        [*driver, *WRITERS[name].split()], capture_output=True, text=True, check=True, timeout=300
+    )
     assert json.loads(ended.stdout) == []
 
 
-@pytest.mark.parametrize("redirections", ["2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("name", ["train", "classify train", "scdv fit", "vocab"])
-def test_messages_to_a_closed_stderr_reach_no_file(folder, name, redirections):
-    ended = shell(folder, WRITERS[name], redirections)
+@pytest.mark.parametrize(
+    ("name", "redirections"),
+    [("train", "2>&-"), ("classify train", "<&- >&- 2>&-"), ("scdv fit", "2>&-"),
+     ("vocab", "<&- >&- 2>&-")],
+)  # fmt: skip
+def test_messages_to_a_closed_stderr_reach_no_file(name, redirections):
+    ended = shell(WRITERS[name], redirections)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
-    outputs = [path for path in folder.glob("o*") if path.is_file()]
-    assert outputs or (folder / "o").is_dir()
+    outputs = list(Path().glob("o*"))
+    assert outputs
     for path in outputs:
-        assert b"tokens" not in path.read_bytes() or path.suffix == ".json"
+        is_data = path.is_file() and path.suffix != ".json"
+        assert not is_data or b"tokens" not in path.read_bytes()
 
 
 # ---- data ----
 
 
 @pytest.mark.parametrize("name", REPORTERS)
-def test_a_closed_stdout_is_an_error_before_any_work(folder, name):
-    ended = shell(folder, REPORTERS[name], ">&-")
-    assert ended.returncode == 2
-    assert ended.stderr == f"error: {CLOSED.format('output')}\n"
-    assert not list(folder.glob("o*"))
+def test_a_closed_stdout_is_an_error_before_any_work(name):
+    ended = shell(REPORTERS[name], ">&-")
+    assert (ended.returncode, ended.stderr) == (2, f"error: {CLOSED.format('output')}\n")
+    assert not list(Path().glob("o*"))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("name", [*REPORTERS, "--help", "--version"])
-def test_a_full_stdout_is_an_error(folder, name):
-    ended = shell(folder, REPORTERS.get(name, name), ">/dev/full")
+def test_a_full_stdout_is_an_error(name):
+    ended = shell(REPORTERS.get(name, name), ">/dev/full")
     assert ended.returncode == 1
     error = error_of(ended)
     assert error.startswith("error: standard output: ") and "No space left on device" in error
 
 
-@pytest.mark.parametrize("name", [*REPORTERS, "--help", "--version", "train --help"])
-def test_a_stdout_without_a_reader_is_no_error(folder, name):
+def piped(command, has_reader):
+    """Run a command that writes to a pipe, which succeeds."""
     reader, writer = os.pipe()
-    os.close(reader)
-    ended = subprocess.run(
-        [*PROGRAM, *REPORTERS.get(name, name).split()],
-        cwd=folder, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120,
-    )  # fmt: skip
+    if not has_reader:
+        os.close(reader)
+    ended = run(command, stdout=writer)
     os.close(writer)
+    if has_reader:
+        assert os.read(reader, 1)
+        os.close(reader)
     assert ended.returncode == 0 and "rror" not in ended.stderr
+
+
+@pytest.mark.parametrize("name", [*REPORTERS, "--help", "--version", "train --help"])
+def test_a_stdout_without_a_reader_is_no_error(name):
+    piped(REPORTERS.get(name, name), has_reader=False)
 
 
 @pytest.mark.parametrize(
@@ -151,24 +163,14 @@ def test_a_stdout_without_a_reader_is_no_error(folder, name):
         ("vocab c.txt --output o.txt --json", ["o.txt"]),
     ],
 )
-def test_files_are_complete_when_stdout_is_closed(folder, command, files):
+def test_files_are_complete_when_stdout_is_closed(command, files):
     found = []
     for has_reader in (True, False):
-        reader, writer = os.pipe()
-        if not has_reader:
-            os.close(reader)
-        ended = subprocess.run(
-            [*PROGRAM, *command.split()],
-            cwd=folder, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120,
-        )  # fmt: skip
-        os.close(writer)
-        if has_reader:
-            assert os.read(reader, 1)
-            os.close(reader)
-        assert ended.returncode == 0 and "rror" not in ended.stderr
-        assert sorted(path.name for path in folder.glob("o*")) == files
-        found.append([b"" if f.endswith("json") else (folder / f).read_bytes() for f in files])
-        for path in folder.glob("o*"):
+        piped(command, has_reader)
+        paths = sorted(Path().glob("o*"))
+        assert [path.name for path in paths] == files
+        found.append([path.read_bytes() for path in paths if path.suffix != ".json"])
+        for path in paths:
             path.unlink()
     assert found[0] == found[1]
 
@@ -188,25 +190,23 @@ def test_files_are_complete_when_stdout_is_closed(folder, command, files):
         "scdv transform scdv - --output o.npz",
     ],
 )
-def test_a_closed_stdin_is_an_error_before_any_work(folder, command):
-    ended = shell(folder, command, "<&-")
-    assert ended.returncode == 2
-    assert ended.stderr == f"error: {CLOSED.format('input')}\n"
-    assert not list(folder.glob("o*"))
+def test_a_closed_stdin_is_an_error_before_any_work(command):
+    ended = shell(command, "<&-")
+    assert (ended.returncode, ended.stderr) == (2, f"error: {CLOSED.format('input')}\n")
+    assert not list(Path().glob("o*"))
 
 
 # ---- logs ----
 
 
-def test_a_failing_log_warns_once_and_is_an_error_at_the_end(folder):
-    for name, output in (("train", "o.bin"), ("classify train", "o")):
-        command = f"{WRITERS[name]} --log-json /dev/full"
-        ended = shell(folder, command, "")
-        assert ended.returncode == 1
-        warnings = [line for line in ended.stderr.splitlines() if line.startswith("warning: ")]
-        assert warnings == [
-            "warning: /dev/full: the log cannot be written (No space left on device); "
-            "training continues"
-        ]
-        assert error_of(ended).startswith("error: /dev/full: the log is incomplete (No space left")
-        assert (folder / output).exists()
+@pytest.mark.parametrize(("name", "output"), [("train", "o.bin"), ("classify train", "o")])
+def test_a_failing_log_warns_once_and_is_an_error_at_the_end(name, output):
+    ended = run(f"{WRITERS[name]} --log-json /dev/full")
+    assert ended.returncode == 1
+    warnings = [line for line in ended.stderr.splitlines() if line.startswith("warning: ")]
+    assert warnings == [
+        "warning: /dev/full: the log cannot be written (No space left on device); "
+        "training continues"
+    ]
+    assert error_of(ended).startswith("error: /dev/full: the log is incomplete (No space left")
+    assert Path(output).exists()

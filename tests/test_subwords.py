@@ -1,5 +1,7 @@
 """Training with character n-grams: against the reference; files and errors."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from fasttext_models import mean_of
@@ -9,7 +11,6 @@ from texts import corpus
 
 import dcme_w2v as dw
 from dcme_w2v._core.train import has_kernels
-from dcme_w2v.cli.main import run
 from dcme_w2v.formats.vectors.fasttext import open_model
 from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.options import SubwordOptions
@@ -18,13 +19,15 @@ from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
+pytestmark = pytest.mark.usefixtures("here")
+
 KERNELS = [name for name in ("scalar", "avx2", "avx512", "neon") if has_kernels(name)]
 SMALL = {"dim": 20, "window": 3, "epochs": 2, "sample": 0.01, "lr": 0.05, "threads": 1}
 BUCKETS = 37
 SENTENCES = ["the theory of the thing", "another thing and a theorem", "of words and wording"] * 40
 QUICK = {"dim": 8, "subwords": "3-6", "buckets": 50, "min_count": 1, "threads": 1, "sample": 0.0}
 WITHOUT = {name: QUICK[name] for name in ("dim", "min_count", "threads", "sample")}
-FLAGS = ["--dim", "8", "--subwords", "3-6", "--buckets", "50", "--min-count", "1", "--quiet"]
+FLAGS = "--dim 8 --subwords 3-6 --buckets 50 --min-count 1 --quiet"
 
 
 def some_ngrams(words, seed=1):
@@ -85,20 +88,20 @@ def test_invalid_ngrams_are_errors():
             Trainer(*text, options, ngrams=WordNgrams(good.options, starts, numbers))
 
 
-def test_vectors_are_means_and_exist_for_unseen_words(tmp_path):
-    vectors = dw.train(SENTENCES, output=tmp_path / "v.txt", **QUICK)
+def test_vectors_are_means_and_exist_for_unseen_words():
+    vectors = dw.train(SENTENCES, output="v.txt", **QUICK)
     model = vectors.subwords
     assert (model.shortest, model.longest, model.rows.shape) == (3, 6, (50, 8))
     assert "theoretical" in vectors and "theoretical" not in vectors.words
     options = vectors.manifest["options"]
     assert (options["subwords"], options["buckets"], options["vectors"]) == ("3-6", 50, "input")
-    np.testing.assert_array_equal(Vectors.load(tmp_path / "v.txt").vectors, vectors.vectors)
+    np.testing.assert_array_equal(Vectors.load("v.txt").vectors, vectors.vectors)
     assert model.rows.any(axis=1).all()  # unused n-grams have random initial vectors, as others
 
 
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
-def test_the_model_is_a_fasttext_model(tmp_path, model):
-    path = tmp_path / "model.bin"
+def test_the_model_is_a_fasttext_model(model):
+    path = Path("model.bin")
     vectors = dw.train(SENTENCES, output_fasttext=path, model=model, negative=7, **QUICK)
     opened, loaded = open_model(path), Vectors.load(path)
     assert opened.header["dim"] == 8 and opened.header["negative"] == 7
@@ -117,8 +120,8 @@ def test_the_model_is_a_fasttext_model(tmp_path, model):
         np.testing.assert_allclose(keyed[word], loaded[word], atol=1e-6)
 
 
-def test_training_continues_from_a_model(tmp_path):
-    path, again = tmp_path / "model.bin", tmp_path / "again.bin"
+def test_training_continues_from_a_model():
+    path, again = Path("model.bin"), "again.bin"
     first = dw.train(SENTENCES, output_fasttext=path, **{**QUICK, "epochs": 20})
     still = {"lr": 1e-5, "min_lr": 0.0, "epochs": 1}
     dw.train(SENTENCES, init=str(path), output_fasttext=again, **QUICK, **still)
@@ -133,17 +136,14 @@ def test_training_continues_from_a_model(tmp_path):
     np.testing.assert_allclose(plain.vectors, first.vectors, atol=0.01)
 
 
-def test_a_resumed_run_is_bit_identical(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "c.txt").write_text("\n".join(SENTENCES) + "\n")
-    base = ["train", "c.txt", *FLAGS, "--threads", "1", "--epochs", "3"]
-    assert run([*base, "--output", "a.txt", "--output-fasttext", "a.bin"]) == 0
-    kept = ["--checkpoint", "k", "--checkpoint-every", "1"]
-    assert run([*base, "--output", "b.txt", *kept]) == 0
-    newest = max((tmp_path / "k").iterdir())
-    assert (newest / "ngrams.npy").exists() if newest.is_dir() else True
-    resumed = ["--output", "r.txt", "--output-fasttext", "r.bin", "--resume", "k"]
-    assert run([*base, *resumed]) == 0
-    assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "r.txt").read_bytes()
-    assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "r.bin").read_bytes()
-    assert run([*base[:4], "--subwords", "3-5", *base[6:], *resumed]) == 2
+def test_a_resumed_run_is_bit_identical(cli):
+    Path("c.txt").write_text("\n".join(SENTENCES) + "\n")
+    base = f"train c.txt {FLAGS} --threads 1 --epochs 3 --output"
+    cli(f"{base} a.txt --output-fasttext a.bin")
+    cli(f"{base} b.txt --checkpoint k --checkpoint-every 1")
+    assert (max(Path("k").iterdir()) / "ngrams.npy").exists()
+    resumed = f"{base} r.txt --output-fasttext r.bin --resume k"
+    cli(resumed)
+    assert Path("a.txt").read_bytes() == Path("r.txt").read_bytes()
+    assert Path("a.bin").read_bytes() == Path("r.bin").read_bytes()
+    cli(f"{resumed} --subwords 3-5", code=2)

@@ -1,12 +1,13 @@
 """Vectors that are written: input, context, their sum, or the sum at unit length."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import manifest
 
 import dcme_w2v as dw
-from dcme_w2v.cli.main import run
 from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.options import TrainOptions
 
@@ -38,14 +39,14 @@ def expected(input, output, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_file_and_python_have_the_same_vectors(files, tmp_path, kind):
+def test_the_file_and_python_have_the_same_vectors(files, here, kind):
     corpus, input, output = files
-    vectors = dw.train(corpus, **OPTIONS, vectors=kind, output=tmp_path / "v.npy")
+    vectors = dw.train(corpus, **OPTIONS, vectors=kind, output="v.npy")
     wanted = expected(input, output, kind)
-    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), wanted, rtol=1e-6, atol=1e-7)
-    np.testing.assert_array_equal(vectors.vectors, np.load(tmp_path / "v.npy"))
+    np.testing.assert_allclose(np.load("v.npy"), wanted, rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(vectors.vectors, np.load("v.npy"))
     np.testing.assert_array_equal(vectors.context.vectors, output)
-    assert json.loads((tmp_path / "v.npy.json").read_text())["options"]["vectors"] == kind
+    assert manifest("v.npy")["options"]["vectors"] == kind
 
 
 def test_the_default_is_the_sum_for_cbow_without_a_file_of_context_vectors():
@@ -56,15 +57,13 @@ def test_the_default_is_the_sum_for_cbow_without_a_file_of_context_vectors():
     assert vectors_of("unit-sum", SKIPGRAM, "context.npy") == "unit-sum"
 
 
-def test_likelihood_uses_both_tables_for_any_output(files, tmp_path, capsys):
+def test_likelihood_uses_both_tables_for_any_output(files, here, cli):
     corpus, *_ = files
     found = {}
     for kind in KINDS:
-        paths = [str(tmp_path / name) for name in (f"{kind}.npy", f"{kind}-context.npy")]
-        dw.train(corpus, **OPTIONS, vectors=kind, output=paths[0], output_context=paths[1])
-        code = run(["eval", "likelihood", paths[0], str(corpus), "--json"])
-        said = capsys.readouterr()
-        found[kind] = json.loads(said.out)["log_probability"] if code == 0 else said.err
+        dw.train(corpus, **OPTIONS, vectors=kind, output="v.npy", output_context="c.npy")
+        code = cli.run(f"eval likelihood v.npy {corpus} --json")
+        found[kind] = json.loads(cli.out)["log_probability"] if code == 0 else cli.err
     assert found["sum"] == pytest.approx(found["input"], rel=1e-5)
     for kind in ("context", "unit-sum"):
         assert f"--vectors {kind}" in found[kind] and found[kind].count("\n") == 1
@@ -89,39 +88,30 @@ def test_a_folder_has_both_tables(files, folder):
 UNCHANGED = {**OPTIONS, "lr": 1e-12, "vectors": "input"}
 
 
-def starts(files, folder, tmp_path):
-    """Inputs of --init, by name: all have both tables of one run."""
-    corpus, *_ = files
-    paths = {}
-    for kind in ("input", "sum"):
-        paths[kind] = tmp_path / f"{kind}.npy", tmp_path / f"{kind}-context.npy"
-        files_of_run = dict(zip(("output", "output_context"), paths[kind], strict=True))
-        dw.train(corpus, **OPTIONS, vectors=kind, **files_of_run)
-    return {
-        "folder": {"init": folder},
-        "two files": {"init": paths["input"][0], "init_context": paths["input"][1]},
-        "sum and context": {"init": paths["sum"][0], "init_context": paths["sum"][1]},
-        "object": {"init": dw.train(corpus, **OPTIONS)},
-    }
-
-
 @pytest.mark.filterwarnings("ignore:lr=1e-12 is unusual")
-def test_training_continues_from_both_tables(files, folder, tmp_path):
+@pytest.mark.parametrize("start", ["folder", "input", "sum", "object"])
+def test_training_continues_from_both_tables(files, folder, here, start):
+    """From a folder, two files of either kind, and an object."""
     corpus, input, output = files
-    for name, start in starts(files, folder, tmp_path).items():
-        v = dw.train(corpus, **UNCHANGED, **start)
-        np.testing.assert_allclose(v.vectors, input, atol=1e-6, err_msg=name)
-        np.testing.assert_allclose(v.context.vectors, output, atol=1e-6, err_msg=name)
+    init = {"init": folder}
+    if start == "object":
+        init = {"init": dw.train(corpus, **OPTIONS)}
+    elif start != "folder":
+        init = {"init": "v.npy", "init_context": "c.npy"}
+        dw.train(corpus, **OPTIONS, vectors=start, output="v.npy", output_context="c.npy")
+    v = dw.train(corpus, **UNCHANGED, **init)
+    np.testing.assert_allclose(v.vectors, input, atol=1e-6)
+    np.testing.assert_allclose(v.context.vectors, output, atol=1e-6)
 
 
-def test_invalid_initial_vectors_are_one_line_of_error(files, folder, tmp_path):
+def test_invalid_initial_vectors_are_one_line_of_error(files, folder, here):
     corpus, *_ = files
-    with pytest.raises(ValueError, match=r"init_context=.*: requires init"):
-        dw.train(corpus, **OPTIONS, init_context=folder)
     other = dw.Vectors(["w0", "w1"], np.ones((2, 5), dtype=np.float32))
-    with pytest.raises(ValueError, match="init_context: has 5 dimensions and dim is 6"):
-        dw.train(corpus, **OPTIONS, init=folder, init_context=other)
-    (folder / "model.json").rename(tmp_path / "aside")
-    with pytest.raises(ValueError, match="is not a model"):
-        dw.train(corpus, **OPTIONS, init=folder)
-    (tmp_path / "aside").rename(folder / "model.json")
+    Path("empty").mkdir()
+    for init, message in (
+        ({"init_context": folder}, r"init_context=.*: requires init"),
+        ({"init": folder, "init_context": other}, "init_context: has 5 dimensions and dim is 6"),
+        ({"init": "empty"}, "is not a model"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            dw.train(corpus, **OPTIONS, **init)

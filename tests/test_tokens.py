@@ -5,13 +5,11 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from helpers import refused
+from helpers import run_all
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dcme_w2v.classify import sequences
-from dcme_w2v.cli.main import program, run
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.conll import read_sentences, shape, token_features
 
@@ -35,23 +33,15 @@ def files(tmp_path_factory):
     (folder / "train.conll").write_text("-DOCSTART- -X- O\n\n" + sentences_of(30, 1))
     (folder / "texts.conll").write_text(sentences_of(60, 2, tags=False))
     (folder / "test.conll").write_text(sentences_of(20, 3))
-    train = f"classify train {folder}/train.conll --by token --threads 1 --quiet"
-    assert run([*train.split(), "--output", f"{folder}/model"]) == 0
+    run_all(folder, "classify train train.conll --by token --threads 1 --output model")
     return folder
 
 
 @pytest.fixture
-def here(files, monkeypatch, tmp_path):
+def here(files, here):
     for path in files.iterdir():
-        (tmp_path / path.name).symlink_to(path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def invoke(line, stdin=None):
-    result = CliRunner().invoke(program, line.split(), input=stdin)
-    assert result.exit_code == 0, result.output
-    return result.stdout
+        (here / path.name).symlink_to(path)
+    return here
 
 
 # ---- reading ----
@@ -65,17 +55,10 @@ def read(tmp_path, text):
 
 def test_columns_are_separated_by_tabs_or_spaces_and_the_last_is_the_tag(tmp_path):
     text = "-DOCSTART- -X- O\r\n\r\n\r\nEU NNP B-ORG\r\nrejects VBZ O\r\n \n1\u00a0000\tCD\tO\n"
-    first, second = read(tmp_path, text)
+    first, second, third = read(tmp_path, text + "x y O\n\u0085\u00a0\nz O\n")
     assert (first.tokens, first.tags, first.line) == (["EU", "rejects"], ["B-ORG", "O"], 4)
-    assert (second.tokens, second.tags, second.line) == (["1000"], ["O"], 7)
-
-
-def test_spaces_of_unicode_neither_separate_columns_nor_make_a_token(tmp_path):
-    found = read(tmp_path, "1\u00a0000 CD O\nx y O\n\u0085\u00a0\nz O\n")
-    assert [(one.tokens, one.tags) for one in found] == [
-        (["1000", "x"], ["O", "O"]),
-        (["z"], ["O"]),
-    ]
+    assert (second.tokens, second.tags, second.line) == (["1000", "x"], ["O", "O"], 7)
+    assert (third.tokens, third.tags) == (["z"], ["O"])
 
 
 @pytest.mark.parametrize(
@@ -133,51 +116,43 @@ def test_entities_equal_those_of_seqeval(tags):
 # ---- commands ----
 
 
-def test_a_model_by_token_tags_sentences(here):
-    found = json.loads(invoke("classify test model test.conll --json"))
-    assert found["sentences"] == 20
-    assert found["entities"] == 40
-    assert found["entity_f1"] > 0.95
-    assert found["accuracy"] > 0.95
-    lines = invoke("classify predict model -", stdin="Bob\nlives\nin\nNew\nOslo\n.\n\nAnn\n")
-    rows = [line.split("\t") for line in lines.splitlines()]
-    assert [row[:2] for row in rows if len(row) > 1] == [
-        ["Bob", "B-PER"], ["lives", "O"], ["in", "O"], ["New", "B-LOC"], ["Oslo", "I-LOC"],
-        [".", "O"], ["Ann", "B-PER"],
+def test_a_model_by_token_tags_sentences(here, cli):
+    found = cli.json("classify test model test.conll")
+    assert found["sentences"] == 20 and found["entities"] == 40
+    assert found["entity_f1"] > 0.95 and found["accuracy"] > 0.95
+    rows = cli.rows("classify predict model -", stdin="Bob\nlives\nin\nNew\nOslo\n.\n\nAnn\n")
+    assert [" ".join(row[:2]) for row in rows] == [
+        "Bob B-PER", "lives O", "in O", "New B-LOC", "Oslo I-LOC", ". O", "", "Ann B-PER", "",
     ]  # fmt: skip
-    assert [i for i, row in enumerate(rows) if row == [""]] == [6, 8]
-    one, two = map(json.loads, invoke("classify predict model test.conll --json").splitlines()[:2])
+    one, two = map(json.loads, cli("classify predict model test.conll --json").splitlines()[:2])
     assert one[0][1] == two[0][1] == "B-PER"
 
 
-def test_whole_sentences_are_held_out(here, capsys):
-    assert run(["classify", "train", "train.conll", "--by", "token", "--holdout", "0.3",
-                "--output", "held"]) == 0  # fmt: skip
+def test_whole_sentences_are_held_out(here, cli):
+    cli("classify train train.conll --by token --holdout 0.3 --output held")
     record = json.loads((here / "held/model.json").read_text())["record"]
-    pairs = np.load(here / "held/tag_pairs.npy")
+    pairs = np.load("held/tag_pairs.npy")
     assert pairs[-1].sum() == pairs[:, -1].sum() < 30
     assert pairs[:, :-1].sum() == record["documents"]
 
 
-def test_fused_features_learn_from_sentences_without_tags(here):
+def test_fused_features_learn_from_sentences_without_tags(here, cli):
     fit = "fuse fit train.conll --by token --unlabeled texts.conll --impact centered"
-    invoke(f"{fit} --final beside --threads 1 --output fused")
-    assert json.loads(invoke("classify test fused test.conll --json"))["entity_f1"] > 0.9
-    invoke("fuse shrink fused --keep 1/2 --output small")
-    assert json.loads(invoke("classify test small test.conll --json"))["entity_f1"] > 0.9
+    cli(f"{fit} --final beside --threads 1 --output fused")
+    cli("fuse shrink fused --keep 1/2 --output small")
+    for name in ("fused", "small"):
+        assert cli.json(f"classify test {name} test.conll")["entity_f1"] > 0.9
 
 
-def test_merging_parts_adds_pairs_of_tags(here):
+def test_merging_parts_adds_pairs_of_tags(here, cli):
+    flags = "--hashing 4096 --weighting log --lr 1 --solver sgd --objective gd"
     for part, seed in (("a", 4), ("b", 5)):
         (here / f"{part}.conll").write_text(sentences_of(15, seed))
-        invoke(
-            f"classify train {part}.conll --by token --hashing 4096 --weighting log --lr 1 "
-            f"--solver sgd --objective gd --output {part}"
-        )
-    invoke("merge a b --output both")
-    pairs = [np.load(here / f"{name}/tag_pairs.npy") for name in ("a", "b", "both")]
-    np.testing.assert_array_equal(pairs[0] + pairs[1], pairs[2])
-    assert json.loads(invoke("classify test both test.conll --json"))["entity_f1"] > 0.9
+        cli(f"classify train {part}.conll --by token {flags} --output {part}")
+    cli("merge a b --output both")
+    a, b, both = (np.load(f"{name}/tag_pairs.npy") for name in ("a", "b", "both"))
+    np.testing.assert_array_equal(a + b, both)
+    assert cli.json("classify test both test.conll")["entity_f1"] > 0.9
 
 
 @pytest.mark.parametrize(
@@ -187,11 +162,8 @@ def test_merging_parts_adds_pairs_of_tags(here):
         ("classify predict model test.conll -k 2", "--top-k 2: a model --by token has one tag"),
         ("classify test model texts.conll", "texts.conll: no sentence has tags"),
         ("classify train texts.conll --by token --output x", "no sentence has tags; give TOKEN"),
-        (
-            "classify train train.conll --by word --output x",
-            "--by word: must be one of document, token",
-        ),
+        ("classify train train.conll --by word --output x", "must be one of document, token"),
     ],
 )
-def test_wrong_use_is_one_line(here, capsys, line, message):
-    assert message in refused(capsys, run(line.split()))
+def test_wrong_use_is_one_line(here, cli, line, message):
+    assert message in cli.error(line)

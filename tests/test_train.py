@@ -1,16 +1,15 @@
 """`dw.train`: any form of corpus gives the same vectors; options, progress, return value."""
 
 import inspect
-import json
 import signal
-import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import write_corpus
+from helpers import manifest, write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.errors import DcmeWarning, UsageError
@@ -22,6 +21,7 @@ from dcme_w2v.options import (
     SubwordOptions,
     VocabularyOptions,
 )
+from dcme_w2v.platform import SIGNALS
 from dcme_w2v.words.options import (
     ClassesOptions,
     FileOptions,
@@ -36,9 +36,8 @@ QUICK = {"dim": 8, "epochs": 2, "threads": 1, "min_count": 1}
 
 
 @pytest.fixture
-def corpus(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return write_corpus(tmp_path / "corpus.txt", lines=120)
+def corpus(here):
+    return write_corpus(here / "corpus.txt", lines=120)
 
 
 def same(one, other):
@@ -77,11 +76,10 @@ def test_returned_vectors_equal_those_in_files(corpus):
         words, matrix, counts = load_vectors(path)
         assert list(part) == list(words) and np.array_equal(part.vectors, matrix)
         assert part.counts.tolist() == counts.tolist()
-    manifest = json.loads(Path("v.npy.json").read_text(encoding="utf-8"))
-    assert manifest.pop("context_file") == "c.npy"
-    assert v.manifest == manifest
-    assert manifest["options"]["objective"] == "dcme" and manifest["options"]["dim"] == 8
-    tokens = manifest["tokens"]
+    written = manifest("v.npy")
+    assert written.pop("context_file") == "c.npy" and v.manifest == written
+    assert written["options"]["objective"] == "dcme" and written["options"]["dim"] == 8
+    tokens = written["tokens"]
     assert tokens.pop("corpus") * 2 == sum(tokens.values())
 
 
@@ -192,14 +190,13 @@ def test_a_callback_gets_both_stages_and_each_epoch(corpus):
 
 
 def test_no_signal_handler_is_installed(corpus):
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before, during = [signal.getsignal(one) for one in numbers], []
-    dw.train(
-        corpus,
-        progress=lambda _: during.append([signal.getsignal(one) for one in numbers]),
-        **QUICK,
-    )
-    assert len(during) > 2 and all(one == before for one in during)
+    def handlers(update=None):
+        found.append([signal.getsignal(one) for one in SIGNALS])
+
+    found = []
+    handlers()
+    dw.train(corpus, progress=handlers, **QUICK)
+    assert len(found) > 3 and all(one == found[0] for one in found)
 
 
 @pytest.mark.parametrize("stage", ["reading", "training"])
@@ -220,25 +217,18 @@ def test_an_interrupt_keeps_the_current_vectors(corpus, stage):
 
 def test_training_resumes_from_a_checkpoint(corpus):
     lines = Path(corpus).read_text(encoding="utf-8").splitlines()
-    whole = dw.train(lines, **QUICK)
-    halfway = {**QUICK, "checkpoint": Path("state"), "checkpoint_every": 1}
 
     def stop(update):
         if update.epoch and update.epoch["epoch"] == 2:
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        dw.train(lines, progress=stop, **halfway)
-    assert same(dw.train(lines, resume="state", **QUICK), whole)
+        dw.train(lines, progress=stop, checkpoint=Path("state"), checkpoint_every=1, **QUICK)
+    assert same(dw.train(lines, resume="state", **QUICK), dw.train(lines, **QUICK))
 
 
 def test_threads_can_train_concurrently(corpus):
-    expected, found = dw.train(corpus, **QUICK), []
-    threads = [
-        threading.Thread(target=lambda: found.append(dw.train(corpus, **QUICK))) for _ in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 3 and all(same(one, expected) for one in found)
+    expected = dw.train(corpus, **QUICK)
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: dw.train(corpus, **QUICK), range(3)))
+    assert all(same(one, expected) for one in found)

@@ -3,10 +3,10 @@
 import json
 import shlex
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -16,9 +16,9 @@ from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.tune import Rows, Search
-from dcme_w2v.cli.main import program
-from dcme_w2v.errors import CorpusError
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+
+TRAIN = "classify train d.tsv --threads 1 --tune"
 
 
 def texts(count=400, classes=4, wrong=0.0, seed=0):
@@ -45,55 +45,42 @@ def search_of(matrix, labels, seconds=60.0, received=None, **given):
     return Search(Rows(matrix), numbers[:, None].tolist(), 4, options, seconds, received=received)
 
 
-def train(tmp_path, *more, name="m"):
-    given = ["classify", "train", str(tmp_path / "d.tsv"), "--output", str(tmp_path / name)]
-    return CliRunner().invoke(program, [*given, "--threads", "1", *more])
-
-
 @pytest.fixture
-def corpus(tmp_path):
-    (tmp_path / "d.tsv").write_text(texts())
-    return tmp_path
+def corpus(here):
+    Path("d.tsv").write_text(texts())
 
 
 def description(folder):
-    return json.loads((folder / "model.json").read_text())
+    return json.loads(Path(folder, "model.json").read_text())
 
 
-def test_the_chosen_options_give_the_same_model(corpus):
-    found = train(corpus, "--tune", "--json")
-    assert found.exit_code == 0, found.output
-    record = json.loads(found.stdout)["tune"]
+def test_the_chosen_options_give_the_same_model(corpus, cli):
+    record = cli.json(f"{TRAIN} --output m")["tune"]
     assert record["complete"] and record["accuracy"] > 0.8 and record["held_out"] == 400
-    assert f"--tune: {record['flags']}, with an accuracy of" in found.stderr
-    again = train(corpus, *shlex.split(record["flags"]), name="again")
-    assert again.exit_code == 0, again.output
-    for name in ("weights.npy", "words.npy"):
-        one, other = (corpus / folder / name for folder in ("m", "again"))
-        assert not one.exists() or one.read_bytes() == other.read_bytes()
-    assert description(corpus / "m")["options"] == description(corpus / "again")["options"]
+    assert f"--tune: {record['flags']}, with an accuracy of" in cli.err
+    cli("classify train d.tsv --threads 1 --output again", *shlex.split(record["flags"]))
+    for one in Path("m").glob("*.npy"):
+        assert one.read_bytes() == Path("again", one.name).read_bytes()
+    assert description("m")["options"] == description("again")["options"]
 
 
-def test_given_options_are_held_fixed(corpus):
-    given = ["--lr", "1", "--loss", "softmax", "--ngrams", "1", "--features", "100"]
-    found = train(corpus, "--tune", *given, "--json")
-    trials = json.loads(found.stdout)["tune"]["trials"]
-    assert {name for trial in trials for name in trial} == {
-        "epochs", "l2", "weighting", "documents", "accuracy",
-    }  # fmt: skip
-    options = description(corpus / "m")["options"]
+def test_given_options_are_held_fixed(corpus, cli):
+    given = "--lr 1 --loss softmax --ngrams 1 --features 100"
+    trials = cli.json(f"{TRAIN} --output m {given}")["tune"]["trials"]
+    searched = "epochs l2 weighting documents accuracy"
+    assert {name for trial in trials for name in trial} == {*searched.split()}
+    options = description("m")["options"]
     assert (options["lr"], options["loss"]) == (1.0, "softmax")
 
 
-def test_pairs_of_words_are_chosen_where_they_separate_classes(tmp_path):
+def test_pairs_of_words_are_chosen_where_they_separate_classes(here, cli):
     random = np.random.default_rng(0)
     lines = []
     for i in range(600):
         a, b = f"a{random.integers(8)}", f"b{random.integers(8)}"
         lines.append(f"c{i % 2}\t{' '.join([a, b] if i % 2 else [b, a])}\n")
-    (tmp_path / "d.tsv").write_text("".join(lines))
-    found = train(tmp_path, "--tune", "--json")
-    record = json.loads(found.stdout)["tune"]
+    Path("d.tsv").write_text("".join(lines))
+    record = cli.json(f"{TRAIN} --output m")["tune"]
     assert "--ngrams 2" in record["flags"] and record["accuracy"] > 0.95
 
 
@@ -137,13 +124,9 @@ def test_a_signal_ends_the_search(monkeypatch):
     "--hashing 512", "--solver lbfgs", "--rank 5", "--objective dcme",
     "--by document --patience 2 --holdout 0.1",
 ])  # fmt: skip
-def test_a_tuned_model_predicts(corpus, more):
-    found = train(corpus, "--tune", *more.split())
-    assert found.exit_code == 0, found.output
-    test = CliRunner().invoke(
-        program, ["classify", "test", str(corpus / "m"), str(corpus / "d.tsv"), "--json"]
-    )
-    assert json.loads(test.stdout)["accuracy"] > 0.9
+def test_a_tuned_model_predicts(corpus, cli, more):
+    cli(f"{TRAIN} --output m {more}")
+    assert cli.json("classify test m d.tsv")["accuracy"] > 0.9
 
 
 def test_rows_equal_those_of_features_read_again():
@@ -162,23 +145,20 @@ def test_rows_equal_those_of_features_read_again():
         assert list(plain.names) == list(text.names) and type(text) is TextFeatures
 
 
-def test_a_tuned_model_is_measured_on_a_held_out_file(corpus):
+def test_a_tuned_model_is_measured_on_a_held_out_file(corpus, cli):
     """Its features are the chosen ones, which were not known when the file was read."""
-    (corpus / "held.tsv").write_text(texts(60, seed=1))
-    log = corpus / "log"
-    train(corpus, "--tune", "--holdout", str(corpus / "held.tsv"), "--log-json", str(log))
-    epochs = [json.loads(line) for line in log.read_text().splitlines()]
+    Path("held.tsv").write_text(texts(60, seed=1))
+    cli(f"{TRAIN} --output m --holdout held.tsv --log-json log")
+    epochs = [json.loads(line) for line in Path("log").read_text().splitlines()]
     last = [one for one in epochs if one["event"] == "epoch"][-1]
-    test = ["classify", "test", str(corpus / "m"), str(corpus / "held.tsv"), "--json"]
-    found = json.loads(CliRunner().invoke(program, test).stdout)
+    found = cli.json("classify test m held.tsv")
     assert last["heldout_accuracy"] == pytest.approx(found["accuracy"])
 
 
-def test_too_few_documents(tmp_path):
-    (tmp_path / "d.tsv").write_text("a\tone\nb\ttwo\n")
-    found = train(tmp_path, "--tune")
-    assert isinstance(found.exception, CorpusError)
-    assert found.exception.args[0].startswith("--tune=60: 2 documents of 2 classes are too few")
+def test_too_few_documents(here, cli):
+    Path("d.tsv").write_text("a\tone\nb\ttwo\n")
+    error = cli.error(f"{TRAIN} --output m --quiet")
+    assert "--tune 60: 2 documents of 2 classes are too few" in error
 
 
 # ---- in Python ----

@@ -4,6 +4,8 @@ import copy
 import pickle
 import threading
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ import pytest
 from dcme_w2v.errors import UnknownWordError, UsageError
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.words.vectors import Vectors
+
+pytestmark = pytest.mark.usefixtures("here")
 
 WORDS = ["king", "queen", "New_York", "żółć", "man"]
 
@@ -105,25 +109,17 @@ def test_threads_can_read_concurrently():
     words = [f"w{i}" for i in range(3000)]
     v = Vectors(words, np.random.default_rng(1).normal(size=(3000, 4)))
     expected = pickle.loads(pickle.dumps(v)).most_similar("w7")
-    barrier, wrong = threading.Barrier(8), []
+    barrier = threading.Barrier(8)
 
-    def look():
+    def look(_):
         barrier.wait()
-        for number, word in enumerate(words):
-            if v.index(word) != number:
-                wrong.append(word)
-        if v.most_similar("w7") != expected:
-            wrong.append("most_similar")
+        return [v.index(word) for word in words], v.most_similar("w7")
 
-    threads = [threading.Thread(target=look) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(look, range(8))) == [(list(range(3000)), expected)] * 8
 
 
-def test_gensim_gets_words_vectors_and_counts(tmp_path):
+def test_gensim_gets_words_vectors_and_counts():
     pytest.importorskip("gensim")
     v = make_vectors()
     keyed = v.to_gensim()
@@ -133,20 +129,20 @@ def test_gensim_gets_words_vectors_and_counts(tmp_path):
     keyed.add_vectors(["new"], np.ones((1, 3)))
     keyed.vectors[0] = 0
     assert v["king"].tolist() == [0, 1, 2] and keyed.get_index("new") == 5
-    keyed.save(str(tmp_path / "k"))
-    assert type(keyed).load(str(tmp_path / "k")).index_to_key[-1] == "new"
+    keyed.save("k")
+    assert type(keyed).load("k").index_to_key[-1] == "new"
 
 
 def test_a_wrong_format_is_an_error(tmp_path):
-    make_vectors().save(tmp_path / "v.txt")
-    make_vectors().save(tmp_path / "v.bin")
-    (tmp_path / "glove").write_text("a 1 2\n")
+    make_vectors().save("v.txt")
+    make_vectors().save("v.bin")
+    Path("glove").write_text("a 1 2\n")
     for name, format in (("v.txt", "npy"), ("v.bin", "text"), ("v.txt", "binary"),
                          ("glove", "binary")):  # fmt: skip
         with pytest.raises(ValueError, match=name):
             Vectors.load(tmp_path / name, format)
     with pytest.raises(FileNotFoundError):
-        Vectors.load(tmp_path / "none")
+        Vectors.load("none")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import io
 import struct
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +17,16 @@ from dcme_w2v.errors import FormatError, ResourceError
 from dcme_w2v.formats.vectors.vectors_io import FORMATS
 from dcme_w2v.formats.vectors.vectors_reader import BLOCK
 from dcme_w2v.words.vectors import Vectors
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def same_words(path, words, matrix, **options):
+    """Check words and bits of a file."""
+    loaded = Vectors.load(path, **options)
+    assert list(loaded.words) == words and same_bits(loaded.vectors, matrix)
+    return loaded
+
 
 SUFFIX = {"text": ".txt", "binary": ".bin", "npy": ".npy"}
 QUICK = settings(
@@ -48,10 +59,10 @@ def same_bits(a, b):
 # ---- the bytes ----
 
 
-def test_text_is_header_words_and_shortest_numbers(tmp_path):
+def test_text_is_header_words_and_shortest_numbers():
     third, tiny = np.float32(1) / np.float32(3), 1e-9
     rows = [[third, -0.0], [tiny, 1e-45], [100.0, -16777216.0], [3.4028235e38, 0.00012]]
-    path = save(tmp_path / "v.txt", ["the", "naïve", "\u00a0", "</s>"], rows)
+    path = save(Path("v.txt"), ["the", "naïve", "\u00a0", "</s>"], rows)
     assert path.read_bytes() == (
         b"4 2\n"
         b"the 0.33333334 -0.0\n"
@@ -61,8 +72,8 @@ def test_text_is_header_words_and_shortest_numbers(tmp_path):
     )
 
 
-def test_binary_is_header_words_and_little_endian_floats(tmp_path):
-    path = save(tmp_path / "v.bin", ["a", "bc"], [[1.0, -2.0], [0.5, 0.0]])
+def test_binary_is_header_words_and_little_endian_floats():
+    path = save(Path("v.bin"), ["a", "bc"], [[1.0, -2.0], [0.5, 0.0]])
     assert path.read_bytes() == (
         b"2 2\n"
         b"a \x00\x00\x80\x3f\x00\x00\x00\xc0\n"
@@ -70,16 +81,15 @@ def test_binary_is_header_words_and_little_endian_floats(tmp_path):
     )  # fmt: skip
 
 
-def test_npy_is_a_plain_array_with_a_file_of_words(tmp_path):
+def test_npy_is_a_plain_array_with_a_file_of_words():
     matrix = np.arange(6, dtype=np.float32).reshape(3, 2)
-    save(tmp_path / "v.npy", ["a", "b", "c"], matrix, counts=np.array([9, 5, 1]))
-    assert (tmp_path / "v.npy").read_bytes()[:8] == b"\x93NUMPY\x01\x00"
-    read = np.load(tmp_path / "v.npy", allow_pickle=False)
+    path = save(Path("v.npy"), ["a", "b", "c"], matrix, counts=np.array([9, 5, 1]))
+    assert path.read_bytes()[:8] == b"\x93NUMPY\x01\x00"
+    read = np.load(path, allow_pickle=False)
     assert read.dtype == np.float32 and (read == matrix).all()
-    assert (tmp_path / "v.vocab").read_bytes() == b"a 9\nb 5\nc 1\n"
-    loaded = Vectors.load(tmp_path / "v.npy")
-    assert isinstance(loaded.vectors, np.memmap)
-    assert loaded.counts is not None and loaded.counts.tolist() == [9, 5, 1]
+    assert Path("v.vocab").read_bytes() == b"a 9\nb 5\nc 1\n"
+    loaded = Vectors.load(path)
+    assert isinstance(loaded.vectors, np.memmap) and loaded.counts.tolist() == [9, 5, 1]
 
 
 # ---- round trips ----
@@ -88,55 +98,49 @@ def test_npy_is_a_plain_array_with_a_file_of_words(tmp_path):
 @QUICK
 @pytest.mark.parametrize("format", FORMATS)
 @given(data=vectors())
-def test_round_trip_of_any_words_and_bits(tmp_path, format, data):
-    words, matrix = data
-    path = save(tmp_path / f"v{SUFFIX[format]}", words, matrix)
-    loaded = Vectors.load(path)
-    assert list(loaded.words) == words
-    assert same_bits(loaded.vectors, matrix)
+def test_round_trip_of_any_words_and_bits(format, data):
+    same_words(save(Path(f"v{SUFFIX[format]}"), *data), *data)
 
 
 @pytest.mark.parametrize("format", ["text", "binary"])
-def test_round_trip_over_many_blocks(tmp_path, format):
-    rng = np.random.default_rng(2)
-    matrix = rng.standard_normal((9000, 300)).astype(np.float32)
+def test_round_trip_over_many_blocks(format):
+    matrix = np.random.default_rng(2).standard_normal((9000, 300)).astype(np.float32)
     words = [f"w{i}" for i in range(len(matrix))]
-    path = save(tmp_path / "v", words, matrix, format=format)
+    path = save(Path("v"), words, matrix, format=format)
     assert path.stat().st_size > BLOCK
-    loaded = Vectors.load(path)
-    assert list(loaded.words) == words and same_bits(loaded.vectors, matrix)
-    first = Vectors.load(path, limit=8000)
-    assert len(first) == 8000 and same_bits(first.vectors, matrix[:8000])
+    same_words(path, words, matrix)
+    same_words(path, words[:8000], matrix[:8000], limit=8000)
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_views_with_strides_are_written_correctly(tmp_path, format):
+def test_views_with_strides_are_written_correctly(format):
     wide = np.arange(60, dtype=np.float32).reshape(5, 12)
-    for i, view in enumerate([wide[:, :5], wide[::2, 1:8:3], wide.T[:5]]):
-        path = save(tmp_path / f"v{i}{SUFFIX[format]}", [f"w{k}" for k in range(len(view))], view)
-        assert same_bits(Vectors.load(path).vectors, view)
+    for view in (wide[:, :5], wide[::2, 1:8:3], wide.T[:5]):
+        words = [f"w{k}" for k in range(len(view))]
+        same_words(save(Path(f"v{SUFFIX[format]}"), words, view), words, view)
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_gensim_reads_every_format(tmp_path, format):
+def test_gensim_reads_every_format(format):
     models = pytest.importorskip("gensim.models")
     words = ["the", "naïve", "\u00a0x", "</s>", "日本"]
     matrix = np.random.default_rng(3).standard_normal((5, 4)).astype(np.float32)
-    path = save(tmp_path / f"v{SUFFIX[format]}", words, matrix, counts=np.arange(5, 0, -1))
+    path = save(Path(f"v{SUFFIX[format]}"), words, matrix, counts=np.arange(5, 0, -1))
     if format == "npy":
         theirs = models.KeyedVectors(4)
-        lines = path.with_suffix(".vocab").read_text(encoding="utf-8").splitlines()
+        lines = Path("v.vocab").read_text(encoding="utf-8").splitlines()
         theirs.add_vectors([line.split(" ")[0] for line in lines], np.load(path))
     else:
         binary = format == "binary"
         theirs = models.KeyedVectors.load_word2vec_format(str(path), binary=binary)
-    assert theirs.index_to_key == words
-    assert same_bits(theirs.vectors, matrix)
+    assert theirs.index_to_key == words and same_bits(theirs.vectors, matrix)
 
 
 # ---- files of other programs ----
 
 EXPECTED = [[1.5, -0.25], [1e-9, 300.0]]
+
+FLOATS = [struct.pack("<2f", *row) for row in EXPECTED]
 
 
 @pytest.mark.parametrize(
@@ -149,20 +153,14 @@ EXPECTED = [[1.5, -0.25], [1e-9, 300.0]]
         b"\xef\xbb\xbf2 2\na 1.5 -0.25\nb 1E-9 3E+02\n\n",  # byte order mark, blank last line
         b"2\t2\na\t1.5\t-0.25\nb  1e-9  300\n",
         b"a 1.5 -0.25\nb 1e-9 300\n",  # GloVe: no header
-        b"2 2\na " + struct.pack("<2f", 1.5, -0.25) + b"b " + struct.pack("<2f", 1e-9, 300),
-        b"2 2\na "
-        + struct.pack("<2f", 1.5, -0.25)
-        + b"\nb "
-        + struct.pack("<2f", 1e-9, 300)
-        + b"\n",
+        b"2 2\na %bb %b" % (*FLOATS,),
+        b"2 2\na %b\nb %b\n" % (*FLOATS,),
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, *COMPRESSORS.values()], ids=["plain", *COMPRESSORS])
-def test_variants_of_text_give_the_same_vectors(tmp_path, content, pack):
-    (tmp_path / "v").write_bytes(pack(content))
-    loaded = Vectors.load(tmp_path / "v")
-    assert list(loaded.words) == ["a", "b"]
-    assert same_bits(loaded.vectors, np.array(EXPECTED, dtype=np.float32))
+def test_variants_of_text_give_the_same_vectors(content, pack):
+    Path("v").write_bytes(pack(content))
+    same_words("v", ["a", "b"], np.array(EXPECTED, dtype=np.float32))
 
 
 def test_standard_input_and_output(monkeypatch):
@@ -193,20 +191,20 @@ def test_standard_input_and_output(monkeypatch):
         (["a", "b\0"], 1, "NUL byte in a word"),
     ],
 )
-def test_invalid_vectors_are_not_written(tmp_path, format, words, value, message):
-    target = tmp_path / f"v{SUFFIX[format]}"
+def test_invalid_vectors_are_not_written(here, format, words, value, message):
+    target = Path(f"v{SUFFIX[format]}")
     target.write_bytes(b"old")
     with pytest.raises(FormatError, match=message):
         save(target, words, [[1.0], [value]])
     assert target.read_bytes() == b"old"
-    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+    assert [path.name for path in here.iterdir()] == [target.name]
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_failed_write_keeps_the_old_file(tmp_path, format, monkeypatch):
-    target = tmp_path / f"v{SUFFIX[format]}"
+def test_a_failed_write_keeps_the_old_file(here, format, monkeypatch):
+    target = Path(f"v{SUFFIX[format]}")
     save(target, ["old"], [[1.0]])
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = {path.name: path.read_bytes() for path in here.iterdir()}
 
     def no_space(number):
         raise OSError(28, "No space left on device")
@@ -214,4 +212,4 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, format, monkeypatch):
     monkeypatch.setattr("os.fsync", no_space)
     with pytest.raises(ResourceError, match=r"v.*: cannot be written: No space"):
         save(target, ["new"], [[2.0]])
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in here.iterdir()} == before

@@ -1,6 +1,7 @@
 """Vocabularies: order, pruning, merging, and the file of lines "word count"."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.vocabulary import Vocabulary, merge
 from dcme_w2v.options import VocabularyOptions
+
+pytestmark = pytest.mark.usefixtures("here")
 
 SEPARATORS = " \t\n\r\v\f\0"
 WORDS = st.text(
@@ -52,8 +55,8 @@ def test_pruned(counts, min_count, max_vocab):
     assert pruned.offsets[-1] == len(pruned.text)
 
 
-def test_load_sorts_stably_and_drops_the_row_of_line_ends(tmp_path):
-    path = tmp_path / "vocab"
+def test_load_sorts_stably_and_drops_the_row_of_line_ends():
+    path = Path("vocab")
     path.write_bytes(b"</s> 99\nb 1\na 7\nc 1\r\nd 7")
     assert rows(Vocabulary.load(path)) == [("a", 7), ("d", 7), ("b", 1), ("c", 1)]
 
@@ -72,31 +75,31 @@ BAD_LINES = [
 
 
 @pytest.mark.parametrize("bad", BAD_LINES)
-def test_bad_line_is_named(tmp_path, bad):
-    path = tmp_path / "vocab"
+def test_bad_line_is_named(bad):
+    path = Path("vocab")
     path.write_bytes(b"a 5\nb 4\n" + bad + b"\nc 3\n")
     with pytest.raises(FormatError, match=r"vocab:3: is not a word, a space and a count$"):
         Vocabulary.load(path)
 
 
 @pytest.mark.parametrize("spelling", [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"caf\xc3"])
-def test_word_that_is_not_utf8(tmp_path, spelling):
-    path = tmp_path / "vocab"
+def test_word_that_is_not_utf8(spelling):
+    path = Path("vocab")
     path.write_bytes(b"a 5\n" + spelling + b" 4\n")
     with pytest.raises(FormatError, match=r"vocab:2: the word is not UTF-8$"):
         Vocabulary.load(path)
 
 
-def test_duplicate_is_named(tmp_path):
-    path = tmp_path / "vocab"
+def test_duplicate_is_named():
+    path = Path("vocab")
     path.write_bytes(b"a 5\nb 4\na 3\n")
     with pytest.raises(FormatError, match=r"vocab:3: the word has been listed before$"):
         Vocabulary.load(path)
 
 
 @pytest.mark.parametrize("text", [b"", b"</s> 3\n"])
-def test_file_without_words(tmp_path, text):
-    path = tmp_path / "vocab"
+def test_file_without_words(text):
+    path = Path("vocab")
     path.write_bytes(text)
     with pytest.raises(FormatError, match="vocab: has no words; give lines 'word count'"):
         Vocabulary.load(path)

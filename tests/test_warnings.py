@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from helpers import ALL_COMMANDS, refused, train, write_corpus
+from helpers import ALL_COMMANDS, write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
@@ -41,32 +41,28 @@ def test_train_warns_of_what_has_no_effect(options, message):
     assert len(caught) == 1 and caught[0].filename == __file__
 
 
-def test_options_with_an_effect_cause_no_warning(tmp_path):
+def test_options_with_an_effect_cause_no_warning(here):
     dw.train(SENTENCES, **SMALL, preset="similarity", clusters=3, gradient="exact")
-    dw.train(SENTENCES, **SMALL, checkpoint=str(tmp_path / "k"), checkpoint_every=1, lr=0.1)
+    dw.train(SENTENCES, **SMALL, checkpoint="k", checkpoint_every=1, lr=0.1)
 
 
 @pytest.mark.parametrize(
     ("flags", "line"),
     [
-        (
-            ["--checkpoint-every", "1", "--cluster", "local:0"],
-            "--checkpoint-every has no effect with --cluster",
-        ),
-        (
-            ["--preset", "similarity", "--objective", "ns"],
-            "--preset similarity is for --objective dcme; only part",
-        ),
-        (["--lr", "1e-06"], "--lr 1e-06 is unusual"),
+        ("--checkpoint-every 1 --cluster local:0",
+         "--checkpoint-every has no effect with --cluster"),
+        ("--preset similarity --objective ns",
+         "--preset similarity is for --objective dcme; only part"),
+        ("--lr 1e-06", "--lr 1e-06 is unusual"),
     ],
-)
-def test_the_program_prints_a_warning_line(tmp_path, capsys, flags, line):
-    corpus = write_corpus(tmp_path / "corpus", lines=60)
-    assert train(corpus, tmp_path / "o", "--epochs", "1", *flags, quiet=False) == 0
-    lines = capsys.readouterr().err.splitlines()
-    assert [one for one in lines if one.startswith(f"warning: {line}")]
-    assert train(corpus, tmp_path / "o", "--epochs", "1", *flags) == 0
-    assert capsys.readouterr().err == ""  # --quiet
+)  # fmt: skip
+def test_the_program_prints_a_warning_line(here, cli, flags, line):
+    write_corpus(here / "c", lines=60)
+    command = f"train c --output o --dim 16 --epochs 1 {flags}"
+    cli(command)
+    assert [one for one in cli.err.splitlines() if one.startswith(f"warning: {line}")]
+    cli(f"{command} --quiet")
+    assert cli.err == ""
 
 
 def test_conditions_name_existing_options():
@@ -88,11 +84,10 @@ def test_conditions_name_existing_options():
                 assert {*declared.only, *declared.needs, *declared.unless} <= known
 
 
-def test_a_run_that_trains_nothing_fails(tmp_path, capsys):
-    corpus = tmp_path / "corpus"
-    corpus.write_text("a b c d\ne f g h\n")
-    flags = ["--min-count", "1", "--sample", "1e-300"]
-    assert "no token was trained" in refused(capsys, train(corpus, tmp_path / "o", *flags))
-    assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
+def test_a_run_that_trains_nothing_fails(here, cli):
+    (here / "c").write_text("a b c d\ne f g h\n")
+    error = cli.error("train c --output o --quiet --min-count 1 --sample 1e-300")
+    assert "no token was trained" in error
+    assert [path.name for path in here.iterdir()] == ["c"]
     with pytest.raises(CorpusError, match="no token was trained"):
         dw.train([["one"], ["two"]] * 9, dim=2, threads=1, sample=0)  # no context

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.numeric.arrays import drop_pages
 from dcme_w2v.numeric.core import new_table
+
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def classifier(density, features=50, classes=37):
@@ -30,28 +33,28 @@ def classifier(density, features=50, classes=37):
     (0.3, {"starts", "columns", "values"}),
     (1, None),
 ])  # fmt: skip
-def test_weights_round_trip_in_any_block_size(tmp_path, monkeypatch, density, files, rows_at_once):
+def test_weights_round_trip_in_any_block_size(monkeypatch, density, files, rows_at_once):
     monkeypatch.setattr(trainer, "WEIGHTS_AT_ONCE", 37 * rows_at_once)
     model, table = classifier(density)
     np.testing.assert_array_equal(model.weights.get(), table)
-    model.save(tmp_path / "model")
+    model.save("model")
     wanted = {f"weights_{one}.npy" for one in files} if files else {"weights.npy"}
-    assert {path.name for path in (tmp_path / "model").glob("weights*")} == wanted
-    np.testing.assert_array_equal(Classifier.load(tmp_path / "model").weights.get(), table)
+    assert {path.name for path in Path("model").glob("weights*")} == wanted
+    np.testing.assert_array_equal(Classifier.load("model").weights.get(), table)
     if files is None:  # a file as numpy writes it
-        np.save(tmp_path / "plain.npy", table)
-        plain = (tmp_path / "plain.npy").read_bytes()
-        assert (tmp_path / "model" / "weights.npy").read_bytes() == plain
+        np.save("plain.npy", table)
+        plain = Path("plain.npy").read_bytes()
+        assert Path("model", "weights.npy").read_bytes() == plain
 
 
-def test_only_pages_of_files_are_released(tmp_path):
+def test_only_pages_of_files_are_released():
     table = new_table(100, 32)
     table[:] = 3
     drop_pages(table[10:])
     assert (table == 3).all()
-    np.save(tmp_path / "x.npy", table)
+    np.save("x.npy", table)
     for mode in ("r", "c"):
-        mapped = np.load(tmp_path / "x.npy", mmap_mode=mode)
+        mapped = np.load("x.npy", mmap_mode=mode)
         if mode == "c":
             mapped[:] = 4
         part = np.asarray(mapped[20:])
@@ -83,8 +86,8 @@ print((peak() - before) / weights.table.nbytes)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss")
 @pytest.mark.parametrize("share", [0.4, 1])
-def test_saving_and_loading_need_no_second_table(tmp_path, share):
+def test_saving_and_loading_need_no_second_table(share):
     for action in ("save", "load"):
-        program = [sys.executable, "-c", MEASURED, str(tmp_path / "model"), action, str(share)]
+        program = [sys.executable, "-c", MEASURED, "model", action, str(share)]
         taken = subprocess.run(program, capture_output=True, text=True, check=True).stdout
         assert float(taken) < 1.5, action

@@ -1,26 +1,26 @@
 """Classes of words: k-means of unit vectors, as a command, in training and as in word2vec.c."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import manifest
 
 import dcme_w2v as dw
-from dcme_w2v.cli.main import run
 from dcme_w2v.errors import FormatError
 from dcme_w2v.words.classes import word_classes
 
-SMALL = ["--dim", "8", "--min-count", "1", "--threads", "1", "--quiet"]
+OURS = "c.txt --dim 8 --min-count 1 --threads 1 --quiet --output"
+
+
+THEIRS = "-train c.txt -size 8 -min-count 1 -threads 1 -output"
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def corpus(here):
     tokens = np.random.default_rng(1).integers(30, size=3000)
     lines = [" ".join(f"w{n}" for n in tokens[i : i + 10]) for i in range(0, 3000, 10)]
-    (tmp_path / "c.txt").write_text("\n".join(lines) + "\n")
-    return tmp_path
+    Path("c.txt").write_text("\n".join(lines) + "\n")
 
 
 def classes_of(path):
@@ -28,13 +28,13 @@ def classes_of(path):
     return [word for word, _ in rows], [int(number) for _, number in rows]
 
 
-def test_words_of_similar_direction_are_one_class(here):
+def test_words_of_similar_direction_are_one_class(cli):
     random = np.random.default_rng(1)
     directions = np.repeat(np.eye(3, 5), 4, axis=0)[random.permutation(12)]
     lengths = random.uniform(0.1, 50, size=(12, 1))
     matrix = directions * lengths + random.normal(size=(12, 5)) * lengths / 50
     dw.Vectors([f"w{n}" for n in range(12)], matrix).save("v.txt")
-    assert run(["classes", "v.txt", "--classes", "3", "--output", "o"]) == 0
+    cli("classes v.txt --classes 3 --output o")
     words, found = classes_of("o")
     assert words == [f"w{n}" for n in range(12)]
     same = directions @ directions.T > 0
@@ -43,26 +43,23 @@ def test_words_of_similar_direction_are_one_class(here):
     assert list(dict.fromkeys(found)) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("spelling", ["ours", "word2vec"])
-def test_training_writes_the_same_classes_as_the_command(here, capsys, spelling):
-    if spelling == "ours":
-        line = ["c.txt", "--classes", "5", "--output", "classes.txt", *SMALL]
-        plain = ["c.txt", "--output", "v.npy", *SMALL]
-    else:
-        common = ["-train", "c.txt", "-size", "8", "-min-count", "1", "-threads", "1"]
-        line = [*common, "-output", "classes.txt", "-classes", "5", "-binary", "1"]
-        plain = [*common, "-output", "v.npy", "-classes", "0"]
-    assert run(["train", *line]) == 0
-    assert run(["train", *plain]) == 0
-    assert run(["classes", "v.npy", "--classes", "5", "--output", "again", "--threads", "3"]) == 0
+@pytest.mark.parametrize(
+    ("line", "plain"),
+    [
+        (f"{OURS} classes.txt --classes 5", f"{OURS} v.npy"),
+        (f"{THEIRS} classes.txt -classes 5 -binary 1", f"{THEIRS} v.npy -classes 0"),
+    ],
+)
+def test_training_writes_the_same_classes_as_the_command(cli, line, plain):
+    cli(f"train {line}")
+    cli(f"train {plain}")
+    cli("classes v.npy --classes 5 --output again --threads 3")
     words, found = classes_of("classes.txt")
     assert (words, found) == classes_of("again")
     assert set(found) == set(range(5))
     assert words == list(dw.Vectors.load("v.npy"))
-    assert json.loads(Path("classes.txt.json").read_text())["options"]["classes"] == 5
-    capsys.readouterr()
-    assert run(["info", "again", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    assert manifest("classes.txt")["options"]["classes"] == 5
+    facts = cli.json("info again")
     assert (facts["kind"], facts["words"], facts["classes"]) == ("classes of words", 30, 5)
 
 
@@ -78,23 +75,16 @@ def test_vectors_that_are_zero_or_equal_have_a_class():
     [
         ("classes v.txt --classes 3 --output o", "--classes 3: there are only 2 words; give fewer"),
         ("classes nan.txt --classes 1 --output o", "NaN"),
-        ("train c.txt --output o --classes 31 --min-count 1", "--classes 31: there are only 30"),
-        (
-            "train c.txt --output o --classes 2 --format npy",
-            "--classes 2: is not supported with --format npy; give --format text",
-        ),
-        (
-            "train c.txt --output o --classes 2 --output-context p",
-            "--classes 2: is not supported with --output-context; remove one",
-        ),
+        (f"train {OURS} o --classes 31", "--classes 31: there are only 30"),
+        (f"train {OURS} o --classes 2 --format npy",
+         "--classes 2: is not supported with --format npy; give --format text"),
+        (f"train {OURS} o --classes 2 --output-context p",
+         "--classes 2: is not supported with --output-context; remove one"),
     ],
-)
-def test_wrong_usage(here, capsys, line, error):
-    (here / "v.txt").write_text("a 1 2\nb 3 4\n")
-    (here / "nan.txt").write_text("a 1 2\nb nan 4\n")
+)  # fmt: skip
+def test_wrong_usage(here, cli, line, error):
+    Path("v.txt").write_text("a 1 2\nb 3 4\n")
+    Path("nan.txt").write_text("a 1 2\nb nan 4\n")
     before = sorted(here.iterdir())
-    assert run([*line.split(), *["--quiet"] * line.startswith("train")]) in (1, 2)
-    message = capsys.readouterr().err
-    assert error in message
-    assert message.count("\n") == 1
+    assert error in cli.error(line)
     assert sorted(here.iterdir()) == before
