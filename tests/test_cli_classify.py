@@ -104,6 +104,22 @@ def test_documents_without_features_are_counted(tmp_path):
     assert len(invoke("classify predict", model, path).stdout.splitlines()) == 4
 
 
+def test_a_model_that_does_not_fit_is_kept_whole(tmp_path, docs, capfd):
+    given = ["--output", str(tmp_path / "m"), "--max-bytes", "10"]
+    assert run(["classify", "train", docs, *given, "--quiet"]) == 2
+    error = capfd.readouterr().err
+    whole = re.fullmatch(r"error: --max-bytes 10: .* bytes; the whole model is in (.*)\n", error)
+    assert not (tmp_path / "m").exists() and len(load_classifier(whole[1]).classes) == 2
+
+
+def test_a_document_with_thousands_of_labels(tmp_path, capfd):
+    path, model = tmp_path / "d.tsv", str(tmp_path / "m")
+    path.write_text("|".join(f"l{i}" for i in range(10_000)) + "\tone two\n" + "a\tthree\n" * 50)
+    assert run(["classify", "train", str(path), "--output", model, "--epochs", "1"]) == 0
+    assert "3 trees of labels" in capfd.readouterr().err
+    assert len(load_classifier(model).classes) == 10_001
+
+
 WITHOUT_LABELS = [
     ("d.tsv", "one\ntwo\n", "", "give LABEL<TAB>TEXT"),
     ("d.csv", "one\ntwo\n", "", "name the columns by --text-column and --label-column"),
