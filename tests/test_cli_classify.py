@@ -115,6 +115,19 @@ def test_failures_are_one_line_and_leave_no_file(cli, text, flags, message):
     assert list(Path().iterdir()) == [Path("d.tsv")]
 
 
+def test_a_model_that_does_not_fit_is_kept_whole(cli):
+    write(lines())
+    error = cli.error("classify train d.tsv --output m --max-bytes 10 --quiet")
+    whole = re.fullmatch(r"error: --max-bytes 10: .* bytes; the whole model is in (.*)\n", error)
+    assert not Path("m").exists() and len(load_classifier(whole[1]).classes) == 2
+
+
+def test_a_document_with_thousands_of_labels(cli):
+    write("|".join(f"l{i}" for i in range(10_000)) + "\tone two\n" + "a\tthree\n" * 50)
+    cli(f"{TRAIN} --epochs 1")
+    assert "3 trees of labels" in cli.err and len(load_classifier("m").classes) == 10_001
+
+
 @pytest.mark.parametrize("command", ["train {} --output n", "test m {}"])
 @pytest.mark.parametrize(
     ("name", "text", "options", "advice"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import re
 from collections import Counter
@@ -245,14 +246,8 @@ def read(
             is_first.append(document.is_first)
             yield document.text
 
-    def words() -> int:
-        assert most is not None
-        return most(len(set(itertools.chain.from_iterable(kept))))
-
-    if trained is None:
-        matrix = text.fit_transform(texts(), None if most is None else words)
-    else:
-        matrix = text.transform(texts())
+    words = None if most is None else functools.partial(_words, most, kept)
+    matrix = text.fit_transform(texts(), words) if trained is None else text.transform(texts())
     found.warn(text.is_by_token)
     if holdout.file is not None:
         held = [
@@ -261,6 +256,11 @@ def read(
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
     return Dataset(matrix, kept, without, held_matrix, held_labels, is_first)
+
+
+def _words(most: Callable[[int], int], labels: Labels) -> int:
+    """Return how many words are kept for documents with these labels."""
+    return most(len(set(itertools.chain.from_iterable(labels))))
 
 
 def _read_rows(

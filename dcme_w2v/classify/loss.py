@@ -20,6 +20,7 @@ from .options import (
     FEW_CLASSES,
     L2_OF_SETS,
     RATE_OF_HINGE,
+    TREE_CLASSES,
     ClassifyOptions,
     is_hinge_possible,
 )
@@ -107,6 +108,7 @@ def is_loss_open(given: ClassifyOptions, data: Labelled, classes: int) -> bool:
         short = short and classes < FEW_CLASSES and given.loss is None
     else:
         short = short and classes * count <= SHORT_SETS and given.loss in (None, "hinge")
+        short = short and classes < TREE_CLASSES
     own = given.lr is None and given.min_lr is None
     return short and own and is_hinge_possible(given)
 

@@ -292,7 +292,12 @@ def _saved(
     if calibration is not None:
         model.calibration, model.threshold = calibration
     if job.compress is not None:
-        model, holdout = job.compress(model, holdout, reporter)
+        try:
+            model, holdout = job.compress(model, holdout, reporter)
+        except UsageError as error:  # the training shall not be lost
+            whole = Result(partial_folder(job.output), "model", model.save)
+            write_with_fallback([whole])
+            raise UsageError(f"{error.message}; the whole model is in {whole.path}") from None
     if holdout is not None:
         reporter.message(_held_out_line(model, holdout))
     write_with_fallback([Result(job.output, "model", model.save)])

@@ -258,6 +258,51 @@ def classify(s: Setup) -> Iterator[Line]:
             yield name, seed, "macro F1", 100 * found["macro_f1"], "%"
 
 
+LINEAR_SVC = """
+import sys
+from sklearn.svm import LinearSVC
+from dcme_w2v.classify.model import load_classifier
+model, *files = sys.argv[1:]
+model = load_classifier(model)
+rows, labels = [], []
+for file in files:
+    with open(file, newline="\\n", encoding="utf-8") as lines:
+        pairs = [line.rstrip("\\n").split("\\t", 1) for line in lines]
+    rows.append(model.rows([text.encode() for _, text in pairs]))
+    labels.append([label for label, _ in pairs])
+print(LinearSVC().fit(rows[0], labels[0]).score(rows[1], labels[1]))
+"""
+
+
+def label_sets(s: Setup) -> Iterator[Line]:
+    """Compare the defaults with trees, small models and LinearSVC (C = 1) on the same rows."""
+    for folder in sorted(Path(s.file("sets")).iterdir()):
+        train, test, model = str(folder / "train.tsv"), str(folder / "test.tsv"), s.out("m")
+        for seed in s.seeds:
+            own = ["--seed", seed, "--threads", 1, "--quiet"]
+            runs: list[tuple[str, list[object]]] = [
+                ("defaults", ["classify", "train", train, *own])
+            ]
+            for name, command in runs:
+                out = model if name == "defaults" else s.out(name)
+                _, seconds = s.run(*command, "--output", out)
+                found = s.json("classify", "test", out, test)
+                size = sum(file.stat().st_size for file in Path(out).iterdir()) / 1e6
+                for metric in ("accuracy", "precision_at_1", "precision_at_5", "r_precision_at_5"):
+                    if metric in found:
+                        yield f"{folder.name}: {name}", seed, metric, 100 * found[metric], "%"
+                yield f"{folder.name}: {name}", seed, "micro F1", 100 * found["micro_f1"], "%"
+                yield f"{folder.name}: {name}", seed, "CPU seconds", seconds, ""
+                yield f"{folder.name}: {name}", seed, "on disk", size, "MB"
+                if name == "defaults" and "precision_at_1" in found:
+                    trees = ["classify", "train", train, "--objective", "tree", *own]
+                    runs.append(("three trees", trees))
+                    runs.append(("8 MB", ["fuse", "shrink", model, "--max-bytes", 8_000_000]))
+            if "accuracy" in found:
+                line, _ = _timed([sys.executable, "-c", LINEAR_SVC, model, train, test])
+                yield f"{folder.name}: LinearSVC", seed, "accuracy", 100 * float(line), "%"
+
+
 def documents(s: Setup) -> Iterator[Line]:
     """Document vectors with a linear classifier (L-BFGS): SCDV and its baselines."""
     train, test, vectors = s.file("train.tsv"), s.file("test.tsv"), s.out("d.npy")
@@ -437,6 +482,7 @@ ALL = {
         words,
         likelihood,
         classify,
+        label_sets,
         documents,
         few_labels,
         cluster,
