@@ -158,7 +158,7 @@ def test_trees_are_the_default_with_many_labels_only():
     "option", ["--checkpoint c", "--resume c", "--cluster local:1", "--tune 9", "--max-bytes 99999"]
 )
 @pytest.mark.parametrize("given", ["--objective tree", ""])
-def test_what_trees_do_not_have_is_one_line_before_the_work(cli, option, given):
+def test_what_trees_do_not_have_is_one_line_before_the_work(here, cli, option, given):
     count, flag = 2 if given else 10_000, option.split()[0]
     Path("d.tsv").write_text("".join(f"a{i}|b\tx{i} y\n" for i in range(count)))
     error = cli.error(f"classify train d.tsv {given} {option} --quiet --output m")

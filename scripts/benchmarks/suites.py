@@ -370,7 +370,7 @@ def cluster(s: Setup) -> Iterator[Line]:
 
 def cluster_time(s: Setup) -> Iterator[Line]:
     """Compare two workers of one thread with one process of one and of two threads, by tokens."""
-    for size, text in _growing(s, (1, 3, 10)):
+    for size, text in _growing(s, (1, 3, 6)):
         for seed in s.seeds:
             seconds = {}
             for name, options in {
