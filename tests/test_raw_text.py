@@ -110,3 +110,13 @@ def test_a_small_file_of_a_billion_empty_lines_takes_bounded_memory():
     Path("words.gz").write_bytes(gzip.compress(b"\n" * 5_000_000))
     with pytest.raises(dw.errors.CorpusError, match="1,000,000 empty lines in a row"):
         Vocabulary.load(Path("words.gz"))
+
+
+def test_vectors_are_no_corpus(cli):
+    """`train --output corpus.txt vectors.txt` does not replace the corpus."""
+    Path("c.txt").write_text(TOKENS * 20)
+    cli("train c.txt --output v.txt --min-count 1 --dim 5 --epochs 1")
+    error = cli.error("train --output c.txt v.txt --min-count 1 --quiet")
+    assert "v.txt: has vectors" in error and Path("c.txt").read_text() == TOKENS * 20
+    Path("ids.txt").write_text("1 2 3 4 5 6 7\n" * 20)
+    cli("vocab ids.txt --output o")

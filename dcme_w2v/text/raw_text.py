@@ -1,5 +1,7 @@
 """Warns of a corpus that was hardly meant to be trained on as it is: CSV, JSON, markup, raw text.
 
+Vectors are an error, since the output may well be the corpus then.
+
 Only the start of the first file is looked at, so that the cost does not depend on the corpus.
 """
 
@@ -8,26 +10,39 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from dcme_w2v.errors import warn
+from dcme_w2v.errors import CorpusError, warn
 from dcme_w2v.formats.columns import is_named_csv
 
 SAMPLE_BYTES = 1 << 18
 MIN_LINES = 5  # of which a structure is seen
 MIN_TOKENS = 200  # of which raw text is seen
 MIN_STRUCTURED = 0.9  # share of the lines that have a structure
+MIN_NUMBERS = 5  # after a word, in each line of vectors
 MIN_MARKED = 0.2  # share of the lines with tags
 MIN_PUNCTUATED = 0.03  # share of the tokens that end with punctuation
 MIN_CAPITALS = 0.005  # share of the tokens that also occur without the capital letter
 
 _TAG = re.compile(rb"</(?!s>)[a-zA-Z]\w*>|<[a-zA-Z]\w* \w+=|<!doctype |<\?xml ", re.IGNORECASE)
+_NUMBERS = re.compile(rf"(?=.*\d\.\d)\S+(?:[ \t]-?\d+(?:\.\d+)?(?:e-?\d+)?){{{MIN_NUMBERS},}}\s*")
 _WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 def warn_of_raw_text(name: str, sample: bytes) -> None:
-    """Warn, in one line with a remedy, if the start of a corpus is not a line of tokens a line."""
+    """Warn, in one line with a remedy, if the start of a corpus is not a line of tokens a line.
+
+    Raises
+    ------
+    CorpusError
+        It is a file of vectors.
+    """
     text = sample[:SAMPLE_BYTES].decode("utf-8", "replace")
     lines = [line for line in text.split("\n")[:1000] if line.strip()]
+    rows = lines[1:-1]  # the first may be a header, the last may be cut
+    if len(rows) >= MIN_LINES and all(map(_NUMBERS.fullmatch, rows)):
+        raise CorpusError(
+            f"{name}: has vectors, a word and numbers a line, not text: are the arguments swapped?"
+        )
     found = _structure(lines, sample) or _raw(text.split())
     if found is not None and not is_named_csv(name):  # there is a warning already
         warn(f"{name}: looks like {found}")
