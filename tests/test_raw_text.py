@@ -116,7 +116,8 @@ def test_vectors_are_no_corpus(cli):
     """`train --output corpus.txt vectors.txt` does not replace the corpus."""
     Path("c.txt").write_text(TOKENS * 20)
     cli("train c.txt --output v.txt --min-count 1 --dim 5 --epochs 1")
-    error = cli.error("train --output c.txt v.txt --min-count 1 --quiet")
-    assert "v.txt: has vectors" in error and Path("c.txt").read_text() == TOKENS * 20
+    for more in ("", "--tokenize words"):
+        error = cli.error(f"train --output c.txt v.txt --min-count 1 --quiet {more}")
+        assert "v.txt: has vectors" in error and Path("c.txt").read_text() == TOKENS * 20
     Path("ids.txt").write_text("1 2 3 4 5 6 7\n" * 20)
     cli("vocab ids.txt --output o")

@@ -37,7 +37,7 @@ from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.training.progress import Reporter
 
 from .cache import ID_BYTES, IdCache
-from .raw_text import SAMPLE_BYTES, warn_of_raw_text
+from .raw_text import SAMPLE_BYTES, refuse_vectors, warn_of_raw_text
 from .reindex import Segment, compact, held_out_counts
 from .select_vocabulary import (
     Given,
@@ -359,9 +359,8 @@ class _Reading:
         with ThreadPoolExecutor(self.threads, initializer=self._start_worker) as pool:
             try:
                 for number, block in enumerate(self.corpus):
-                    if self.is_looked_at and self.tokenizer.is_whitespace:
-                        warn_of_raw_text(self.corpus.paths[0], bytes(block.text[:SAMPLE_BYTES]))
-                        self.is_looked_at = False
+                    if self.is_looked_at:
+                        self._look_at(bytes(block.text[:SAMPLE_BYTES]))
                     pending.append(
                         (block, pool.submit(self._encode, block, number // ROUND_BLOCKS))
                     )
@@ -377,6 +376,12 @@ class _Reading:
         core.release_freed()  # free the blocks, whose memory would add to that of the next step
         if not self.tokens:
             raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
+
+    def _look_at(self, start: bytes) -> None:
+        self.is_looked_at = False
+        refuse_vectors(self.corpus.paths[0], start)
+        if self.tokenizer.is_whitespace:
+            warn_of_raw_text(self.corpus.paths[0], start)
 
     def _start_worker(self) -> None:
         with self._lock:

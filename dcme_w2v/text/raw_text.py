@@ -29,23 +29,25 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 def warn_of_raw_text(name: str, sample: bytes) -> None:
-    """Warn, in one line with a remedy, if the start of a corpus is not a line of tokens a line.
+    """Warn, in one line with a remedy, if the start of a corpus is not a line of tokens a line."""
+    text, lines = _lines_of(sample)
+    found = _structure(lines, sample) or _raw(text.split())
+    if found is not None and not is_named_csv(name):  # there is a warning already
+        warn(f"{name}: looks like {found}")
 
-    Raises
-    ------
-    CorpusError
-        It is a file of vectors.
-    """
-    text = sample[:SAMPLE_BYTES].decode("utf-8", "replace")
-    lines = [line for line in text.split("\n")[:1000] if line.strip()]
-    rows = lines[1:-1]  # the first may be a header, the last may be cut
+
+def refuse_vectors(name: str, sample: bytes) -> None:
+    """Raise if the start of a corpus has a word and numbers in each line."""
+    rows = _lines_of(sample)[1][1:-1]  # the first may be a header, the last may be cut
     if len(rows) >= MIN_LINES and all(map(_NUMBERS.fullmatch, rows)):
         raise CorpusError(
             f"{name}: has vectors, a word and numbers a line, not text: are the arguments swapped?"
         )
-    found = _structure(lines, sample) or _raw(text.split())
-    if found is not None and not is_named_csv(name):  # there is a warning already
-        warn(f"{name}: looks like {found}")
+
+
+def _lines_of(sample: bytes) -> tuple[str, list[str]]:
+    text = sample[:SAMPLE_BYTES].decode("utf-8", "replace")
+    return text, [line for line in text.split("\n")[:1000] if line.strip()]
 
 
 def _structure(lines: Sequence[str], sample: bytes) -> str | None:
