@@ -178,7 +178,7 @@ def _wait(child: int, watched: Path | None) -> int:
             return os.waitstatus_to_exitcode(status)
         if time.monotonic() > end:
             os.kill(child, signal.SIGKILL)
-        elif watched and list(watched.glob("*/*")):
+        elif watched and list(watched.glob("[!.]*/*")):  # no checkpoint that is being written
             os.kill(child, signal.SIGINT)
             watched = None
         time.sleep(0.01)
