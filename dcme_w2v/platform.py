@@ -293,7 +293,7 @@ def _group_limits() -> Iterator[int]:
     except OSError:
         return
     for line in groups:  # hierarchy:controllers:path, without controllers in version 2
-        _, kinds, path = line.split(":", 2)
+        kinds, _, path = line.partition(":")[2].partition(":")
         if kinds and "memory" not in kinds.split(","):
             continue
         root = GROUPS / "memory" if kinds else GROUPS

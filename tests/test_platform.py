@@ -73,6 +73,7 @@ def test_files_and_models_without_posix(tmp_path):
     ("group", "limits"),
     [
         ("0::/\n", {"memory.max": "5\n"}),
+        ("\nno groups\n0::/../a\n", {"memory.max": "5\n"}),
         ("0::/a/b\n", {"memory.max": "max\n", "a/memory.max": "5\n", "a/b/memory.max": "9\n"}),
         ("7:pids:/a\n8:memory:/a\n", {"memory.max": "1\n", "memory/memory.limit_in_bytes": "5\n"}),
     ],

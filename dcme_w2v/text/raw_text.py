@@ -39,7 +39,8 @@ def warn_of_raw_text(name: str, sample: bytes) -> None:
 def refuse_vectors(name: str, sample: bytes) -> None:
     """Raise if the start of a corpus has a word and numbers in each line."""
     rows = _lines_of(sample)[1][1:-1]  # the first may be a header, the last may be cut
-    if len(rows) >= MIN_LINES and all(map(_NUMBERS.fullmatch, rows)):
+    widths = {len(row.split()) for row in rows}
+    if len(rows) >= MIN_LINES and len(widths) == 1 and all(map(_NUMBERS.fullmatch, rows)):
         raise CorpusError(
             f"{name}: has vectors, a word and numbers a line, not text: are the arguments swapped?"
         )
