@@ -89,7 +89,7 @@ class TextTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 __all__ = ["BaseEstimator", "ClassifierMixin", "TransformerMixin", "options_of", "parameters"]
 __all__ += ["check_features", "check_fitted", "check_training", "check_weights"]
-__all__ += ["TextTransformer", "check_all_labeled", "is_unlabeled"]
+__all__ += ["TextTransformer", "check_all_labeled", "is_unlabeled", "split_labels"]
 
 C = TypeVar("C", bound=type)
 
