@@ -74,7 +74,7 @@ class FeatureSets:
         return dataclasses.replace(options, features=max(MANY_FEATURES, options.most_features))
 
     def choices(self) -> list[Setting]:
-        """Return the settings to try, that of the options first."""
+        """Return the settings to try, the setting of the options first."""
         present = {name: getattr(self._options, name) for name in self._open}
         if "features" in present:
             present["features"] = self._options.most_features

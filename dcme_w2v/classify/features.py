@@ -110,7 +110,7 @@ class TextFeatures:
         documents : iterable of bytes
         most : callable, optional
             Returns the number of words that are kept, after the documents were read; by default
-            that of the options.
+            `features` of the options is that number.
 
         Raises
         ------
