@@ -21,7 +21,7 @@ from setuptools.modified import newer_group
 if sys.platform == "win32":
     sys.exit("error: dcme-w2v is not built on Windows; install a wheel, which Linux builds for it")
 
-# Never -march=native or -ffast-math: what is built here is installed elsewhere. No contraction
+# Never -march=native or -ffast-math: an extension built here is installed elsewhere. No contraction
 # either, so that the scalar kernels round equally on every machine.
 FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter"]

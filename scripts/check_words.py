@@ -18,7 +18,8 @@ ROOT = Path(__file__).parent.parent
 # Phrase to avoid -> phrase to use.
 PHRASES = {
     r"told|tells?": "reports, shows, says where ...; detected",
-    r"wants|knows|asks for|what is said": "requires, supports, has, reports",
+    r"that of|those of|what is|the one of|the ones of": "(name the noun)",
+    r"wants|knows|asks for": "requires, supports, has, reports",
     r"rivals?": "baseline, the other program",
     r"noise words?": "negative samples (NS), noise samples (NCE)",
     r"parted by|parts? (the )?words|spaces part": "separated by",

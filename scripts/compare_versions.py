@@ -286,7 +286,7 @@ def differences(command: Command, old: Path, new: Path) -> list[str]:
 
 
 def interpreter(text: str) -> Path:
-    """Return the Python of an argument: itself, or that of a checkout."""
+    """Return the Python of an argument: itself, or the Python of a checkout."""
     path = Path(text).absolute()
     return path / ".venv/bin/python" if path.is_dir() else path
 

@@ -228,7 +228,7 @@ def macos_of(module: bytes) -> str:
 
 
 def faults(wheel: Path) -> Iterator[str]:
-    """Yield what is wrong with a wheel."""
+    """Yield the faults of a wheel."""
     if wheel.stat().st_size > LIMIT:
         yield f"{wheel.stat().st_size} bytes, more than {LIMIT}"
     with zipfile.ZipFile(wheel) as archive:

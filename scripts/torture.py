@@ -97,7 +97,7 @@ class Run:
         return self
 
     def problem(self) -> str | None:
-        """Return what is wrong with the existing files after any run, finished or not."""
+        """Return a fault of the existing files after any run, finished or not."""
         from dcme_w2v.errors import DcmeError
         from dcme_w2v.training.checkpoint_folder import Checkpoint, generations_in
 
@@ -112,7 +112,7 @@ class Run:
         return None
 
     def unfinished(self) -> str | None:
-        """Return what is wrong with the files of a successful run."""
+        """Return a fault of the files of a successful run."""
         found = {path.name: path.read_bytes() for path in self.outputs}
         for name, data in self.straight.items():
             if found.get(name) != data:
@@ -292,7 +292,7 @@ def writes(most: int | None, chance: random.Random, place: Path) -> dict[str, An
 
 
 def after_fault(run: Run, code: int) -> str | None:
-    """Return what is wrong after a run with a fault, if anything, and after resuming."""
+    """Return a problem of the files after a run with a fault and after resuming, or None."""
     said = (run.folder / "err").read_text()
     if code not in (0, 1, 2) or "a bug" in said:
         return f"exit code {code}: {said!r}"

@@ -5,7 +5,7 @@ from reference import Reference, around, initial_table
 
 
 class SubwordReference(Reference):
-    """The vector of a word is the mean of its own row and those of its n-grams."""
+    """The vector of a word is the mean of the row of the word and the rows of its n-grams."""
 
     def __init__(self, ids, counts, options, make_objective, ngrams):
         super().__init__(ids, counts, options, make_objective)

@@ -1,4 +1,4 @@
-"""The most probable classes by bounds equal those of all scores, ties included."""
+"""The most probable classes by bounds equal the best of all scores, ties included."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`dcme-w2v info`: every kind of file, the command that made it, and what is an error."""
+"""`dcme-w2v info`: every kind of file, the command that made it, and which inputs are errors."""
 
 import pickle
 import shlex

@@ -285,7 +285,7 @@ if __name__ == "__main__":
 
 
 def test_workers_and_their_folder_end_when_the_program_is_killed(tmp_path, monkeypatch):
-    """The folder is removed at the next start; those of running programs stay."""
+    """The folder is removed at the next start; folders of running programs stay."""
     script = tmp_path / "program.py"
     script.write_text(KILLED)
     environment = {**os.environ, "TMPDIR": str(tmp_path)}

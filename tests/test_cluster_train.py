@@ -63,7 +63,7 @@ def test_one_shard_gives_the_same_bytes_as_one_machine(learn, model, objective):
 
 
 def test_a_start_from_given_tables(learn, refused, cli):
-    """With one shard, it is that of one machine; words that the tables lack are random."""
+    """With one shard, it is as on one machine; words that the tables lack are random."""
     Path("old.txt").write_text("".join(Path("c.txt").read_text().splitlines(True)[:20]))
     old = "train old.txt --dim 16 --min-count 1 --seed 5 --threads 1 --epochs 3 --quiet --output"
     cli(f"{old} old.bin --output-tables old")
@@ -76,8 +76,8 @@ def test_a_start_from_given_tables(learn, refused, cli):
         dw.train("c.txt", cluster="local:0", init=dw.Vectors.load("old.bin"))
 
 
-def test_vectors_of_shards_are_similar_to_those_of_one_machine(learn):
-    """Words of one topic are more similar to each other than to those of the other."""
+def test_words_of_one_topic_are_similar_after_training_on_shards(learn):
+    """Words of one topic are more similar to each other than to words of the other topic."""
     learn("v.npy", "--cluster local:0 --shards 4 --epochs 10 --seed 3")
     vectors = dw.Vectors.load("v.npy")
     unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)

@@ -46,7 +46,7 @@ def test_vocabularies_of_few_words(words, threads):
 
 
 def test_counts_that_make_a_deep_tree():
-    """Fibonacci numbers: every path is one node longer than that of the next word."""
+    """Fibonacci numbers: every path is one node longer than the path of the next word."""
     counts = [1, 1]
     while len(counts) < 18:
         counts.append(counts[-1] + counts[-2])

@@ -13,7 +13,7 @@ SIZES = {"rows": st.integers(1, 150), "dim": st.integers(1, 9), "shards": st.int
 
 
 def learned(rows, dim, shards, seed):
-    """Return rows at the start, and those of each shard."""
+    """Return rows at the start, and the rows of each shard."""
     random = np.random.default_rng(seed)
     start = random.normal(size=(rows, dim)).astype(np.float32)
     return start, [

@@ -1,4 +1,4 @@
-"""Parts of a corpus: they cover it, and word counts equal those of one machine."""
+"""Parts of a corpus: they cover it, and word counts equal the counts of one machine."""
 
 import lzma
 from pathlib import Path

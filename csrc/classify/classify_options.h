@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Values of --objective, in the order of the `choices` of the Python declaration; those of
- * --dcme-update are in ../model/train_options.h. */
+/* Values of --objective, in the order of the `choices` of the Python declaration; the
+ * values of --dcme-update are in ../model/train_options.h. */
 enum { DCME_CLASSIFY_GD, DCME_CLASSIFY_DCME, DCME_CLASSIFY_NCE, DCME_CLASSIFY_NS };
 
 /* The same of --loss. */

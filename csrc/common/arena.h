@@ -1,5 +1,6 @@
-/* The memory of one owner, a run or one of its threads, as a list of pieces: what is allocated and
- * freed, and what of it the rest of a run depends on, so that a checkpoint holds it.
+/* The memory of one owner, a run or one of its threads, as a list of pieces: memory that is
+ * allocated and freed, and the pieces that the rest of a run depends on, so that a checkpoint holds
+ * them.
  *
  * An arena is all zeros before. After the first failure every call returns NULL or does nothing, so
  * that callers check once, when all has been asked for.

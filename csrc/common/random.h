@@ -2,7 +2,7 @@
  *
  * A stream is one number that grows by a constant; its values are that number, mixed. So a draw
  * does not wait for the one before, and a stream costs 8 bytes. Streams are named by (seed, epoch,
- * shard, purpose): what is drawn does not depend on threads, buffers or time.
+ * shard, purpose): the numbers do not depend on threads, buffers or time.
  */
 #ifndef DCME_RANDOM_H
 #define DCME_RANDOM_H

@@ -38,7 +38,7 @@ typedef struct {
     const double *log_p;    /* of the piece; NULL: only counts */
     double least;           /* log of the cut */
     int64_t begin, count;   /* documents of the piece */
-    int64_t first, last;    /* those of them that this thread has */
+    int64_t first, last;    /* the documents of this thread */
     int apart;              /* `sums` are this thread's own */
     int32_t thread, owners; /* has the groups of features of this remainder; owners 1: all */
     units units;            /* where threads share the features, of all of them */
@@ -58,7 +58,7 @@ typedef struct {
     uint32_t x[AT_ONCE];
 } part;
 
-/* Keep those of n non-zeros whose sums this thread has; returns how many. Without branches, which
+/* Keep the non-zeros, of n, whose sums this thread has; returns how many. Without branches, which
  * could not be predicted. */
 static int64_t keep_own(const share *s, const int32_t *features, int64_t n, part *p) {
     const int32_t *row_of = s->sums.rows;

@@ -86,9 +86,9 @@ typedef struct {
     void (*code_weights)(uint8_t *codes, const real *weights, const real *edges, int64_t classes);
 
     /* Sums of numbers in codes, and the greatest of 16 at a time. 16 bytes of codes[i], `size`
-     * bytes long, a multiple of DCME_CODE_PAD, have the codes of 32 classes: byte b that of class b
-     * in its lower half, that of class 16 + b in its upper half. Code c of row i is the number
-     * tables[32 i
+     * bytes long, a multiple of DCME_CODE_PAD, have the codes of 32 classes: byte b has the code of
+     * class b in the lower half, the code of class 16 + b in the upper half. Code c of row i is the
+     * number tables[32 i
      * + c] + 256 tables[32 i + 16 + c]; sums must stay below 65,536. greatest[g] = the greatest sum
      * of the classes 16 g .. 16 g + 15. */
     void (*class_bounds)(uint16_t *greatest, const uint8_t *const *codes, const uint8_t *tables,

@@ -9,7 +9,7 @@
 
 enum { LSE_AT_ONCE = 128, LSE_LANES = 8 };
 #define LSE_LOWEST (-700.) /* negligible compared with the largest, exp(0) */
-#define LSE_ROUND 0x1.8p52 /* what is added to it is rounded, and is in the lowest bits */
+#define LSE_ROUND 0x1.8p52 /* a number added to it is rounded, and is in the lowest bits */
 #define LSE_PER_LOG2 0x1.71547652b82fep+0
 #define LSE_LOG2_HIGH 0x1.62e42feep-1
 #define LSE_LOG2_LOW 0x1.a39ef35793c76p-33

@@ -63,7 +63,7 @@ int dcme_cluster_take(dcme_cluster *cluster);
 void dcme_cluster_release(dcme_cluster *cluster);
 
 /* argmax_k scores_k over the clusters that no thread is updating (over all, if all are): instances
- * that a busy cluster took meanwhile would learn from what is about to be replaced, and pile up. */
+ * that a busy cluster took meanwhile would learn from values about to be replaced, and pile up. */
 int64_t dcme_cluster_best(const dcme_cluster *clusters, const real *scores, int64_t count);
 
 #endif

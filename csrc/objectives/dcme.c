@@ -49,7 +49,7 @@ static const real RHO = 0.9f, NU_PER_DRAW = 2, CURVATURE = 0.25f;
 static const double IDLE = 4;
 enum { IDLE_CHECK = 1024, LOSS_EVERY_OF_CLASSES = 64 * DCME_LOSS_EVERY };
 
-enum { EXTRA = 1 }; /* products that a step takes beside those of its rows: h with itself */
+enum { EXTRA = 1 }; /* products of a step besides the products with the rows: h with itself */
 
 /* The draws for a cluster's next instance, made right after its last one: while other clusters have
  * their instances, the rows come from memory. So do the cells of the draws after those. */

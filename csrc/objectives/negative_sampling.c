@@ -47,7 +47,7 @@ typedef struct {
     uint64_t stream;
     uint64_t drawn;               /* random number of the next draw; its cell has been asked for */
     int32_t *pool;                /* (POOL) */
-    uint32_t prefetched, waiting; /* samples so far; the one of number n is samples[n % SAMPLES] */
+    uint32_t prefetched, waiting; /* samples so far; sample n is samples[n % SAMPLES] */
     sample samples[SAMPLES];
     dcme_row_replicas replicas; /* rows of the most frequent words */
     real *scores;               /* dcme_stride(draws + 1) */

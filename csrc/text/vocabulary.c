@@ -168,7 +168,7 @@ void dcme_vocabulary_copy(const dcme_vocabulary *v, const int64_t *order, int64_
     }
 }
 
-/* Add a word that is not UTF-8 under the spelling that has U+FFFD for what is broken. */
+/* Add a word that is not UTF-8 under the spelling that has U+FFFD for the broken bytes. */
 static dcme_status add_replaced(dcme_vocabulary *v, dcme_word word, int64_t count, uint32_t *id,
                                 dcme_error *error) {
     char *spelling = dcme_allocate(word.length, DCME_REPLACEMENT_BYTES);

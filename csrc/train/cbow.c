@@ -137,7 +137,7 @@ static void update_left(dcme_worker *worker, int64_t i) {
               model->size);
 }
 
-/* Ask for what is needed soon: the targets of this block, or one some steps ahead. */
+/* Prefetch rows that are needed soon: of the targets of this block, or one some steps ahead. */
 static void prefetch_block(dcme_worker *worker, int64_t i, int64_t count) {
     int64_t ahead = worker->trainer->objective->step_block ? 0 : DCME_AHEAD;
     for (int64_t t = i + ahead; t < i + ahead + count; t++) {

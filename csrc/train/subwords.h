@@ -2,7 +2,7 @@
  * (Bojanowski et al. 2017).
  *
  * A word's vector is computed once where it enters the window, is moved by each target, and its
- * rows are moved once, where it leaves: a mean moves by what is added to each of its rows, as
+ * rows are moved once, where it leaves: a mean moves by the sum added to each of its rows, as
  * fastText adds the direction of a word to all of them, undivided.
  */
 #ifndef DCME_SUBWORDS_H
@@ -12,7 +12,7 @@
 #include "common/token.h"
 #include "kernels/kernels.h"
 
-/* The n-grams of each word. Their rows are behind those of the words in the input table. */
+/* The n-grams of each word. Their rows are behind the rows of the words in the input table. */
 typedef struct {
     const int64_t *starts; /* (items + 1) n-grams of word i: starts[i] .. starts[i + 1] - 1 */
     const int32_t *ngrams; /* (starts[items]) numbers below `buckets` */

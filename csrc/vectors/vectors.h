@@ -89,7 +89,7 @@ void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows, i
 bool dcme_keep_word(const dcme_block *block, dcme_rows *rows, dcme_fault_kind kind,
                     const char *word, int64_t size);
 
-/* Words: note a fault of a row; find what is wrong with one word (DCME_NO_FAULT: nothing); check
+/* Words: note a fault of a row; find the fault of one word (DCME_NO_FAULT: none); check
  * the words of a list; find those that an earlier word equals (*earlier: the first one's equal).
  * Empty words are not compared. */
 void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int64_t offset);

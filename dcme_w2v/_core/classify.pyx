@@ -332,7 +332,7 @@ def code_stride(int64_t classes):
 cdef class ClassCodes:
     """Codes of a model's weights, which bound the scores; see csrc/classify/class_codes.h.
 
-    `numbers` are those of the model's columns. `codes` and `edges` have a row for each feature and
+    `numbers` are the numbers of the model's columns. `codes` and `edges` have a row for each feature and
     the bias, and are filled by `add`.
     """
 

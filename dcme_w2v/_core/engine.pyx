@@ -25,7 +25,7 @@ cdef class Run:
         raise TypeError("open a run of words or of classes")
 
     def epoch(self, int64_t number):
-        """Train one epoch or what is left of it; returns False if it was stopped."""
+        """Train one epoch or the rest of it; returns False if it was stopped."""
         cdef dcme_error error
         cdef dcme_status status
         with nogil:

@@ -130,7 +130,7 @@ cdef class Trainer(Run):
         if subwords is not None:
             starts, ngrams = subwords
             if starts.shape[0] != counts.shape[0] + 1 or ngrams.shape[0] != starts[counts.shape[0]]:
-                raise ValueError("the n-grams are not those of the words")
+                raise ValueError("the n-grams do not belong to the words")
             self.subwords.starts = &starts[0]
             self.subwords.ngrams = &ngrams[0]
             self.subwords.buckets = input.shape[0] - output.shape[0]

@@ -2,7 +2,7 @@
 
 Weights are coded in four bits, 16 values a feature. Sums of these bound the scores from above, and
 scores are computed only of classes whose bounds reach the best scores: the classes are exactly
-those of all scores.
+the best by all scores.
 """
 
 import functools

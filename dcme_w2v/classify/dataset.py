@@ -209,7 +209,7 @@ def read(
     unlabelled : sequence of str
         Files of further documents, whose labels are ignored.
     trained : Predictor, optional
-        A model whose features, those of `text` included, are not changed.
+        A model whose features, the features of `text` included, are not changed.
     """
     if text is None:
         return _read_rows(docs, labels, holdout, seed, keep_unlabelled, unlabelled, trained)

@@ -102,7 +102,7 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         Of `fit`: the loss in use. By default held-out rows choose it, if there are 50 to 20,000
         rows and fewer than 500 classes.
     lr_ : float
-        Of `fit`: the initial learning rate in use. The default is that of the parameter `lr`, or
+        Of `fit`: the initial learning rate in use. The default is as for the parameter `lr`, or
         lower, if held-out rows are predicted better.
     tuned_ : dict
         Of `fit` with `tune`: the parameters that were chosen.
@@ -270,7 +270,7 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
             self.classes_ = np.unique(np.asarray(classes))
             check_classes(self.classes_)
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
-            raise UsageError("partial_fit: classes differ from those of the first call")
+            raise UsageError("partial_fit: classes differ from the classes of the first call")
         numbers = np.searchsorted(self.classes_, labels)
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels
         if not known.all():

@@ -90,11 +90,11 @@ class TextFeatures:
 
     @property
     def is_by_token(self) -> bool:
-        """Whether the tokens of sentences are what is classified."""
+        """Whether the tokens of sentences are classified, not documents."""
         return self.options.by == "token"
 
     def read(self, docs: Sequence[str], strict: bool = False) -> Iterator[Document]:
-        """Read documents, or by token those of sentences; see `read_documents`."""
+        """Read documents, or the tokens of sentences as documents; see `read_documents`."""
         errors = self.options.encoding_errors
         if self.is_by_token:
             return token_documents(read_sentences(docs, encoding_errors=errors, strict=strict))
@@ -146,7 +146,7 @@ class TextFeatures:
         Parameters
         ----------
         options : FeatureOptions
-            With fewer features, or another weighting or norm; the others are those of `self`.
+            With fewer features, or another weighting or norm; the other options are as in `self`.
         counts : csr_matrix
             As `fit_counts` returned them.
         """

@@ -101,7 +101,7 @@ class Fit(TrainingRun):
     total_weight : float
         Of all instances.
     weights : Weights
-        The current weights; after training those of the best epoch.
+        The current weights; after training the weights of the best epoch.
     records : list of dict
         Each epoch's `epoch`, `seconds`, `loss`, `lr`, and with `holdout` its measures.
     """
@@ -228,7 +228,7 @@ class Fit(TrainingRun):
             for name, table in self.weights.tables.items():
                 table[:] = self._best_tables[name]
             reporter.message(
-                f"the weights are those of epoch {self._best_epoch}, the best on held-out documents"
+                f"the weights are from epoch {self._best_epoch}, the best on held-out documents"
             )
 
     def _solve(self, reporter: Reporter, received: ReceivedSignal) -> None:

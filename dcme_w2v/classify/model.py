@@ -35,7 +35,7 @@ from .weight_files import arrays_of, weights_of
 KIND, VERSION = "classifier", 1
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again
 THRESHOLD = 0.15
-COLUMNS = "columns"  # of a record: those of the .npz files that a model was trained on, or None
+COLUMNS = "columns"  # of a record: columns of the .npz files of the training, or None
 # Kind of model -> "module:class" of a `Predictor` with a method `load`.
 PREDICTORS = {
     KIND: "dcme_w2v.classify.model:Classifier",
@@ -315,7 +315,7 @@ def number_of_class(label: str, classes: Sequence[str]) -> int:
 def highest_weighted(
     weights: NDArray[np.floating], text: TextFeatures | None, count: int
 ) -> list[tuple[str, float]]:
-    """Return the features of the highest weights; those of text by their typical values."""
+    """Return the features of the highest weights; of text, weights times typical values."""
     if text is not None and text.options.weighting == "tfidf":
         weights = weights * text.idf
     chosen = np.argsort(-weights, kind="stable")[:count]

@@ -410,7 +410,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
 def _exact(
     options: ClassifyOptions, given: str, others: Mapping[str, tuple[Any, ...]] | None = None
 ) -> ClassifyOptions:
-    """Return the options of what is trained by gd alone: a model of low rank, the hinge loss."""
+    """Return the options of models that only gd trains: of low rank, or with the hinge loss."""
     known = {"solver": ("sgd",), "objective": ("gd", "dcme", "auto"), **(others or {})}
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:

@@ -84,8 +84,8 @@ class TrainJob(DocumentsJob):
     fixed : frozenset of str
         Options of features that are not searched.
     checkpoints : CheckpointOptions
-        Folder for checkpoints, by default that of `resume`, and their interval; and the folder to
-        resume from.
+        Folder for checkpoints, by default the folder of `resume`, and their interval; and the
+        folder to resume from.
     compress : callable, optional
         Gets the classifier, the held-out documents or None, and the reporter; returns the model
         that is written instead, and the documents for it; see

@@ -25,7 +25,7 @@ from .trainer import (
 )
 
 SHARE = 14  # a trial learns from one document in SHARE: three take 30 % of the training's time
-# The best rate of a tenth of the documents is four times that of all, of a fifth twice: so on
+# The best rate of a tenth of the documents is four times the rate of all, of a fifth twice: so on
 # 20 Newsgroups, Reuters and titles, with and without wrong labels.
 FACTOR = 5.0
 STEP = 4.0  # from one trial's rate to the next
@@ -147,7 +147,7 @@ class _Trials:
         self._rows = core_documents(csr_matrix(held.matrix[documents]))
 
     def log_likelihoods(self, options: ClassifyOptions) -> F64:
-        """Return those of the labels held out; of a training that diverges, -infinity."""
+        """Return the log-likelihood of each label held out; -infinity if training diverges."""
         matrix, _, _, classes = self._learned
         weights = new_weights(matrix.shape[1], classes, options, self._order)
         training = ClassifierTrainer(*self._learned, options, weights, self._sample_weight)

@@ -38,8 +38,8 @@ def solve(
     sample_weight : ndarray of float32, shape (instances,), optional
         Positive weights of the instances (default: 1).
     weights : Weights, optional
-        Where to start, by default zeros; the result goes there, and that of each iteration while
-        `watch` is called.
+        Where to start, by default zeros; the result goes there, and the weights of each iteration
+        while `watch` is called.
     """
     weights = weights or Weights(matrix.shape[1], classes, options.bias)
     rows, instances = (

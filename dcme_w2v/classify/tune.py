@@ -33,9 +33,9 @@ FOLDS, HELD_OUT = 5, 5000  # documents of a fold, at most
 LEARNED = 40_000  # documents of a trial at most
 SHARE, MIN_LEARNED = 4, 1000  # the first trials learn from one document in SHARE, or so many
 CERTAIN = 1500  # documents held out for the last trials, in several folds
-# The best rate of a share s of many documents is s^-0.6 times that of all; see `classify.rate`. The
-# first trials have the rates of the last: on 20 Newsgroups, headings and source code a quarter of
-# the documents then ranks rates and losses as all do, and with s^-0.6 prefers lower rates.
+# The best rate of a share s of many documents is s^-0.6 times the rate of all; see `classify.rate`.
+# The first trials have the rates of the last: on 20 Newsgroups, headings and source code a quarter
+# of the documents then ranks rates and losses as all do, and with s^-0.6 prefers lower rates.
 EXPONENT = 0.6
 HINGE_CLASSES = 5000  # with more, all classes take too long for each document
 TABLES = 1 << 28  # weights of trials at the same time
@@ -233,7 +233,7 @@ class Search:
             is_complete,
         )
 
-    # ---- what is tried ----
+    # ---- settings to try ----
 
     def _stages(self) -> Sequence[Callable[[Setting], list[Setting]]]:
         """Return what gives the candidates of each stage, from the best setting so far."""
@@ -341,7 +341,7 @@ class Search:
         return all((_key(one), level) in self._found for one in new)
 
     def _paths(self, settings: Sequence[Setting]) -> list[list[Setting]]:
-        """Return settings to train one after the other: with L-BFGS those of the same features."""
+        """Return paths, settings trained one after the other: with L-BFGS, of the same features."""
         if self._given.solver == "sgd":
             return [[one] for one in settings]
         found: dict[Key, list[Setting]] = {}

@@ -130,7 +130,7 @@ def _shard(spans: Sequence[Span]) -> Shard:
 
 @dataclass(frozen=True)
 class _File:
-    """A file or row group, and its approximate bytes of text; what is packed is not divided."""
+    """A file or row group, and its approximate bytes of text; compressed files are not divided."""
 
     path: str
     text_bytes: int

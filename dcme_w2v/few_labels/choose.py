@@ -69,7 +69,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> Choice:
 
     Without ``--choose``, maxent and self-training replace the default where the folds are better,
     but no option that was given. Where the unlabeled documents are of another domain than the
-    labeled ones, folds of the labeled documents do not show what is best for them, and the model
+    labeled ones, folds of the labeled documents do not show the best model for them, and the model
     of the options is taken.
     """
     options = data.options

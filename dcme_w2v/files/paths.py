@@ -32,9 +32,9 @@ from .atomic import (
     is_stream,
 )
 
-# An existing file is identified by device and inode, a new one by those of the nearest existing
-# folder and the names below it. Devices such as /dev/null and sockets have no identity: they are
-# not replaced.
+# An existing file is identified by device and inode, a new one by device and inode of the nearest
+# existing folder and the names below it. Devices such as /dev/null and sockets have no identity:
+# they are not replaced.
 Identity = tuple[int | str, ...]
 
 PARTIAL = ".partial"  # behind the names of results whose training was interrupted

@@ -140,7 +140,7 @@ class WeightRanking:
         return np.repeat(self._squares, np.diff(starts))
 
     def _read(self, count: int) -> None:
-        """Keep places, sizes and signs of at least `count` weights, those of highest impact."""
+        """Keep places, sizes and signs of the `count` weights of highest impact, or of more."""
         if len(self._kept[0]) >= count:
             return
         lowest = self._lowest(count)

@@ -154,7 +154,7 @@ def count_words(corpus: CorpusLike, *, threads: int | None = None, **options: An
     Parameters
     ----------
     corpus : path, paths, or iterable of sentences
-        As that of `dcme_w2v.train`.
+        As in `dcme_w2v.train`.
     threads : int, optional
         Default: the CPUs that this process may use. The result does not depend on it.
     **options
@@ -252,7 +252,7 @@ def encode(
         See `count`; the corpus may also be an iterable of sentences, or ranges of files.
     vocabulary : Vocabulary or InitialWords, optional
         The vocabulary, pruned by `options` (default: counted from the corpus); or `InitialWords`,
-        which are kept, with or without those of the corpus.
+        which are kept, with or without the words of the corpus.
     unk : str, optional
         Word that all tokens that are not in the vocabulary become. If there are none, it is not
         added to the vocabulary.
@@ -347,7 +347,7 @@ class _Reading:
         limit = BOUNDED_TIMES * (options.max_vocab or 0)
         self._most_words = max(BOUNDED_WORDS, limit) if limit else None
         self.is_bounded = False  # whether --max-vocab also bounds the words that are counted
-        self.is_looked_at = False  # whether to warn of what is not plain text
+        self.is_looked_at = False  # whether to warn of text that is not plain
         self.held_out: I64 | None = None  # counts, by id in `total`
         self.held_out_tokens = 0
 
@@ -373,7 +373,7 @@ class _Reading:
                 pool.shutdown(cancel_futures=True)
                 raise
         self._merge()
-        core.release_freed()  # free the blocks, whose memory would add to that of the next step
+        core.release_freed()  # free the blocks, or their memory adds to the next step's
         if not self.tokens:
             raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
 

@@ -169,7 +169,7 @@ def phrases(
     Parameters
     ----------
     corpus : path, paths, or iterable of sentences
-        As that of `dcme_w2v.train`.
+        As in `dcme_w2v.train`.
     output : path
         One line for each line with a token, tokens separated by a space; ``-`` is standard output.
     read_table : PhraseTable or path, optional

@@ -79,7 +79,7 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
 
 
 def _raw(tokens: Sequence[str]) -> str | None:
-    """Return what is raw in tokens, and what to do."""
+    """Return which tokens are raw text, and what to do."""
     if len(tokens) < MIN_TOKENS:
         return None
     counts = Counter(tokens)

@@ -1,6 +1,6 @@
 r"""Pieces of words: an out-of-vocabulary word is its longest known beginning, then characters.
 
-The rule is the one of WordPiece (Schuster and Nakajima 2012), which a `tokenizer.json` states: the
+The rule is WordPiece's (Schuster and Nakajima 2012), which a `tokenizer.json` states: the
 longest known beginning of a word, then the longest known pieces marked by ``##``.
 
 >>> pieces = WordPieces(["tea", "te", "##s", "##p"])

@@ -57,8 +57,8 @@ class Executor(ABC):
         label : str
             Names the task in messages: "shard 3 of round 2 (part-3.txt)".
         worker_hint : Future or int, optional
-            The preferred worker: the one that has this value, or the one of this number modulo the
-            number of workers.
+            The preferred worker: the worker that has this value, or the worker of this number
+            modulo the number of workers.
         """
 
     @abstractmethod

@@ -533,7 +533,7 @@ class Vectors(metaclass=_Habits):
     # ---- copies ----
 
     def __getstate__(self) -> dict[str, Any]:
-        # np.asarray: memory maps are pickled as arrays; without what is computed on first use
+        # np.asarray: memory maps are pickled as arrays; values computed on first use are left out
         state = {**self.__dict__, "vectors": np.asarray(self.vectors), "_inverse_lengths": None}
         state.pop("tokenizer", None)
         return state

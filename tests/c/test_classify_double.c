@@ -143,7 +143,7 @@ static void check_class_clusters_follow(void) {
         for (int64_t j = 0; j < CLASSES; j++)
             wanted[j / clusters->width] += s.batch.values[f] * clusters->alpha[j] *
                                            s.weights[s.batch.features[f] * STRIDE + j];
-    expect("clusters: u less what is pending", 0, found, wanted, clusters->count);
+    expect("clusters: u without pending sums", 0, found, wanted, clusters->count);
     expect("clusters: u after folding", 0, after, wanted, clusters->count);
     close_objective(&s);
     stop(&s);

@@ -419,8 +419,8 @@ static double weighted_likelihood(setting *s) {
     return -recorder.weighted;
 }
 
-/* word2vec's gradient is that of losses times the context's size: `times`, NULL for the exact one
- */
+/* word2vec's gradient is the gradient of losses times the context's size: `times`, NULL for the
+ * exact one */
 static void check_text(int32_t objective, int32_t model, int32_t window_mode, int32_t window,
                        const double *times) {
     setting s = {.options = small_options(objective, DCME_ROBUST)}, after;

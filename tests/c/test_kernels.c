@@ -4,7 +4,7 @@
  * such rounding changes the result by at most 2^-24 of the magnitudes that are in it. These are
  * the result of the scalar kernel for the absolute values of all inputs, so the bound is
  *     |found - wanted| <= 2^-23 (n + 3) magnitude,  n = size for dots, = count for the others.
- * Buffers are allocated to the byte, so that the sanitizers see what is read or written beyond.
+ * Buffers are allocated to the byte, so that the sanitizers see reads and writes beyond the end.
  */
 #include "common/random.h"
 #include "kernels/kernels.h"
@@ -233,7 +233,7 @@ static void check_log_sum_exp(const dcme_kernels *kernels, int64_t count, double
     free(x);
 }
 
-/* Codes of weights, and the greatest sums of 16 classes at a time: exactly those of scalar.c. */
+/* Codes of weights, and the greatest sums of 16 classes at a time: exactly as in scalar.c. */
 static void check_codes(const dcme_kernels *kernels, int64_t rows, int64_t size) {
     enum { EDGES = 15, TABLE = 32 };
     int64_t classes = 2 * size;

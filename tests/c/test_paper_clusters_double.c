@@ -63,8 +63,8 @@ static void move(dcme_paper_clusters *paper, const setting *s, const int64_t *as
     }
 }
 
-/* Theorem 4.2's limit: a center for each instance makes Algorithm 1's step that of exact maximum
- * entropy. */
+/* Theorem 4.2's limit: a center for each instance makes Algorithm 1's step the step of exact
+ * maximum entropy. */
 static void check_limit(int64_t document) {
     setting s;
     double before[TABLE], direction[TABLE], wanted[TABLE];

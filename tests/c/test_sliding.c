@@ -2,7 +2,7 @@
  *
  * A running sum has the rounding errors of all additions and subtractions since it was last
  * recomputed, at most 256 positions ago; so do the sums of sums of a linear window. So the error
- * is in relation to the largest vectors since then, not to those of the window.
+ * is in relation to the largest vectors since then, not to the vectors of the window.
  */
 #include "common/random.h"
 #include "train/sliding.h"

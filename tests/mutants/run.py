@@ -78,7 +78,7 @@ def test(tree: Path, tests: list[str]) -> str:
 
 
 def try_fault(fault: Fault, tree: Path) -> str:
-    """Return "noticed: ..." or what is wrong."""
+    """Return "noticed: ..." or the problem."""
     try:
         path = place_of(fault, tree)
     except LookupError as error:

@@ -57,7 +57,7 @@ class StaticFolder:
     Attributes
     ----------
     words : Words
-        The tokens that can be words: without the one of unknown tokens, and without separators.
+        The tokens that can be words: without the token of unknown words, and without separators.
     matrix : ndarray of float32, shape (n, d)
     tokenizer_file : Path
     tokenizer : dict
