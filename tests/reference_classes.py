@@ -68,7 +68,7 @@ class ReferenceClasses:
         return round(float(np.clip(np.log(odds) * UNITS, -127, 127)))
 
     def scores(self, target, left, right):
-        """What is added to the scores of all words between two neighbors."""
+        """The terms of the scores of all words between two neighbors."""
         return np.array([
             WEIGHT / UNITS * sum(
                 self.odds(side, j, self.class_of(side, near), less=int(j == target))

@@ -1,4 +1,4 @@
-"""What is hardly meant as a corpus: one warning line, or an error that names what to give."""
+"""Files hardly meant as a corpus: one warning line, or an error that names what to give."""
 
 import gzip
 from pathlib import Path

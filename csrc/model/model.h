@@ -1,4 +1,4 @@
-/* What is learned: one input row (context) and one output row (target) for each word; with word
+/* The learned tables: one input row (context) and one output row (target) for each word; with word
  * order, also its rows as the left and as the right neighbor of a target. */
 #ifndef DCME_MODEL_H
 #define DCME_MODEL_H

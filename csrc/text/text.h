@@ -65,8 +65,8 @@ typedef struct {
 typedef enum { DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME_REFUSE_BROKEN } dcme_refusal;
 
 /* Count the words of a block that starts and ends outside of words, and write their ids, the last
- * one of a line with DCME_SENTENCE_END, to `ids` ((length + 1) / 2), which may be NULL. What is
- * refused is DCME_BAD_ENCODING, with block->bad. */
+ * one of a line with DCME_SENTENCE_END, to `ids` ((length + 1) / 2), which may be NULL. Rejected
+ * bytes give DCME_BAD_ENCODING, with block->bad. */
 dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t length,
                         dcme_refusal refuse, uint32_t *ids, dcme_encoded *block, dcme_error *error);
 

@@ -352,7 +352,7 @@ def ngrams_of(const uint8_t[::1] text, const int64_t[::1] offsets, int shortest,
               int64_t buckets):
     """Return the buckets of the character n-grams of words.
 
-    Those of word i are at starts[i] .. starts[i + 1] - 1 of the second array.
+    The n-grams of word i are at starts[i] .. starts[i + 1] - 1 of the second array.
     """
     cdef dcme_ngrams ngrams
     cdef int64_t n = offsets.shape[0] - 1, i, total = 0

@@ -71,7 +71,7 @@ class Predictor(Protocol):
 
     @property
     def record(self) -> dict[str, Any]:
-        """What is noted of the training."""
+        """The record of the training."""
 
     def rows(self, texts: Sequence[bytes]) -> csr_matrix:
         """Return documents as vectors."""

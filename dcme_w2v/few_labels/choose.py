@@ -38,7 +38,7 @@ TEMPERATURES = np.geomspace(1e-3, 4.0, 400)  # factors of the scores that are tr
 
 @dataclass(frozen=True)
 class Choice:
-    """What is fitted in the end.
+    """The options that are fitted in the end.
 
     Attributes
     ----------

@@ -158,7 +158,7 @@ def count_words(corpus: CorpusLike, *, threads: int | None = None, **options: An
     threads : int, optional
         Default: the CPUs that this process may use. The result does not depend on it.
     **options
-        Those of `VocabularyOptions`: ``min_count``, ``max_vocab``, ``encoding_errors``, ...
+        Options of `VocabularyOptions`: ``min_count``, ``max_vocab``, ``encoding_errors``, ...
 
     Returns
     -------
