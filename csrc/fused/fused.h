@@ -64,8 +64,8 @@ int64_t dcme_check_statistics(const dcme_sparse_rows *documents, int64_t feature
 /* ---- coding ---- */
 
 /* Encode (decoding = 0) or decode `bytes`. Encoding writes at most `room` bytes and sets *size to
- * those that it needs; decoding reads `room` bytes. The input of encoding is not written to. A decoder
- * returns DCME_BAD_FORMAT where bytes are damaged in a way that shows. */
+ * those that it needs; decoding reads `room` bytes. The input of encoding is not written to. A
+ * decoder returns DCME_BAD_FORMAT where bytes are damaged in a way that shows. */
 
 /* Signed levels by row, none 0. Decoding fills starts, columns and levels, which have room for
  * `entries`; it needs rows, classes, entries and kinds, which are contexts below 32. */

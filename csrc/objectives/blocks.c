@@ -159,8 +159,8 @@ static double loss_of(const thread_state *me, int32_t target, int64_t t, const r
     return loss + (double)me->shared->weight * noise;
 }
 
-/* Scores become weights. The weight of a target is 1 - sigma(x) = sigma(-x), and -x is its score. The
- * kernel's first number is a target's; it is in the row that is not used. */
+/* Scores become weights. The weight of a target is 1 - sigma(x) = sigma(-x), and -x is its score.
+ * The kernel's first number is a target's; it is in the row that is not used. */
 static void to_weights(thread_state *me, const dcme_instance *instances, int64_t count) {
     int64_t draws = me->draws, all = draws * DCME_BLOCK_MAX;
     me->model->kernels->residuals(me->memory, me->memory, all + 2 * DCME_BLOCK_MAX);
