@@ -442,8 +442,8 @@ class Vectors(metaclass=_Habits):
         """Return the words with the highest cosine similarity to a query.
 
         The query is the sum of the unit vectors of `positive` minus the unit vectors of `negative`.
-        With ``positive=[b, c], negative=[a]`` it answers "a is to b as c is to ?" (3CosAdd: Mikolov et
-        al. 2013, Linguistic regularities in continuous space word representations).
+        With ``positive=[b, c], negative=[a]`` it answers "a is to b as c is to ?" (3CosAdd: Mikolov
+        et al. 2013, Linguistic regularities in continuous space word representations).
 
         Parameters
         ----------
