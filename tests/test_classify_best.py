@@ -102,7 +102,7 @@ def test_weights_and_scores_that_are_not_finite_are_an_error(wrong):
 
 def test_the_model_and_the_estimator_use_them():
     weights, X = linear(), rows()
-    model = Classifier([f"c{i}" for i in range(CLASSES)], weights, None, ClassifyOptions())
+    model = Classifier([f"c{i}" for i in range(CLASSES)], None, ClassifyOptions(), weights=weights)
     wanted = of_all_scores(weights, X, 4)
     np.testing.assert_array_equal(model.best_classes(X, 4, 2), wanted)
     random = np.random.default_rng(0)

@@ -92,8 +92,7 @@ class TopKSearch:
         best = np.empty((matrix.shape[0], count), dtype=np.int32)
 
         def batch(rows: slice) -> int:
-            scored: int = codes.best(documents, rows.start, rows.stop, best[rows])
-            return scored
+            return codes.best(documents, rows.start, rows.stop, best[rows])
 
         batches = batches_of(matrix.shape[0], self._weights.classes, threads)
         self.scored += sum(ordered_map(batch, batches, threads))

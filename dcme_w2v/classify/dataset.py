@@ -111,10 +111,10 @@ class Dataset:
         has = np.array([bool(one) for one in self.labels], dtype=bool)
         chosen = np.flatnonzero(has)
         labelled = dataclasses.replace(
-            self, matrix=csr_matrix(self.matrix[has]), labels=[self.labels[i] for i in chosen],
+            self, matrix=self.matrix[has], labels=[self.labels[i] for i in chosen],
             is_first=[self.is_first[i] for i in chosen] if self.is_first else [],
         )  # fmt: skip
-        return labelled, csr_matrix(self.matrix[~has])
+        return labelled, self.matrix[~has]
 
 
 def corpus_line(
@@ -290,14 +290,14 @@ def _read_rows(
     held = has & (np.random.default_rng(seed).random(len(names)) < (holdout.fraction or 0))
     kept = ~held if keep_unlabelled else has & ~held
     data = Dataset(
-        csr_matrix(matrix[kept]), _selected(names, kept), int((~has).sum()),
-        csr_matrix(matrix[held]), _selected(names, held),
+        matrix[kept], _selected(names, kept), int((~has).sum()),
+        matrix[held], _selected(names, held),
         columns=columns_of([*docs, *unlabelled], parts),
     )  # fmt: skip
     if holdout.file is not None:
         matrix, names = read_vectors(holdout.file, None, data.columns)
         has = np.array([bool(one) for one in names], dtype=bool)
-        data.held_matrix = csr_matrix(truncate_columns(matrix, data.matrix.shape[1])[has])
+        data.held_matrix = truncate_columns(matrix, data.matrix.shape[1])[has]
         data.held_labels = _selected(names, has)
     return data
 

@@ -323,8 +323,7 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         """
         if self._indicator is not None:
             return self._scores(X)
-        found: F64 = super().decision_function(X)
-        return found
+        return super().decision_function(X)
 
     def predict_log_proba(self, X: Any) -> F64:
         """Return the log-probabilities of the classes, shape (rows, classes).
@@ -335,8 +334,7 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
 
     def _linear(self) -> Weights:
         check_fitted(self, "_weights")
-        weights: Weights = self._weights
-        return weights
+        return self._weights
 
     def _scores(self, X: Any) -> F64:
         """Return the scores of all classes, shape (rows, classes)."""
@@ -385,5 +383,4 @@ def _class_weights(given: Any, classes: Array, numbers: I64, weights: F64) -> F6
     if given != "balanced":
         raise UsageError(f'class_weight={given!r}: must be None, "balanced" or a dict')
     sums = np.bincount(numbers, weights, minlength=len(classes))
-    balanced: F64 = sums.sum() / len(classes) / np.maximum(sums, 1e-300)
-    return balanced
+    return sums.sum() / len(classes) / np.maximum(sums, 1e-300)

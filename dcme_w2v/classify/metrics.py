@@ -50,8 +50,7 @@ def calibrated(scores: F64, by: Calibration | None) -> F64:
     if by is None:
         return log_softmax(scores)
     check_scores(scores)
-    found: F64 = -np.logaddexp(0.0, -(by[0] * scores + by[1]))
-    return found
+    return -np.logaddexp(0.0, -(by[0] * scores + by[1]))
 
 
 def calibration_of(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
@@ -266,8 +265,7 @@ def propensity_gains(counts: Sequence[int], documents: int) -> F64:
     """
     a, b = PROPENSITY
     scale = max(0.0, np.log(max(documents, 1)) - 1) * (b + 1) ** a
-    found: F64 = 1 + scale * (np.append(counts, 0) + b) ** -a
-    return found
+    return 1 + scale * (np.append(counts, 0) + b) ** -a
 
 
 def best_threshold(log_p: F64, labels: Sequence[Sequence[int]], may_be_none: bool = False) -> float:

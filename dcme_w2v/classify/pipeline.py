@@ -12,8 +12,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from scipy.sparse import csr_matrix
-
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.disk import disk_plan, require_disk
@@ -56,7 +54,6 @@ from .options import (
 )
 from .rate import Choice, chosen_rate, is_open
 from .resources import resource_estimate, resource_shortage
-from .top import Top, sorted_top
 from .trainer import Weights
 from .tree_model import TreeClassifier, trained
 from .tune import Rows, Search, Tuned
@@ -406,8 +403,8 @@ class _Fit(Fit):
         """Return the classifier so far."""
         corpus = self._corpus
         return Classifier(
-            corpus.classes, self.weights, corpus.text, self._options, self.multilabel,
-            record={**corpus.record, "epochs": self.records},
+            corpus.classes, corpus.text, self._options, self.multilabel,
+            record={**corpus.record, "epochs": self.records}, weights=self.weights,
             counts=counts_of(corpus.read.matrix),
         )  # fmt: skip
 
@@ -544,7 +541,7 @@ def test(
         kept = [i for i, one in enumerate(found) if one]
         unlabelled += len(found) - len(kept)
         numbers = numbers_of([found[i] for i in kept], model.classes)
-        for rows, log_p in scored(model, csr_matrix(matrix[kept]), threads):
+        for rows, log_p in scored(model, matrix[kept], threads):
             measures.add(log_p, numbers[rows])
     result = measures.result() if measures is not None else {"documents": 0}
     if not result["documents"]:
@@ -580,7 +577,7 @@ def _test_clusters(
         kept = [i for i, one in enumerate(found) if one]
         unlabelled += len(found) - len(kept)
         own = [found[i][0] for i in kept]
-        for rows, log_p in scored(model, csr_matrix(matrix[kept]), threads, is_latent=True):
+        for rows, log_p in scored(model, matrix[kept], threads, is_latent=True):
             measures.add(log_p.argmax(axis=1), own[rows])
     result = measures.result()
     if not result["documents"]:
@@ -604,7 +601,7 @@ def predict(
     least = -math.inf if count else math.log(model.threshold or math.ulp(0.0))
     count = min(count or len(model.classes), len(model.classes))
     for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
-        for numbers, log_p in _most_probable(model, matrix, count, threads):
+        for numbers, log_p in model.most_probable(matrix, count, threads):
             for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
                 found = enumerate(zip(chosen, row, strict=True))
                 yield [
@@ -631,14 +628,6 @@ def predict_labels(
         rows = model.align_features(matrix)
         for row in search.top_k(rows, count, threads or default_threads()).tolist():
             yield [model.classes[j] for j in row]
-
-
-def _most_probable(
-    model: Predictor, matrix: csr_matrix, count: int, threads: int | None
-) -> Iterator[Top]:
-    if isinstance(model, Classifier | TreeClassifier):
-        return model.most_probable(matrix, count, threads)
-    return (sorted_top(piece, count) for piece in model.log_probabilities(matrix, threads))
 
 
 def _objective_line(given: ClassifyOptions, options: ClassifyOptions, classes: int) -> str:

@@ -101,8 +101,7 @@ class Weights:
 
     def get(self) -> F32:
         """Return the weights, shape (features + 1, classes), in the caller's order of classes."""
-        weights: F32 = np.take(self.table, self.place, axis=1)
-        return weights
+        return np.take(self.table, self.place, axis=1)
 
     def set(self, weights: F32) -> None:
         """Take such weights over; of a mapped file, no page stays in memory."""
@@ -122,8 +121,7 @@ class Weights:
     def above_mean(self, number: int) -> F32:
         """Return a class's weights minus the mean over all classes, shape (features,)."""
         table = self.table[:-1, : self.classes]
-        found: F32 = table[:, self.place[number]] - table.mean(axis=1)
-        return found
+        return table[:, self.place[number]] - table.mean(axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the parameters without padding, which depends on the core."""
@@ -194,8 +192,7 @@ class LowRankWeights(Weights):
     def get(self) -> F32:
         """Return their product, shape (features + 1, classes)."""
         first, second = self.tables.values()
-        product: F32 = first @ second.T
-        return product
+        return first @ second.T
 
     def set(self, weights: F32) -> None:
         """Raise: a product has no unique factors."""
@@ -204,8 +201,7 @@ class LowRankWeights(Weights):
     def above_mean(self, number: int) -> F32:
         """Return a class's weights minus the mean over all classes, shape (features,)."""
         first, second = self.tables.values()
-        found: F32 = first[:-1] @ (second[number] - second.mean(axis=0))
-        return found
+        return first[:-1] @ (second[number] - second.mean(axis=0))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the numbers without padding."""

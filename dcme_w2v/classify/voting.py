@@ -76,7 +76,7 @@ class VotingWeights(Weights):
         for one in self.models:
             total += np.exp(log_softmax(one.scores(documents, begin, end, threads)))
         total /= len(self.models)
-        return np.asarray(np.log(np.maximum(total, np.finfo(np.float64).tiny)))
+        return np.log(np.maximum(total, np.finfo(np.float64).tiny))
 
     def raw_scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F32:
         """Return them in single precision."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.numeric.arrays import F64, I64, Bools
+from dcme_w2v.numeric.sparse_rows import ones
 from dcme_w2v.training.progress import Quiet, Reporter
 
 from . import domain, initial
-from .fit import Fitted, TrainingRows, fit_final, ones
+from .fit import Fitted, TrainingRows, fit_final
 from .initial import ScoredRows
 from .options import ROUNDS, FusedOptions
 
@@ -187,7 +187,7 @@ def _measured(
 
 def _scores(data: TrainingRows, found: Fitted, out: Bools) -> F64:
     """Return the scores of some labeled documents."""
-    matrix = csr_matrix(data.labeled.matrix[out])
+    matrix = data.labeled.matrix[out]
     rows = ScoredRows(ones(matrix) if found.predicts_binary else matrix, data.threads)
     return np.concatenate(list(rows.scores(found.weights)))
 

@@ -7,7 +7,6 @@ labeled documents that were selected by class do not differ for this reason.
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.numeric.arrays import F64, I64, Bools
 
@@ -50,14 +49,14 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
     if count < FOLDS:
         return 0.5, count
     pieces = [data.labeled.matrix[ours], data.unlabeled.matrix[theirs]]
-    rows = csr_matrix(sparse.vstack(pieces, format="csr"))
+    rows = sparse.vstack(pieces, format="csr")
     sides = np.repeat(np.arange(2), count)
     folds = initial.folds_of(sides, FOLDS, random)
     areas = []
     for fold in range(FOLDS):
         out = folds == fold
-        weights = initial.train(csr_matrix(rows[~out]), sides[~out], 2, L2, data.threads)
-        tested = ScoredRows(csr_matrix(rows[out]), data.threads)
+        weights = initial.train(rows[~out], sides[~out], 2, L2, data.threads)
+        tested = ScoredRows(rows[out], data.threads)
         scores = np.concatenate(list(tested.scores(weights)))
         areas.append(area_under_curve(scores[:, 1] - scores[:, 0], sides[out] == 1))
     return float(np.mean(areas)), count

@@ -24,9 +24,10 @@ from dcme_w2v.numeric.sklearn_base import (
     parameters,
     split_labels,
 )
+from dcme_w2v.numeric.sparse_rows import ones
 from dcme_w2v.training.progress import reporting_to
 
-from .fit import Fitted, TrainingRows, check_data, fit, fit_final, ones
+from .fit import Fitted, TrainingRows, check_data, fit, fit_final
 from .initial import ScoredRows
 from .options import FusedOptions, resolved
 from .statistics import check_values
@@ -106,8 +107,8 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
         except UsageError as error:
             kind = "Negative values" if matrix.data.min() < 0 else "Values too large"
             raise UsageError(f"{kind} in data: {error.message}") from None
-        labeled = csr_matrix(matrix[~unlabeled])
-        others = csr_matrix(matrix[unlabeled]) if unlabeled.any() else labeled
+        labeled = matrix[~unlabeled]
+        others = matrix[unlabeled] if unlabeled.any() else labeled
         options = resolved(options_of(self), len(numbers_of), len(self.classes_))
         data = TrainingRows(labeled, numbers_of, others, len(self.classes_), options)
         check_data(data)

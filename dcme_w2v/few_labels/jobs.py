@@ -22,18 +22,11 @@ from dcme_w2v.files.paths import Paths, as_paths
 from dcme_w2v.formats.model_folder import replaces
 from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.numeric.arrays import I64
-from dcme_w2v.numeric.sparse_rows import fit_columns
+from dcme_w2v.numeric.sparse_rows import fit_columns, ones
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import Quiet, Reporter
 
-from .fit import (
-    Fitted,
-    TrainingRows,
-    check_data,
-    fit,
-    fit_from_statistics,
-    ones,
-)
+from .fit import Fitted, TrainingRows, check_data, fit, fit_from_statistics
 from .model import KIND, FusedModel
 from .options import FusedOptions, resolved
 from .parts import (
@@ -127,7 +120,7 @@ def fit_files(
             raise UsageError("--choose: --statistics and --reference have one initial model")
         options = dataclasses.replace(options, choose=False)
     options = resolved(options, len(read.labels), len(classes))
-    matrix = csr_matrix(read.matrix[rows])
+    matrix = read.matrix[rows]
     data = TrainingRows(matrix, numbers, unlabeled, len(classes), options, read.groups[rows])
     reporter.message(_corpus_line(read, unlabeled, text, classes))
     for warning in check_data(data, classes, bool(job.resume_statistics)):
@@ -139,7 +132,10 @@ def fit_files(
     else:
         found = _fit_with(job, data, text, classes, reference, reporter)
     multilabel = any(len(labels) > 1 for labels in read.labels)
-    model = FusedModel.of(found, classes, data.options, text, multilabel)
+    model = FusedModel(
+        classes, text, data.options, multilabel, record=found.record, weights=found.weights,
+        fitted=found,
+    )  # fmt: skip
     model.record |= {
         "labelled_documents": len(read.labels),
         "unlabelled_documents": len(data.unlabeled),

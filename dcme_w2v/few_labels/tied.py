@@ -29,8 +29,7 @@ class Tied:
 
     def scores(self, parts: F64) -> F64:
         """Return the scores of all classes, shape (documents, classes)."""
-        found: F64 = parts @ self.weights + self.biases
-        return found
+        return parts @ self.weights + self.biases
 
 
 def learn(parts: F64, labels: I64) -> Tied:

@@ -187,8 +187,7 @@ def finish(cost: Cost, solution: Solution, reporter: Reporter | None = None) -> 
 def log_softmax_columns(logits: F64) -> F64:
     """Return log softmax of each column."""
     shifted = logits - logits.max(axis=0)
-    found: F64 = shifted - np.log(np.exp(shifted).sum(axis=0))
-    return found
+    return shifted - np.log(np.exp(shifted).sum(axis=0))
 
 
 def _finite(value: float, number: int, cost: Cost) -> float:

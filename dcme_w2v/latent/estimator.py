@@ -128,14 +128,12 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
 
     def fit_predict(self, X: Any, y: ArrayLike | None = None) -> I64:
         """Fit, and return the most probable latent class of each row: `labels_`."""
-        labels: I64 = self.fit(X, y).labels_
-        return labels
+        return self.fit(X, y).labels_
 
     def transform(self, X: Any) -> F64:
         """Return p(z | x), shape (rows, latent); each row's sum is 1."""
         check_fitted(self, "_model")
-        found: F64 = np.exp(self._latent(check_features(self, X)))
-        return found
+        return np.exp(self._latent(check_features(self, X)))
 
     def predict_log_proba(self, X: Any) -> F64:
         """Return the log-probabilities of the labels, shape (rows, classes)."""
@@ -156,15 +154,13 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
         table: F32 = self._model.weights.get()[:-1]
         if self._model.right is not None:
             table = self._model.right @ table
-        found: F32 = table.T
-        return found
+        return table.T
 
     @property
     def intercept_(self) -> F32:
         """Biases of the latent classes, shape (latent,)."""
         check_fitted(self, "_model")
-        found: F32 = self._model.weights.get()[-1]
-        return found
+        return self._model.weights.get()[-1]
 
     @property
     def alpha_(self) -> F32:
@@ -172,8 +168,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
         check_fitted(self, "_model")
         if self._model.alpha is None:
             return np.eye(self._model.latent, dtype=np.float32)
-        found: F32 = self._model.alpha
-        return found
+        return self._model.alpha
 
     def _latent(self, matrix: Any) -> F64:
         """Return log p(z | x) of checked rows, shape (rows, latent)."""

@@ -258,7 +258,7 @@ def _cross_validated(
         weights = Weights(data.matrix.shape[1], data.classes, 1.0)
         weights.set(solution.weights)
         for how, one in (("ignore", labeled_classifier(part, options)), ("use", weights)):
-            rows = csr_matrix(data.matrix[data.documents[out]])
+            rows = data.matrix[data.documents[out]]
             best = _log_probabilities(one, rows, options).argmax(axis=1)
             right[how] += int((best == data.labels[out]).sum())
     return {how: count / max(1, int(labeled.sum())) for how, count in right.items()}

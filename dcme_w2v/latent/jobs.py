@@ -166,17 +166,9 @@ def made_model(
     }
     names = list(classes) or [f"cluster-{k + 1}" for k in range(latent)]
     return LatentClassifier(
-        names,
-        weights,
-        shares,
-        alpha,
-        learned.right,
-        text,
-        options,
-        clusters,
-        multilabel,
-        record=record,
-    )
+        names, text, options, multilabel, record=record, weights=weights, shares=shares,
+        alpha=alpha, right=learned.right, clusters=clusters,
+    )  # fmt: skip
 
 
 def _require_room(

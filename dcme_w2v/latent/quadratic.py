@@ -73,8 +73,7 @@ class Quadratic:
     @property
     def shrinkage(self) -> F64:
         """Eigenvalues of H, shape (r,)."""
-        found: F64 = self.squares / (self.squares + len(self.left) * self.ridge)
-        return found
+        return self.squares / (self.squares + len(self.left) * self.ridge)
 
     def smoothed(self, xi: F64) -> F64:
         """Return H xi."""
@@ -100,8 +99,7 @@ class Quadratic:
         """Return P_Y xi: each row becomes the mean of the rows of its label."""
         sums = self.memberships() @ xi
         counts = np.bincount(self.labels, minlength=self.classes)
-        means: F64 = (sums / np.maximum(counts, 1)[:, None])[self.labels]
-        return means
+        return (sums / np.maximum(counts, 1)[:, None])[self.labels]
 
     def memberships(self) -> csr_matrix:
         """Return Y^T, shape (classes, n)."""
@@ -129,8 +127,7 @@ def ridge_of(squares: F64, count: int, freedom: float) -> float:
 def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
     """Return rows of uniform random numbers, scaled to sum 1."""
     drawn = random.random((count, latent))
-    found: F64 = drawn / drawn.sum(axis=1, keepdims=True)
-    return found
+    return drawn / drawn.sum(axis=1, keepdims=True)
 
 
 def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> F64:
@@ -149,8 +146,7 @@ def project_rows(points: F64) -> F64:
     counts = np.arange(1, falling.shape[1] + 1)
     positive = np.maximum((falling * counts > excess).sum(axis=1), 1)
     subtracted = np.take_along_axis(excess, positive[:, None] - 1, axis=1)[:, 0] / positive
-    found: F64 = np.maximum(points - subtracted[:, None], 0)
-    return found
+    return np.maximum(points - subtracted[:, None], 0)
 
 
 def descend(

@@ -73,8 +73,7 @@ class Starts:
             return one_hot(group[self.data.labels], k)
         mine = np.arange(k)[None, :] % m == self.data.labels[:, None]
         shares = np.where(mine, random.random(mine.shape), 0)
-        found: F64 = shares / shares.sum(axis=1, keepdims=True)
-        return found
+        return shares / shares.sum(axis=1, keepdims=True)
 
     def _kmeans(self, random: np.random.Generator) -> F64:
         """k-means of the documents' principal components, scaled to unit length."""

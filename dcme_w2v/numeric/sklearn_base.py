@@ -272,9 +272,9 @@ def is_unlabeled(labels: Array) -> Bools:
     names. A label "-1" among numbers as text is a label.
     """
     if labels.dtype.kind in "iu":
-        return np.asarray(labels == -1)
+        return labels == -1
     if labels.dtype.kind == "f":
-        return np.asarray((labels == -1) | np.isnan(labels))
+        return (labels == -1) | np.isnan(labels)
     found = np.array([one is None or one != one or one == -1 for one in labels], dtype=bool)
     text = np.array([str(one) == "-1" for one in labels], dtype=bool)
     if not all(_is_number(one) for one in set(labels[~(found | text)].tolist())):

@@ -302,8 +302,7 @@ def _cluster_idf(posteriors: Posteriors, idf: F32, dim: int) -> F32:
     sizes = np.bincount(posteriors.topics, minlength=posteriors.count)
     sums = np.bincount(posteriors.topics, idf, minlength=posteriors.count)
     means = (sums / np.maximum(sizes, 1) / (float(idf.mean()) * dim**0.5)).astype(np.float32)
-    own: F32 = means[posteriors.topics]
-    return own
+    return means[posteriors.topics]
 
 
 def _mean_extremes(model: DocumentModel, spool: Spool, numbers: U32, threads: int | None) -> float:

@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from scipy.sparse import csr_matrix
-
 from dcme_w2v.classify import pipeline
 from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.model import Classifier, load_classifier
@@ -81,7 +79,7 @@ def shrink_file(
     write_with_fallback([Result(output, "model", small.save)])
     before = sum(file.stat().st_size for file in Path(path).iterdir())
     return {
-        "levels": small.coding.levels, **{n: small.record[n] for n in ("pairs", "features")},
+        "levels": small.options.levels, **{n: small.record[n] for n in ("pairs", "features")},
         "bytes": small.size(), "bytes_before": before, **figures,
     }  # fmt: skip
 
@@ -104,7 +102,7 @@ def compressed(
     def rows_for(small: ShrunkModel) -> Labelled | None:
         if held is None or small.text is None:
             return held
-        return dataclasses.replace(held, matrix=csr_matrix(held.matrix[:, small.origin]))
+        return dataclasses.replace(held, matrix=held.matrix[:, small.origin])
 
     def accuracy(small: Classifier) -> float:
         assert isinstance(small, ShrunkModel)
@@ -154,7 +152,7 @@ def within(
         for levels in side:
             if not is_better(levels) and measure is None and best is not None:
                 break  # the loss has one minimum
-        if measure is None and best is not None and best[2].coding.levels != more[0]:
+        if measure is None and best is not None and best[2].options.levels != more[0]:
             break
     if best is None:
         raise UsageError(
