@@ -22,8 +22,6 @@ from dcme_w2v.numeric.sklearn_base import (
 from dcme_w2v.training.progress import reporting_to
 
 from .fit import learn
-from .jobs import made_model
-from .model import LatentClassifier
 from .options import LatentOptions
 
 
@@ -100,29 +98,28 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
             The rows are not finite, the numbers of rows and labels differ, there is one class, or
             a parameter cannot be used.
         """
+        given, names = None, list[str]()
         if y is None:
-            matrix = check_features(self, X, reset=True)
+            matrix = rows = check_features(self, X, reset=True)
             options = options_of(self, unsupervised=True)
-            with reporting_to(self.progress, None, False) as reporter:
-                learned = learn(matrix, None, 0, options, reporter)
-            self._model = made_model(learned, [])
-            self.classes_ = np.arange(self._model.latent)
         else:
             filled, without = split_labels(y)
             matrix, labels = check_training(self, X, filled, reset=True)
             options = options_of(self)
             self.classes_ = np.unique(labels[~without])
             check_classes(self.classes_, ", or y=None to cluster")
+            names = [str(one) for one in self.classes_]
             numbers = np.searchsorted(self.classes_, labels)
             given = [() if no else (int(one),) for one, no in zip(numbers, without, strict=True)]
             rows = matrix
             if options.unlabeled == "ignore":
                 rows, given = matrix[~without], [one for one in given if one]
-            with reporting_to(self.progress, None, False) as reporter:
-                learned = learn(rows, given, len(self.classes_), options, reporter)
-            self._model = made_model(learned, [str(one) for one in self.classes_])
-        self.costs_ = learned.fit.solution.costs
-        self.cost_, self.n_iter_ = learned.fit.solution.cost, len(self.costs_)
+        with reporting_to(self.progress, None, False) as reporter:
+            self._model = learn(rows, given, names, options, reporter)
+        if y is None:
+            self.classes_ = np.arange(self._model.latent)
+        self.costs_: list[float] = self._model.record["costs"]
+        self.cost_, self.n_iter_ = self.costs_[-1], len(self.costs_)
         self.labels_ = self._latent(matrix).argmax(axis=1)
         return self
 
@@ -138,9 +135,8 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
     def predict_log_proba(self, X: Any) -> F64:
         """Return the log-probabilities of the labels, shape (rows, classes)."""
         check_fitted(self, "_model")
-        model: LatentClassifier = self._model
         matrix = check_features(self, X)
-        return np.concatenate(list(model.log_probabilities(matrix, self.threads)))
+        return np.concatenate(list(self._model.log_probabilities(matrix, self.threads)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return names of the columns of `transform`: ``latent0``, ``latent1`` and so on."""
@@ -172,8 +168,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
 
     def _latent(self, matrix: Any) -> F64:
         """Return log p(z | x) of checked rows, shape (rows, latent)."""
-        model: LatentClassifier = self._model
-        return np.concatenate(list(model.latent_log_probabilities(matrix, self.threads)))
+        return np.concatenate(list(self._model.latent_log_probabilities(matrix, self.threads)))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")

@@ -25,16 +25,14 @@ from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.classify.model import COLUMNS, require_room, scored
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.sparse_io import write_batches
-from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import Quiet, Reporter
 
-from .fit import Learned, learn
+from .fit import learn
 from .model import KIND, LatentClassifier
 from .options import LatentOptions, resolved
 
@@ -131,44 +129,12 @@ def _fitted(
     labels = numbers_of(read.labels, classes) if classes else None
     multilabel = bool(classes) and any(len(one) > 1 for one in read.labels)
     for options in wanted:
-        learned = learn(read.matrix, labels, len(classes), options, reporter)
-        model = made_model(learned, classes, text, multilabel)
+        model = learn(read.matrix, labels, classes, options, reporter, text, multilabel)
         model.record |= {COLUMNS: read.columns, "heldout": {}}
         if read.held_labels:
             found = model.record["heldout"] = _measured(model, read)
             reporter.message(_measured_line(model.latent, found))
         yield model
-
-
-def made_model(
-    learned: Learned,
-    classes: Sequence[str],
-    text: TextFeatures | None = None,
-    multilabel: bool = False,
-) -> LatentClassifier:
-    """Return what was learned as a model; without classes, the latent classes get names."""
-    solution, options = learned.fit.solution, learned.options
-    latent = solution.weights.shape[1]
-    weights = Weights(len(solution.weights) - 1, latent, 1.0)
-    weights.set(solution.weights)
-    alpha: F32 | None = solution.alpha.astype(np.float32)
-    clusters = not classes
-    if clusters or options.unlabeled != "ignore":
-        alpha = None
-    shares = solution.sizes / max(float(solution.sizes.sum()), 1e-300)
-    record = {
-        "cost": solution.cost,
-        "costs": solution.costs,
-        "active": learned.fit.active,
-        "l2": learned.fit.l2,
-        "starts": learned.fit.starts,
-        **learned.fit.facts,
-    }
-    names = list(classes) or [f"cluster-{k + 1}" for k in range(latent)]
-    return LatentClassifier(
-        names, text, options, multilabel, record=record, weights=weights, shares=shares,
-        alpha=alpha, right=learned.right, clusters=clusters,
-    )  # fmt: skip
 
 
 def _require_room(
