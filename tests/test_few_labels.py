@@ -10,13 +10,12 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels import choose, domain, initial
-from dcme_w2v.few_labels.evidence import PAPER_KEPT, evidence_of, pairs_of
+from dcme_w2v.few_labels.evidence import PAPER_KEPT, evidence_of, learn, pairs_of
 from dcme_w2v.few_labels.fit import Fitted, TrainingRows, check_data, distill, fit, fit_out_of_fold
 from dcme_w2v.few_labels.initial import ScoredRows
 from dcme_w2v.few_labels.model import FusedModel
 from dcme_w2v.few_labels.options import FusedOptions, resolved
 from dcme_w2v.few_labels.statistics import Statistics, sum_over
-from dcme_w2v.few_labels.tied import learn
 from dcme_w2v.training.progress import Quiet
 
 pytestmark = pytest.mark.usefixtures("here")

@@ -231,7 +231,7 @@ def test_measures_of_clusters_equal_scikit_learns(seed):
     clusters = np.where(random.random(200) < 0.5, labels, random.integers(0, 6, 200))
     measures = ClusterMeasures()
     for part in (slice(0, 70), slice(70, 200)):
-        measures.add(clusters[part], [str(label) for label in labels[part]])
+        measures.add(np.eye(6)[clusters[part]], [(str(one),) for one in labels[part]])
     found = measures.result()
     assert found["nmi"] == pytest.approx(metrics.normalized_mutual_info_score(labels, clusters))
     assert found["ari"] == pytest.approx(metrics.adjusted_rand_score(labels, clusters))

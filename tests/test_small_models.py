@@ -160,8 +160,8 @@ def test_predict_and_probabilities_agree(line, docs, texts, cli, monkeypatch):
     names = [found.classes[j] for j in wanted]
     assert [one[0][0] for one in predict(found, [docs])] == names
     assert [one[0] for one in predict_labels(found, [docs])] == names
-    monkeypatch.setattr("dcme_w2v.classify.best.MIN_CLASSES", 1)
-    monkeypatch.setattr("dcme_w2v.classify.best.MAX_SHARE", 1)
+    monkeypatch.setattr("dcme_w2v.classify.top.MIN_CLASSES", 1)
+    monkeypatch.setattr("dcme_w2v.classify.top.MAX_SHARE", 1)
     assert [one[0] for one in predict_labels(found, [docs])] == names
 
 

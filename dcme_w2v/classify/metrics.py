@@ -293,10 +293,10 @@ class ClusterMeasures:
     def __init__(self) -> None:
         self._counts: dict[tuple[str, int], int] = {}
 
-    def add(self, clusters: NDArray[np.integer], labels: Sequence[str]) -> None:
-        """Take in the cluster and the label of some documents."""
-        for pair in zip(labels, clusters.tolist(), strict=True):
-            self._counts[pair] = self._counts.get(pair, 0) + 1
+    def add(self, log_p: F64, labels: Sequence[Sequence[str]]) -> None:
+        """Take in the most probable clusters and the first labels of some documents."""
+        for own, cluster in zip(labels, log_p.argmax(axis=1).tolist(), strict=True):
+            self._counts[own[0], cluster] = self._counts.get((own[0], cluster), 0) + 1
 
     def result(self) -> dict[str, Any]:
         """Return the measures by name; see `cluster_measures`."""

@@ -25,11 +25,10 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Array
 from dcme_w2v.numeric.sparse_rows import ones, truncate_columns
 from dcme_w2v.platform import PathLike
 
-from .best import TopKSearch
 from .features import TextFeatures
 from .metrics import Calibration, calibrated
 from .options import ClassifyOptions, FeatureOptions
-from .top import Top, most_probable, sorted_top
+from .top import Top, TopKSearch, most_probable, sorted_top
 from .trainer import Weights, core_documents, documents_at_once
 from .weight_files import arrays_of, weights_of
 
@@ -248,7 +247,7 @@ class Classifier(Predictor):
 
         With thousands of classes faster than `most_probable`, which gives the same classes and
         needs the scores of all of them for their probabilities; see
-        `dcme_w2v.classify.best.TopKSearch`, which is for documents that come in parts.
+        `dcme_w2v.classify.top.TopKSearch`, which is for documents that come in parts.
         """
         search, threads = TopKSearch(self.weights), threads or default_threads()
         return search.top_k(self.align_features(matrix), count, threads)

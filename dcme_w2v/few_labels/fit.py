@@ -24,11 +24,10 @@ from dcme_w2v.numeric.sparse_rows import ones
 from dcme_w2v.training.progress import Quiet, Reporter
 
 from . import initial
-from .evidence import Evidence, evidence_of
+from .evidence import Evidence, Tied, evidence_of, learn
 from .initial import ScoredRows
 from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
-from .tied import Tied, learn
 
 OF_LEVELS = ("tied", "beside", "columns")  # final models that are made of levels
 BIAS = 1.0  # value of the constant feature of a fused model

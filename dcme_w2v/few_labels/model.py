@@ -15,10 +15,9 @@ from dcme_w2v.formats.model_folder import load_model
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike
 
-from .evidence import Evidence
+from .evidence import Evidence, Tied
 from .fit import Fitted, linear
 from .options import FusedOptions
-from .tied import Tied
 
 KIND = "fused"
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from dcme_w2v.classify.mixins import ProbabilityMixin, check_classes
 from dcme_w2v.numeric.arrays import F32, F64, I64
 from dcme_w2v.numeric.sklearn_base import (
-    BaseEstimator,
+    Estimator,
     TransformerMixin,
     check_features,
-    check_fitted,
     check_training,
     options_of,
     parameters,
@@ -26,7 +25,7 @@ from .options import LatentOptions
 
 
 @parameters(LatentOptions, without=("unsupervised",), last={"progress": False})
-class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Discriminative latent classes (Joulin, Bach & Ponce, NIPS 2010).
 
     A row x belongs to each of K latent classes z with a probability that is log-linear in x, and
@@ -81,6 +80,8 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
     [0, 0, 1, 1]
     """
 
+    _learned = "_model"
+
     def fit(self, X: Any, y: ArrayLike | None = None) -> LatentClassModel:
         """Learn from rows, and their labels where there are any.
 
@@ -129,24 +130,20 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
 
     def transform(self, X: Any) -> F64:
         """Return p(z | x), shape (rows, latent); each row's sum is 1."""
-        check_fitted(self, "_model")
         return np.exp(self._latent(check_features(self, X)))
 
     def predict_log_proba(self, X: Any) -> F64:
         """Return the log-probabilities of the labels, shape (rows, classes)."""
-        check_fitted(self, "_model")
         matrix = check_features(self, X)
         return np.concatenate(list(self._model.log_probabilities(matrix, self.threads)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return names of the columns of `transform`: ``latent0``, ``latent1`` and so on."""
-        check_fitted(self, "_model")
         return np.array([f"latent{k}" for k in range(self._model.latent)], dtype=object)
 
     @property
     def coef_(self) -> F32:
         """Weights of the latent classes, shape (latent, features)."""
-        check_fitted(self, "_model")
         table: F32 = self._model.weights.get()[:-1]
         if self._model.right is not None:
             table = self._model.right @ table
@@ -155,13 +152,11 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
     @property
     def intercept_(self) -> F32:
         """Biases of the latent classes, shape (latent,)."""
-        check_fitted(self, "_model")
         return self._model.weights.get()[-1]
 
     @property
     def alpha_(self) -> F32:
         """p(label | latent class), shape (latent, classes)."""
-        check_fitted(self, "_model")
         if self._model.alpha is None:
             return np.eye(self._model.latent, dtype=np.float32)
         return self._model.alpha
@@ -169,9 +164,6 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
     def _latent(self, matrix: Any) -> F64:
         """Return log p(z | x) of checked rows, shape (rows, latent)."""
         return np.concatenate(list(self._model.latent_log_probabilities(matrix, self.threads)))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +16,11 @@ from dcme_w2v.classify.dataset import (
     are_vectors,
     check_held_out,
     corpus_line,
-    numbers_of,
     pieces,
 )
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.classify.model import COLUMNS, require_room, scored
 from dcme_w2v.classify.options import FeatureOptions
@@ -87,8 +86,7 @@ def fit_files(
     text = None if are_vectors(job.docs) else TextFeatures(features)
     read = _read(job, options, text)
     read_seconds = time.monotonic() - start
-    counts = Counter(itertools.chain.from_iterable(read.labels))
-    classes = [] if options.unsupervised else sorted(counts)
+    classes = [] if options.unsupervised else read.classes
     if not options.unsupervised:
         job.check_classes(classes, OR_CLUSTER)
     left_out = " left out" if options.unlabeled == "ignore" else ""
@@ -104,12 +102,12 @@ def fit_files(
             tried.append({"latent": model.latent, **found})
         return float(found.get("log_likelihood", 0.0))
 
-    best = max(_fitted(wanted, read, classes, text, reporter), key=likelihood)
+    best = max(_fitted(wanted, read, classes, reporter), key=likelihood)
     best.record |= {
         "tried": tried,
         "documents": read.matrix.shape[0],
         "unlabelled": read.unlabelled,
-        "labels": dict(sorted(counts.items())) if classes else {},
+        "labels": read.counts if classes else {},
         "read_seconds": round(read_seconds, 3),
         "fit_seconds": round(time.monotonic() - start - read_seconds, 3),
     }
@@ -122,17 +120,16 @@ def _fitted(
     wanted: Sequence[LatentOptions],
     read: Dataset,
     classes: list[str],
-    text: TextFeatures | None,
     reporter: Reporter,
 ) -> Iterator[LatentClassifier]:
     """Yield the model of each of several options; the record has the held-out measures."""
-    labels = numbers_of(read.labels, classes) if classes else None
-    multilabel = bool(classes) and any(len(one) > 1 for one in read.labels)
+    labels = read.data.labels if classes else None
+    multilabel = bool(classes) and read.multilabel
     for options in wanted:
-        model = learn(read.matrix, labels, classes, options, reporter, text, multilabel)
+        model = learn(read.matrix, labels, classes, options, reporter, read.text, multilabel)
         model.record |= {COLUMNS: read.columns, "heldout": {}}
-        if read.held_labels:
-            found = model.record["heldout"] = _measured(model, read)
+        if read.holdout is not None:
+            found = model.record["heldout"] = _measured(model, read.holdout)
             reporter.message(_measured_line(model.latent, found))
         yield model
 
@@ -262,13 +259,11 @@ def _read(job: LatentJob, options: LatentOptions, text: TextFeatures | None) -> 
     return read_documents(job.docs, job.labels, text, holdout, options.seed, keep, OR_CLUSTER)
 
 
-def _measured(model: LatentClassifier, read: Dataset) -> dict[str, Any]:
-    """Return the held-out measures."""
-    matrix, labels = read.held_matrix, numbers_of(read.held_labels, model.classes)
-    several = model.multilabel or any(len(one) > 1 for one in labels)
+def _measured(model: LatentClassifier, data: Labelled) -> dict[str, Any]:
+    several = model.multilabel or any(len(one) > 1 for one in data.labels)
     measures = Measures(len(model.classes), several, model.threshold)
-    for rows, log_p in scored(model, matrix, model.options.threads):
-        measures.add(log_p, labels[rows])
+    for rows, log_p in scored(model, data.matrix, model.options.threads):
+        measures.add(log_p, data.labels[rows])
     found = measures.result()
     return {name: found[name] for name in MEASURED if name in found}
 
