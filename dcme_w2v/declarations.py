@@ -176,7 +176,7 @@ class Checked:
             if name not in cls.removed:  # type: ignore[attr-defined]
                 now = former.get(name, {})
                 found[name] = now.get(value, value) if isinstance(value, str) else value
-        return cls.from_mapping(found)  # type: ignore[attr-defined, no-any-return]
+        return cls.from_mapping(found)  # type: ignore[attr-defined]
 
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:

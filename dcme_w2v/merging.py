@@ -180,8 +180,8 @@ def _merge_classifiers(sources: Sequence[str], output: str) -> str:
         COLUMNS: first.record.get(COLUMNS),
     }
     Classifier(
-        first.classes, weights, first.text, first.options, first.multilabel, threshold,
-        record, counts=np.sum(counts, axis=0), calibration=calibration,
+        first.classes, first.text, first.options, first.multilabel, threshold, record,
+        calibration, weights=weights, counts=np.sum(counts, axis=0),
     ).save(output)  # fmt: skip
     what = f"{weights.features:,} features and {len(first.classes):,} classes"
     return _line(len(sources), what, output)

@@ -5,12 +5,12 @@ import pytest
 from scipy.sparse import csr_matrix, random_array
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v.classify import best
-from dcme_w2v.classify.best import TopKSearch
+from dcme_w2v.classify import top
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.classify.top import TopKSearch
 from dcme_w2v.classify.trainer import LowRankWeights, Weights
-from dcme_w2v.classify.voting import VotingWeights
+from dcme_w2v.classify.weight_files import VotingWeights
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.core import INSTRUCTION_SETS, core
 
@@ -45,15 +45,15 @@ def of_all_scores(weights, X, count):
     return np.argsort(-scores, axis=1, kind="stable")[:, :count]
 
 
-core_documents = best.core_documents
+core_documents = top.core_documents
 
 
 @pytest.mark.parametrize("kernels", SETS)
 @pytest.mark.parametrize("kind", ["plain", "signed", "ties", "constant"])
 def test_they_are_the_first_of_all_classes_sorted(monkeypatch, kind, kernels):
     monkeypatch.setenv("DCME_W2V_KERNELS", kernels)
-    monkeypatch.setattr(best, "MIN_CLASSES", 1)
-    monkeypatch.setattr(best, "MAX_SHARE", 1)
+    monkeypatch.setattr(top, "MIN_CLASSES", 1)
+    monkeypatch.setattr(top, "MAX_SHARE", 1)
     for classes in (1, 15, 16, 33, 300, CLASSES):
         weights, X = linear(kind, classes), rows(kind)
         for count in {1, min(5, classes), min(40, classes)}:
@@ -102,7 +102,7 @@ def test_weights_and_scores_that_are_not_finite_are_an_error(wrong):
 
 def test_the_model_and_the_estimator_use_them():
     weights, X = linear(), rows()
-    model = Classifier([f"c{i}" for i in range(CLASSES)], weights, None, ClassifyOptions())
+    model = Classifier([f"c{i}" for i in range(CLASSES)], None, ClassifyOptions(), weights=weights)
     wanted = of_all_scores(weights, X, 4)
     np.testing.assert_array_equal(model.best_classes(X, 4, 2), wanted)
     random = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v.classify import indicator
+from dcme_w2v.classify.estimator import label_sets
 from dcme_w2v.errors import OutOfMemoryError, UsageError
 
 ROWS = np.eye(4)[[0, 1, 2, 3] * 10]
@@ -140,4 +140,4 @@ def test_large_sets_keep_rows_for_the_calibration(monkeypatch):
     model = MaxentClassifier(threads=1).fit(rows, sets)
     assert 0 < model.threshold_ < 1
     assert model._calibration != (1.0, 0.0)
-    assert indicator.label_sets(sets[:2], 2)[1] == 6
+    assert label_sets(sets[:2], 2)[1] == 6

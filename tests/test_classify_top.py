@@ -16,7 +16,7 @@ CLASSES, FEATURES = 333, 40
 
 
 def model(weights):
-    return Classifier([f"c{i}" for i in range(CLASSES)], weights, None, ClassifyOptions())
+    return Classifier([f"c{i}" for i in range(CLASSES)], None, ClassifyOptions(), weights=weights)
 
 
 def linear(kind):

@@ -164,5 +164,5 @@ def test_a_string_is_one_path():
     assert expand(path) == [path]
     assert words.TrainJob(corpus=path).corpus == (path,)
     assert pipeline.TrainJob(path, "m").docs == latent.LatentJob(path, "m").docs == (path,)
-    job = fused.FuseJob(path, path, "m", resume_statistics="s")
-    assert (job.labeled, job.unlabeled, job.resume_statistics) == ((path,), (path,), ("s",))
+    job = fused.FuseJob(path, "m", unlabeled=path, resume_statistics="s")
+    assert (job.docs, job.unlabeled, job.resume_statistics) == ((path,), (path,), ("s",))

@@ -10,13 +10,12 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels import choose, domain, initial
-from dcme_w2v.few_labels.evidence import PAPER_KEPT, evidence_of, pairs_of
+from dcme_w2v.few_labels.evidence import PAPER_KEPT, evidence_of, learn, pairs_of
 from dcme_w2v.few_labels.fit import Fitted, TrainingRows, check_data, distill, fit, fit_out_of_fold
 from dcme_w2v.few_labels.initial import ScoredRows
 from dcme_w2v.few_labels.model import FusedModel
 from dcme_w2v.few_labels.options import FusedOptions, resolved
 from dcme_w2v.few_labels.statistics import Statistics, sum_over
-from dcme_w2v.few_labels.tied import learn
 from dcme_w2v.training.progress import Quiet
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -68,6 +67,10 @@ def accuracy(found):
     return float((rows.decisions(found.weights)[0] == labels).mean())
 
 
+def model_of(found, classes, options):
+    return FusedModel(classes, None, options, weights=found.weights, fitted=found)
+
+
 @pytest.mark.parametrize(
     ("options", "final"),
     [
@@ -91,7 +94,7 @@ def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final):
         assert accuracy(found) > accuracy(Fitted(few, "maxent")) + 0.02
     for one in found.record["rounds"]:
         assert one["documents"] == 300 and one["pairs"] > 0 and one["loss"] >= 0
-    model = FusedModel.of(found, ["ä", "b", "c", "d"], data.options)
+    model = model_of(found, ["ä", "b", "c", "d"], data.options)
     model.save("m")
     loaded = FusedModel.load("m")
     rows = documents(50, 9)[0]
@@ -99,7 +102,7 @@ def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final):
         one, other = (np.concatenate(list(m.log_probabilities(matrix, 1))) for m in (model, loaded))
         assert one.tobytes() == other.tobytes()
         assert (loaded.transform(matrix) != model.transform(matrix)).nnz == 0
-    assert loaded.fused == data.options and loaded.explain("ä", 3) == model.explain("ä", 3)
+    assert loaded.options == data.options and loaded.explain("ä", 3) == model.explain("ä", 3)
     assert loaded.transform(rows).shape == (50, len(loaded.column_names()))
 
 
@@ -107,7 +110,7 @@ def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final):
 def test_models_of_former_versions_load(former):
     """Their options had other names, and their final models are read as linear classifiers."""
     data = data_of(**(PAPER if former in ("tied", "paper") else {}))
-    FusedModel.of(fit(data), list("abcd"), data.options).save("m")
+    model_of(fit(data), list("abcd"), data.options).save("m")
     text = json.loads(Path("m/model.json").read_text())
     text["final"] = {"paper": "tied"}.get(former, former)
     options = text["options"]
@@ -117,7 +120,7 @@ def test_models_of_former_versions_load(former):
     Path("m/model.json").write_text(json.dumps(text))
     loaded = FusedModel.load("m")
     assert loaded.fitted.final == {"teach": "distill"}.get(text["final"], text["final"])
-    assert loaded.fused.is_paper == (former == "paper")
+    assert loaded.options.is_paper == (former == "paper")
 
 
 def test_former_names_of_options_are_answered(recwarn):

@@ -7,14 +7,15 @@ import pytest
 from scipy import sparse
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.few_labels.parts import read_parts, write_part
 from dcme_w2v.few_labels.statistics import (
     CUT,
     MAX_COUNT,
     UNIT,
     Statistics,
     check_values,
+    read_parts,
     sum_over,
+    write_part,
 )
 
 pytestmark = pytest.mark.usefixtures("here")

@@ -17,7 +17,6 @@ from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.latent.cost import Observations
 from dcme_w2v.latent.fit import fit, learn
-from dcme_w2v.latent.jobs import made_model
 from dcme_w2v.latent.model import LatentClassifier, through_alpha
 from dcme_w2v.latent.options import LatentOptions, resolved
 from dcme_w2v.training.progress import Quiet
@@ -118,8 +117,8 @@ def saved(options, labels=True, multilabel=False, features=70):
     X, y = blobs(80, 3, features)
     matrix = csr_matrix(X.astype(np.float32))
     given = [(int(label), (int(label) + 1) % 3) if multilabel else (int(label),) for label in y]
-    learned = learn(matrix, given if labels else None, 3 * labels, options)
-    model = made_model(learned, ["a", "b", "c"] if labels else [], multilabel=multilabel)
+    names = ["a", "b", "c"] if labels else []
+    model = learn(matrix, given if labels else None, names, options, multilabel=multilabel)
     model.save("model")
     return model, matrix
 
@@ -232,7 +231,7 @@ def test_measures_of_clusters_equal_scikit_learns(seed):
     clusters = np.where(random.random(200) < 0.5, labels, random.integers(0, 6, 200))
     measures = ClusterMeasures()
     for part in (slice(0, 70), slice(70, 200)):
-        measures.add(clusters[part], [str(label) for label in labels[part]])
+        measures.add(np.eye(6)[clusters[part]], [(str(one),) for one in labels[part]])
     found = measures.result()
     assert found["nmi"] == pytest.approx(metrics.normalized_mutual_info_score(labels, clusters))
     assert found["ari"] == pytest.approx(metrics.adjusted_rand_score(labels, clusters))

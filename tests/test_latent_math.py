@@ -6,10 +6,9 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.latent.cost import OWN, Cost, Observations
-from dcme_w2v.latent.em import balanced, expectation_maximization
-from dcme_w2v.latent.quadratic import Quadratic, best_descent, project_rows
+from dcme_w2v.latent.fit import balanced, expectation_maximization
 from dcme_w2v.latent.reduction import svd_of_rows
-from dcme_w2v.latent.starts import one_hot
+from dcme_w2v.latent.starts import Quadratic, best_descent, one_hot, project_rows
 
 
 def softmax(scores):

@@ -81,7 +81,7 @@ def test_the_chosen_options_give_the_same_model(corpus, cli, monkeypatch):
     cli(f"{FIT} --output again", *shlex.split(record["flags"]))
     one, other = (DocumentModel.load(name) for name in ("m", "again"))
     assert one.options == other.options and one.threshold == other.threshold
-    assert one.posteriors.shares.tobytes() == other.posteriors.shares.tobytes()
+    assert one.posteriors.data.tobytes() == other.posteriors.data.tobytes()
 
 
 def test_given_options_are_held_fixed(corpus, cli):

@@ -160,8 +160,8 @@ def test_predict_and_probabilities_agree(line, docs, texts, cli, monkeypatch):
     names = [found.classes[j] for j in wanted]
     assert [one[0][0] for one in predict(found, [docs])] == names
     assert [one[0] for one in predict_labels(found, [docs])] == names
-    monkeypatch.setattr("dcme_w2v.classify.best.MIN_CLASSES", 1)
-    monkeypatch.setattr("dcme_w2v.classify.best.MAX_SHARE", 1)
+    monkeypatch.setattr("dcme_w2v.classify.top.MIN_CLASSES", 1)
+    monkeypatch.setattr("dcme_w2v.classify.top.MAX_SHARE", 1)
     assert [one[0] for one in predict_labels(found, [docs])] == names
 
 
@@ -243,7 +243,7 @@ def test_codings_of_former_versions_name_the_version_that_reads_them(name, texts
     head = json.loads(Path("s/model.json").read_text())
     head["coding"] = {"levels": 8, "coding": "packed", "words": "front"}
     Path("s/model.json").write_text(json.dumps(head))
-    assert ShrunkModel.load("s").coding == ShrinkOptions()
+    assert ShrunkModel.load("s").options == ShrinkOptions()
     np.save(f"s/{name}.npy", np.zeros(3, np.uint8))
     head["arrays"][name] = {"dtype": "|u1", "shape": [3]}
     Path("s/model.json").write_text(json.dumps(head))

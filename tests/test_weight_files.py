@@ -24,7 +24,7 @@ def classifier(density, features=50, classes=37):
     table = random.normal(size=(features + 1, classes)) * (random.random(classes) < density)
     weights.set(table.astype(np.float32))
     names = [f"c{i}" for i in range(classes)]
-    return Classifier(names, weights, None, ClassifyOptions()), table.astype(np.float32)
+    return Classifier(names, None, ClassifyOptions(), weights=weights), table.astype(np.float32)
 
 
 @pytest.mark.parametrize("rows_at_once", [1, 7, 1000])
@@ -79,7 +79,8 @@ else:
     weights = Weights(12000, classes, 0.1, random.permutation(classes))
     for row in weights.table:
         row[:classes] = random.random(classes, dtype=np.float32) < share
-    Classifier([f"c{i}" for i in range(classes)], weights, None, ClassifyOptions()).save(path)
+    names = [f"c{i}" for i in range(classes)]
+    Classifier(names, None, ClassifyOptions(), weights=weights).save(path)
 print((peak() - before) / weights.table.nbytes)
 """
 

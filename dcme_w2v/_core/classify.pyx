@@ -167,6 +167,12 @@ cdef class Documents:
     def __len__(self):
         return self.core.count
 
+    cdef int check_range(self, int64_t begin, int64_t end, int64_t rows, int64_t width) except -1:
+        """Raise unless there are such documents, rows for them, and a model of their features."""
+        if not 0 <= begin <= end <= self.core.count or rows < end - begin or self.features > width:
+            raise ValueError("documents out of range, or they and the model do not fit together")
+        return 0
+
 
 cdef class Instances:
     """Which document has which label, checked."""
@@ -214,13 +220,11 @@ cdef class Columns:
 
     def __init__(self, Documents documents, Instances instances):
         cdef dcme_error error
-        cdef dcme_status status
         if instances.documents > documents.core.count or self.core != NULL:
             raise ValueError("documents and instances do not fit together")
         with nogil:
-            status = dcme_by_feature_open(&self.core, &documents.core, &instances.core,
-                                          documents.features, &error)
-        check(status, &error)
+            check(dcme_by_feature_open(
+                &self.core, &documents.core, &instances.core, documents.features, &error), &error)
         self.numbers = instances.core.documents
         self.count = instances.core.count
         self.features = documents.features
@@ -256,17 +260,14 @@ cdef class Linear:
                int32_t threads):
         """Fill out[i] with the scores of document begin + i in all classes."""
         cdef dcme_error error
-        cdef dcme_status status
-        if not (0 <= begin <= end <= documents.core.count) or out.shape[0] < end - begin:
-            raise ValueError("documents out of range")
-        if out.shape[1] != self.core.stride or documents.features > self.core.features:
-            raise ValueError("documents and weights do not fit together")
+        documents.check_range(begin, end, out.shape[0], self.core.features)
+        if out.shape[1] != self.core.stride:
+            raise ValueError("scores and weights do not fit together")
         if begin == end:
             return
         with nogil:
-            status = dcme_classify_scores(&out[0, 0], &self.core, &documents.core, begin, end,
-                                          threads, &error)
-        check(status, &error)
+            check(dcme_classify_scores(
+                &out[0, 0], &self.core, &documents.core, begin, end, threads, &error), &error)
 
     def gradient(self, Documents documents, Instances instances, Columns columns,
                  double[:, ::1] out, int32_t threads):
@@ -297,7 +298,6 @@ cdef class Linear:
                           const dcme_soft_targets *soft, double[:, ::1] out,
                           int32_t threads) except? -1:
         cdef dcme_error error
-        cdef dcme_status status
         cdef dcme_exact_problem problem
         cdef double loss = 0
         cdef double *gradient = NULL
@@ -316,8 +316,8 @@ cdef class Linear:
             problem.columns = columns.core
             gradient = &out[0, 0]
         with nogil:
-            status = dcme_classify_gradient(&loss, gradient, &self.core, &problem, threads, &error)
-        check(status, &error)
+            check(dcme_classify_gradient(
+                &loss, gradient, &self.core, &problem, threads, &error), &error)
         return loss
 
 
@@ -377,12 +377,10 @@ cdef class ClassCodes:
         Returns the number of scores that were computed. The features must be coded.
         """
         cdef dcme_error error
-        cdef dcme_status status
         cdef int64_t i, scored = 0
-        if (not (0 <= begin <= end <= documents.core.count) or out.shape[0] < end - begin
-                or not 0 < out.shape[1] <= self.model.core.classes
-                or documents.features > self.model.core.features):
-            raise ValueError("documents, classes and model do not fit together")
+        documents.check_range(begin, end, out.shape[0], self.model.core.features)
+        if not 0 < out.shape[1] <= self.model.core.classes:
+            raise ValueError("classes and model do not fit together")
         if begin == end:
             return 0
         for i in range(documents.core.starts[begin], documents.core.starts[end]):
@@ -391,10 +389,9 @@ cdef class ClassCodes:
         if not self.is_coded[self.model.core.features]:
             raise ValueError("the bias has no codes")
         with nogil:
-            status = dcme_best_classes(&out[0, 0], out.shape[1], &scored, &self.core,
-                                       &self.model.core, self.numbers, &documents.core, begin, end,
-                                       &error)
-        check(status, &error)
+            check(dcme_best_classes(
+                &out[0, 0], out.shape[1], &scored, &self.core, &self.model.core, self.numbers,
+                &documents.core, begin, end, &error), &error)
         return scored
 
 
@@ -473,15 +470,14 @@ cdef class LabelTree:
              int32_t[:, ::1] best, float[:, ::1] scores):
         """Fill rows with the places of the most probable labels, -1 for none, and their scores."""
         cdef dcme_error error
-        cdef dcme_status status
-        if (not 0 <= begin < end <= documents.core.count or best.shape[0] != end - begin
-                or scores.shape[0] != end - begin or scores.shape[1] != best.shape[1]
-                or best.shape[1] < 1 or beam < 1 or documents.features > self.core.bias_feature):
-            raise ValueError("documents and tree do not fit together")
+        documents.check_range(begin, end, min(best.shape[0], scores.shape[0]),
+                              self.core.bias_feature)
+        if scores.shape[1] != best.shape[1] or best.shape[1] < 1 or beam < 1:
+            raise ValueError("labels and scores do not fit together")
         with nogil:
-            status = dcme_tree_best(&best[0, 0], &scores[0, 0], best.shape[1], beam, &self.core,
-                                    &documents.core, begin, end, &error)
-        check(status, &error)
+            check(dcme_tree_best(
+                &best[0, 0], &scores[0, 0], best.shape[1], beam, &self.core, &documents.core,
+                begin, end, &error), &error)
 
 
 cdef class Learner(Run):

@@ -97,29 +97,26 @@ cdef class Composer:
     def extremes(self, const int64_t[::1] starts, const uint32_t[::1] ids):
         """Return the lowest and the highest number of each document's unit vector."""
         cdef dcme_error error
-        cdef dcme_status status
         cdef dcme_documents documents = documents_of(starts, ids)
         cdef float[::1] lowest = np.zeros(documents.count + 1, dtype=np.float32)
         cdef float[::1] highest = np.zeros(documents.count + 1, dtype=np.float32)
         with nogil:
-            status = dcme_compose_extremes(
-                &self.words, &documents, &lowest[0], &highest[0], &error)
-        check(status, &error)
+            check(dcme_compose_extremes(
+                 &self.words, &documents, &lowest[0], &highest[0], &error), &error)
         return np.asarray(lowest)[:documents.count], np.asarray(highest)[:documents.count]
 
     def rows(self, const int64_t[::1] starts, const uint32_t[::1] ids, float threshold):
         """Return the documents' sparse rows: where each starts, the columns and the values."""
         cdef dcme_error error
-        cdef dcme_status status
         cdef dcme_documents documents = documents_of(starts, ids)
         cdef int64_t room = documents.count * self.words.topics * self.words.dim + 1
         cdef int64_t[::1] row_starts = np.zeros(documents.count + 1, dtype=np.int64)
         cdef int32_t[::1] columns = np.empty(room, dtype=np.int32)
         cdef float[::1] values = np.empty(room, dtype=np.float32)
         with nogil:
-            status = dcme_compose_rows(&self.words, &documents, threshold, &row_starts[0],
-                                       &columns[0], &values[0], &error)
-        check(status, &error)
+            check(dcme_compose_rows(
+                &self.words, &documents, threshold, &row_starts[0], &columns[0], &values[0],
+                &error), &error)
         count = row_starts[documents.count]
         return (np.asarray(row_starts), np.asarray(columns)[:count].copy(),
                 np.asarray(values)[:count].copy())

@@ -6,7 +6,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
 
 from dcme_w2v._core.kernels cimport dcme_kernels, kernels_of
 from dcme_w2v._core.rows cimport check_starts
-from dcme_w2v._core.status cimport DCME_BAD_FORMAT, check, dcme_error, dcme_status
+from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 
 
 cdef extern from "classify/classify.h" nogil:
@@ -76,7 +76,6 @@ LARGEST = LARGEST_VALUE
 def cluster_numbers(const double[::1] numbers, const double[::1] weights, int32_t count):
     """Return the ends of the clusters of ascending numbers, first the cluster at 0, and the cost."""
     cdef dcme_error error
-    cdef dcme_status status
     cdef int64_t n = numbers.shape[0]
     cdef int64_t[::1] ends = np.zeros(count + 1, dtype=np.int64)
     cdef double cost = 0
@@ -84,9 +83,8 @@ def cluster_numbers(const double[::1] numbers, const double[::1] weights, int32_
         raise ValueError("numbers and weights do not fit together")
     if n:
         with nogil:
-            status = dcme_cluster_numbers(&numbers[0], &weights[0], n, count, &ends[0], &cost,
-                                          &error)
-        check(status, &error)
+            check(dcme_cluster_numbers(
+                &numbers[0], &weights[0], n, count, &ends[0], &cost, &error), &error)
     return np.asarray(ends), cost
 
 
@@ -124,77 +122,38 @@ def assign_levels(const double[::1] numbers, const double[::1] weights,
 
 
 def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
-                   const float[::1] values, int64_t width, log_probabilities, double cut,
-                   joint, int64_t[::1] counts, int64_t[::1] prior, rows, int32_t threads,
-                   kernels=None):
-    """Add documents (CSR, features ascending in each row) to sums; see csrc/fused/fused.h.
-
-    `joint` is an ndarray of int64, shape (rows, classes), or None: then only `counts` are added to.
-    """
+                   const float[::1] values, const double[:, ::1] log_probabilities, double cut,
+                   int64_t[:, ::1] joint, int64_t[::1] counts, int64_t[::1] prior,
+                   int32_t threads, kernels=None):
+    """Add documents (CSR, features ascending in each row) to sums; see csrc/fused/fused.h."""
     cdef dcme_error error
-    cdef dcme_status status
     cdef dcme_statistics statistics
     cdef dcme_sparse_rows documents
-    cdef int64_t n = starts.shape[0] - 1, classes = prior.shape[0], i
-    cdef const double[:, ::1] log_p
-    cdef int64_t[:, ::1] sums
-    cdef const int32_t[::1] row_of
-    _check_rows(starts, features, values, width, threads)
-    statistics.features, statistics.height = width, counts.shape[0]
-    statistics.classes = classes
-    statistics.kernels = kernels_of(kernels)
-    statistics.rows = NULL
-    statistics.joint = NULL
-    statistics.counts = &counts[0]
-    statistics.prior = &prior[0] if classes else NULL
-    if rows is None:
-        if counts.shape[0] != width:
-            raise ValueError("counts and features do not fit together")
-    else:
-        row_of = rows
-        if row_of.shape[0] != width:
-            raise ValueError("rows and features do not fit together")
-        for i in range(width):
-            if row_of[i] >= counts.shape[0]:
-                raise ValueError("a row is out of range")
-        statistics.rows = &row_of[0] if width else NULL
-    documents.starts = &starts[0]
-    documents.features = &features[0]
-    documents.values = &values[0]
-    documents.count = n
-    cdef const double *given = NULL
-    if joint is not None:
-        sums, log_p = joint, log_probabilities
-        if sums.shape[0] != counts.shape[0] or sums.shape[1] != classes:
-            raise ValueError("sums do not fit together")
-        if log_p.shape[0] != n or log_p.shape[1] != classes:
-            raise ValueError("documents and probabilities do not fit together")
-        statistics.joint = &sums[0, 0] if sums.shape[0] and classes else NULL
-        given = &log_p[0, 0] if n and classes else NULL
-    if n == 0 or width == 0:
-        return
-    with nogil:
-        status = dcme_add_statistics(&statistics, &documents, 0, n, given, cut, threads, &error)
-    check(status, &error)
-
-
-cdef _check_rows(const int64_t[::1] starts, const int32_t[::1] features, const float[::1] values,
-                 int64_t width, int32_t threads):
-    cdef dcme_sparse_rows documents
-    cdef int64_t found
+    cdef int64_t n = starts.shape[0] - 1, width = counts.shape[0], classes = prior.shape[0], found
     check_starts(starts, values.shape[0])
     if features.shape[0] != values.shape[0]:
         raise ValueError("features and values do not fit together")
-    documents.starts = &starts[0]
-    documents.features = &features[0]
-    documents.values = &values[0]
-    documents.count = starts.shape[0] - 1
+    if joint.shape[0] != width or joint.shape[1] != classes:
+        raise ValueError("sums do not fit together")
+    if log_probabilities.shape[0] != n or log_probabilities.shape[1] != classes:
+        raise ValueError("documents and probabilities do not fit together")
+    documents.starts, documents.count = &starts[0], n
+    documents.features, documents.values = &features[0], &values[0]
     with nogil:
         found = dcme_check_statistics(&documents, width, LARGEST_VALUE, threads)
     if found == -2:
         raise ValueError("a value is negative or too large")
     if found >= 0:
         raise ValueError(f"features of row {found} do not ascend below {width}")
+    if n == 0 or width == 0 or classes == 0:
+        return
+    statistics.features = statistics.height = width
+    statistics.classes, statistics.rows = classes, NULL
+    statistics.kernels = kernels_of(kernels)
+    statistics.joint, statistics.counts, statistics.prior = &joint[0, 0], &counts[0], &prior[0]
+    with nogil:
+        check(dcme_add_statistics(
+            &statistics, &documents, 0, n, &log_probabilities[0, 0], cut, threads, &error), &error)
 
 
 def pack_levels(int64_t[::1] starts, int32_t[::1] columns, int8_t[::1] levels,
@@ -218,12 +177,10 @@ def pack_levels(int64_t[::1] starts, int32_t[::1] columns, int8_t[::1] levels,
 
 cdef _coded_levels(dcme_level_rows rows, uint8_t[::1] out, bint whole=False):
     cdef dcme_error error
-    cdef dcme_status status
     cdef int64_t size = 0
     cdef uint8_t *data = &out[0]
     with nogil:
-        status = dcme_code_levels(0, data, out.shape[0], &size, &rows, &error)
-    check(status, &error)
+        check(dcme_code_levels(0, data, out.shape[0], &size, &rows, &error), &error)
     return np.asarray(out) if whole else size
 
 
@@ -231,7 +188,6 @@ def unpack_levels(const uint8_t[::1] data, const uint8_t[::1] kinds, int64_t cla
                   int64_t entries):
     """Return what `pack_levels` was given: starts, columns and levels."""
     cdef dcme_error error
-    cdef dcme_status status
     cdef int64_t size = 0
     cdef dcme_level_rows rows
     if entries < 0 or classes < 1 or entries > kinds.shape[0] * classes:
@@ -244,10 +200,7 @@ def unpack_levels(const uint8_t[::1] data, const uint8_t[::1] kinds, int64_t cla
     rows.kinds = &kinds[0]
     cdef uint8_t *given = <uint8_t *>&data[0]
     with nogil:
-        status = dcme_code_levels(1, given, data.shape[0], &size, &rows, &error)
-    if status == DCME_BAD_FORMAT:
-        raise ValueError("the coded levels are damaged")
-    check(status, &error)
+        check(dcme_code_levels(1, given, data.shape[0], &size, &rows, &error), &error)
     return np.asarray(starts), np.asarray(columns)[:entries], np.asarray(levels)[:entries]
 
 
@@ -295,15 +248,11 @@ def pack_words(const uint8_t[::1] text, const int64_t[::1] offsets):
 def unpack_words(const uint8_t[::1] data, int64_t count, int64_t length):
     """Return what `pack_words` was given: the text, of `length` bytes, and the offsets."""
     cdef dcme_error error
-    cdef dcme_status status
     cdef int64_t size = 0
     cdef uint8_t[::1] text = np.zeros(length + 1, dtype=np.uint8)
     cdef int64_t[::1] offsets = np.zeros(count + 1, dtype=np.int64)
     cdef uint8_t *given = <uint8_t *>&data[0]
     with nogil:
-        status = dcme_code_words(1, given, data.shape[0], &size, &text[0], &offsets[0], count,
-                                 length, &error)
-    if status == DCME_BAD_FORMAT:
-        raise ValueError("the coded words are damaged")
-    check(status, &error)
+        check(dcme_code_words(
+            1, given, data.shape[0], &size, &text[0], &offsets[0], count, length, &error), &error)
     return np.asarray(text)[:length], np.asarray(offsets)

@@ -22,21 +22,22 @@ cdef extern from "dcme.h" nogil:
     void dcme_release_freed()
 
 
-cdef inline int check(dcme_status status, dcme_error *error) except -1:
+cdef inline int check(dcme_status status, dcme_error *error) except -1 nogil:
     """Raise the exception that belongs to a status; return 0 for DCME_OK."""
-    if status == DCME_OK:
-        return 0
-    from dcme_w2v import errors
+    if status != DCME_OK:
+        with gil:
+            from dcme_w2v import errors
 
-    message = error.message.decode("utf-8", "replace")
-    if status == DCME_NO_MEMORY:
-        raise errors.ResourceError(message)
-    if status == DCME_IO:
-        raise OSError(error.where, message)
-    if status == DCME_BAD_ENCODING:
-        raise errors.CorpusError(message)
-    if status == DCME_BAD_FORMAT:
-        raise errors.FormatError(message)
-    if status == DCME_DIVERGED:
-        raise errors.DivergedError(message)
-    raise ValueError(message)
+            message = error.message.decode("utf-8", "replace")
+            if status == DCME_NO_MEMORY:
+                raise errors.ResourceError(message)
+            if status == DCME_IO:
+                raise OSError(error.where, message)
+            if status == DCME_BAD_ENCODING:
+                raise errors.CorpusError(message)
+            if status == DCME_BAD_FORMAT:
+                raise errors.FormatError(message)
+            if status == DCME_DIVERGED:
+                raise errors.DivergedError(message)
+            raise ValueError(message)
+    return 0

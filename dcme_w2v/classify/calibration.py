@@ -8,7 +8,6 @@ labels above the probability with the best micro F1 are predicted.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.numeric.arrays import F64
 from dcme_w2v.training.progress import Reporter
@@ -51,7 +50,7 @@ def _scores(weights: Weights, data: Labelled, options: ClassifyOptions) -> _Scor
     """Return the scores of documents, some if they are many, and their labels."""
     count = min(MAX_DOCUMENTS, max(1, MAX_SCORES // weights.classes))
     known = [i for i, labels in enumerate(data.labels) if min(labels) >= 0][:count]
-    rows, labels = csr_matrix(data.matrix[known]), [data.labels[i] for i in known]
+    rows, labels = data.matrix[known], [data.labels[i] for i in known]
     return weights.scores(core_documents(rows), 0, len(known), options.threads or 1), labels
 
 

@@ -25,6 +25,7 @@ from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.options import HoldoutOptions
 
 from .features import TextFeatures
+from .fit import Labelled
 from .model import COLUMNS, Predictor
 
 
@@ -52,9 +53,15 @@ class DocumentsJob:
     def __post_init__(self) -> None:
         object.__setattr__(self, "docs", as_paths(self.docs))
 
-    def paths(self, kind: str, holdout: str | None, beside: Sequence[str] = ()) -> Paths:
+    def paths(
+        self,
+        kind: str,
+        holdout: str | None = None,
+        beside: Sequence[str] = (),
+        docs: str = "DOCS",
+    ) -> Paths:
         """Return the inputs and outputs; `holdout` is a file, `beside` are other outputs."""
-        paths = Paths().reads("DOCS", *self.docs).reads("--labels", self.labels)
+        paths = Paths().reads(docs, *self.docs).reads("--labels", self.labels)
         paths.reads("--holdout", holdout).model(
             "--output", self.output, replaces(*kinds_like(kind)), beside
         )
@@ -89,6 +96,8 @@ class Dataset:
         Of the training documents as text; see `dcme_w2v.formats.documents.Document`.
     columns : int or None
         Of rows of .npz files; see `dcme_w2v.formats.sparse_io.columns_of`.
+    text : TextFeatures or None
+        The features of text; None for vectors.
     """
 
     matrix: csr_matrix
@@ -98,6 +107,34 @@ class Dataset:
     held_labels: Labels
     is_first: list[bool] = field(default_factory=list)
     columns: int | None = None
+    text: TextFeatures | None = None
+
+    @functools.cached_property
+    def counts(self) -> dict[str, int]:
+        """How many training documents have each label, sorted by label."""
+        return dict(sorted(Counter(itertools.chain.from_iterable(self.labels)).items()))
+
+    @functools.cached_property
+    def classes(self) -> list[str]:
+        """The labels of the training documents, sorted."""
+        return list(self.counts)
+
+    @functools.cached_property
+    def data(self) -> Labelled:
+        """The training documents."""
+        return Labelled(self.matrix, numbers_of(self.labels, self.classes))
+
+    @functools.cached_property
+    def holdout(self) -> Labelled | None:
+        """The held-out documents."""
+        if not self.held_labels:
+            return None
+        return Labelled(self.held_matrix, numbers_of(self.held_labels, self.classes))
+
+    @functools.cached_property
+    def multilabel(self) -> bool:
+        """Whether a training document has several labels."""
+        return any(len(labels) > 1 for labels in self.labels)
 
     @property
     def groups(self) -> I64:
@@ -111,10 +148,10 @@ class Dataset:
         has = np.array([bool(one) for one in self.labels], dtype=bool)
         chosen = np.flatnonzero(has)
         labelled = dataclasses.replace(
-            self, matrix=csr_matrix(self.matrix[has]), labels=[self.labels[i] for i in chosen],
+            self, matrix=self.matrix[has], labels=[self.labels[i] for i in chosen],
             is_first=[self.is_first[i] for i in chosen] if self.is_first else [],
         )  # fmt: skip
-        return labelled, csr_matrix(self.matrix[~has])
+        return labelled, self.matrix[~has]
 
 
 def corpus_line(
@@ -255,7 +292,7 @@ def read(
         ]
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
-    return Dataset(matrix, kept, without, held_matrix, held_labels, is_first)
+    return Dataset(matrix, kept, without, held_matrix, held_labels, is_first, text=text)
 
 
 def _words(most: Callable[[int], int], labels: Labels) -> int:
@@ -290,14 +327,14 @@ def _read_rows(
     held = has & (np.random.default_rng(seed).random(len(names)) < (holdout.fraction or 0))
     kept = ~held if keep_unlabelled else has & ~held
     data = Dataset(
-        csr_matrix(matrix[kept]), _selected(names, kept), int((~has).sum()),
-        csr_matrix(matrix[held]), _selected(names, held),
+        matrix[kept], _selected(names, kept), int((~has).sum()),
+        matrix[held], _selected(names, held),
         columns=columns_of([*docs, *unlabelled], parts),
     )  # fmt: skip
     if holdout.file is not None:
         matrix, names = read_vectors(holdout.file, None, data.columns)
         has = np.array([bool(one) for one in names], dtype=bool)
-        data.held_matrix = csr_matrix(truncate_columns(matrix, data.matrix.shape[1])[has])
+        data.held_matrix = truncate_columns(matrix, data.matrix.shape[1])[has]
         data.held_labels = _selected(names, has)
     return data
 

@@ -14,20 +14,19 @@ from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F32, F64, I64, Array
 from dcme_w2v.numeric.sklearn_base import (
-    BaseEstimator,
+    Estimator,
     check_all_labeled,
     check_features,
-    check_fitted,
     check_training,
     check_weights,
     options_of,
     parameters,
 )
 from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.training.progress import Quiet
 
-from .best import TopKSearch
-from .fit import Labelled, RemoteTraining, fit
-from .indicator import fit_sets, is_indicator, label_sets
+from .calibration import Calibrated, calibration_data, calibration_on
+from .fit import Fit, Labelled, RemoteTraining, fit
 from .loss import LossSearch, is_loss_open, is_small
 from .metrics import Calibration, calibrated
 from .mixins import LinearMixin, check_classes
@@ -39,6 +38,8 @@ from .options import (
     resolved,
 )
 from .rate import chosen_rate, is_open
+from .resources import resource_estimate, resource_shortage
+from .top import TopKSearch
 from .trainer import (
     ClassifierTrainer,
     Weights,
@@ -46,6 +47,84 @@ from .trainer import (
     documents_at_once,
 )
 from .tune import Rows, Search
+
+MAX_LABELS = 2**31 - 2  # the core has numbers of 32 bits; one class is for rows without a label
+
+
+def is_indicator(y: Any) -> bool:
+    """Return whether labels are a sparse matrix, or have several columns."""
+    try:
+        return issparse(y) or np.asarray(y).shape[1:] > (1,)
+    except ValueError:  # rows of different lengths
+        return False
+
+
+def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
+    """Return the labels of each row of an indicator matrix, and their number.
+
+    Raises
+    ------
+    UsageError
+        The matrix has other entries than 0 and 1, no entry, one column, or not `rows` rows.
+    """
+    try:
+        found = csr_matrix(y)
+    except (TypeError, ValueError):
+        raise UsageError("y has several columns, but not of numbers; give 0 and 1") from None
+    if found.shape[0] != rows:
+        raise UsageError(f"{rows} rows of X and {found.shape[0]} of y; give one row of y for each")
+    if not 2 <= found.shape[1] <= MAX_LABELS:
+        raise UsageError(f"y is a sparse matrix of {found.shape[1]} columns; give a column a label")
+    found.sum_duplicates()
+    if wrong := [one for one in set(found.data.tolist()) if one not in (0, 1)]:
+        raise UsageError(f"y has the entry {wrong[0]!r}: an indicator matrix has 0 and 1")
+    found.eliminate_zeros()
+    if not found.nnz:
+        raise UsageError("y has no label: all its entries are 0")
+    return [part.tolist() for part in np.split(found.indices, found.indptr[1:-1])], found.shape[1]
+
+
+def fit_sets(data: Labelled, labels: int, options: ClassifyOptions) -> tuple[Fit, Calibrated]:
+    """Train on documents with sets of labels, which may be empty, by the squared hinge loss.
+
+    Parameters
+    ----------
+    data : Labelled
+    labels : int
+        Number of labels.
+    options : ClassifyOptions
+        Resolved.
+
+    Returns
+    -------
+    Fit
+        After training.
+    tuple
+        Calibration and threshold by documents that were left out, see
+        `dcme_w2v.classify.calibration`.
+    """
+    # a class of its own for documents without a label: the core needs one label or more
+    sets, classes = [one or [labels] for one in data.labels], labels
+    if any(one == [labels] for one in sets):
+        classes += 1
+        data = Labelled(data.matrix, sets, data.weights)
+    plan = resource_estimate(data.matrix, sum(map(len, sets)), classes, options, holdout=False)
+    if shortage := resource_shortage(plan):
+        raise shortage
+    data, left_out, by = calibration_data(data, classes, options, Quiet(), True)
+    task = Fit(data, classes, options, multilabel=True)
+    task.train(Quiet())
+    if left_out is not None:
+        by = calibration_on(task.weights, left_out, options, True)
+    if classes > labels:
+        task.weights = _without_last(task.weights)
+    return task, by or ((1.0, 0.0), 0.5)
+
+
+def _without_last(weights: Weights) -> Weights:
+    found = Weights(weights.features, weights.classes - 1, weights.bias)
+    found.set(weights.get()[:, :-1])
+    return found
 
 
 @parameters(
@@ -59,7 +138,7 @@ from .tune import Rows, Search
     },
     without=("patience",),
 )
-class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
+class MaxentClassifier(LinearMixin, Estimator):
     """Multinomial logistic regression over many classes (Wang, Wang & Zhai, AAAI 2017).
 
     Parameters
@@ -131,6 +210,7 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
     (1, 2)
     """
 
+    _learned = "_weights"
     _indicator: tuple[bool, Any] | None = None  # whether y was sparse, its type
     _calibration: Calibration | None = None
 
@@ -323,8 +403,7 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         """
         if self._indicator is not None:
             return self._scores(X)
-        found: F64 = super().decision_function(X)
-        return found
+        return super().decision_function(X)
 
     def predict_log_proba(self, X: Any) -> F64:
         """Return the log-probabilities of the classes, shape (rows, classes).
@@ -334,9 +413,7 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
         return calibrated(self._scores(X), self._calibration)
 
     def _linear(self) -> Weights:
-        check_fitted(self, "_weights")
-        weights: Weights = self._weights
-        return weights
+        return self._weights
 
     def _scores(self, X: Any) -> F64:
         """Return the scores of all classes, shape (rows, classes)."""
@@ -354,9 +431,6 @@ class MaxentClassifier(LinearMixin, BaseEstimator):  # type: ignore[misc]
             return weights.astype(np.float32)
         by_class = _class_weights(self.class_weight, self.classes_, numbers, weights)
         return check_weights(weights * by_class[numbers], len(numbers)).astype(np.float32)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_weights")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -385,5 +459,4 @@ def _class_weights(given: Any, classes: Array, numbers: I64, weights: F64) -> F6
     if given != "balanced":
         raise UsageError(f'class_weight={given!r}: must be None, "balanced" or a dict')
     sums = np.bincount(numbers, weights, minlength=len(classes))
-    balanced: F64 = sums.sum() / len(classes) / np.maximum(sums, 1e-300)
-    return balanced
+    return sums.sum() / len(classes) / np.maximum(sums, 1e-300)

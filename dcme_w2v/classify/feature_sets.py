@@ -110,8 +110,8 @@ class FeatureSets:
             self._rows[options] = text.narrowed(options, self._counts[options.ngrams])
         return self._rows[options]
 
-    def dataset(self, read: Dataset, setting: Setting) -> tuple[TextFeatures, Dataset]:
-        """Return the features and the documents as read, with those held out, under a setting."""
+    def dataset(self, read: Dataset, setting: Setting) -> Dataset:
+        """Return the documents as read, with those held out, under a setting."""
         text, matrix = self.of(setting)
         held = text.transform(self._kept.held)
-        return text, dataclasses.replace(read, matrix=matrix, held_matrix=held)
+        return dataclasses.replace(read, text=text, matrix=matrix, held_matrix=held)

@@ -57,7 +57,7 @@ class Labelled:
     def some(self, chosen: I64) -> Labelled:
         """Return the documents of these numbers."""
         weights = None if self.weights is None else self.weights[chosen]
-        return Labelled(csr_matrix(self.matrix[chosen]), [self.labels[i] for i in chosen], weights)
+        return Labelled(self.matrix[chosen], [self.labels[i] for i in chosen], weights)
 
 
 def measure(weights: Weights, data: Labelled, measures: Measures, threads: int) -> dict[str, Any]:

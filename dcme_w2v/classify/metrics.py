@@ -50,8 +50,7 @@ def calibrated(scores: F64, by: Calibration | None) -> F64:
     if by is None:
         return log_softmax(scores)
     check_scores(scores)
-    found: F64 = -np.logaddexp(0.0, -(by[0] * scores + by[1]))
-    return found
+    return -np.logaddexp(0.0, -(by[0] * scores + by[1]))
 
 
 def calibration_of(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
@@ -266,8 +265,7 @@ def propensity_gains(counts: Sequence[int], documents: int) -> F64:
     """
     a, b = PROPENSITY
     scale = max(0.0, np.log(max(documents, 1)) - 1) * (b + 1) ** a
-    found: F64 = 1 + scale * (np.append(counts, 0) + b) ** -a
-    return found
+    return 1 + scale * (np.append(counts, 0) + b) ** -a
 
 
 def best_threshold(log_p: F64, labels: Sequence[Sequence[int]], may_be_none: bool = False) -> float:
@@ -295,10 +293,10 @@ class ClusterMeasures:
     def __init__(self) -> None:
         self._counts: dict[tuple[str, int], int] = {}
 
-    def add(self, clusters: NDArray[np.integer], labels: Sequence[str]) -> None:
-        """Take in the cluster and the label of some documents."""
-        for pair in zip(labels, clusters.tolist(), strict=True):
-            self._counts[pair] = self._counts.get(pair, 0) + 1
+    def add(self, log_p: F64, labels: Sequence[Sequence[str]]) -> None:
+        """Take in the most probable clusters and the first labels of some documents."""
+        for own, cluster in zip(labels, log_p.argmax(axis=1).tolist(), strict=True):
+            self._counts[own[0], cluster] = self._counts.get((own[0], cluster), 0) + 1
 
     def result(self) -> dict[str, Any]:
         """Return the measures by name; see `cluster_measures`."""

@@ -24,14 +24,12 @@ class ProbabilityMixin(ClassifierMixin):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> F64:
         """Return the probabilities of the classes, shape (rows, classes); rows sum to 1."""
-        probabilities: F64 = np.exp(self.predict_log_proba(X))
-        return probabilities
+        return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, shape (rows,)."""
         best = self.predict_log_proba(X).argmax(axis=1)
-        found: Array = self.classes_[best]
-        return found
+        return self.classes_[best]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -65,8 +63,7 @@ class LinearMixin(ProbabilityMixin):
     @property
     def coef_(self) -> F32:
         """Weights, shape (classes, features)."""
-        weights: F32 = self._linear().get()[:-1].T
-        return weights
+        return self._linear().get()[:-1].T
 
     @property
     def intercept_(self) -> F32:

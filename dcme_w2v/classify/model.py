@@ -7,28 +7,28 @@ import difflib
 import importlib
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.declarations import default_threads
+from dcme_w2v.declarations import Checked, default_threads
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.disk import require_disk
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import kind_of_model, load_model, save_model, words_arrays
-from dcme_w2v.numeric.arrays import F64, I32, I64, Array
-from dcme_w2v.numeric.sparse_rows import truncate_columns
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Array
+from dcme_w2v.numeric.sparse_rows import ones, truncate_columns
 from dcme_w2v.platform import PathLike
 
-from .best import TopKSearch
 from .features import TextFeatures
 from .metrics import Calibration, calibrated
 from .options import ClassifyOptions, FeatureOptions
-from .top import Top, most_probable, sorted_top
+from .top import Top, TopKSearch, most_probable, sorted_top
 from .trainer import Weights, core_documents, documents_at_once
 from .weight_files import arrays_of, weights_of
 
@@ -46,41 +46,123 @@ PREDICTORS = {
 }
 
 
-class Predictor(Protocol):
-    """Interface of models that predict classes; see `Classifier`."""
+@dataclass
+class Predictor(ABC):
+    """A model that predicts classes.
+
+    Attributes
+    ----------
+    classes : list of str
+        Names of the classes.
+    text : TextFeatures or None
+        The features of text; None for a model of vectors.
+    options : Checked
+        Options of the training.
+    multilabel : bool
+        Whether documents may have several labels.
+    threshold : float
+        With several labels, the minimum probability of a predicted label.
+    record : dict
+        Other entries of the folder's JSON file about the training.
+    calibration : tuple of two floats, optional
+        a and b, where the probability of each label by itself is sigma(a s + b) for its score s.
+    """
+
+    classes: list[str]
+    text: TextFeatures | None
+    options: Any
+    multilabel: bool = False
+    threshold: float = THRESHOLD
+    record: dict[str, Any] = field(default_factory=dict)
+    calibration: Calibration | None = None
 
     @property
-    def classes(self) -> list[str]:
-        """Names of the classes."""
-
-    @property
-    def text(self) -> TextFeatures | None:
-        """The features of text; None for a classifier of vectors."""
-
-    @property
+    @abstractmethod
     def features(self) -> int:
         """Number of columns of the rows that the model takes."""
 
-    @property
-    def multilabel(self) -> bool:
-        """Whether documents may have several labels."""
+    @abstractmethod
+    def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
+        """Yield the log-probabilities of all classes for batches of documents.
 
-    @property
-    def threshold(self) -> float:
-        """Minimum probability of a predicted label, with several labels."""
+        Each batch is an ndarray of float64, shape (documents, classes).
+        """
 
-    @property
-    def record(self) -> dict[str, Any]:
-        """The record of the training."""
+    @abstractmethod
+    def weights_of_class(self, number: int) -> F32:
+        """Return the weights of the features for a class, shape (features,)."""
 
     def rows(self, texts: Sequence[bytes]) -> csr_matrix:
         """Return documents as vectors."""
+        if self.text is None:
+            raise UsageError("the model classifies vectors, not text; give svmlight or .npz")
+        return self.text.transform(texts)
 
-    def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
-        """Yield the log-probabilities of all classes for batches of documents."""
+    def align_features(self, matrix: csr_matrix) -> csr_matrix:
+        """Return vectors of documents in the form that the weights were trained on."""
+        return truncate_columns(matrix, self.features)
+
+    def most_probable(
+        self, matrix: csr_matrix, count: int, threads: int | None = None
+    ) -> Iterator[Top]:
+        """Yield the most probable classes; see `dcme_w2v.classify.top.most_probable`."""
+        return (sorted_top(log_p, count) for log_p in self.log_probabilities(matrix, threads))
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
-        """Return the highest-weighted features of a class, with their weights."""
+        """Return the highest-weighted features of a class, with their weights.
+
+        Raises
+        ------
+        UsageError
+            There is no such class; the message suggests the nearest name.
+        """
+        if label not in self.classes:
+            near = difflib.get_close_matches(label, self.classes, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UsageError(f"{label}: the model has no such class{hint}")
+        return self.highest_weighted(self.weights_of_class(self.classes.index(label)), count)
+
+    def highest_weighted(
+        self, weights: NDArray[np.floating], count: int
+    ) -> list[tuple[str, float]]:
+        """Return the features of the highest weights; those of text by their typical values."""
+        if self.text is not None and self.text.options.weighting == "tfidf":
+            weights = weights * self.text.idf
+        chosen = np.argsort(-weights, kind="stable")[:count]
+        name = self.text.name if self.text is not None else "column {}".format
+        return [(name(int(i)), float(weights[i])) for i in chosen]
+
+    def described(self, entry: str = "options", **more: Any) -> dict[str, Any]:
+        """Return the JSON entries of the model's folder without the features of text."""
+        found = {
+            "classes": self.classes,
+            entry: dataclasses.asdict(self.options),
+            "several_labels": self.multilabel,
+            "threshold": self.threshold,
+            "record": self.record,
+            **more,
+        }
+        return found if self.calibration is None else {**found, "calibration": self.calibration}
+
+    def write(self, path: PathLike, kind: str, arrays: dict[str, Any], **more: Any) -> None:
+        """Write the model's folder, with the features of text."""
+        description = self.described(**more)
+        store_text(self.text, arrays, description)
+        save_model(path, kind, VERSION, arrays, description)
+
+
+def restored(
+    model: Model, options: type[Checked], text: TextFeatures | None, entry: str = "options"
+) -> tuple[Any, ...]:
+    """Return the attributes of `Predictor` that `Predictor.described` has written."""
+    record = model.value("record", dict)
+    if type(record.get(COLUMNS, 0)) not in (int, type(None)):
+        raise model.fault("record", f"{COLUMNS} is no number")
+    return (
+        model.strings("classes"), text, model.options(entry, options),
+        model.value("several_labels", bool), model.number("threshold", 0, 1), record,
+        _calibration_in(model),
+    )  # fmt: skip
 
 
 def scored(
@@ -109,67 +191,41 @@ def load_classifier(path: PathLike) -> Predictor:
             f"{os.fspath(path)}: is a model of kind {kind!r}; give one of {', '.join(PREDICTORS)}"
         )
     module, _, name = PREDICTORS[kind].partition(":")
-    loaded: Predictor = getattr(importlib.import_module(module), name).load(path)
-    return loaded
+    return getattr(importlib.import_module(module), name).load(path)
 
 
 @dataclass
-class Classifier:
-    """A linear classifier with the features of its input.
+class Classifier(Predictor):
+    """A linear classifier with the features of its input; see `Predictor`.
 
     Attributes
     ----------
-    classes : list of str
-        Names, in the order of the weights' columns.
     weights : Weights
         Weights by feature and class.
-    text : TextFeatures or None
-        None for a classifier of vectors.
-    options : ClassifyOptions
-        Options of the training.
-    multilabel : bool
-        Whether documents may have several labels.
-    threshold : float
-        With several labels, the minimum probability of a predicted label.
-    record : dict
-        Other entries of the folder's JSON file about the training.
     counts : ndarray of int64, shape (features + 1,), optional
         How many documents of the training have each feature; the last number is all documents.
         `dcme_w2v.merging` weights the rows of multilabel classifiers by them.
-    calibration : tuple of two floats, optional
-        a and b, where the probability of each label by itself is sigma(a s + b) for its score s.
     """
 
-    classes: list[str]
-    weights: Weights
-    text: TextFeatures | None
-    options: ClassifyOptions
-    multilabel: bool = False
-    threshold: float = THRESHOLD
-    record: dict[str, Any] = field(default_factory=dict)
+    weights: Weights = field(kw_only=True)
     counts: I64 | None = field(default=None, kw_only=True)
-    calibration: Calibration | None = field(default=None, kw_only=True)
 
     @property
     def features(self) -> int:
         """Number of columns of the rows that the model takes."""
         return self.weights.features
 
-    def rows(self, texts: Sequence[bytes]) -> csr_matrix:
-        """Return documents as vectors."""
-        if self.text is None:
-            raise UsageError("the model classifies vectors, not text; give svmlight or .npz")
-        return self.text.transform(texts)
+    @property
+    def is_binary(self) -> bool:
+        """Whether values of features count as 1."""
+        return False
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
         """Return vectors of documents in the form that the weights were trained on."""
-        return truncate_columns(matrix, self.features)
+        return super().align_features(ones(matrix) if self.is_binary else matrix)
 
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
-        """Yield the log-probabilities of all classes for batches of documents.
-
-        Each batch is an ndarray of float64, shape (documents, classes).
-        """
+        """Yield the log-probabilities of all classes; see `Predictor.log_probabilities`."""
         documents = core_documents(self.align_features(matrix))
         step = documents_at_once(len(self.classes))
         for begin in range(0, matrix.shape[0], step):
@@ -182,7 +238,7 @@ class Classifier:
     ) -> Iterator[Top]:
         """Yield the most probable classes; see `dcme_w2v.classify.top.most_probable`."""
         if self.calibration is not None:
-            return (sorted_top(log_p, count) for log_p in self.log_probabilities(matrix, threads))
+            return super().most_probable(matrix, count, threads)
         documents = core_documents(self.align_features(matrix))
         return most_probable(self.weights, documents, count, threads or default_threads())
 
@@ -191,24 +247,17 @@ class Classifier:
 
         With thousands of classes faster than `most_probable`, which gives the same classes and
         needs the scores of all of them for their probabilities; see
-        `dcme_w2v.classify.best.TopKSearch`, which is for documents that come in parts.
+        `dcme_w2v.classify.top.TopKSearch`, which is for documents that come in parts.
         """
         search, threads = TopKSearch(self.weights), threads or default_threads()
         return search.top_k(self.align_features(matrix), count, threads)
 
-    def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
-        """Return the highest-weighted features of a class, with their weights.
+    def weights_of_class(self, number: int) -> F32:
+        """Return the weights of a class minus their mean over all classes.
 
-        The feature's mean weight over all classes is subtracted, because only differences affect
-        the probabilities.
-
-        Raises
-        ------
-        UsageError
-            There is no such class; the message suggests the nearest name.
+        Only differences affect the probabilities.
         """
-        number = number_of_class(label, self.classes)
-        return highest_weighted(self.weights.above_mean(number), self.text, count)
+        return self.weights.above_mean(number)
 
     def save(self, path: PathLike) -> None:
         """Write the model's folder."""
@@ -217,17 +266,7 @@ class Classifier:
             arrays["offset"] = self.weights.offset
         if self.counts is not None:
             arrays["counts"] = self.counts
-        description: dict[str, Any] = {
-            "classes": self.classes,
-            "options": dataclasses.asdict(self.options),
-            "several_labels": self.multilabel,
-            "threshold": self.threshold,
-            "record": self.record,
-        }
-        if self.calibration is not None:
-            description["calibration"] = list(self.calibration)
-        store_text(self.text, arrays, description)
-        save_model(path, KIND, VERSION, arrays, description)
+        self.write(path, KIND, arrays)
 
     @classmethod
     def load(cls, path: PathLike) -> Classifier:
@@ -239,31 +278,11 @@ class Classifier:
             It is not a classifier, or is corrupt.
         """
         model = load_model(path, KIND, VERSION)
-        classes, options = model.strings("classes"), model.options("options", ClassifyOptions)
-        multilabel, threshold, record = described(model)
-        weights = weights_of(model, len(classes), options.bias)
+        classes, bias = model.strings("classes"), model.options("options", ClassifyOptions).bias
+        weights = weights_of(model, len(classes), bias)
         offset_of(model, weights)
-        text = text_of(model, weights.features)
-        return cls(
-            classes,
-            weights,
-            text,
-            options,
-            multilabel,
-            threshold,
-            record,
-            counts=_counts(model, weights),
-            calibration=calibration_in(model),
-        )
-
-
-def described(model: Model) -> tuple[bool, float, dict[str, Any]]:
-    """Return what every model that predicts classes has: multilabel, threshold and record."""
-    multilabel, threshold = model.value("several_labels", bool), model.number("threshold", 0, 1)
-    record = model.value("record", dict)
-    if type(record.get(COLUMNS, 0)) not in (int, type(None)):
-        raise model.fault("record", f"{COLUMNS} is no number")
-    return multilabel, threshold, record
+        own = restored(model, ClassifyOptions, text_of(model, weights.features))
+        return cls(*own, weights=weights, counts=_counts(model, weights))
 
 
 def offset_of(model: Model, weights: Weights) -> None:
@@ -282,13 +301,13 @@ def _counts(model: Model, weights: Weights) -> I64 | None:
     """Return the stored counts of documents, if there are any."""
     if "counts" not in model.arrays:
         return None
-    counts = np.asarray(model.array("counts", "int64", weights.features + 1))
+    counts = model.array("counts", "int64", weights.features + 1)
     if counts.min() < 0 or counts[:-1].max(initial=0) > counts[-1]:
         raise model.fault("counts", "are not numbers of documents")
     return counts
 
 
-def calibration_in(model: Model) -> Calibration | None:
+def _calibration_in(model: Model) -> Calibration | None:
     """Return the stored calibration, if there is one."""
     found = model.description.get("calibration")
     if found is None:
@@ -301,26 +320,6 @@ def calibration_in(model: Model) -> Calibration | None:
     ):
         raise model.fault("calibration", "is not two numbers, the first above 0")
     return float(found[0]), float(found[1])
-
-
-def number_of_class(label: str, classes: Sequence[str]) -> int:
-    """Return a class's number; the error for an unknown one names the nearest."""
-    if label not in classes:
-        near = difflib.get_close_matches(label, classes, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"{label}: the model has no such class{hint}")
-    return list(classes).index(label)
-
-
-def highest_weighted(
-    weights: NDArray[np.floating], text: TextFeatures | None, count: int
-) -> list[tuple[str, float]]:
-    """Return the features of the highest weights; of text, weights times typical values."""
-    if text is not None and text.options.weighting == "tfidf":
-        weights = weights * text.idf
-    chosen = np.argsort(-weights, kind="stable")[:count]
-    name = text.name if text is not None else "column {}".format
-    return [(name(int(i)), float(weights[i])) for i in chosen]
 
 
 def store_text(
@@ -361,7 +360,7 @@ def restore_tag_pairs(model: Model, text: TextFeatures) -> None:
     """
     if text.is_by_token:
         size = len(model.strings("classes")) + 1
-        text.tag_pairs = np.asarray(model.array("tag_pairs", "int64", size, size))
+        text.tag_pairs = model.array("tag_pairs", "int64", size, size)
         if (text.tag_pairs < 0).any():
             raise model.fault("tag_pairs", "has a negative number")
 
@@ -374,7 +373,7 @@ def text_of(model: Model, columns: int) -> TextFeatures | None:
     names = None if options.hashing is not None else model.words()
     buckets = None
     if names is None and "buckets" in model.arrays:
-        buckets = np.asarray(model.array("buckets", "int64", None))
+        buckets = model.array("buckets", "int64", None)
         rising = len(buckets) == 0 or (buckets[0] >= 0 and (np.diff(buckets) > 0).all())
         if not rising or (len(buckets) and buckets[-1] >= (options.hashing or 0)):
             raise model.fault("buckets", f"do not ascend below {options.hashing}")
@@ -382,7 +381,7 @@ def text_of(model: Model, columns: int) -> TextFeatures | None:
     found = found if buckets is None else len(buckets)
     if found != columns:
         raise model.fault("weights", f"are of {columns:,} features, must be of {found:,}")
-    idf = np.asarray(model.array("idf", "float32", columns))
+    idf = model.array("idf", "float32", columns)
     text = TextFeatures.restored(options, names, idf, buckets, options.hashing)
     restore_tag_pairs(model, text)
     return text

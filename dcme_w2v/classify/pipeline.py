@@ -2,17 +2,12 @@
 
 import contextlib
 import dataclasses
-import functools
-import itertools
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
-
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import CorpusError, UsageError
@@ -29,7 +24,6 @@ from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.training.run import interruptible
 
 from . import sequences
-from .best import TopKSearch
 from .calibration import Calibrated, calibration_data, calibration_on
 from .dataset import (
     Dataset,
@@ -56,7 +50,7 @@ from .options import (
 )
 from .rate import Choice, chosen_rate, is_open
 from .resources import resource_estimate, resource_shortage
-from .top import Top, sorted_top
+from .top import TopKSearch
 from .trainer import Weights
 from .tree_model import TreeClassifier, trained
 from .tune import Rows, Search, Tuned
@@ -97,42 +91,6 @@ class TrainJob(DocumentsJob):
     fixed: frozenset[str] = frozenset()
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
     compress: Compress | None = None
-
-
-@dataclass
-class _Corpus:
-    """Documents as read, their classes, and the features of text or None for vectors."""
-
-    read: Dataset
-    classes: list[str]
-    text: TextFeatures | None
-
-    @functools.cached_property
-    def data(self) -> Labelled:
-        """The training documents."""
-        return Labelled(self.read.matrix, numbers_of(self.read.labels, self.classes))
-
-    @functools.cached_property
-    def holdout(self) -> Labelled | None:
-        """The held-out documents."""
-        if not self.read.held_labels:
-            return None
-        return Labelled(self.read.held_matrix, numbers_of(self.read.held_labels, self.classes))
-
-    @functools.cached_property
-    def multilabel(self) -> bool:
-        """Whether a document has several labels."""
-        return any(len(labels) > 1 for labels in self.read.labels)
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """What a model's JSON file contains about the documents."""
-        labels = Counter(itertools.chain.from_iterable(self.read.labels))
-        return {
-            "documents": len(self.read.labels),
-            "labels": dict(sorted(labels.items())),
-            COLUMNS: self.read.columns,
-        }
 
 
 def paths_of(job: TrainJob) -> Paths:
@@ -225,7 +183,7 @@ def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | Non
 
 
 def _resolved(
-    job: TrainJob, given: ClassifyOptions, corpus: _Corpus, remote: RemoteTraining | None
+    job: TrainJob, given: ClassifyOptions, corpus: Dataset, remote: RemoteTraining | None
 ) -> ClassifyOptions:
     """Return the options with every default; raise if the memory or the disk is too small."""
     options = resolved(given, len(corpus.classes), corpus.multilabel)
@@ -233,7 +191,7 @@ def _resolved(
     plan = _plan(job, corpus, options)
     if shortage := resource_shortage(plan):
         raise shortage
-    columns = corpus.read.matrix.shape[1]
+    columns = corpus.matrix.shape[1]
     table, idf, counts = plan["output_bytes"] - 12 * columns, 4 * columns, 8 * columns
     require_disk(job.output, table + idf + counts, max(table, counts))
     return options
@@ -242,7 +200,7 @@ def _resolved(
 def _settled(
     job: TrainJob,
     given: ClassifyOptions,
-    corpus: _Corpus,
+    corpus: Dataset,
     remote: RemoteTraining | None,
     reporter: Reporter,
 ) -> tuple[Choice | None, ClassifyOptions]:
@@ -261,7 +219,7 @@ def _settled(
 
 def _divided(
     options: ClassifyOptions,
-    corpus: _Corpus,
+    corpus: Dataset,
     remote: RemoteTraining | None,
     reporter: Reporter,
 ) -> tuple[Labelled, Callable[[Weights], Calibrated | None]]:
@@ -304,6 +262,13 @@ def _saved(
     return model
 
 
+def _corpus_record(corpus: Dataset) -> dict[str, Any]:
+    """Return what a model's JSON file contains about the documents."""
+    return {
+        "documents": len(corpus.labels), "labels": corpus.counts, COLUMNS: corpus.columns,
+    }  # fmt: skip
+
+
 def _record(
     job: TrainJob,
     read_seconds: float,
@@ -326,7 +291,7 @@ def _record(
 def _train_trees(
     job: TrainJob,
     options: ClassifyOptions,
-    corpus: _Corpus,
+    corpus: Dataset,
     reporter: Reporter,
     received: ReceivedSignal,
     start: float,
@@ -344,7 +309,7 @@ def _train_trees(
         corpus.data, corpus.classes, corpus.text, options, corpus.multilabel, corpus.holdout, watch
     )
     seconds = time.monotonic() - start - read_seconds
-    model.record = {**corpus.record, **_record(job, read_seconds, seconds, None, None)}
+    model.record = {**_corpus_record(corpus), **_record(job, read_seconds, seconds, None, None)}
     if corpus.holdout is not None:
         reporter.message(_held_out_line(model, corpus.holdout))
     write_with_fallback([Result(job.output, "model", model.save)])
@@ -377,9 +342,9 @@ def dry_run(
     }
 
 
-def _plan(job: TrainJob, corpus: _Corpus, options: ClassifyOptions) -> dict[str, Any]:
-    labels, holdout = sum(map(len, corpus.read.labels)), job.holdout.holdout is not None
-    return resource_estimate(corpus.read.matrix, labels, len(corpus.classes), options, holdout)
+def _plan(job: TrainJob, corpus: Dataset, options: ClassifyOptions) -> dict[str, Any]:
+    labels, holdout = sum(map(len, corpus.labels)), job.holdout.holdout is not None
+    return resource_estimate(corpus.matrix, labels, len(corpus.classes), options, holdout)
 
 
 class _Fit(Fit):
@@ -390,12 +355,12 @@ class _Fit(Fit):
         job: TrainJob,
         features: FeatureOptions,
         options: ClassifyOptions,
-        corpus: _Corpus,
+        corpus: Dataset,
         data: Labelled,
         remote: RemoteTraining | None = None,
     ) -> None:
         self._job, self._corpus, self.multilabel = job, corpus, corpus.multilabel
-        documents, classes = len(corpus.read.labels), len(corpus.classes)
+        documents, classes = len(corpus.labels), len(corpus.classes)
         described = f"{documents:,} documents of {classes:,} classes in {', '.join(job.docs[:3])}"
         super().__init__(
             data, classes, options, corpus.holdout, corpus.multilabel,
@@ -406,9 +371,9 @@ class _Fit(Fit):
         """Return the classifier so far."""
         corpus = self._corpus
         return Classifier(
-            corpus.classes, self.weights, corpus.text, self._options, self.multilabel,
-            record={**corpus.record, "epochs": self.records},
-            counts=counts_of(corpus.read.matrix),
+            corpus.classes, corpus.text, self._options, self.multilabel,
+            record={**_corpus_record(corpus), "epochs": self.records}, weights=self.weights,
+            counts=counts_of(corpus.matrix),
         )  # fmt: skip
 
     def save_partial(self) -> str | None:
@@ -422,7 +387,7 @@ class _Fit(Fit):
 
 def _read_documents(
     job: TrainJob, features: FeatureOptions, options: ClassifyOptions, reporter: Reporter
-) -> _Corpus:
+) -> Dataset:
     """Read the documents and report their number."""
     reporter.stage("reading", None, "documents")
     text: TextFeatures | None = None
@@ -433,23 +398,22 @@ def _read_documents(
             text = KeptText(FeatureSets.widest(features, job.fixed))
     most = features.features_of if job.tune.tune is None else None
     read = read_documents(job.docs, job.labels, text, job.holdout, options.seed, most=most)
-    classes = sorted(set(itertools.chain.from_iterable(read.labels)))
-    job.check_classes(classes)
+    job.check_classes(read.classes)
     check_held_out(job.holdout, read)
     if text is not None and text.is_by_token:
-        text.tag_pairs = sequences.tag_pairs(read.labels, read.is_first, classes)
-    reporter.message(corpus_line(read, classes, " left out"))
-    return _Corpus(read, classes, text)
+        text.tag_pairs = sequences.tag_pairs(read.labels, read.is_first, read.classes)
+    reporter.message(corpus_line(read, read.classes, " left out"))
+    return read
 
 
 def _searched(
     job: TrainJob,
     features: FeatureOptions,
     options: ClassifyOptions,
-    corpus: _Corpus,
+    corpus: Dataset,
     reporter: Reporter,
     received: ReceivedSignal,
-) -> tuple[Tuned | None, _Corpus]:
+) -> tuple[Tuned | None, Dataset]:
     """Search settings, or only the loss; returns them and the documents with them."""
     data, text, number = corpus.data, corpus.text, len(corpus.classes)
     if job.tune.tune is None:
@@ -466,8 +430,7 @@ def _searched(
     tuned = Search(sets, data.labels, number, options, seconds, None, reporter, received).run()
     reporter.message(tuned.line)
     if isinstance(sets, FeatureSets):
-        text, read = sets.dataset(corpus.read, tuned.setting)
-        corpus = _Corpus(read, corpus.classes, text)
+        corpus = sets.dataset(corpus, tuned.setting)
     return tuned, corpus
 
 
@@ -532,24 +495,25 @@ def test(
     CorpusError
         No document has a label.
     """
-    if clusters or getattr(model, "clusters", False):
-        return _test_clusters(model, docs, labels, threads)
-    if is_by_token(model):
+    is_latent = clusters or getattr(model, "clusters", False)
+    if not is_latent and is_by_token(model):
         return sequences.test_tags(model, docs, threads)
-    multilabel, measures, unlabelled = model.multilabel, None, 0
+    measures: Measures | ClusterMeasures | None = ClusterMeasures() if is_latent else None
+    unlabelled = 0
     for matrix, found in pieces(model, docs, labels, DOCUMENTS_TESTED):
         if measures is None:
-            multilabel = multilabel or any(len(one) > 1 for one in found)
+            multilabel = model.multilabel or any(len(one) > 1 for one in found)
             measures = Measures(len(model.classes), multilabel, model.threshold, _gains(model))
         kept = [i for i, one in enumerate(found) if one]
         unlabelled += len(found) - len(kept)
-        numbers = numbers_of([found[i] for i in kept], model.classes)
-        for rows, log_p in scored(model, csr_matrix(matrix[kept]), threads):
-            measures.add(log_p, numbers[rows])
+        own: Any = [found[i] for i in kept]
+        own = own if is_latent else numbers_of(own, model.classes)
+        for rows, log_p in scored(model, matrix[kept], threads, is_latent):
+            measures.add(log_p, own[rows])
     result = measures.result() if measures is not None else {"documents": 0}
     if not result["documents"]:
         raise CorpusError(no_labels(docs))
-    if "log_likelihood" not in result:
+    if not is_latent and "log_likelihood" not in result:
         raise CorpusError(
             f"{docs[0]}: no label is a class of the model, such as {model.classes[0]!r}; give "
             "documents with its labels"
@@ -571,23 +535,6 @@ def is_by_token(model: Predictor) -> bool:
     return model.text is not None and model.text.is_by_token
 
 
-def _test_clusters(
-    model: Predictor, docs: Sequence[str], labels: str | None, threads: int | None
-) -> dict[str, Any]:
-    """Return clustering measures of the most probable (latent) classes; uses first labels."""
-    measures, unlabelled = ClusterMeasures(), 0
-    for matrix, found in pieces(model, docs, labels, DOCUMENTS_TESTED):
-        kept = [i for i, one in enumerate(found) if one]
-        unlabelled += len(found) - len(kept)
-        own = [found[i][0] for i in kept]
-        for rows, log_p in scored(model, csr_matrix(matrix[kept]), threads, is_latent=True):
-            measures.add(log_p.argmax(axis=1), own[rows])
-    result = measures.result()
-    if not result["documents"]:
-        raise CorpusError(no_labels(docs))
-    return {**result, "unlabelled_documents": unlabelled}
-
-
 def predict(
     model: Predictor,
     docs: Sequence[str],
@@ -604,7 +551,7 @@ def predict(
     least = -math.inf if count else math.log(model.threshold or math.ulp(0.0))
     count = min(count or len(model.classes), len(model.classes))
     for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
-        for numbers, log_p in _most_probable(model, matrix, count, threads):
+        for numbers, log_p in model.most_probable(matrix, count, threads):
             for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
                 found = enumerate(zip(chosen, row, strict=True))
                 yield [
@@ -631,14 +578,6 @@ def predict_labels(
         rows = model.align_features(matrix)
         for row in search.top_k(rows, count, threads or default_threads()).tolist():
             yield [model.classes[j] for j in row]
-
-
-def _most_probable(
-    model: Predictor, matrix: csr_matrix, count: int, threads: int | None
-) -> Iterator[Top]:
-    if isinstance(model, Classifier | TreeClassifier):
-        return model.most_probable(matrix, count, threads)
-    return (sorted_top(piece, count) for piece in model.log_probabilities(matrix, threads))
 
 
 def _objective_line(given: ClassifyOptions, options: ClassifyOptions, classes: int) -> str:

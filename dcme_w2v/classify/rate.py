@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.arrays import F64
@@ -144,7 +143,7 @@ class _Trials:
         self._sample_weight = None if learned.weights is None else learned.weights[documents]
         self._order = order_of(*self._learned, options)
         documents, self._labels = held.instances()
-        self._rows = core_documents(csr_matrix(held.matrix[documents]))
+        self._rows = core_documents(held.matrix[documents])
 
     def log_likelihoods(self, options: ClassifyOptions) -> F64:
         """Return the log-likelihood of each label held out; -infinity if training diverges."""

@@ -1,6 +1,6 @@
 """A training run of a linear classifier, and its weights.
 
-The core may use another order of classes (`dcme_w2v.classify.class_order`); arguments and results
+The core may use another order of classes (`dcme_w2v.classify.trainer`); arguments and results
 here are in the order of the caller.
 """
 
@@ -16,8 +16,55 @@ from dcme_w2v.numeric.core import core_options, kernels_named, new_table
 from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.trainer import Trainer
 
-from .class_order import similar_neighbours
 from .options import ClassifyOptions
+
+DOCUMENTS_A_CLASS = 16
+DIMENSIONS = 64
+LINE = 16  # classes whose weights share a cache line: csrc/kernels/kernels.h, DCME_PAD
+
+
+def similar_neighbours(
+    matrix: csr_matrix,
+    documents: I64,
+    labels: I32,
+    classes: int,
+    seed: int,
+) -> I64:
+    """Return all classes in an order in which similar classes are adjacent.
+
+    Parameters
+    ----------
+    matrix : csr_matrix, shape (documents, features)
+        The documents.
+    documents, labels : ndarray, shape (instances,)
+        Pairs of a document and its label.
+    """
+    if classes <= LINE:
+        return np.arange(classes)
+    by_class = np.argsort(labels, kind="stable")
+    ordered = labels[by_class]
+    place = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
+    some = by_class[place < DOCUMENTS_A_CLASS]
+    random = np.random.default_rng(seed)
+    signs = random.integers(0, 2, (matrix.shape[1], DIMENSIONS), dtype=np.int8)
+    projected = matrix[documents[some]] @ (signs * np.float32(2) - np.float32(1))
+    points = np.zeros((classes, DIMENSIONS), dtype=np.float64)
+    np.add.at(points, labels[some], projected)
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    points /= np.where(lengths > 0, lengths, 1)
+    return _split(points, np.arange(classes))
+
+
+def _split(points: F64, members: I64) -> I64:
+    if len(members) <= LINE:
+        return members
+    centred = points[members] - points[members].mean(axis=0)
+    _, directions = np.linalg.eigh(centred.T @ centred)
+    ordered = members[np.argsort(centred @ directions[:, -1], kind="stable")]
+    half = max(LINE, len(members) // 2 // LINE * LINE)  # whole cache lines on the left
+    left, right = _split(points, ordered[:half]), _split(points, ordered[half:])
+    return np.concatenate([left, right])
+
 
 PAD = 16  # DCME_PAD: rows of weights are padded to a multiple
 # Of a random projection: features that training does not move add noise to a document. On wikipara
@@ -101,8 +148,7 @@ class Weights:
 
     def get(self) -> F32:
         """Return the weights, shape (features + 1, classes), in the caller's order of classes."""
-        weights: F32 = np.take(self.table, self.place, axis=1)
-        return weights
+        return np.take(self.table, self.place, axis=1)
 
     def set(self, weights: F32) -> None:
         """Take such weights over; of a mapped file, no page stays in memory."""
@@ -122,8 +168,7 @@ class Weights:
     def above_mean(self, number: int) -> F32:
         """Return a class's weights minus the mean over all classes, shape (features,)."""
         table = self.table[:-1, : self.classes]
-        found: F32 = table[:, self.place[number]] - table.mean(axis=1)
-        return found
+        return table[:, self.place[number]] - table.mean(axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the parameters without padding, which depends on the core."""
@@ -194,8 +239,7 @@ class LowRankWeights(Weights):
     def get(self) -> F32:
         """Return their product, shape (features + 1, classes)."""
         first, second = self.tables.values()
-        product: F32 = first @ second.T
-        return product
+        return first @ second.T
 
     def set(self, weights: F32) -> None:
         """Raise: a product has no unique factors."""
@@ -204,8 +248,7 @@ class LowRankWeights(Weights):
     def above_mean(self, number: int) -> F32:
         """Return a class's weights minus the mean over all classes, shape (features,)."""
         first, second = self.tables.values()
-        found: F32 = first[:-1] @ (second[number] - second.mean(axis=0))
-        return found
+        return first[:-1] @ (second[number] - second.mean(axis=0))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the numbers without padding."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +10,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.declarations import default_threads
-from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.model_entries import Model
-from dcme_w2v.formats.model_folder import load_model, save_model
-from dcme_w2v.numeric.arrays import F64, Array
+from dcme_w2v.formats.model_folder import load_model
+from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.platform import PathLike
@@ -23,20 +21,12 @@ from .features import TextFeatures
 from .fit import Labelled
 from .label_tree import ARRAYS, Tree, coded, decoded, train_trees
 from .metrics import Calibration, best_threshold, calibrated, calibration_of
-from .model import (
-    THRESHOLD,
-    calibration_in,
-    described,
-    highest_weighted,
-    number_of_class,
-    store_text,
-    text_of,
-)
+from .model import VERSION, Predictor, restored, text_of
 from .options import ClassifyOptions
 from .top import Top, batches_of, sorted_top
 from .trainer import core_documents, documents_at_once
 
-KIND, VERSION = "label-trees", 1
+KIND = "label-trees"
 CANDIDATES = 100  # labels that a tree finds for a document
 STORED = ("children", "rows", "features", "columns", "labels")  # of ARRAYS, as they are
 LARGEST = 1e30  # size of a weight
@@ -47,44 +37,23 @@ SHARE, ENOUGH, CALIBRATED = 50, 200, 1000
 
 
 @dataclass
-class TreeClassifier:
-    """A classifier by trees of labels; see `dcme_w2v.classify.label_tree`.
+class TreeClassifier(Predictor):
+    """A classifier by trees of labels; see `dcme_w2v.classify.label_tree` and `Predictor`.
 
     The probability of a label by itself is sigma(a log p + b) with the mean p over the trees.
 
     Attributes
     ----------
-    classes : list of str
     trees : list of Tree
-    text : TextFeatures or None
-        None for a classifier of vectors.
-    options : ClassifyOptions
-    multilabel : bool
-    threshold : float
-    record : dict
-    calibration : tuple of two floats
-        a and b.
     """
 
-    classes: list[str]
-    trees: list[Tree]
-    text: TextFeatures | None
-    options: ClassifyOptions
-    multilabel: bool = True
-    threshold: float = THRESHOLD
-    record: dict[str, Any] = field(default_factory=dict)
-    calibration: Calibration = (1.0, 0.0)
+    calibration: Calibration | None = (1.0, 0.0)
+    trees: list[Tree] = field(kw_only=True)
 
     @property
     def features(self) -> int:
         """Number of columns of the rows that the model takes."""
         return self.trees[0].features
-
-    def rows(self, texts: Sequence[bytes]) -> csr_matrix:
-        """Return documents as vectors."""
-        if self.text is None:
-            raise UsageError("the model classifies vectors, not text; give svmlight or .npz")
-        return self.text.transform(texts)
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
         """Return vectors of documents in the form that the trees take."""
@@ -137,11 +106,9 @@ class TreeClassifier:
             log_p = np.log(np.maximum(found.data[chosen], np.exp(LOWEST)))
             yield found.indices[chosen].astype(np.int32), calibrated(log_p, self.calibration)
 
-    def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
-        """Return the highest-weighted features of a class, with their mean weights."""
-        number = number_of_class(label, self.classes)
-        weights = np.mean([tree.weights(number) for tree in self.trees], axis=0)
-        return highest_weighted(weights, self.text, count)
+    def weights_of_class(self, number: int) -> F32:
+        """Return the mean weights of a class."""
+        return np.mean([tree.weights(number) for tree in self.trees], axis=0)
 
     def calibrate(self, data: Labelled, threads: int | None) -> None:
         """Choose calibration and threshold by documents that the trees were not trained on."""
@@ -159,18 +126,7 @@ class TreeClassifier:
             levels, ends = coded(tree.arrays["values"])
             lengths = np.diff(tree.arrays["starts"]).astype(np.uint16)
             arrays |= {f"levels_{k}": levels, f"ends_{k}": ends, f"lengths_{k}": lengths}
-        description: dict[str, Any] = {
-            "classes": self.classes,
-            "options": dataclasses.asdict(self.options),
-            "several_labels": self.multilabel,
-            "threshold": self.threshold,
-            "calibration": list(self.calibration),
-            "record": self.record,
-            "width": self.features,
-            "trees": len(self.trees),
-        }
-        store_text(self.text, arrays, description)
-        save_model(path, KIND, VERSION, arrays, description)
+        self.write(path, KIND, arrays, width=self.features, trees=len(self.trees))
 
     @classmethod
     def load(cls, path: PathLike) -> TreeClassifier:
@@ -182,13 +138,10 @@ class TreeClassifier:
             It is not such a model, or is corrupt.
         """
         model = load_model(path, KIND, VERSION)
-        classes, options = model.strings("classes"), model.options("options", ClassifyOptions)
+        classes, bias = model.strings("classes"), model.options("options", ClassifyOptions).bias
         width, count = (int(model.number(n, 1, 2**31 - 2)) for n in ("width", "trees"))
-        trees = [_tree(model, k, width, options.bias, len(classes)) for k in range(count)]
-        multilabel, threshold, record = described(model)
-        text = text_of(model, width)
-        calibration = calibration_in(model) or (1.0, 0.0)
-        return cls(classes, trees, text, options, multilabel, threshold, record, calibration)
+        trees = [_tree(model, k, width, bias, len(classes)) for k in range(count)]
+        return cls(*restored(model, ClassifyOptions, text_of(model, width)), trees=trees)
 
 
 def _tree(model: Model, number: int, features: int, bias: float, classes: int) -> Tree:
@@ -196,9 +149,9 @@ def _tree(model: Model, number: int, features: int, bias: float, classes: int) -
         name: np.ascontiguousarray(model.array(f"{name}_{number}", ARRAYS[name], None))
         for name in STORED
     }
-    lengths = np.asarray(model.array(f"lengths_{number}", "uint16", None))
-    levels = np.asarray(model.array(f"levels_{number}", "int8", None))
-    ends = np.asarray(model.array(f"ends_{number}", "float64", 2))
+    lengths = model.array(f"lengths_{number}", "uint16", None)
+    levels = model.array(f"levels_{number}", "int8", None)
+    ends = model.array(f"ends_{number}", "float64", 2)
     try:
         if not 0 < ends[0] <= ends[1] < LARGEST:
             raise ValueError("the sizes of weights are out of range")
@@ -229,7 +182,7 @@ def trained(
         count = min(max(len(order) // SHARE, ENOUGH), len(order) // 5, CALIBRATED)
         holdout, data = data.some(np.sort(order[:count])), data.some(np.sort(order[count:]))
     trees = train_trees(data, len(classes), options, watch)
-    model = TreeClassifier(classes, trees, text, options, multilabel)
+    model = TreeClassifier(classes, text, options, multilabel, trees=trees)
     if holdout is not None:
         known = np.array([i for i, one in enumerate(holdout.labels) if min(one) >= 0])
         model.calibrate(holdout.some(known[:CALIBRATED].astype(np.int64)), options.threads)

@@ -118,7 +118,7 @@ def fit(
     from dcme_w2v.training.progress import reporting
 
     options, features = collect(FusedOptions, values), collect(FeatureOptions, values)
-    job = jobs.FuseJob(labeled, unlabeled, log_json=log_json, **values)
+    job = jobs.FuseJob(labeled, unlabeled=unlabeled, log_json=log_json, **values)
     with reporting(quiet, log_json) as reporter:
         model = jobs.fit_files(job, features, options, reporter)
         reporter.message(f"model ({model.fitted.final}): {values['output']}")
@@ -251,7 +251,7 @@ def levels(model: str, as_json: bool) -> None:
     Prints level, value, weight, number of pairs with positive and with negative sign, separated by
     tabs.
     """
-    from dcme_w2v.small_models.show import levels_of
+    from dcme_w2v.small_models.job import levels_of
 
     found = levels_of(model)
     if as_json:

@@ -171,8 +171,7 @@ def transform(
     label.
     """
     from dcme_w2v.formats.documents import read_documents
-    from dcme_w2v.scdv.model import DocumentModel
-    from dcme_w2v.scdv.transform import transform_to_files
+    from dcme_w2v.scdv.model import DocumentModel, transform_to_files
 
     check_transform(model, docs, output, as_json, labels)
     documents = read_documents(docs, encoding_errors=encoding_errors, strict=strict)

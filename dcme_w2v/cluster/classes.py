@@ -14,10 +14,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.classify.class_order import similar_neighbours
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents
+from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents, similar_neighbours
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.arrays import F32, F64, I64, Array, mean_by_counts
 

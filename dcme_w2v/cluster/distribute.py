@@ -17,7 +17,7 @@ from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
 from dcme_w2v.classify.solver import minimized
 from dcme_w2v.classify.trainer import Weights, core_documents
-from dcme_w2v.classify.voting import VotingWeights
+from dcme_w2v.classify.weight_files import VotingWeights
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.options import CheckpointOptions

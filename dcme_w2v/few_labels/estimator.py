@@ -15,25 +15,25 @@ from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F64, Array
 from dcme_w2v.numeric.sklearn_base import (
-    BaseEstimator,
+    Estimator,
     TransformerMixin,
     check_features,
-    check_fitted,
     check_training,
     options_of,
     parameters,
     split_labels,
 )
+from dcme_w2v.numeric.sparse_rows import ones
 from dcme_w2v.training.progress import reporting_to
 
-from .fit import Fitted, TrainingRows, check_data, fit, fit_final, ones
+from .fit import Fitted, TrainingRows, check_data, fit, fit_final
 from .initial import ScoredRows
 from .options import FusedOptions, resolved
 from .statistics import check_values
 
 
 @parameters(FusedOptions, last={"progress": False})
-class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """A classifier for few labels and many unlabeled rows (Suzuki & Nagata, AAAI 2014).
 
     Parameters
@@ -81,6 +81,8 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
     (6, 16)
     """
 
+    _learned = "_fitted"
+
     def fit(self, X: Any, y: ArrayLike) -> FusedFeatures:
         """Learn from labeled and unlabeled rows.
 
@@ -106,8 +108,8 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
         except UsageError as error:
             kind = "Negative values" if matrix.data.min() < 0 else "Values too large"
             raise UsageError(f"{kind} in data: {error.message}") from None
-        labeled = csr_matrix(matrix[~unlabeled])
-        others = csr_matrix(matrix[unlabeled]) if unlabeled.any() else labeled
+        labeled = matrix[~unlabeled]
+        others = matrix[unlabeled] if unlabeled.any() else labeled
         options = resolved(options_of(self), len(numbers_of), len(self.classes_))
         data = TrainingRows(labeled, numbers_of, others, len(self.classes_), options)
         check_data(data)
@@ -131,18 +133,15 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
 
     def transform(self, X: Any) -> csr_matrix:
         """Return a column for each level and class: float32, shape (rows, classes x levels)."""
-        check_fitted(self, "_fitted")
         return self._fitted.transform(check_features(self, X))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns of `transform`: ``fusedfeatures_CLASS_LEVEL``."""
-        check_fitted(self, "_fitted")
         levels = range(1, self._fitted.levels + 1)
         names = [f"fusedfeatures_{c}_{k}" for c in self.classes_ for k in levels]
         return np.array(names, dtype=object)
 
     def _linear(self) -> Weights:
-        check_fitted(self, "_fitted")
         return self._fitted.weights
 
     def _scores(self, X: Any) -> F64:
@@ -151,9 +150,6 @@ class FusedFeatures(LinearMixin, TransformerMixin, BaseEstimator):  # type: igno
         rows = ones(matrix) if self._fitted.predicts_binary else matrix
         threads = self.threads or default_threads()
         return np.concatenate(list(ScoredRows(rows, threads).scores(weights)))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_fitted")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

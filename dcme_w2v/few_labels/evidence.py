@@ -13,10 +13,75 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.numeric.arrays import F32, F64, I8, I64
+from dcme_w2v.numeric.lbfgs import minimize
 from dcme_w2v.numeric.levels import Levels, fit_by_admm, fit_levels
 
 from .options import FusedOptions
 from .statistics import UNIT, Statistics
+
+L2, L2_BIAS = 1e-4, 0.01  # of weights of columns with unit mean square, and of biases
+ITERATIONS, TOLERANCE = 100, 1e-9
+_MIN_SCALE = 1e-12
+
+
+@dataclass(frozen=True)
+class Tied:
+    """Weights of levels.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (levels,)
+        w.
+    biases : ndarray of float64, shape (classes,)
+        b.
+    """
+
+    weights: F64
+    biases: F64
+
+    def scores(self, parts: F64) -> F64:
+        """Return the scores of all classes, shape (documents, classes)."""
+        return parts @ self.weights + self.biases
+
+
+def learn(parts: F64, labels: I64) -> Tied:
+    """Learn the weights of levels.
+
+    Parameters
+    ----------
+    parts : ndarray of float64, shape (documents, classes, levels)
+        h_k of each document and class.
+    labels : ndarray of int64, shape (documents,)
+        The class of each document.
+    """
+    documents, classes, count = parts.shape
+    shares = (np.bincount(labels, minlength=classes) + 0.5) / (documents + 0.5 * classes)
+    base = np.log(shares)
+    scales = np.sqrt(np.mean(parts**2, axis=(0, 1))) + _MIN_SCALE
+    penalty = np.full(count, L2)
+    own = np.arange(documents)
+    flat = (parts / scales).reshape(-1, count)
+
+    def function(point: F64) -> tuple[float, F64]:
+        w, biases = point[:count], point[count:]
+        scores = (flat @ w).reshape(documents, classes) + biases + base
+        scores -= scores.max(axis=1, keepdims=True)
+        p = np.exp(scores)
+        sums = p.sum(axis=1)
+        loss = -float(np.mean(scores[own, labels] - np.log(sums)))
+        loss += 0.5 * float(penalty @ w**2) + 0.5 * L2_BIAS * float(biases @ biases)
+        p /= sums[:, None]
+        p[own, labels] -= 1
+        gradient = np.concatenate(
+            [flat.T @ p.ravel() / documents + penalty * w, p.mean(axis=0) + L2_BIAS * biases]
+        )
+        return loss, gradient
+
+    start = np.zeros(count + classes)
+    point = minimize(function, start, iterations=ITERATIONS, tolerance=TOLERANCE)
+    w, biases = point[:count], point[count:]
+    return Tied(np.where(scales > _MIN_SCALE, w / scales, 0.0), biases + base)
+
 
 SHRUNK = 0.2  # weight of the prior in r, as a share of the mean of s
 LAMBDA_2 = 1.0  # of (1); the paper does not give its value
@@ -87,7 +152,7 @@ class Evidence:
         grid = np.append(0.0, level_weights * self.values)
         data = np.sign(found.data) * grid[np.abs(found.data.astype(np.int64))]
         dense = csr_matrix((data.astype(np.float32), found.indices, found.indptr), found.shape)
-        return np.asarray(dense.toarray())
+        return dense.toarray()
 
 
 def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:

@@ -20,14 +20,14 @@ from dcme_w2v.classify.model import Predictor
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.numeric.arrays import F64, I64, Bools
+from dcme_w2v.numeric.sparse_rows import ones
 from dcme_w2v.training.progress import Quiet, Reporter
 
 from . import initial
-from .evidence import Evidence, evidence_of
+from .evidence import Evidence, Tied, evidence_of, learn
 from .initial import ScoredRows
 from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
-from .tied import Tied, learn
 
 OF_LEVELS = ("tied", "beside", "columns")  # final models that are made of levels
 BIAS = 1.0  # value of the constant feature of a fused model
@@ -74,13 +74,13 @@ class TrainingRows:
         found = object.__new__(TrainingRows)
         found.__dict__.update(self.__dict__)
         found.labels, found.groups = self.labels[kept], self.groups[kept]
-        found.labeled = ScoredRows(csr_matrix(self.labeled.matrix[kept]), self.threads)
+        found.labeled = ScoredRows(self.labeled.matrix[kept], self.threads)
         return found
 
     def features_of_levels(self, chosen: Bools | None = None) -> csr_matrix:
         """Return labeled rows, all or some, in the form that the levels are made for."""
         rows = self.labeled.matrix
-        rows = rows if chosen is None else csr_matrix(rows[chosen])
+        rows = rows if chosen is None else rows[chosen]
         return ones(rows) if self.options.is_paper else rows
 
     def folds(self, seed: int) -> I64:
@@ -92,7 +92,7 @@ class TrainingRows:
 
     def maxent(self, kept: Bools, l2: float) -> Weights:
         """Return a maximum-entropy model of some labeled rows."""
-        rows = csr_matrix(self.labeled.matrix[kept])
+        rows = self.labeled.matrix[kept]
         return initial.train(rows, self.labels[kept], self.classes, l2, self.threads)
 
 
@@ -156,12 +156,6 @@ class Fitted:
     def levels(self) -> int:
         """Number of levels."""
         return 0 if self.evidence is None else len(self.evidence.values)
-
-
-def ones(matrix: csr_matrix) -> csr_matrix:
-    """Return a matrix whose entries are all 1."""
-    data = np.ones_like(matrix.data)
-    return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def check_data(
@@ -406,7 +400,7 @@ def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None, out: Bo
     parts = evidence.parts(data.features_of_levels(out))
     if base is None:
         return parts
-    rows = ScoredRows(csr_matrix(data.labeled.matrix[out]), data.threads)
+    rows = ScoredRows(data.labeled.matrix[out], data.threads)
     scores = np.concatenate(list(rows.scores(base)))
     unseen = base.offset <= initial.NEVER
     scores[:, unseen] = scores[:, ~unseen].min(axis=1, keepdims=True)

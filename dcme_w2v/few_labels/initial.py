@@ -58,7 +58,7 @@ class ScoredRows:
         """Return the documents with the most confident decisions, in order, and the decisions."""
         decided, confidence = self.decisions(weights)
         taken = np.sort(np.argsort(-confidence, kind="stable")[:count])
-        return csr_matrix(self.matrix[taken]), decided[taken]
+        return self.matrix[taken], decided[taken]
 
 
 def train(matrix: csr_matrix, labels: I64, classes: int, l2: float, threads: int) -> Weights:
@@ -113,8 +113,8 @@ def chosen_l2(
             out = folds == fold
             if out.all():
                 continue
-            weights = train(csr_matrix(matrix[~out]), labels[~out], classes, l2, threads)
-            decided, _ = ScoredRows(csr_matrix(matrix[out]), threads).decisions(weights)
+            weights = train(matrix[~out], labels[~out], classes, l2, threads)
+            decided, _ = ScoredRows(matrix[out], threads).decisions(weights)
             hits += int((decided == labels[out]).sum())
         if hits > right:
             best, right = l2, hits
@@ -130,7 +130,7 @@ def train_on_both(
 ) -> Weights:
     """Return a model of the labeled documents and the teacher's most confident decisions."""
     taken, decided = unlabeled.most_confident(teacher, count)
-    rows = csr_matrix(sparse.vstack([matrix, taken], format="csr"))
+    rows = sparse.vstack([matrix, taken], format="csr")
     both = np.concatenate([labels, decided])
     return train(rows, both, teacher.classes, L2_OF_MANY, unlabeled.threads)
 

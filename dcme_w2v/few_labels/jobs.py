@@ -1,14 +1,13 @@
 """`fuse fit`, `fuse statistics` and `fuse transform`: from files to files."""
 
 import dataclasses
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.dataset import Dataset, are_vectors, no_labels, pieces
+from dcme_w2v.classify.dataset import Dataset, DocumentsJob, are_vectors, no_labels, pieces
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier, require_room
@@ -19,77 +18,59 @@ from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.files.paths import Paths, as_paths
-from dcme_w2v.formats.model_folder import replaces
 from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.numeric.arrays import I64
-from dcme_w2v.numeric.sparse_rows import fit_columns
+from dcme_w2v.numeric.sparse_rows import fit_columns, ones
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import Quiet, Reporter
 
-from .fit import (
-    Fitted,
-    TrainingRows,
-    check_data,
-    fit,
-    fit_from_statistics,
-    ones,
-)
+from .fit import Fitted, TrainingRows, check_data, fit, fit_from_statistics
 from .model import KIND, FusedModel
 from .options import FusedOptions, resolved
-from .parts import (
+from .statistics import (
+    Statistics,
+    check_values,
     identity_of,
     read_parts,
     write_part,
 )
-from .statistics import Statistics, check_values
 
 DOCUMENTS_AT_ONCE = 4096
 BYTES_OF_PAIR = 9  # on disk: a weight, and a level with its column
 
 
 @dataclass(frozen=True)
-class FuseJob:
-    """Inputs and outputs of `fuse fit`.
+class FuseJob(DocumentsJob):
+    """Inputs and outputs of `fuse fit`; the documents of `DocumentsJob` are the labeled ones.
 
     Attributes
     ----------
-    labeled, unlabeled : sequence of str
+    unlabeled : sequence of str
         Files, folders or ``-``; or files of vectors, detected by their suffix.
-    output : str
-        Folder of the model.
-    labels : str or None
-        Labels of the rows of an .npz file.
     reference : str or None
         Folder of a classifier: the initial model.
     statistics : str or None
         File that the statistics of the first round are written to.
     resume_statistics : sequence of str
         Files of statistics that are added.
-    log_json : str or None
-        The log of the reporter; only checked here.
     """
 
-    labeled: Sequence[str]
-    unlabeled: Sequence[str]
-    output: str
-    labels: str | None = None
+    unlabeled: Sequence[str] = ()
     reference: str | None = None
     statistics: str | None = None
     resume_statistics: Sequence[str] = ()
-    log_json: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("labeled", "unlabeled", "resume_statistics"):
+        for name in ("docs", "unlabeled", "resume_statistics"):
             object.__setattr__(self, name, as_paths(getattr(self, name)))
 
 
 def paths_of(job: FuseJob) -> Paths:
     """Return the inputs and outputs of a fit."""
-    paths = Paths().reads("LABELED", *job.labeled).reads("--unlabeled", *job.unlabeled)
-    paths.reads("--labels", job.labels).reads("--reference", job.reference)
+    paths = job.paths(KIND, docs="LABELED").reads("--unlabeled", *job.unlabeled)
+    paths.reads("--reference", job.reference)
     paths.reads("--resume-statistics", *job.resume_statistics)
-    paths.model("--output", job.output, replaces(KIND)).writes("--statistics", job.statistics)
-    return paths.log("--log-json", job.log_json)
+    return paths.writes("--statistics", job.statistics)
 
 
 def fit_files(
@@ -113,7 +94,7 @@ def fit_files(
     reference = load_classifier(job.reference) if job.reference else None
     text = _features(job, features, reference)
     everything = read_documents(
-        job.labeled, job.labels, text, HoldoutOptions(), 0, True, unlabelled=job.unlabeled,
+        job.docs, job.labels, text, HoldoutOptions(), 0, True, unlabelled=job.unlabeled,
         trained=reference,
     )  # fmt: skip
     read, unlabeled = everything.by_label()
@@ -127,7 +108,7 @@ def fit_files(
             raise UsageError("--choose: --statistics and --reference have one initial model")
         options = dataclasses.replace(options, choose=False)
     options = resolved(options, len(read.labels), len(classes))
-    matrix = csr_matrix(read.matrix[rows])
+    matrix = read.matrix[rows]
     data = TrainingRows(matrix, numbers, unlabeled, len(classes), options, read.groups[rows])
     reporter.message(_corpus_line(read, unlabeled, text, classes))
     for warning in check_data(data, classes, bool(job.resume_statistics)):
@@ -138,13 +119,15 @@ def fit_files(
         found = fit(data, reporter)
     else:
         found = _fit_with(job, data, text, classes, reference, reporter)
-    multilabel = any(len(labels) > 1 for labels in read.labels)
-    model = FusedModel.of(found, classes, data.options, text, multilabel)
+    model = FusedModel(
+        classes, text, data.options, read.multilabel, record=found.record, weights=found.weights,
+        fitted=found,
+    )  # fmt: skip
     model.record |= {
         "labelled_documents": len(read.labels),
         "unlabelled_documents": len(data.unlabeled),
         COLUMNS: read.columns,
-        "labels": dict(sorted(Counter(name for one in read.labels for name in one).items())),
+        "labels": read.counts,
     }
     write_with_fallback([Result(job.output, "model", model.save)])
     return model
@@ -176,7 +159,7 @@ def _fit_with(
 
 
 def _check_job(job: FuseJob, options: FusedOptions) -> None:
-    if [*job.labeled, *job.unlabeled].count(STANDARD) > 1:
+    if [*job.docs, *job.unlabeled].count(STANDARD) > 1:
         raise UsageError("-: standard input can be read once; name a file for the other")
     if job.resume_statistics and not job.reference:
         raise UsageError(
@@ -194,13 +177,13 @@ def _check_job(job: FuseJob, options: FusedOptions) -> None:
 def _features(
     job: FuseJob, features: FeatureOptions, reference: Predictor | None
 ) -> TextFeatures | None:
-    if are_vectors([*job.labeled, *job.unlabeled]):
+    if are_vectors([*job.docs, *job.unlabeled]):
         if reference is not None and reference.text is not None:
-            raise UsageError(f"{job.labeled[0]}: is vectors, and --reference classifies text")
+            raise UsageError(f"{job.docs[0]}: is vectors, and --reference classifies text")
         return None
     if reference is not None:
         if reference.text is None:
-            raise UsageError(f"{job.labeled[0]}: is text, and --reference classifies vectors")
+            raise UsageError(f"{job.docs[0]}: is text, and --reference classifies vectors")
         return reference.text
     if features.hashing is not None:
         if features.hashing_signs == "random":
@@ -215,18 +198,14 @@ def _numbered(
     job: FuseJob, read: Dataset, text: TextFeatures | None, reference: Predictor | None
 ) -> tuple[list[str], I64, I64]:
     """Return the classes; for each label of a document its class, and the document's number."""
-    shown = job.labeled[0]
     if not read.labels:
-        raise CorpusError(no_labels(job.labeled, text))
-    names = sorted({name for one in read.labels for name in one})
-    classes = reference.classes if reference is not None else names
-    if unknown := [name for name in names if name not in set(classes)]:
-        raise UsageError(f"{shown}: has the label {unknown[0]!r}, which --reference does not have")
-    if len(names) == 1:
-        raise CorpusError(
-            f"{shown}: all documents have the label {names[0]!r}: nothing to learn; "
-            "give documents of two classes or more"
+        raise CorpusError(no_labels(job.docs, text))
+    classes = reference.classes if reference is not None else read.classes
+    if unknown := [name for name in read.classes if name not in set(classes)]:
+        raise UsageError(
+            f"{job.docs[0]}: has the label {unknown[0]!r}, which --reference does not have"
         )
+    job.check_classes(read.classes)
     number = {name: i for i, name in enumerate(classes)}
     unique = [list(dict.fromkeys(one)) for one in read.labels]
     numbers = np.array([number[name] for one in unique for name in one], dtype=np.int64)

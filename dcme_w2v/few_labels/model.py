@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.model import Classifier, described, offset_of, store_text, text_of
-from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.classify.model import VERSION, Classifier, offset_of, restored, text_of
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.formats.model_entries import Model
-from dcme_w2v.formats.model_folder import load_model, save_model
+from dcme_w2v.formats.model_folder import load_model
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike
 
-from .evidence import Evidence
-from .fit import Fitted, linear, ones
+from .evidence import Evidence, Tied
+from .fit import Fitted, linear
 from .options import FusedOptions
-from .tied import Tied
 
-KIND, VERSION = "fused", 1
+KIND = "fused"
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")
 FINALS = ("distill", "tied", "beside", "columns", "maxent", "self-training")
 FORMER = {"teach": "distill"}  # names of former versions
@@ -35,38 +32,16 @@ class FusedModel(Classifier):
 
     Attributes
     ----------
-    fused : FusedOptions
-        Resolved.
     fitted : Fitted
-        The levels and how the weights were made.
+        The levels and how the weights were made; the options are resolved.
     """
 
-    fused: FusedOptions = field(default_factory=FusedOptions)
-    fitted: Fitted = None  # type: ignore[assignment]  # after fields with defaults
-
-    @classmethod
-    def of(
-        cls,
-        found: Fitted,
-        classes: list[str],
-        options: FusedOptions,
-        text: Any = None,
-        multilabel: bool = False,
-    ) -> FusedModel:
-        """Return the result of a fit as a model."""
-        return cls(
-            classes, found.weights, text, ClassifyOptions(solver="lbfgs"), multilabel,
-            record=found.record, fused=options, fitted=found,
-        )  # fmt: skip
+    fitted: Fitted = field(kw_only=True)
 
     @property
-    def predicts_binary(self) -> bool:
+    def is_binary(self) -> bool:
         """Whether values of features count as 1."""
         return self.fitted.predicts_binary
-
-    def align_features(self, matrix: csr_matrix) -> csr_matrix:
-        """Return vectors of documents in the form that the weights were trained on."""
-        return super().align_features(ones(matrix) if self.predicts_binary else matrix)
 
     def transform(self, matrix: csr_matrix) -> csr_matrix:
         """Return h of documents: float32, shape (documents, classes x levels)."""
@@ -94,20 +69,11 @@ class FusedModel(Classifier):
             arrays["table"] = self.weights.get()
         if self.weights.offset.any():
             arrays["offset"] = self.weights.offset
-        description: dict[str, Any] = {
-            "classes": self.classes,
-            "final": found.final,
-            "binary": found.binary,
-            "bias": self.weights.bias,
-            "initial_bias": found.base.bias if found.base is not None else None,
-            "several_labels": self.multilabel,
-            "threshold": self.threshold,
-            "options": dataclasses.asdict(self.fused),
-            "loss": found.evidence.loss if found.evidence is not None else None,
-            "record": self.record,
-        }
-        store_text(self.text, arrays, description)
-        save_model(path, KIND, VERSION, arrays, description)
+        self.write(
+            path, KIND, arrays, final=found.final, binary=found.binary, bias=self.weights.bias,
+            initial_bias=found.base.bias if found.base is not None else None,
+            loss=found.evidence.loss if found.evidence is not None else None,
+        )  # fmt: skip
 
     @classmethod
     def load(cls, path: PathLike) -> FusedModel:
@@ -119,8 +85,7 @@ class FusedModel(Classifier):
             It is not a fused model, or is corrupt.
         """
         model = load_model(path, KIND, VERSION)
-        classes, options = model.strings("classes"), model.options("options", FusedOptions)
-        multilabel, threshold, record = described(model)
+        classes = model.strings("classes")
         final, binary = model.value("final", str), model.value("binary", bool)
         final = FORMER.get(final, final)
         if final not in FINALS:
@@ -132,10 +97,9 @@ class FusedModel(Classifier):
         if weights is None:
             weights = _of_levels(model, final, evidence, tied, base)
         offset_of(model, weights)
-        found = Fitted(weights, final, evidence, tied, base, binary, record)
-        loaded = cls.of(found, classes, options, text_of(model, weights.features), multilabel)
-        loaded.threshold = threshold
-        return loaded
+        own = restored(model, FusedOptions, text_of(model, weights.features))
+        fitted = Fitted(weights, final, evidence, tied, base, binary)
+        return cls(*own, weights=weights, fitted=fitted)
 
 
 def _of_levels(
@@ -166,7 +130,7 @@ def _weights(model: Model, name: str, classes: int, bias: str) -> Weights | None
 
 
 def _evidence(model: Model, classes: int) -> Evidence:
-    values = np.asarray(model.array("values", "float64", None))
+    values = model.array("values", "float64", None)
     levels = model.rows(LEVELS, None, classes, "int8")
     highest = int(np.abs(levels.data.astype(np.int64)).max(initial=0))
     if highest > len(values) or not levels.data.all():
@@ -175,5 +139,5 @@ def _evidence(model: Model, classes: int) -> Evidence:
 
 
 def _tied(model: Model, classes: int) -> Tied:
-    weights = np.asarray(model.array("weights", "float64", None))
-    return Tied(weights, np.asarray(model.array("biases", "float64", classes)))
+    weights = model.array("weights", "float64", None)
+    return Tied(weights, model.array("biases", "float64", classes))

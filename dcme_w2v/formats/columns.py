@@ -447,7 +447,7 @@ def _joined_lines(table: Table, names: Iterable[str], columns: list[list[Any]]) 
 def _arrow_error() -> type[Exception]:
     import pyarrow as pa
 
-    return pa.ArrowException  # type: ignore[no-any-return]
+    return pa.ArrowException
 
 
 def _batches(

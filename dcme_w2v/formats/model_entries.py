@@ -66,7 +66,7 @@ class Model:
             )
         if not all_finite(found):
             raise self.fault(name, "has a number that is NaN or infinite")
-        return found
+        return np.asarray(found)
 
     def rows(
         self, names: tuple[str, str, str], count: int | None, width: int, dtype: str = "float32"
@@ -104,7 +104,7 @@ class Model:
         rising = len(offsets) and offsets[0] == 0 and (offsets[1:] > offsets[:-1]).all()
         if not rising or offsets[-1] != len(text):
             raise self.fault("words_offsets", "does not rise from 0 to the length of the text")
-        return self.checked_words(Words(np.asarray(text), np.asarray(offsets)))
+        return self.checked_words(Words(text, offsets))
 
     def checked_words(self, words: Words) -> Words:
         """Return a list of words, or raise where one cannot be a feature."""

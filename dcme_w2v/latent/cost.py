@@ -70,7 +70,7 @@ class Observations:
         """The row of each observation, shape (n, features)."""
         if len(self.documents) == self.matrix.shape[0]:
             return self.matrix
-        return csr_matrix(self.matrix[self.documents])
+        return self.matrix[self.documents]
 
 
 class Cost:
@@ -126,8 +126,7 @@ class Cost:
     def alpha(self) -> F64:
         """p(label | class), shape (latent, classes); rows sum to 1 without own labels."""
         table = self.log_alpha[: self.data.classes, : self.latent].T.astype(np.float64)
-        found: F64 = np.exp(table)
-        return found
+        return np.exp(table)
 
     # ---- the M-steps ----
 

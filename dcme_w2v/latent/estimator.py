@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from dcme_w2v.classify.mixins import ProbabilityMixin, check_classes
 from dcme_w2v.numeric.arrays import F32, F64, I64
 from dcme_w2v.numeric.sklearn_base import (
-    BaseEstimator,
+    Estimator,
     TransformerMixin,
     check_features,
-    check_fitted,
     check_training,
     options_of,
     parameters,
@@ -22,13 +21,11 @@ from dcme_w2v.numeric.sklearn_base import (
 from dcme_w2v.training.progress import reporting_to
 
 from .fit import learn
-from .jobs import made_model
-from .model import LatentClassifier
 from .options import LatentOptions
 
 
 @parameters(LatentOptions, without=("unsupervised",), last={"progress": False})
-class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Discriminative latent classes (Joulin, Bach & Ponce, NIPS 2010).
 
     A row x belongs to each of K latent classes z with a probability that is log-linear in x, and
@@ -83,6 +80,8 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
     [0, 0, 1, 1]
     """
 
+    _learned = "_model"
+
     def fit(self, X: Any, y: ArrayLike | None = None) -> LatentClassModel:
         """Learn from rows, and their labels where there are any.
 
@@ -100,88 +99,71 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, BaseEstimator):  # ty
             The rows are not finite, the numbers of rows and labels differ, there is one class, or
             a parameter cannot be used.
         """
+        given, names = None, list[str]()
         if y is None:
-            matrix = check_features(self, X, reset=True)
+            matrix = rows = check_features(self, X, reset=True)
             options = options_of(self, unsupervised=True)
-            with reporting_to(self.progress, None, False) as reporter:
-                learned = learn(matrix, None, 0, options, reporter)
-            self._model = made_model(learned, [])
-            self.classes_ = np.arange(self._model.latent)
         else:
             filled, without = split_labels(y)
             matrix, labels = check_training(self, X, filled, reset=True)
             options = options_of(self)
             self.classes_ = np.unique(labels[~without])
             check_classes(self.classes_, ", or y=None to cluster")
+            names = [str(one) for one in self.classes_]
             numbers = np.searchsorted(self.classes_, labels)
             given = [() if no else (int(one),) for one, no in zip(numbers, without, strict=True)]
             rows = matrix
             if options.unlabeled == "ignore":
                 rows, given = matrix[~without], [one for one in given if one]
-            with reporting_to(self.progress, None, False) as reporter:
-                learned = learn(rows, given, len(self.classes_), options, reporter)
-            self._model = made_model(learned, [str(one) for one in self.classes_])
-        self.costs_ = learned.fit.solution.costs
-        self.cost_, self.n_iter_ = learned.fit.solution.cost, len(self.costs_)
+        with reporting_to(self.progress, None, False) as reporter:
+            self._model = learn(rows, given, names, options, reporter)
+        if y is None:
+            self.classes_ = np.arange(self._model.latent)
+        self.costs_: list[float] = self._model.record["costs"]
+        self.cost_, self.n_iter_ = self.costs_[-1], len(self.costs_)
         self.labels_ = self._latent(matrix).argmax(axis=1)
         return self
 
     def fit_predict(self, X: Any, y: ArrayLike | None = None) -> I64:
         """Fit, and return the most probable latent class of each row: `labels_`."""
-        labels: I64 = self.fit(X, y).labels_
-        return labels
+        return self.fit(X, y).labels_
 
     def transform(self, X: Any) -> F64:
         """Return p(z | x), shape (rows, latent); each row's sum is 1."""
-        check_fitted(self, "_model")
-        found: F64 = np.exp(self._latent(check_features(self, X)))
-        return found
+        return np.exp(self._latent(check_features(self, X)))
 
     def predict_log_proba(self, X: Any) -> F64:
         """Return the log-probabilities of the labels, shape (rows, classes)."""
-        check_fitted(self, "_model")
-        model: LatentClassifier = self._model
         matrix = check_features(self, X)
-        return np.concatenate(list(model.log_probabilities(matrix, self.threads)))
+        return np.concatenate(list(self._model.log_probabilities(matrix, self.threads)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return names of the columns of `transform`: ``latent0``, ``latent1`` and so on."""
-        check_fitted(self, "_model")
         return np.array([f"latent{k}" for k in range(self._model.latent)], dtype=object)
 
     @property
     def coef_(self) -> F32:
         """Weights of the latent classes, shape (latent, features)."""
-        check_fitted(self, "_model")
         table: F32 = self._model.weights.get()[:-1]
         if self._model.right is not None:
             table = self._model.right @ table
-        found: F32 = table.T
-        return found
+        return table.T
 
     @property
     def intercept_(self) -> F32:
         """Biases of the latent classes, shape (latent,)."""
-        check_fitted(self, "_model")
-        found: F32 = self._model.weights.get()[-1]
-        return found
+        return self._model.weights.get()[-1]
 
     @property
     def alpha_(self) -> F32:
         """p(label | latent class), shape (latent, classes)."""
-        check_fitted(self, "_model")
         if self._model.alpha is None:
             return np.eye(self._model.latent, dtype=np.float32)
-        found: F32 = self._model.alpha
-        return found
+        return self._model.alpha
 
     def _latent(self, matrix: Any) -> F64:
         """Return log p(z | x) of checked rows, shape (rows, latent)."""
-        model: LatentClassifier = self._model
-        return np.concatenate(list(model.latent_log_probabilities(matrix, self.threads)))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model")
+        return np.concatenate(list(self._model.latent_log_probabilities(matrix, self.threads)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

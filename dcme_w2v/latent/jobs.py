@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,24 +16,22 @@ from dcme_w2v.classify.dataset import (
     are_vectors,
     check_held_out,
     corpus_line,
-    numbers_of,
     pieces,
 )
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.classify.model import COLUMNS, require_room, scored
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.sparse_io import write_batches
-from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import Quiet, Reporter
 
-from .fit import Learned, learn
+from .fit import learn
 from .model import KIND, LatentClassifier
 from .options import LatentOptions, resolved
 
@@ -89,8 +86,7 @@ def fit_files(
     text = None if are_vectors(job.docs) else TextFeatures(features)
     read = _read(job, options, text)
     read_seconds = time.monotonic() - start
-    counts = Counter(itertools.chain.from_iterable(read.labels))
-    classes = [] if options.unsupervised else sorted(counts)
+    classes = [] if options.unsupervised else read.classes
     if not options.unsupervised:
         job.check_classes(classes, OR_CLUSTER)
     left_out = " left out" if options.unlabeled == "ignore" else ""
@@ -106,12 +102,12 @@ def fit_files(
             tried.append({"latent": model.latent, **found})
         return float(found.get("log_likelihood", 0.0))
 
-    best = max(_fitted(wanted, read, classes, text, reporter), key=likelihood)
+    best = max(_fitted(wanted, read, classes, reporter), key=likelihood)
     best.record |= {
         "tried": tried,
         "documents": read.matrix.shape[0],
         "unlabelled": read.unlabelled,
-        "labels": dict(sorted(counts.items())) if classes else {},
+        "labels": read.counts if classes else {},
         "read_seconds": round(read_seconds, 3),
         "fit_seconds": round(time.monotonic() - start - read_seconds, 3),
     }
@@ -124,59 +120,18 @@ def _fitted(
     wanted: Sequence[LatentOptions],
     read: Dataset,
     classes: list[str],
-    text: TextFeatures | None,
     reporter: Reporter,
 ) -> Iterator[LatentClassifier]:
     """Yield the model of each of several options; the record has the held-out measures."""
-    labels = numbers_of(read.labels, classes) if classes else None
-    multilabel = bool(classes) and any(len(one) > 1 for one in read.labels)
+    labels = read.data.labels if classes else None
+    multilabel = bool(classes) and read.multilabel
     for options in wanted:
-        learned = learn(read.matrix, labels, len(classes), options, reporter)
-        model = made_model(learned, classes, text, multilabel)
+        model = learn(read.matrix, labels, classes, options, reporter, read.text, multilabel)
         model.record |= {COLUMNS: read.columns, "heldout": {}}
-        if read.held_labels:
-            found = model.record["heldout"] = _measured(model, read)
+        if read.holdout is not None:
+            found = model.record["heldout"] = _measured(model, read.holdout)
             reporter.message(_measured_line(model.latent, found))
         yield model
-
-
-def made_model(
-    learned: Learned,
-    classes: Sequence[str],
-    text: TextFeatures | None = None,
-    multilabel: bool = False,
-) -> LatentClassifier:
-    """Return what was learned as a model; without classes, the latent classes get names."""
-    solution, options = learned.fit.solution, learned.options
-    latent = solution.weights.shape[1]
-    weights = Weights(len(solution.weights) - 1, latent, 1.0)
-    weights.set(solution.weights)
-    alpha: F32 | None = solution.alpha.astype(np.float32)
-    clusters = not classes
-    if clusters or options.unlabeled != "ignore":
-        alpha = None
-    shares = solution.sizes / max(float(solution.sizes.sum()), 1e-300)
-    record = {
-        "cost": solution.cost,
-        "costs": solution.costs,
-        "active": learned.fit.active,
-        "l2": learned.fit.l2,
-        "starts": learned.fit.starts,
-        **learned.fit.facts,
-    }
-    names = list(classes) or [f"cluster-{k + 1}" for k in range(latent)]
-    return LatentClassifier(
-        names,
-        weights,
-        shares,
-        alpha,
-        learned.right,
-        text,
-        options,
-        clusters,
-        multilabel,
-        record=record,
-    )
 
 
 def _require_room(
@@ -304,13 +259,11 @@ def _read(job: LatentJob, options: LatentOptions, text: TextFeatures | None) -> 
     return read_documents(job.docs, job.labels, text, holdout, options.seed, keep, OR_CLUSTER)
 
 
-def _measured(model: LatentClassifier, read: Dataset) -> dict[str, Any]:
-    """Return the held-out measures."""
-    matrix, labels = read.held_matrix, numbers_of(read.held_labels, model.classes)
-    several = model.multilabel or any(len(one) > 1 for one in labels)
+def _measured(model: LatentClassifier, data: Labelled) -> dict[str, Any]:
+    several = model.multilabel or any(len(one) > 1 for one in data.labels)
     measures = Measures(len(model.classes), several, model.threshold)
-    for rows, log_p in scored(model, matrix, model.options.threads):
-        measures.add(log_p, labels[rows])
+    for rows, log_p in scored(model, data.matrix, model.options.threads):
+        measures.add(log_p, data.labels[rows])
     found = measures.result()
     return {name: found[name] for name in MEASURED if name in found}
 

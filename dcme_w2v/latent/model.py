@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.metrics import log_softmax
-from dcme_w2v.classify.model import (
-    THRESHOLD,
-    described,
-    highest_weighted,
-    number_of_class,
-    store_text,
-    text_of,
-)
+from dcme_w2v.classify.model import VERSION, Predictor, restored, text_of
 from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
 from dcme_w2v.declarations import default_threads
-from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.model_entries import Model
-from dcme_w2v.formats.model_folder import load_model, save_model
+from dcme_w2v.formats.model_folder import load_model
 from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike
@@ -33,19 +24,20 @@ from dcme_w2v.platform import PathLike
 from .options import LatentOptions
 from .reduction import reduced
 
-KIND, VERSION = "latent", 1
+KIND = "latent"
 MIN_ALPHA = 1e-300  # lower probabilities of a label count as this one
 _SUM = 1e-3  # tolerance of the sums of the rows of alpha
 
 
 @dataclass
-class LatentClassifier:
+class LatentClassifier(Predictor):
     """Classes z of documents, and through them labels: p(y | x) = sum_k p(z = k | x) alpha_ky.
+
+    Attributes of its own, besides those of `Predictor`, whose `classes` are the labels, or without
+    labels names of the latent classes.
 
     Attributes
     ----------
-    classes : list of str
-        The labels; without labels, names of the latent classes.
     weights : Weights
         Weights of the latent classes, by column of the (reduced) rows.
     shares : ndarray of float64, shape (latent,)
@@ -54,31 +46,16 @@ class LatentClassifier:
         p(label | latent class); None: the latent classes are the classes.
     right : ndarray of float32, shape (features, dimensions), or None
         The reduction of the rows; see `dcme_w2v.latent.reduction.reduced`.
-    text : TextFeatures or None
-        None for a model of vectors.
-    options : LatentOptions
-        As fitted.
     clusters : bool
         Whether it was fitted without labels.
-    multilabel : bool
-        Whether documents may have several labels.
-    threshold : float
-        With several labels, the minimum probability of a predicted label.
-    record : dict
-        Figures of the fit, such as `cost` and `costs`.
     """
 
-    classes: list[str]
+    _: dataclasses.KW_ONLY
     weights: Weights
     shares: F64
     alpha: F32 | None
     right: F32 | None
-    text: TextFeatures | None
-    options: LatentOptions
-    clusters: bool = False
-    multilabel: bool = False
-    threshold: float = THRESHOLD
-    record: dict[str, Any] = field(default_factory=dict)
+    clusters: bool
 
     @property
     def latent(self) -> int:
@@ -89,12 +66,6 @@ class LatentClassifier:
     def features(self) -> int:
         """Number of columns of the rows."""
         return self.weights.features if self.right is None else len(self.right)
-
-    def rows(self, texts: Sequence[bytes]) -> csr_matrix:
-        """Return documents as vectors."""
-        if self.text is None:
-            raise UsageError("the model is of vectors, not text; give svmlight or .npz")
-        return self.text.transform(texts)
 
     def latent_log_probabilities(
         self, matrix: csr_matrix, threads: int | None = None
@@ -112,22 +83,13 @@ class LatentClassifier:
         for log_p in self.latent_log_probabilities(matrix, threads):
             yield log_p if self.alpha is None else through_alpha(log_p, self.alpha)
 
-    def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
-        """Return the highest-weighted features of a label.
-
-        Weights are means over the latent classes, by p(z | label) in the documents of the fit.
-
-        Raises
-        ------
-        UsageError
-            There is no such label; the message names the nearest.
-        """
-        number = number_of_class(label, self.classes)
+    def weights_of_class(self, number: int) -> F32:
+        """Return the mean weights of the latent classes, by p(z | label) in the fit's documents."""
+        weights = self.feature_weights()
         if self.alpha is None:
-            return highest_weighted(self.feature_weights()[:, number], self.text, count)
+            return weights[:, number]
         chances = self.alpha[:, number] * np.maximum(self.shares, 1e-9)
-        weights = self.feature_weights() @ (chances / chances.sum())
-        return highest_weighted(weights, self.text, count)
+        return weights @ (chances / chances.sum())
 
     def _specific(self, weights: F32, count: int) -> list[tuple[str, float]]:
         """Return the features of the highest weights times the log of their rarity.
@@ -137,14 +99,13 @@ class LatentClassifier:
         """
         if self.text is not None and self.text.options.weighting == "tfidf":
             weights = weights * np.maximum(self.text.idf - 1, 0) / self.text.idf
-        return highest_weighted(weights, self.text, count)
+        return self.highest_weighted(weights, count)
 
     def feature_weights(self) -> F32:
         """Return weights less their mean over the latent classes, shape (features, latent)."""
         table = self.weights.get()[:-1]
         table = table if self.right is None else self.right @ table
-        above: F32 = table - table.mean(axis=1, keepdims=True)
-        return above
+        return table - table.mean(axis=1, keepdims=True)
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
         """Return the share, labels with alpha, and specific words of each latent class."""
@@ -172,16 +133,7 @@ class LatentClassifier:
             arrays["alpha"] = self.alpha
         if self.right is not None:
             arrays["right"] = self.right
-        description: dict[str, Any] = {
-            "classes": self.classes,
-            "clusters": self.clusters,
-            "options": dataclasses.asdict(self.options),
-            "several_labels": self.multilabel,
-            "threshold": self.threshold,
-            "record": self.record,
-        }
-        store_text(self.text, arrays, description)
-        save_model(path, KIND, VERSION, arrays, description)
+        self.write(path, KIND, arrays, clusters=self.clusters)
 
     @classmethod
     def load(cls, path: PathLike) -> LatentClassifier:
@@ -193,11 +145,9 @@ class LatentClassifier:
             It is another kind of model, or damaged.
         """
         model = load_model(path, KIND, VERSION)
-        classes, options = model.strings("classes"), model.options("options", LatentOptions)
-        multilabel, threshold, record = described(model)
-        clusters = model.value("clusters", bool)
-        shares = np.asarray(model.array("shares", "float64", None))
-        stored = np.asarray(model.array("weights", "float32", None, len(shares)))
+        classes, clusters = model.strings("classes"), model.value("clusters", bool)
+        shares = model.array("shares", "float64", None)
+        stored = model.array("weights", "float32", None, len(shares))
         if len(stored) < 2 or len(shares) < 2:
             raise model.fault("weights", "has no features, or fewer than two latent classes")
         _check_shares(model, "shares", shares[None, :])
@@ -205,16 +155,16 @@ class LatentClassifier:
         weights.set(stored)
         alpha = right = None
         if "alpha" in model.arrays:
-            alpha = np.asarray(model.array("alpha", "float32", len(shares), len(classes)))
+            alpha = model.array("alpha", "float32", len(shares), len(classes))
             _check_shares(model, "alpha", alpha)
         elif len(classes) != len(shares):
             raise model.fault("alpha", "there is no such array")
         if "right" in model.arrays:
-            right = np.asarray(model.array("right", "float32", None, weights.features))
+            right = model.array("right", "float32", None, weights.features)
         text = text_of(model, weights.features if right is None else len(right))
         return cls(
-            classes, weights, shares, alpha, right, text, options, clusters, multilabel, threshold,
-            record,
+            *restored(model, LatentOptions, text), weights=weights, shares=shares, alpha=alpha,
+            right=right, clusters=clusters,
         )  # fmt: skip
 
 
@@ -222,8 +172,7 @@ def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
     """Return log sum_k p_k alpha_km from log p, shape (documents, classes)."""
     largest = log_p.max(axis=1, keepdims=True)  # at least -log latent: exp cannot underflow
     inner = np.exp(log_p - largest) @ alpha.astype(np.float64)
-    found: F64 = np.log(np.maximum(inner, MIN_ALPHA)) + largest
-    return found
+    return np.log(np.maximum(inner, MIN_ALPHA)) + largest
 
 
 def _check_shares(model: Model, name: str, rows: NDArray[np.floating]) -> None:

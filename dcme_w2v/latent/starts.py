@@ -4,18 +4,192 @@ All starts but the random one are 0.9 times the result of a method plus 0.1 / K:
 zero in xi would remain zero, and at xi = 1 / K every gradient is 0.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
-from dcme_w2v.numeric.arrays import F64, I64, unit_vectors
+from dcme_w2v.numeric.arrays import F64, I32, I64, unit_vectors
 from dcme_w2v.numeric.kmeans import kmeans
+from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.progress import Reporter
 
-from .cost import Observations
+from .cost import OWN, Observations
 from .options import START_NUMBERS, LatentOptions
-from .quadratic import Quadratic, best_descent, random_point
+from .reduction import svd_of_rows
+
+DESCENTS = 3  # from random points; the lowest is the start
+ITERATIONS, TOLERANCE = 500, 1e-8
+SUFFICIENT = 1e-4  # share of the linear decrease that a step has to reach
+_MIN_STEP = 1e-12
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """The matrix A - B in factors.
+
+    Attributes
+    ----------
+    left : ndarray of float64, shape (n, r)
+        Left singular vectors of the centered rows.
+    squares : ndarray of float64, shape (r,)
+        Their squared singular values, descending.
+    ridge : float
+        The paper's lambda.
+    labels : ndarray of int32, shape (n,)
+        `OWN` for all without labels.
+    classes : int
+    """
+
+    left: F64
+    squares: F64
+    ridge: float
+    labels: I32
+    classes: int
+
+    @classmethod
+    def of(cls, data: Observations, rank: int, freedom: float, seed: int) -> Quadratic:
+        """Return the quadratic of some observations.
+
+        Parameters
+        ----------
+        data : Observations
+            All with labels, or all without.
+        rank : int
+            Maximum number of singular vectors.
+        freedom : float
+            trace H as a share of the number of singular vectors; it determines lambda.
+        seed : int
+            Seed of the randomized SVD.
+        """
+        left, squares, _ = svd_of_rows(data.rows, rank, seed, centered=True)
+        ridge = ridge_of(squares, data.count, freedom * len(squares))
+        return cls(left, squares, ridge, data.labels, data.classes)
+
+    @property
+    def shrinkage(self) -> F64:
+        """Eigenvalues of H, shape (r,)."""
+        return self.squares / (self.squares + len(self.left) * self.ridge)
+
+    def smoothed(self, xi: F64) -> F64:
+        """Return H xi."""
+        with one_blas_thread():
+            found: F64 = self.left @ (self.shrinkage[:, None] * (self.left.T @ xi))
+        return found
+
+    def product(self, xi: F64) -> F64:
+        """Return (A - B) xi, shape of `xi`: (n, any)."""
+        smooth = self.smoothed(xi)
+        if self.classes:
+            smooth += self.label_means(xi)
+            smooth -= xi
+        smooth /= -len(xi)
+        return smooth
+
+    def value(self, xi: F64) -> tuple[float, F64]:
+        """Return J(xi) and its gradient, xi of shape (n, latent)."""
+        product, latent = self.product(xi), xi.shape[1]
+        return latent / 2 * float(np.vdot(xi, product)), latent * product
+
+    def label_means(self, xi: F64) -> F64:
+        """Return P_Y xi: each row becomes the mean of the rows of its label."""
+        sums = self.memberships() @ xi
+        counts = np.bincount(self.labels, minlength=self.classes)
+        return (sums / np.maximum(counts, 1)[:, None])[self.labels]
+
+    def memberships(self) -> csr_matrix:
+        """Return Y^T, shape (classes, n)."""
+        n = len(self.labels)
+        assert not (self.labels == OWN).any()
+        return csr_matrix((np.ones(n), (self.labels, np.arange(n))), shape=(self.classes, n))
+
+
+def ridge_of(squares: F64, count: int, freedom: float) -> float:
+    """Return the lambda at which trace H = sum of s / (s + N lambda) has a value; by bisection."""
+    largest = max(float(squares[0]), 1e-30) / count
+    low, high = np.log(largest * 1e-16), np.log(largest * 1e16)
+    for _ in range(100):
+        middle = (low + high) / 2
+        if float((squares / (squares + count * np.exp(middle))).sum()) > freedom:
+            low = middle
+        else:
+            high = middle
+    return float(np.exp((low + high) / 2))
+
+
+# ---- local minima over N simplices ----
+
+
+def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
+    """Return rows of uniform random numbers, scaled to sum 1."""
+    drawn = random.random((count, latent))
+    return drawn / drawn.sum(axis=1, keepdims=True)
+
+
+def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> F64:
+    """Return xi of shape (n, latent): the best of some local minima of (3) from random points."""
+    count, found = len(quadratic.left), []
+    for _ in range(DESCENTS):
+        start = random_point(count, latent, random)
+        found.append(descend(quadratic.value, start, count / latent))
+    return min(found, key=lambda one: one[1])[0]
+
+
+def project_rows(points: F64) -> F64:
+    """Project each row on the simplex of vectors >= 0 with the sum 1."""
+    falling = -np.sort(-points, axis=1)
+    excess = np.cumsum(falling, axis=1) - 1.0
+    counts = np.arange(1, falling.shape[1] + 1)
+    positive = np.maximum((falling * counts > excess).sum(axis=1), 1)
+    subtracted = np.take_along_axis(excess, positive[:, None] - 1, axis=1)[:, 0] / positive
+    return np.maximum(points - subtracted[:, None], 0)
+
+
+def descend(
+    function: Callable[[F64], tuple[float, F64]],
+    start: F64,
+    step: float,
+) -> tuple[F64, float]:
+    """Minimize over N simplices by projected gradient, with Armijo's rule along the arc.
+
+    A step t is accepted if f(P(V - t G)) <= f(V) + 1e-4 <G, P(V - t G) - V>, and halved until it
+    is; each search begins at twice the last step.
+
+    Parameters
+    ----------
+    function : callable
+        Returns value and gradient.
+    start : ndarray, shape (n, latent)
+        Rows are at least 0 and sum to 1.
+    step : float
+        The first step is searched from twice this.
+
+    Returns
+    -------
+    point, value
+    """
+    point, (value, gradient) = start, function(start)
+    for _ in range(ITERATIONS):
+        step *= 2
+        while True:
+            tried = project_rows(point - step * gradient)
+            next_value, next_gradient = function(tried)
+            decrease = float(np.vdot(gradient, tried - point))
+            if next_value <= value + SUFFICIENT * decrease:
+                break
+            if step < _MIN_STEP:
+                return point, value
+            step /= 2
+        change = value - next_value
+        point, value, gradient = tried, next_value, next_gradient
+        if change <= TOLERANCE * max(abs(value), 1e-12):
+            break
+    return point, value
+
 
 KEPT = 0.9  # share of the method's result in xi
 
@@ -73,8 +247,7 @@ class Starts:
             return one_hot(group[self.data.labels], k)
         mine = np.arange(k)[None, :] % m == self.data.labels[:, None]
         shares = np.where(mine, random.random(mine.shape), 0)
-        found: F64 = shares / shares.sum(axis=1, keepdims=True)
-        return found
+        return shares / shares.sum(axis=1, keepdims=True)
 
     def _kmeans(self, random: np.random.Generator) -> F64:
         """k-means of the documents' principal components, scaled to unit length."""

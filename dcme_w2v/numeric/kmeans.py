@@ -155,8 +155,7 @@ def _means(
     """Return the mean of each cluster; an empty one moves to a point far from its center."""
 
     def sums(rows: slice) -> F32:
-        product: F32 = memberships(nearest[rows], clusters).T @ points[rows]
-        return product
+        return memberships(nearest[rows], clusters).T @ points[rows]
 
     counts = np.bincount(nearest, minlength=clusters)
     centers = np.zeros((clusters, points.shape[1]))

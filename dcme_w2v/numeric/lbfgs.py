@@ -5,8 +5,6 @@ The only use of scipy's L-BFGS in this package.
 
 from collections.abc import Callable
 
-import numpy as np
-
 from .arrays import F64
 from .parallel import one_blas_thread
 
@@ -77,7 +75,7 @@ def minimize(
                 "ftol": tolerance, "gtol": 0.0,
             },
         )  # fmt: skip
-    return np.asarray(found.x.reshape(start.shape))
+    return found.x.reshape(start.shape)
 
 
 class _Values:

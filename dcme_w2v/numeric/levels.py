@@ -136,16 +136,14 @@ def _assigned(numbers: F64, weights: F64, centers: F64, count: int) -> Levels:
 def _borders(centers: F64) -> F64:
     """Return where the next center becomes the nearest, 0 being the first."""
     grid = np.append(0.0, centers)
-    borders: F64 = (grid[1:] + grid[:-1]) / 2
-    return borders
+    return (grid[1:] + grid[:-1]) / 2
 
 
 def _nearest(numbers: F64, centers: F64) -> F64:
     grid = np.append(0.0, centers)
     named = np.arange(len(grid), dtype=np.int8)
     places, _ = core.assign_levels(numbers, numbers, _borders(centers), named, grid)
-    found: F64 = grid[places]
-    return found
+    return grid[places]
 
 
 def _loss(numbers: F64, weights: F64, values: F64) -> float:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from dcme_w2v.declarations import declaration_of, renamed, types_of
@@ -21,7 +22,9 @@ from .arrays import F64, Array, Bools
 from .sparse_rows import check_rows
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+    from sklearn.base import BaseEstimator
+    from sklearn.base import ClassifierMixin as ClassifierMixin
+    from sklearn.base import TransformerMixin as TransformerMixin
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import validate_data
@@ -74,8 +77,29 @@ except ImportError:
     validate_data = check_classification_targets = None
 
 
-class TextTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """Base class of estimators: what `fit` sets cannot be read before."""
+
+    _learned = ""  # an attribute that `fit` sets
+
+    def __getattr__(self, name: str) -> Any:
+        if self.__sklearn_is_fitted__() or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name}")
+        raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether `fit` was called."""
+        return self._learned in vars(self)
+
+
+class TextTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
     """Base class of transformers of texts to rows of float32."""
+
+    _learned = "n_features_out_"
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns: the kind of row and a number from 0 on."""
+        return np.array([f"{self._kind}{i}" for i in range(self.n_features_out_)], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -86,10 +110,6 @@ class TextTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.transformer_tags.preserves_dtype = []  # rows are float32
         return tags
 
-
-__all__ = ["BaseEstimator", "ClassifierMixin", "TransformerMixin", "options_of", "parameters"]
-__all__ += ["check_features", "check_fitted", "check_training", "check_weights"]
-__all__ += ["TextTransformer", "check_all_labeled", "is_unlabeled", "split_labels"]
 
 C = TypeVar("C", bound=type)
 
@@ -233,12 +253,6 @@ def _seed_of(random_state: Any) -> int:
     )
 
 
-def check_fitted(estimator: Any, attribute: str) -> None:
-    """Raise NotFittedError, a ValueError, if `fit` has not set an attribute."""
-    if not hasattr(estimator, attribute):
-        raise NotFittedError(f"this {type(estimator).__name__} is not fitted; call fit first")
-
-
 def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_matrix, Array]:
     """Check rows and labels; sets `n_features_in_` (and `feature_names_in_`) if `reset`.
 
@@ -272,9 +286,9 @@ def is_unlabeled(labels: Array) -> Bools:
     names. A label "-1" among numbers as text is a label.
     """
     if labels.dtype.kind in "iu":
-        return np.asarray(labels == -1)
+        return labels == -1
     if labels.dtype.kind == "f":
-        return np.asarray((labels == -1) | np.isnan(labels))
+        return (labels == -1) | np.isnan(labels)
     found = np.array([one is None or one != one or one == -1 for one in labels], dtype=bool)
     text = np.array([str(one) == "-1" for one in labels], dtype=bool)
     if not all(_is_number(one) for one in set(labels[~(found | text)].tolist())):

@@ -22,9 +22,15 @@ def unit_rows(matrix: csr_matrix) -> csr_matrix:
     return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
+def ones(matrix: csr_matrix) -> csr_matrix:
+    """Return a matrix whose entries are all 1."""
+    data = np.ones_like(matrix.data)
+    return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
 def truncate_columns(matrix: csr_matrix, columns: int) -> csr_matrix:
     """Return rows without the columns from `columns` on."""
-    return matrix if matrix.shape[1] <= columns else csr_matrix(matrix[:, :columns])
+    return matrix if matrix.shape[1] <= columns else matrix[:, :columns]
 
 
 def fit_columns(matrix: csr_matrix, columns: int) -> csr_matrix:

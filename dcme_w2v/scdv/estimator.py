@@ -6,14 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from dcme_w2v.formats.sentences import as_texts
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.sklearn_base import (
     TextTransformer,
-    check_fitted,
     options_of,
     parameters,
 )
@@ -71,6 +69,8 @@ class SCDV(TextTransformer):
     (2, 4)
     """
 
+    _kind = "scdv"
+
     def fit(self, X: Iterable[Document], y: Any = None) -> SCDV:
         """Fit to training documents.
 
@@ -99,16 +99,7 @@ class SCDV(TextTransformer):
 
     def transform(self, X: Iterable[Document]) -> sparse.csr_matrix | F32:
         """Return the vectors of documents, float32, shape (documents, n_features_out_)."""
-        check_fitted(self, "model_")
         parts = list(self.model_.transform(as_texts(X), self.threads))
         nothing = sparse.csr_matrix((0, self.model_.columns), dtype=np.float32)
         rows = sparse.vstack(parts, format="csr") if parts else nothing
         return rows if self.sparse_output else rows.toarray()
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return names of the columns: ``scdv0``, ``scdv1`` and so on."""
-        check_fitted(self, "model_")
-        return np.array([f"scdv{i}" for i in range(self.n_features_out_)], dtype=object)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")

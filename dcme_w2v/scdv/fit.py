@@ -13,7 +13,7 @@ from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, FormatError, OutOfMemoryError
 from dcme_w2v.formats.word_list import Words
-from dcme_w2v.numeric.arrays import F32, I64, U32
+from dcme_w2v.numeric.arrays import F32, I32, I64, U32
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.numeric.memory import memory_limit, shortage
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_map
@@ -22,9 +22,8 @@ from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors
 
-from .bow import count_rows
 from .mixture import Mixture, fit_mixture
-from .model import BAGS, DocumentModel, Posteriors
+from .model import BAGS, DocumentModel, count_rows
 from .options import ScdvOptions, resolved
 
 # Smaller posteriors change a unit vector by less than the precision of float32.
@@ -210,7 +209,7 @@ def _with_words(
     own = slice(len(having))
     posteriors, mixture, more = _clusters(matrix, options, threads, reporter)
     if options.features == "bowv":
-        more_column = _cluster_idf(posteriors, idf[own], matrix.shape[1])
+        more_column = _cluster_idf(posteriors.indices, options.clusters, idf[own], matrix.shape[1])
         matrix = np.hstack([matrix, more_column[:, None]])
     is_weighted = options.features in ("scdv", "weighted-average")
     weights = idf[own] if is_weighted else np.ones_like(idf[own])
@@ -246,11 +245,10 @@ def _clusters(
     options: ScdvOptions,
     threads: int | None,
     reporter: Reporter,
-) -> tuple[Posteriors, Mixture | None, dict[str, Any]]:
+) -> tuple[sparse.csr_matrix, Mixture | None, dict[str, Any]]:
     words = len(matrix)
     if options.features in BAGS:
-        nothing = sparse.csr_matrix((words, 1), dtype=np.float32)
-        return Posteriors.of_matrix(nothing), None, {}
+        return sparse.csr_matrix((words, 1), dtype=np.float32), None, {}
     if options.features == "bowv":
         _, nearest = kmeans(matrix, options.clusters, options.seed, threads)
         return _hard(nearest, options.clusters), None, {}
@@ -282,28 +280,27 @@ def _clusters(
             shares = fitted.mixture.posteriors(matrix[rows]).astype(np.float32)
             shares[shares < MIN_POSTERIOR] = 0
             parts.append(sparse.csr_matrix(shares))
-    return Posteriors.of_matrix(sparse.vstack(parts, format="csr")), fitted.mixture, facts
+    return sparse.vstack(parts, format="csr"), fitted.mixture, facts
 
 
-def _hard(nearest: I64, clusters: int) -> Posteriors:
+def _hard(nearest: I64, clusters: int) -> sparse.csr_matrix:
     """Return hard assignments as posteriors of 1."""
     ones = np.ones(len(nearest), dtype=np.float32)
     starts = np.arange(len(nearest) + 1)
     shape = (len(nearest), clusters)
-    return Posteriors.of_matrix(sparse.csr_matrix((ones, nearest, starts), shape=shape))
+    return sparse.csr_matrix((ones, nearest, starts), shape=shape)
 
 
-def _cluster_idf(posteriors: Posteriors, idf: F32, dim: int) -> F32:
+def _cluster_idf(topics: I32, clusters: int, idf: F32, dim: int) -> F32:
     """Return the mean idf of each word's cluster (Gupta et al. 2016), scaled to a coordinate.
 
     Word vectors have unit length and coordinates of about 1 / sqrt(dim); unscaled idf would
     dominate them.
     """
-    sizes = np.bincount(posteriors.topics, minlength=posteriors.count)
-    sums = np.bincount(posteriors.topics, idf, minlength=posteriors.count)
+    sizes = np.bincount(topics, minlength=clusters)
+    sums = np.bincount(topics, idf, minlength=clusters)
     means = (sums / np.maximum(sizes, 1) / (float(idf.mean()) * dim**0.5)).astype(np.float32)
-    own: F32 = means[posteriors.topics]
-    return own
+    return means[topics]
 
 
 def _mean_extremes(model: DocumentModel, spool: Spool, numbers: U32, threads: int | None) -> float:

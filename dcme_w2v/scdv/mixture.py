@@ -158,8 +158,7 @@ class _Points:
 
     def _scatter_of(self, rows: slice) -> F32:
         block = self.centered[rows]
-        product: F32 = block.T @ block
-        return product
+        return block.T @ block
 
     def sums(self, sum_up: Callable[[slice], _Sums]) -> _Sums:
         """Return the sums over all blocks of points."""

@@ -11,6 +11,7 @@ clustering over distributional representations.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,8 +22,10 @@ from scipy import sparse
 
 from dcme_w2v._core.documents import Composer
 from dcme_w2v.errors import DcmeError
+from dcme_w2v.formats.documents import Document
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
+from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64, Array
 from dcme_w2v.numeric.core import kernels_named
@@ -31,50 +34,45 @@ from dcme_w2v.platform import PathLike
 from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer
 
-from .bow import bag_rows, unit_rows
 from .mixture import Mixture
 from .options import ScdvOptions
+
+
+def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
+    """Return the count of each of `words` words in each document, shape (documents, words)."""
+    known = batch.ids < words
+    lengths = np.add.reduceat(np.append(known, False), batch.starts[:-1], dtype=np.int64)
+    lengths[np.diff(batch.starts) == 0] = 0
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    ids = batch.ids[known].astype(np.int32)
+    ones = np.ones(len(ids), dtype=np.float32)
+    rows = sparse.csr_matrix((ones, ids, starts), shape=(len(batch), words))
+    rows.sum_duplicates()
+    return rows
+
+
+def bag_rows(batch: Batch, weights: F32, log_counts: bool) -> sparse.csr_matrix:
+    """Return rows of term frequency x weight; the frequency is the count n, or 1 + ln n."""
+    rows = count_rows(batch, len(weights))
+    if log_counts:
+        rows.data = 1 + np.log(rows.data)
+    rows.data *= weights[rows.indices]
+    return rows
+
+
+def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Scale rows to unit length in place; rows of zeros are unchanged."""
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    lengths[lengths == 0] = 1
+    rows.data /= np.repeat(lengths, np.diff(rows.indptr)).astype(np.float32)
+    return rows
+
 
 KIND, VERSION = "scdv", 1
 BAGS = ("bag-of-words", "tfidf")
 POSTERIORS = ("posterior_starts", "posterior_topics", "posterior_shares")
 _MAX_TOPICS = 1 << 16
 _MAX_NUMBER = 1e6  # vectors have unit length, and weights are logarithms
-
-
-@dataclass(frozen=True)
-class Posteriors:
-    """P(topic | word), without negligible values.
-
-    Attributes
-    ----------
-    starts : ndarray of int64, shape (words + 1,)
-        The entries of word w are at starts[w] .. starts[w + 1] - 1.
-    topics : ndarray of int32
-    shares : ndarray of float32
-    count : int
-        Number of topics.
-    """
-
-    starts: I64
-    topics: I32
-    shares: F32
-    count: int
-
-    @classmethod
-    def of_matrix(cls, matrix: sparse.csr_matrix) -> Posteriors:
-        """Create from a sparse matrix, shape (words, topics)."""
-        indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
-        return cls(indptr, indices, matrix.data.astype(np.float32), matrix.shape[1])
-
-    def arrays(self) -> dict[str, Array]:
-        """Return the arrays of a model's folder."""
-        return dict(zip(POSTERIORS, (self.starts, self.topics, self.shares), strict=True))
-
-    def matrix(self) -> sparse.csr_matrix:
-        """Return a sparse matrix, shape (words, topics)."""
-        shape = (len(self.starts) - 1, self.count)
-        return sparse.csr_matrix((self.shares, self.topics, self.starts), shape=shape)
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,8 @@ class DocumentModel:
         ln((1 + documents) / (1 + documents with the word)) + 1.
     counts : ndarray of int64, shape (words,)
         Count of each word in the training documents.
-    posteriors : Posteriors
+    posteriors : csr_matrix of float32, shape (words with vectors, topics)
+        P(topic | word), without negligible values.
     mixture : Mixture or None
         None for the baselines.
     threshold : float
@@ -109,7 +108,7 @@ class DocumentModel:
     weights: F32
     idf: F32
     counts: I64
-    posteriors: Posteriors
+    posteriors: sparse.csr_matrix
     mixture: Mixture | None
     threshold: float
     facts: dict[str, Any]
@@ -117,7 +116,7 @@ class DocumentModel:
     @property
     def columns(self) -> int:
         """The length of a document's vector."""
-        composed = self.posteriors.count * self.vectors.shape[1]
+        composed = self.posteriors.shape[1] * self.vectors.shape[1]
         bag = len(self.words) if self.options.tfidf else 0
         return len(self.words) if self.options.features in BAGS else composed + bag
 
@@ -135,15 +134,14 @@ class DocumentModel:
         if self.columns > np.iinfo(np.int32).max:
             raise DcmeError(f"vectors of {self.columns:,} numbers: use fewer --clusters")
         return Composer(
-            self.vectors,
-            self.weights,
-            self.posteriors.starts,
-            self.posteriors.topics,
-            self.posteriors.shares,
-            self.posteriors.count,
-            self.options.term_frequency == "log",
-            kernels_named(),
-        )
+            self.vectors, self.weights, *self._posteriors(), self.posteriors.shape[1],
+            self.options.term_frequency == "log", kernels_named(),
+        )  # fmt: skip
+
+    def _posteriors(self) -> tuple[I64, I32, F32]:
+        """Return row starts, topics and shares of the posteriors."""
+        found = self.posteriors
+        return found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data
 
     def transform(
         self, texts: Iterable[bytes], threads: int | None = None
@@ -178,7 +176,7 @@ class DocumentModel:
             parts = []
             if composer is not None:
                 starts, columns, values = composer.rows(batch.starts, batch.ids, self.threshold)
-                shape = (len(batch), self.posteriors.count * self.vectors.shape[1])
+                shape = (len(batch), self.posteriors.shape[1] * self.vectors.shape[1])
                 rows = sparse.csr_matrix((values, columns, starts), shape=shape)
                 if options.power not in (None, 1):  # Perronnin et al. 2010, for Fisher vectors
                     rows.data = np.copysign(
@@ -202,7 +200,7 @@ class DocumentModel:
             "weights": self.weights,
             "idf": self.idf,
             "counts": self.counts,
-            **self.posteriors.arrays(),
+            **dict(zip(POSTERIORS, self._posteriors(), strict=True)),
         }
         if self.mixture:
             arrays["mixture_weights"] = self.mixture.weights
@@ -210,7 +208,7 @@ class DocumentModel:
             arrays["mixture_covariance"] = self.mixture.covariance
         description = {
             "options": dataclasses.asdict(self.options),
-            "topics": self.posteriors.count,
+            "topics": self.posteriors.shape[1],
             "threshold": self.threshold,
             "facts": self.facts,
         }
@@ -242,7 +240,7 @@ class DocumentModel:
             _bounded(folder, "weights", len(vectors)),
             _bounded(folder, "idf", len(words)),
             _load_counts(folder, len(words)),
-            Posteriors.of_matrix(folder.rows(POSTERIORS, len(vectors), topics)),
+            folder.rows(POSTERIORS, len(vectors), topics),
             _load_mixture(folder, options, topics, vectors.shape[1]),
             threshold,
             facts,
@@ -274,3 +272,42 @@ def _load_mixture(folder: Model, options: ScdvOptions, topics: int, dim: int) ->
         folder.array("mixture_means", "float64", topics, dim),
         folder.array("mixture_covariance", "float64", *shapes[options.covariance]),
     )
+
+
+def transform_to_files(
+    model: DocumentModel,
+    documents: Iterable[Document],
+    output: str,
+    labels: str | None = None,
+    threads: int | None = None,
+    compress: bool = False,
+) -> dict[str, Any]:
+    """Write the vectors of documents, and their labels, a line a row.
+
+    Parameters
+    ----------
+    model : DocumentModel
+    documents : iterable of Document
+        Read once; rows are in this order.
+    output : str
+        X.npz, X.svm, or ``-`` for svmlight on standard output.
+    labels : str, optional
+        File of labels, joined by ``|``.
+    threads : int, optional
+    compress : bool
+        Also compress the values of X.npz.
+
+    Returns
+    -------
+    dict
+        `rows`, `zero_rows` (documents without a vocabulary word), `entries`, and `density`, entries
+        / (rows x columns).
+    """
+    labeled, read = itertools.tee(documents)
+    owns = (document.labels for document in labeled)
+    batches = (
+        (part, list(itertools.islice(owns, part.shape[0])))
+        for part in model.transform((document.text for document in read), threads)
+    )
+    found = write_batches(output, model.columns, batches, labels, compress)
+    return {**found, "density": found["entries"] / max(1, found["rows"] * model.columns)}

@@ -12,7 +12,7 @@ from dcme_w2v.formats.word_list import Words
 from dcme_w2v.numeric.arrays import F64, Bools
 from dcme_w2v.text.token_ids import AnyTokenizer, Numbering
 
-from .bow import count_rows, unit_rows
+from .model import count_rows, unit_rows
 from .options import DIRICHLET_PRIOR
 
 

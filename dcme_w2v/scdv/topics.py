@@ -9,8 +9,7 @@ from scipy import sparse
 from dcme_w2v.errors import CorpusError, DcmeError, UnknownWordError, UsageError
 from dcme_w2v.numeric.arrays import F64, I64
 
-from .bow import count_rows
-from .model import BAGS, DocumentModel
+from .model import BAGS, DocumentModel, count_rows
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def senses(
         raise UnknownWordError(
             f"{word}: not among the {len(model.words):,} words; check its spelling"
         )
-    row = model.posteriors.matrix()[number]
+    row = model.posteriors[number]
     everything = topics(model, words)
     order = np.argsort(-row.data, kind="stable")
     return [
@@ -154,7 +153,7 @@ def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
         )
     counts = model.counts[: len(model.vectors)]
     chances = counts / counts.sum()
-    joint = sparse.csc_matrix(model.posteriors.matrix().astype(np.float64).multiply(
+    joint = sparse.csc_matrix(model.posteriors.astype(np.float64).multiply(
         chances[:, None]))  # fmt: skip
     return np.asarray(joint.sum(axis=0)).ravel(), joint
 

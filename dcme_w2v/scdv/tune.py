@@ -101,7 +101,7 @@ class DocumentSets:
                 )
             model = dataclasses.replace(self._models[key], options=options)
             parts = list(model.transform(self._texts, self._threads))
-            self._rows[options] = csr_matrix(vstack(parts, format="csr"))
+            self._rows[options] = vstack(parts, format="csr")
         return self._rows[options]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.columns import Tokenized
@@ -14,7 +13,6 @@ from dcme_w2v.formats.sentences import Sentence, as_texts
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.sklearn_base import (
     TextTransformer,
-    check_fitted,
     options_of,
     parameters,
 )
@@ -63,6 +61,8 @@ class SentenceEncoder(TextTransformer):
            [0. , 0. ]], dtype=float32)
     """
 
+    _kind = "sentence"
+
     def fit(self, X: Iterable[Sentence], y: Any = None) -> SentenceEncoder:
         """Read the vectors and make their rows; only uSIF learns from the sentences X.
 
@@ -88,14 +88,8 @@ class SentenceEncoder(TextTransformer):
 
     def transform(self, X: Iterable[Sentence]) -> F32:
         """Return the vectors of sentences, float32, shape (sentences, n_features_out_)."""
-        check_fitted(self, "n_features_out_")
         rows = self._encoded(X)
         return rows if self._components is None else self._components.removed_from(rows)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return names of the columns: ``sentence0``, ``sentence1`` and so on."""
-        check_fitted(self, "n_features_out_")
-        return np.array([f"sentence{i}" for i in range(self.n_features_out_)], dtype=object)
 
     def _fitted(self, X: Iterable[Sentence]) -> F32:
         if self.vectors is None:
@@ -115,9 +109,6 @@ class SentenceEncoder(TextTransformer):
         parts = self._table.encode(blocks_of(X), self.threads)
         nothing = np.empty((0, self.n_features_out_), dtype=np.float32)
         return np.concatenate([nothing, *parts])
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_features_out_")
 
 
 def blocks_of(sentences: Iterable[Sentence]) -> Iterator[bytes]:

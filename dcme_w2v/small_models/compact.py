@@ -40,8 +40,7 @@ class Steps:
 
     def numbers(self) -> F32:
         """Return the numbers of the steps."""
-        found: F32 = (self.lowest + self.step * self.codes).astype(np.float32)
-        return found
+        return (self.lowest + self.step * self.codes).astype(np.float32)
 
 
 def pack_levels(levels: csr_matrix, kinds: U8) -> U8:
@@ -57,7 +56,7 @@ def pack_levels(levels: csr_matrix, kinds: U8) -> U8:
 def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> csr_matrix:
     """Return the levels of a model, shape (features, classes)."""
     check_coding(model)
-    data = np.asarray(model.array("levels", "uint8", None))
+    data = model.array("levels", "uint8", None)
     try:
         starts, columns, levels = core.unpack_levels(data, kinds // 8, classes, entries)
     except ValueError as error:
@@ -82,7 +81,7 @@ def pack_bytes(codes: U8) -> U8:
 
 def unpack_bytes(model: Model, name: str, count: int) -> U8:
     """Return so many bytes of an array of a model."""
-    data = np.asarray(model.array(name, "uint8", None))
+    data = model.array(name, "uint8", None)
     return core.unpack_numbers(data, count, 8).astype(np.uint8)
 
 
@@ -101,7 +100,7 @@ def pack_words(words: Words) -> U8:
 
 def unpack_words(model: Model, count: int) -> Words:
     """Return the words of a model."""
-    data = np.asarray(model.array("words", "uint8", None))
+    data = model.array("words", "uint8", None)
     length = int(model.number("words_length", 0, float(255 * (len(data) + 1) * 8)))
     try:
         text, offsets = core.unpack_words(data, count, length)
@@ -117,7 +116,7 @@ def pack_numbers(numbers: I64) -> U8:
 
 def unpack_numbers(model: Model, name: str, count: int, below: int) -> I64:
     """Return the ascending numbers of a model."""
-    data = np.asarray(model.array(name, "uint8", None))
+    data = model.array(name, "uint8", None)
     found = np.cumsum(core.unpack_numbers(data, count, 0).astype(np.int64))
     if count and (found[-1] >= below or (np.diff(found) <= 0).any()):
         raise model.fault(name, f"does not ascend below {below}")

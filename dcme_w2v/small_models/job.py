@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from scipy.sparse import csr_matrix
+import numpy as np
 
 from dcme_w2v.classify import pipeline
 from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import UsageError
+from dcme_w2v.few_labels.model import FusedModel
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.fallback import Result, write_with_fallback
 from dcme_w2v.training.progress import Quiet, Reporter
@@ -81,7 +82,7 @@ def shrink_file(
     write_with_fallback([Result(output, "model", small.save)])
     before = sum(file.stat().st_size for file in Path(path).iterdir())
     return {
-        "levels": small.coding.levels, **{n: small.record[n] for n in ("pairs", "features")},
+        "levels": small.options.levels, **{n: small.record[n] for n in ("pairs", "features")},
         "bytes": small.size(), "bytes_before": before, **figures,
     }  # fmt: skip
 
@@ -104,7 +105,7 @@ def compressed(
     def rows_for(small: ShrunkModel) -> Labelled | None:
         if held is None or small.text is None:
             return held
-        return dataclasses.replace(held, matrix=csr_matrix(held.matrix[:, small.origin]))
+        return dataclasses.replace(held, matrix=held.matrix[:, small.origin])
 
     def accuracy(small: Classifier) -> float:
         assert isinstance(small, ShrunkModel)
@@ -154,7 +155,7 @@ def within(
         for levels in side:
             if not is_better(levels) and measure is None and best is not None:
                 break  # the loss has one minimum
-        if measure is None and best is not None and best[2].coding.levels != more[0]:
+        if measure is None and best is not None and best[2].options.levels != more[0]:
             break
     if best is None:
         raise UsageError(
@@ -202,3 +203,38 @@ def _largest(
             high, above = middle, size
         del tried  # before the next one is made
     return best, used
+
+
+def levels_of(path: str) -> dict[str, Any]:
+    """Return the levels of a model and its bytes on disk.
+
+    Raises
+    ------
+    UsageError
+        It has no levels.
+    """
+    model = load_classifier(path)
+    evidence, weights = None, None
+    if isinstance(model, FusedModel):
+        evidence, tied = model.fitted.evidence, model.fitted.tied
+        weights = tied.weights if tied is not None else None
+    elif isinstance(model, ShrunkModel) and model.shrunk is not None:
+        evidence = model.shrunk.evidence
+    if evidence is None:
+        raise UsageError(
+            f"{path}: has no levels; fuse shrink gives the weights of any model levels"
+        )
+    count = len(evidence.values)
+    found = np.bincount(evidence.levels.data.astype(np.int64) + count, minlength=2 * count + 1)
+    levels = [
+        {
+            "level": k,
+            "value": float(evidence.values[k - 1]),
+            "weight": float(weights[k - 1]) if weights is not None else None,
+            "positive": int(found[count + k]),
+            "negative": int(found[count - k]),
+        }
+        for k in range(1, count + 1)
+    ]
+    size = sum(file.stat().st_size for file in Path(path).iterdir())
+    return {"levels": levels, "pairs": int(evidence.levels.nnz), "bytes": size}

@@ -18,17 +18,17 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import (
     COLUMNS,
+    VERSION,
     Classifier,
-    calibration_in,
-    described,
     restore_tag_pairs,
+    restored,
     store_tag_pairs,
 )
-from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
+from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.trainer import Weights, rows_at_once
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.few_labels.evidence import Evidence, Pairs, assembled
-from dcme_w2v.few_labels.fit import BIAS, ones
+from dcme_w2v.few_labels.fit import BIAS
 from dcme_w2v.formats.model_entries import Model
 from dcme_w2v.formats.model_folder import load_model, save_model, size_of_model
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, Bools
@@ -40,7 +40,7 @@ from . import compact
 from .compact import Steps
 from .options import ShrinkOptions, kept_weights
 
-KIND, VERSION = "shrunk", 1
+KIND = "shrunk"
 MAX_SIZE = 1e30  # of a value or a bias
 _BINS, _SHIFT = 1 << 15, 48  # a positive float64's first bits, which are in its order
 _AT_ONCE = 1 << 22  # weights whose impacts are computed at once
@@ -224,8 +224,7 @@ def _biases(weights: Weights) -> F32:
     last = np.zeros(weights.classes, dtype=np.float32)
     for block in _tables(weights):
         last = block[-1]
-    found: F32 = (last.astype(np.float64) * weights.bias + weights.offset).astype(np.float32)
-    return found
+    return (last.astype(np.float64) * weights.bias + weights.offset).astype(np.float32)
 
 
 def squares_of(model: Classifier) -> F64:
@@ -239,13 +238,8 @@ def squares_of(model: Classifier) -> F64:
         return np.ones(count)
     idf = model.text.idf.astype(np.float64)
     if model.text.options.weighting == "tfidf":
-        found: F64 = np.exp(-idf) * idf**2
-        return found
+        return np.exp(-idf) * idf**2
     return np.ones(count) if model.text.names is None else 1.0 / (1 + np.arange(count))
-
-
-def _is_binary(model: Classifier) -> bool:
-    return bool(getattr(model, "predicts_binary", getattr(model, "binary", False)))
 
 
 @dataclass
@@ -254,10 +248,10 @@ class ShrunkModel(Classifier):
 
     Attributes
     ----------
+    weights : Weights
+        The linear model, made when it is first used.
     shrunk : Shrunk
         Levels of the features that have a weight, in the order of the columns of this model.
-    coding : ShrinkOptions
-        The options that it was made with.
     columns : ndarray of int64 or None
         For vectors: the columns that have weights, ascending.
     binary : bool
@@ -266,38 +260,35 @@ class ShrunkModel(Classifier):
         The columns of the model that it was made from; None for a model that was loaded.
     """
 
-    shrunk: Shrunk | None = None
-    coding: ShrinkOptions = field(default_factory=ShrinkOptions)
-    columns: I64 | None = None
-    binary: bool = False
+    weights: Weights = field(init=False, repr=False)
+    _: dataclasses.KW_ONLY
+    shrunk: Shrunk
+    columns: I64 | None
+    binary: bool
+    origin: I64 | None = None
 
-    origin: I64 | None = field(default=None, init=False, repr=False)
-    _weights: Weights | None = field(default=None, init=False, repr=False)
+    def __getattr__(self, name: str) -> Any:
+        """Return the weights, at their first use."""
+        if name != "weights":
+            raise AttributeError(name)
+        self.weights = self.shrunk.weights()
+        return self.weights
 
-    @property  # type: ignore[misc]
-    def weights(self) -> Weights:
-        """The linear model, made when it is first used."""
-        if self._weights is None:
-            assert self.shrunk is not None
-            self._weights = self.shrunk.weights()
-        return self._weights
-
-    @weights.setter
-    def weights(self, weights: Weights | None) -> None:
-        self._weights = weights
+    @property
+    def is_binary(self) -> bool:
+        """Whether values of features count as 1."""
+        return self.binary
 
     @property
     def features(self) -> int:
         """Number of columns of the rows that the model takes: any, where it chooses from them."""
-        assert self.shrunk is not None
-        own: int = self.shrunk.evidence.levels.shape[0]
-        return own if self.columns is None else MAX_COLUMNS
+        return MAX_COLUMNS if self.columns is not None else self.shrunk.evidence.levels.shape[0]
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
         """Return vectors of documents in the form that the weights were trained on."""
         if self.columns is not None:
             matrix = _chosen_columns(matrix, self.columns)
-        return super().align_features(ones(matrix) if self.binary else matrix)
+        return super().align_features(matrix)
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
         """Return the highest-weighted features of a class, and their weights."""
@@ -309,24 +300,14 @@ class ShrunkModel(Classifier):
 
     def parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the arrays and the description that are written."""
-        assert self.shrunk is not None
         levels, values = self.shrunk.evidence.levels, self.shrunk.evidence.values
         arrays: dict[str, Array] = {
             "values": values.astype(np.float32), "biases": self.shrunk.biases,
         }  # fmt: skip
-        description: dict[str, Any] = {
-            "classes": self.classes,
-            "several_labels": self.multilabel,
-            "threshold": self.threshold,
-            "binary": self.binary,
-            "features": None,
-            "rows": levels.shape[0],
-            "entries": int(levels.nnz),
-            "coding": dataclasses.asdict(self.coding),
-            "record": self.record,
-        }
-        if self.calibration is not None:
-            description["calibration"] = list(self.calibration)
+        description = self.described(
+            "coding", binary=self.binary, features=None, rows=levels.shape[0],
+            entries=int(levels.nnz),
+        )  # fmt: skip
         kinds = np.zeros(levels.shape[0], dtype=np.uint8)
         if self.text is not None:
             steps = Steps.of(self.text.idf)
@@ -365,21 +346,18 @@ class ShrunkModel(Classifier):
             It is not a shrunk model, is corrupt, or has a coding that was removed.
         """
         model = load_model(path, KIND, VERSION)
-        classes, coding = model.strings("classes"), model.options("coding", ShrinkOptions)
-        multilabel, threshold, record = described(model)
+        classes = model.strings("classes")
         rows = int(model.number("rows", 0, compact.MAX_ROWS))
         entries = int(model.number("entries", 0, float(rows) * len(classes)))
         text, kinds, columns = _features(model, rows)
-        values = np.asarray(model.array("values", "float32", None)).astype(np.float64)
+        values = model.array("values", "float32", None).astype(np.float64)
         levels = compact.unpack_levels(model, kinds, len(classes), entries)
         if int(np.abs(levels.data.astype(np.int64)).max(initial=0)) > len(values):
             raise model.fault("values", f"are {len(values)}, and levels are higher")
-        biases = np.asarray(model.array("biases", "float32", len(classes)))
+        biases = model.array("biases", "float32", len(classes))
         shrunk = Shrunk(Evidence(levels, values, 0.0), biases, 0.0)
-        return cls(
-            classes, LATER, text, ClassifyOptions(solver="lbfgs"), multilabel, threshold, record,
-            shrunk, coding, columns, model.value("binary", bool), calibration=calibration_in(model),
-        )  # fmt: skip
+        own = restored(model, ShrinkOptions, text, "coding")
+        return cls(*own, shrunk=shrunk, columns=columns, binary=model.value("binary", bool))
 
 
 def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
@@ -387,7 +365,7 @@ def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
     width = int(columns[-1]) + 1 if len(columns) else 0
     wide = (matrix.shape[0], max(matrix.shape[1], width))
     rows = csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=wide)
-    return csr_matrix(rows[:, columns])
+    return rows[:, columns]
 
 
 def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | None]:
@@ -431,7 +409,7 @@ def shrink(
         columns = rows if before is None else before[rows]
     else:
         text, rows = _small_text(text, rows)
-    levels = csr_matrix(shrunk.evidence.levels[rows])
+    levels = shrunk.evidence.levels[rows]
     evidence = dataclasses.replace(shrunk.evidence, levels=levels)
     shrunk = dataclasses.replace(shrunk, evidence=evidence)
     record = {
@@ -440,12 +418,10 @@ def shrink(
         "features": len(rows),
         COLUMNS: model.record.get(COLUMNS),
     }
-    found = ShrunkModel(
-        model.classes, LATER, text, model.options, model.multilabel, model.threshold, record,
-        shrunk, options, columns, _is_binary(model), calibration=model.calibration,
+    return ShrunkModel(
+        model.classes, text, options, model.multilabel, model.threshold, record, model.calibration,
+        shrunk=shrunk, columns=columns, binary=model.is_binary, origin=rows,
     )  # fmt: skip
-    found.origin = rows
-    return found
 
 
 def _small_text(text: TextFeatures, rows: I64) -> tuple[TextFeatures, I64]:
