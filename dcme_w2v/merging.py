@@ -21,9 +21,8 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.paths import Paths, Sidecar
 from dcme_w2v.formats.model_folder import kind_of_model, replaces
 from dcme_w2v.formats.vectors.manifest import read_manifest
-from dcme_w2v.formats.vectors.sidecars import MANIFEST, is_manifest, read_with, written_with
-from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vectors.vectors_io import MANIFEST, is_manifest, read_with, written_with
+from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32, I64, Array, mean_by_counts
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.words import tables

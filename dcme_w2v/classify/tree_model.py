@@ -12,8 +12,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
-from dcme_w2v.formats.model_entries import Model
-from dcme_w2v.formats.model_folder import load_model, save_model
+from dcme_w2v.formats.model_folder import Model, load_model, save_model
 from dcme_w2v.numeric.arrays import F64, Array
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.numeric.sparse_rows import truncate_columns

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from dcme_w2v.formats.model_entries import Model
+from dcme_w2v.formats.model_folder import Model
 from dcme_w2v.numeric.arrays import Array, ChunkedArray, drop_pages
 from dcme_w2v.numeric.memory import require_memory
 

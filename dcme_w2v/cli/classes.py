@@ -38,7 +38,7 @@ def classes(
     first word is in class 0. The result does not depend on --threads.
     """
     from dcme_w2v import Vectors, word_classes
-    from dcme_w2v.formats.vectors.sidecars import read_with
+    from dcme_w2v.formats.vectors.vectors_io import read_with
     from dcme_w2v.words.classes import save_classes
 
     paths = Paths().reads("VECTORS", vectors, sidecars=read_with(vectors))

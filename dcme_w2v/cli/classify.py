@@ -19,7 +19,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.small_models.options import ShrinkOptions
 
-from .group import Group
+from .command import Group
 from .options import (
     collect,
     docs_argument,

@@ -46,8 +46,7 @@ def convert(source: str, target: str, **values: Any) -> None:
     words of X.npy are in X.vocab in the same folder.
     """
     from dcme_w2v import Vectors
-    from dcme_w2v.formats.vectors.sidecars import read_with, written_with
-    from dcme_w2v.formats.vectors.vectors_io import format_of
+    from dcme_w2v.formats.vectors.vectors_io import format_of, read_with, written_with
     from dcme_w2v.words.exports import KV, changed_by, export, exported_with
 
     if values["to"] == "kv" or target.lower().endswith(".kv"):
@@ -124,7 +123,7 @@ def _to_folder(
 def _loaded(source: str, options: PostprocessOptions) -> Vectors:
     """Read vectors; with --invalid, report what was left out or corrected."""
     from dcme_w2v import Vectors
-    from dcme_w2v.words.repair import load_repaired
+    from dcme_w2v.words.check import load_repaired
 
     if options.invalid == "error":
         return Vectors.load(source, limit=options.limit)

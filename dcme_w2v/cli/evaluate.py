@@ -11,7 +11,7 @@ from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import EncodeOptions
 from dcme_w2v.words.options import ANALOGY_METHODS
 
-from .group import Group
+from .command import Group
 from .options import (
     chosen_tokenizer,
     collect,

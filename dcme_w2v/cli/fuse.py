@@ -9,8 +9,7 @@ from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.small_models.options import ShrinkOptions
 
-from .command import Command
-from .group import Group
+from .command import Command, Group
 from .options import (
     check_transform,
     collect,

@@ -9,7 +9,7 @@ from dcme_w2v.files.paths import Paths
 from dcme_w2v.latent.options import LatentOptions
 
 from .classify import labels_option
-from .group import Group
+from .command import Group
 from .options import (
     check_transform,
     collect,

@@ -15,7 +15,7 @@ from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.training.interrupts import Interrupted
 
-from .group import Group
+from .command import Group
 from .signals import number_of, raise_on_signals
 from .streams import drop_output, prepare_streams
 

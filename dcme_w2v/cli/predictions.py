@@ -13,8 +13,8 @@ from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.options import VocabularyOptions
 
-from .ask import answer
 from .command import Command
+from .neighbors import answer
 from .options import (
     context_option,
     count_option,

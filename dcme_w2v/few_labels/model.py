@@ -12,8 +12,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.model import Classifier, described, offset_of, store_text, text_of
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.formats.model_entries import Model
-from dcme_w2v.formats.model_folder import load_model, save_model
+from dcme_w2v.formats.model_folder import Model, load_model, save_model
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike
 

@@ -27,7 +27,7 @@ from dcme_w2v.classify.model import COLUMNS, require_room, scored
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.files.disk import Result, write_with_fallback
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.numeric.arrays import F32

@@ -24,8 +24,7 @@ from dcme_w2v.classify.model import (
 from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError
-from dcme_w2v.formats.model_entries import Model
-from dcme_w2v.formats.model_folder import load_model, save_model
+from dcme_w2v.formats.model_folder import Model, load_model, save_model
 from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike

@@ -12,7 +12,7 @@ from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
-from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.files.disk import Result, write_with_fallback
 from dcme_w2v.training.progress import Quiet, Reporter
 
 from .options import ShrinkOptions
