@@ -1,4 +1,4 @@
-"""Base class of every command: help in groups with an example, usage without arguments."""
+"""Base classes of commands and groups: help in groups, hints for unknown names."""
 
 import warnings
 from typing import Any

@@ -1,4 +1,4 @@
-"""`dcme-w2v scdv`: document vectors, their topics and plots; `search` has its own module."""
+"""`dcme-w2v scdv`: document vectors, their topics, plots and ranking by queries."""
 
 from __future__ import annotations
 

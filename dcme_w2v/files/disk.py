@@ -1,8 +1,4 @@
-"""Limits of file size and disk space, and checks against them before work starts.
-
-Modules call them that can compute the size of their outputs in advance.
-Quotas cannot be queried from Python: `dcme_w2v.files.disk` handles a write that exceeds one.
-"""
+"""Limits of disk space, and fallbacks for results that cannot be written."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""A MODEL: a folder of .npy files, memory-mapped, and one JSON file, checked when read; no pickle."""
+"""A MODEL: a folder of .npy files, memory-mapped, and a JSON file, both checked; no pickle."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A vocabulary: words with their counts, by descending count.
-
-It is counted from a corpus (`dcme_w2v.text.encode`), saved as lines "word count", and can be merged
-with others.
-"""
+"""A list of distinct words as one block of bytes, and a vocabulary: words with their counts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Figures of matplotlib: colors, markers, formats, and the one place that writes them.
-
-Needs the extra `[plot]`. Colors are Okabe and Ito's, which are distinct in any color vision.
-Lines and points differ by style and marker too, so that they are legible in black and white.
-"""
+"""Figures of matplotlib, and the layout of points in a plane by t-SNE."""
 
 import contextlib
 import warnings

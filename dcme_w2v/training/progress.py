@@ -1,8 +1,4 @@
-"""Progress of training: a bar on a terminal, lines in a file, JSON lines in a log.
-
-Trainings call one `Reporter` and never print. `reporting` creates the right one; all output goes to
-stderr or to the log, because stdout is for results.
-"""
+"""Progress of training: a bar on a terminal, lines in a file, and logs of JSON lines."""
 
 import contextlib
 import dataclasses

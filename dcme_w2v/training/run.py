@@ -1,4 +1,4 @@
-"""The epoch loop of every training: progress, signals, checkpoints, held-out scores, divergence."""
+"""The epoch loop of every training: signals, checkpoints, held-out scores, divergence."""
 
 import contextlib
 import time

@@ -1,8 +1,4 @@
-"""Counts of all faults of a file of word vectors, with the first position of each kind.
-
-Files are read as by `dcme_w2v.formats.vectors.vectors_io`, but reading continues after a fault if
-rows can still be separated.
-"""
+"""Faults of a file of word vectors: counts them, or leaves out or corrects the rows."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""Centers and reduces word vectors, and writes them for other programs: the Embedding Projector.
-
-Word vectors have a mean far from 0, which represents word frequency rather than meaning (Mu and
-Viswanath 2018, All-but-the-Top).
-
-The projector reads OUT, lines of numbers separated by tabs, and OUT without its suffix and with
-.metadata.tsv, a word a line: see https://projector.tensorflow.org. The other format is described in
-`dcme_w2v.formats.vectors.safetensors`.
-"""
+"""Centers, reduces and quantizes word vectors, and writes them for other programs."""
 
 import contextlib
 from pathlib import Path

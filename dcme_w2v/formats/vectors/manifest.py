@@ -1,7 +1,4 @@
-"""The manifest of a file of vectors: how it was made.
-
-The trainer writes it at the end as VECTORS.json; its keys are in `manifest_of`.
-"""
+"""The manifest of a file of vectors: how it was made, with the command line."""
 
 import contextlib
 import dataclasses

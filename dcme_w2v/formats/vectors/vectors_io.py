@@ -1,11 +1,4 @@
-"""Files of word vectors: word2vec text, word2vec binary, npy.
-
-text    "V D" and 0x0A; then lines of a word and D numbers separated by single spaces, each number
-the shortest decimal that reads back to the same float32.
-binary  the same header; then word, 0x20, D little-endian float32, 0x0A.
-npy     X.npy, a float32 matrix of shape (V, D) in numpy's format 1.0, and X.vocab, with a line
-"word count" for each row, or "word" if counts are unknown; X.npy has the checksum of X.vocab.
-"""
+"""Files of word vectors (word2vec text and binary, npy), and files named after them."""
 
 import json
 import os

@@ -1,10 +1,4 @@
-"""Reading rows of word2vec's text and binary files block by block.
-
-`open_rows` detects the format from the content, and supports the variants of other programs: with
-and without a line end after binary vectors, a final line end, a header, trailing blanks.
-Allocations depend on the content, never only on the header. `vectors_io` stops at the first fault
-of a file, `dcme_w2v.words.check` counts all faults.
-"""
+"""Detects formats of vectors, and reads rows of word2vec's files block by block."""
 
 import codecs
 import contextlib
