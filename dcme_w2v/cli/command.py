@@ -1,5 +1,6 @@
 """Base classes of commands and groups: help in groups, hints for unknown names."""
 
+import functools
 import warnings
 from typing import Any
 
@@ -25,9 +26,13 @@ def _show_all(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
 
 SHOW_ALL = f"{__name__}.show_all"
 help_all = click.Option(
-    ["--help-all"], is_flag=True, expose_value=False, is_eager=True, callback=_show_all,
+    ["--help-all"],
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_all,
     help="Show all options, also those for research, and exit.",
-)  # fmt: skip
+)
 
 
 class Command(click.Command):
@@ -112,6 +117,9 @@ class Command(click.Command):
             with formatter.section("Example"):
                 for line in self.example.splitlines():
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+
+command = functools.partial(click.command, cls=Command)
 
 
 def _is_advanced(param: click.Parameter) -> bool:

@@ -14,8 +14,8 @@ from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import CardOptions
 from dcme_w2v.words.options import OutputOptions, PostprocessOptions
 
-from .command import Command
-from .options import collect, given_options, option_of, options_of
+from .command import command
+from .options import arguments, collect, given_options, option_of, options_of
 
 if TYPE_CHECKING:
     from dcme_w2v.words.vectors import Vectors
@@ -31,9 +31,8 @@ def _rule(command: Any) -> Any:
     return command
 
 
-@click.command(cls=Command, example="dcme-w2v convert vectors.npy vectors.bin")
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
+@command(example="dcme-w2v convert vectors.npy vectors.bin")
+@arguments("source=IN target=OUT")
 @option_of(OutputOptions, "format")
 @options_of(PostprocessOptions)
 @_rule

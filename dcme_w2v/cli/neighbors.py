@@ -17,8 +17,8 @@ import click
 from dcme_w2v.errors import CorpusError, DcmeError, UsageError
 from dcme_w2v.files.atomic import STANDARD, is_stream, standard_input
 
-from .command import Command
-from .options import count_option, json_option
+from .command import Command, command
+from .options import arguments, count_option, flag, json_option
 from .streams import print_json
 
 if TYPE_CHECKING:
@@ -230,16 +230,14 @@ class Completer:
         return [word for word in near if word.startswith(text)]
 
 
-_index = click.option(
-    "--index",
-    metavar="FILE",
-    help="search by this approximate index; if it does not exist, build it first (extra: index)",
+_index = flag(
+    "--index FILE",
+    "search by this approximate index; if it does not exist, build it first (extra: index)",
 )
 
 
 @click.command(cls=SignedCommand, example="dcme-w2v neighbors vectors.bin king paris -k 5")
-@click.argument("vectors")
-@click.argument("words", metavar="[WORD]...", nargs=-1)
+@arguments("vectors words=[WORD]...")
 @count_option
 @_index
 @json_option
@@ -257,7 +255,7 @@ def neighbors(
     ask(vectors, words, k, as_json, "neighbors", index)
 
 
-@click.command(cls=Command, example="dcme-w2v analogy vectors.bin man woman king")
+@command(example="dcme-w2v analogy vectors.bin man woman king")
 @click.argument("vectors")
 @click.argument("words", metavar="[A B C]", nargs=-1)
 @count_option
@@ -273,7 +271,7 @@ def analogy(vectors: str, words: tuple[str, ...], k: int, index: str | None, as_
     ask(vectors, words, k, as_json, "analogies", index)
 
 
-@click.command(cls=Command, example="dcme-w2v similarity vectors.bin king queen")
+@command(example="dcme-w2v similarity vectors.bin king queen")
 @click.argument("vectors")
 @click.argument("words", metavar="[A B]", nargs=-1)
 @json_option
@@ -286,9 +284,8 @@ def similarity(vectors: str, words: tuple[str, ...], as_json: bool) -> None:
     ask(vectors, words, 1, as_json, "similarities")
 
 
-@click.command(cls=Command, example="dcme-w2v odd-one-out vectors.bin breakfast lunch car dinner")
-@click.argument("vectors")
-@click.argument("words", metavar="[WORD]...", nargs=-1)
+@command(example="dcme-w2v odd-one-out vectors.bin breakfast lunch car dinner")
+@arguments("vectors words=[WORD]...")
 @json_option
 def odd_one_out(vectors: str, words: tuple[str, ...], as_json: bool) -> None:
     """Print the word that fits least to the others: the one furthest from the mean of all.

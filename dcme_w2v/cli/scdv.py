@@ -16,19 +16,19 @@ from dcme_w2v.formats.documents import Document
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.scdv.options import DIRICHLET_PRIOR, ScdvOptions, ScdvTuneOptions
 
-from .command import Command, Group
+from .command import Group, command
 from .options import (
+    arguments,
     check_transform,
     chosen_tokenizer,
     collect,
-    docs_argument,
     dry_run_option,
+    flag,
     given_options,
     json_option,
     option_of,
     options_of,
     output_option,
-    plain_option,
     projection_options,
     quiet_option,
     reads_documents,
@@ -47,43 +47,23 @@ if TYPE_CHECKING:
 SHOWN = 80  # characters of a text
 
 
-@click.command(
+@command(
     "search",
-    cls=Command,
     example='dcme-w2v scdv search model index.npz "launch of the shuttle" -k 5',
 )
-@click.argument("model")
-@click.argument("index")
-@click.argument("query", nargs=-1)
-@click.option(
-    "-k", default=10, show_default=True, metavar="N", help="number of documents per query"
-)
-@click.option(
-    "--queries",
-    metavar="DOCS",
-    help="more queries, one per line, with or without labels; - is stdin",
-)
-@click.option("--documents", metavar="DOCS", help="the documents of INDEX, for --lm and --show")
-@click.option("--show", is_flag=True, help="also print the beginning of the text of each result")
-@click.option(
-    "--lm", default=0.0, show_default=True, metavar="X", help="weight of the language model, 0 to 1"
-)
-@click.option(
-    "--prior",
-    default=DIRICHLET_PRIOR,
-    show_default=True,
-    metavar="X",
-    help="parameter of Dirichlet smoothing, in tokens",
-)
-@click.option("--labels", metavar="FILE", help="labels of INDEX, one line per row")
-@click.option(
-    "--map", "score", is_flag=True, help="print the mean average precision of the ranking"
-)
-@plain_option(
-    "--judgments",
+@arguments("model index [query]...")
+@flag("-k N", "number of documents per query", default=10)
+@flag("--queries DOCS", "more queries, one per line, with or without labels; - is stdin")
+@flag("--documents DOCS", "the documents of INDEX, for --lm and --show")
+@flag("--show", "also print the beginning of the text of each result")
+@flag("--lm X", "weight of the language model, 0 to 1", default=0.0)
+@flag("--prior X", "parameter of Dirichlet smoothing, in tokens", default=DIRICHLET_PRIOR)
+@flag("--labels FILE", "labels of INDEX, one line per row")
+@flag("--map", "print the mean average precision of the ranking", name="score")
+@flag(
+    "--judgments FILE",
+    "relevant pairs, lines 'query document', numbered from 1",
     former=["--judgements"],
-    metavar="FILE",
-    help="relevant pairs, lines 'query document', numbered from 1",
 )
 @json_option
 @reads_documents("documents", "queries")
@@ -217,10 +197,8 @@ def scdv() -> None:
 
 
 @scdv.command("fit", example="dcme-w2v scdv fit train.tsv --vectors vectors.bin --output model")
-@docs_argument
-@plain_option(
-    "--vectors", group="Input", required=True, metavar="VECTORS", help="word vectors, in any format"
-)
+@arguments("docs...")
+@flag("--vectors VECTORS", "word vectors, in any format", group="Input", required=True)
 @output_option("MODEL", "write the model to this folder")
 @threads_option
 @encoding_option
@@ -303,13 +281,10 @@ def _plan(
 
 
 @scdv.command("transform", example="dcme-w2v scdv transform model test.tsv --output test.npz")
-@click.argument("model")
-@docs_argument
+@arguments("model docs...")
 @output_option("X", "X.npz, X.svm, or - for svmlight")
-@click.option(
-    "--labels", metavar="FILE", help="write the documents' labels to this file, one line per row"
-)
-@click.option("--compress", is_flag=True, help="also compress the values: smaller, slower")
+@flag("--labels FILE", "write the documents' labels to this file, one line per row")
+@flag("--compress", "also compress the values: smaller, slower")
 @threads_option
 @encoding_option
 @strict_option
@@ -348,12 +323,10 @@ def transform(
 
 
 @scdv.command("topics", example="dcme-w2v scdv topics model --words 5")
-@click.argument("model")
-@click.option(
-    "--words", default=10, show_default=True, metavar="N", help="number of words per topic"
-)
-@click.option("--coherence", metavar="DOCS", help="report coherence on these documents")
-@click.option("--word", metavar="WORD", help="only the topics of this word: its senses")
+@arguments("model")
+@flag("--words N", "number of words per topic", default=10)
+@flag("--coherence DOCS", "report coherence on these documents")
+@flag("--word WORD", "only the topics of this word: its senses")
 @json_option
 @reads_documents("coherence")
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:
@@ -407,11 +380,9 @@ scdv.add_command(search)
     "plot",
     example="dcme-w2v scdv plot rows.npz --labels rows.labels --output rows.png",
 )
-@click.argument("rows")
+@arguments("rows")
 @output_option("PNG", "write the picture to this file (.png, .pdf or .svg); - is stdout")
-@click.option(
-    "--labels", metavar="FILE", help="labels of the rows, one line per row; colors are by label"
-)
+@flag("--labels FILE", "labels of the rows, one line per row; colors are by label")
 @projection_options(2000, "maximum number of rows")
 def plot(rows: str, output: str, labels: str | None, method: str, limit: int, seed: int) -> None:
     """Plot document vectors in two dimensions.
