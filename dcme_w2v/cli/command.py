@@ -8,6 +8,7 @@ import click
 
 from dcme_w2v.declarations import warn_of_options
 from dcme_w2v.errors import DcmeWarning, UsageError
+from dcme_w2v.words.habits import table
 
 from .options import PATHS, Declared, Option, Value, given_options
 from .spellings import check_flags, nearest, plain_name, translated
@@ -138,28 +139,23 @@ def _complete_values(param: click.Parameter) -> None:
 
 
 # Commands of other programs: run as ours, or answered with a hint.
-ALIASES = {
-    "nn": "neighbors",
-    "most-similar": "neighbors",
-    "distance": "neighbors",
-    "word-analogy": "analogy",
-    "word2phrase": "phrases",
-}
-COMMAND_HINTS = {
-    "skipgram": "dcme-w2v train --model skipgram",
-    "cbow": "dcme-w2v train --model cbow",
-    "word2vec": "dcme-w2v train",
-    "glove": "dcme-w2v train",
-    "vocab-count": "dcme-w2v vocab",
-    "analogies": "dcme-w2v analogy VECTORS A B C, or dcme-w2v eval analogies VECTORS QUESTIONS",
-    "compute-accuracy": "dcme-w2v eval analogies VECTORS QUESTIONS",
-    "doesnt-match": "dcme-w2v odd-one-out VECTORS WORD...",
-    "supervised": "dcme-w2v classify train",
-    "train-supervised": "dcme-w2v classify train",
-    "predict": "dcme-w2v classify predict",
-    "predict-prob": "dcme-w2v classify predict",
-    "test": "dcme-w2v classify test",
-}
+ALIASES = table("""
+nn most-similar distance: neighbors
+word-analogy: analogy
+word2phrase: phrases
+""")
+COMMAND_HINTS = table("""
+skipgram: dcme-w2v train --model skipgram
+cbow: dcme-w2v train --model cbow
+word2vec glove: dcme-w2v train
+vocab-count: dcme-w2v vocab
+analogies: dcme-w2v analogy VECTORS A B C, or dcme-w2v eval analogies VECTORS QUESTIONS
+compute-accuracy: dcme-w2v eval analogies VECTORS QUESTIONS
+doesnt-match: dcme-w2v odd-one-out VECTORS WORD...
+supervised train-supervised: dcme-w2v classify train
+predict predict-prob: dcme-w2v classify predict
+test: dcme-w2v classify test
+""")
 
 
 class Group(click.Group):
