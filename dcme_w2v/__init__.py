@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dcme_w2v.cluster.estimator import MaxentClassifier
     from dcme_w2v.cluster.train import train
     from dcme_w2v.explore.info import describe
-    from dcme_w2v.explore.jobs import explore_page
+    from dcme_w2v.explore.page import explore_page
     from dcme_w2v.few_labels.estimator import FusedFeatures
     from dcme_w2v.formats.columns import Table
     from dcme_w2v.latent.estimator import LatentClassModel
@@ -53,7 +53,7 @@ _MODULES = {
     "eval_likelihood": "dcme_w2v.words.language_model",
     "eval_similarity": "dcme_w2v.words.evaluate",
     "eval_sts": "dcme_w2v.sentences.sts",
-    "explore_page": "dcme_w2v.explore.jobs",
+    "explore_page": "dcme_w2v.explore.page",
     "merge": "dcme_w2v.merging",
     "phrases": "dcme_w2v.text.phrases",
     "plot": "dcme_w2v.plots.jobs",

@@ -21,9 +21,8 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.paths import Paths, Sidecar
 from dcme_w2v.formats.model_folder import kind_of_model, replaces
 from dcme_w2v.formats.vectors.manifest import read_manifest
-from dcme_w2v.formats.vectors.sidecars import MANIFEST, is_manifest, read_with, written_with
-from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vectors.vectors_io import MANIFEST, is_manifest, read_with, written_with
+from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32, I64, Array, mean_by_counts
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.words import tables
@@ -98,16 +97,9 @@ def _kind_of(sources: Sequence[str]) -> str:
 
 def _merge_vectors(sources: Sequence[str], output: str) -> str:
     found = [Vectors.load(source) for source in sources]
-    counts = []
-    for source, one in zip(sources, found, strict=True):
-        if one.counts is None:
-            raise FormatError(
-                f"{source}: has no counts; give .npy files with their .vocab files, or folders of "
-                "--output-tables"
-            )
-        counts.append(one.counts)
-    _check_words(sources, [one.words for one in found])
-    _check_sizes(sources, [one.dim for one in found], "dimensions")
+    counts = [_counts_of(source, one.counts) for source, one in zip(sources, found, strict=True)]
+    _check_same(sources, [_bytes_of(one.words) for one in found], "words")
+    _check_same(sources, [one.dim for one in found], "dimensions")
     options = [read_manifest(source).get("options") for source in sources]
     _check_options(sources, options)
     manifest = {"version": __version__, "options": options[0] or {}, "merged": list(sources)}
@@ -119,8 +111,8 @@ def _merge_vectors(sources: Sequence[str], output: str) -> str:
 
 def _merge_tables(sources: Sequence[str], output: str) -> str:
     found = [tables.load_tables(source) for source in sources]
-    _check_words(sources, [one.vocabulary for one in found])
-    _check_sizes(sources, [one.input.shape[1] for one in found], "dimensions")
+    _check_same(sources, [_bytes_of(one.vocabulary) for one in found], "words")
+    _check_same(sources, [one.input.shape[1] for one in found], "dimensions")
     _check_options(sources, [one.options for one in found])
     if any(one.neighbors is not None for one in found):
         raise FormatError(f"{sources[0]}: was trained with --word-order, which cannot be merged")
@@ -149,14 +141,14 @@ def _merge_classifiers(sources: Sequence[str], output: str) -> str:
     for source, one in zip(sources, found, strict=True):
         if isinstance(one.weights, LowRankWeights):
             raise UsageError(f"{source}: is of low rank (--rank), whose factors have no mean")
-        if one.counts is None:
-            raise FormatError(f"{source}: has no counts of documents; train again")
-        counts.append(one.counts)
-        if one.classes != first.classes or one.multilabel != first.multilabel:
-            raise _other(source, sources[0], "classes")
-    _check_sizes(sources, [one.weights.features for one in found], "features")
-    for source, one in zip(sources, found, strict=True):
-        _check_features(source, one, sources[0], first)
+        counts.append(_counts_of(source, one.counts))
+    _check_same(sources, [(one.classes, one.multilabel) for one in found], "classes")
+    _check_same(sources, [one.weights.features for one in found], "features")
+    arrays, described = zip(*map(_stored_text, found), strict=True)
+    _check_same(sources, described, "options of features")
+    idf = [one.pop("idf", None) for one in arrays]
+    _check_same(sources, arrays, "features")
+    _check_same(sources, idf, "idf weights")
     _check_options(sources, [dataclasses.asdict(one.options) for one in found])
     weights = Weights(first.weights.features, len(first.classes), first.options.bias)
     weights.set(_merged([one.weights.get() for one in found], counts))
@@ -166,10 +158,9 @@ def _merge_classifiers(sources: Sequence[str], output: str) -> str:
     )
     threshold = float(shares @ [one.threshold for one in found])
     calibration = None
-    if pairs_of := [one.calibration for one in found if one.calibration is not None]:
-        if len(pairs_of) != len(found):
-            raise _other(source, sources[0], "probabilities")
-        a, b = shares @ np.array(pairs_of)
+    _check_same(sources, [one.calibration is None for one in found], "probabilities")
+    if first.calibration is not None:
+        a, b = shares @ np.array([one.calibration for one in found])
         calibration = (float(a), float(b))
     texts = [one.text for one in found if one.text is not None]
     if pairs := [text.tag_pairs for text in texts if text.tag_pairs is not None]:
@@ -187,28 +178,18 @@ def _merge_classifiers(sources: Sequence[str], output: str) -> str:
     return _line(len(sources), what, output)
 
 
-def _check_features(source: str, one: Classifier, other_source: str, other: Classifier) -> None:
-    arrays, described = _stored_text(one)
-    others, other_described = _stored_text(other)
-    if described != other_described:
-        raise _other(source, other_source, "options of features")
-    for name, array in arrays.items():
-        if name == "tag_pairs":
-            continue  # counts, which are added
-        if name not in others or not np.array_equal(array, others[name]):
-            raise _other(source, other_source, "idf weights" if name == "idf" else "features")
-
-
-def _stored_text(one: Classifier) -> tuple[dict[str, Array], dict[str, Any]]:
+def _stored_text(one: Classifier) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Return what models must have in common: the arrays of the features, without counts."""
     arrays: dict[str, Array] = {}
     described: dict[str, Any] = {}
     classify.store_text(one.text, arrays, described)
-    return arrays, described
+    arrays.pop("tag_pairs", None)  # counts, which are added
+    return {name: array.tobytes() for name, array in arrays.items()}, described
 
 
 # ---- all ----
 
-_ADVICE = "train all parts with the same words, classes and options"
+_ADVICE = "train all parts with the same words (--read-vocab), classes and options"
 
 
 def _merged(parts: Sequence[F32], counts: Sequence[I64]) -> F32:
@@ -221,21 +202,24 @@ def _merged(parts: Sequence[F32], counts: Sequence[I64]) -> F32:
     return merged
 
 
-def _check_words(sources: Sequence[str], words: Sequence[Words]) -> None:
-    for source, one in zip(sources, words, strict=True):
-        if not one.equals(words[0]):
-            raise UsageError(
-                f"{source}: has other words than {sources[0]}, or another order; train all parts "
-                "with one --read-vocab"
-            )
+def _counts_of(source: str, counts: I64 | None) -> I64:
+    if counts is None:
+        raise FormatError(
+            f"{source}: has no counts; give .npy files with their .vocab files, folders of "
+            "--output-tables, or classifiers"
+        )
+    return counts
 
 
-def _check_sizes(sources: Sequence[str], sizes: Sequence[int], unit: str) -> None:
-    for source, size in zip(sources, sizes, strict=True):
-        if size != sizes[0]:
-            raise UsageError(
-                f"{source}: has {size:,} {unit} and {sources[0]} has {sizes[0]:,}; {_ADVICE}"
-            )
+def _bytes_of(words: Words) -> tuple[bytes, bytes]:
+    return words.text.tobytes(), words.offsets.tobytes()
+
+
+def _check_same(sources: Sequence[str], values: Sequence[object], what: str) -> None:
+    """Raise where a value differs from the first."""
+    for source, one in zip(sources, values, strict=True):
+        if one != values[0]:
+            raise UsageError(f"{source}: has other {what} than {sources[0]}; {_ADVICE}")
 
 
 def _check_options(sources: Sequence[str], options: Sequence[Mapping[str, Any] | None]) -> None:
@@ -250,10 +234,6 @@ def _check_options(sources: Sequence[str], options: Sequence[Mapping[str, Any] |
                 raise UsageError(
                     f"{source}: has {flag_of(name)}={value} and {sources[0]} {other}; {_ADVICE}"
                 )
-
-
-def _other(source: str, other: str, what: str) -> UsageError:
-    return UsageError(f"{source}: has other {what} than {other}; {_ADVICE}")
 
 
 def _line(count: int, what: str, output: str) -> str:

@@ -36,12 +36,12 @@ from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.training.checkpoint_folder import (
+    RECORD,
     Checkpoint,
     CheckpointFolder,
     Position,
     record_of,
 )
-from dcme_w2v.training.checkpoint_record import RECORD
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.job import TrainJob

@@ -333,7 +333,7 @@ def put(path: Path, version: int) -> None:
     import numpy as np
 
     from dcme_w2v.formats.model_folder import save_model
-    from dcme_w2v.formats.word_list import Words
+    from dcme_w2v.formats.vocabulary import Words
     from dcme_w2v.words.vectors import Vectors
 
     if path.suffix:

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.formats.vectors.vectors_io import save_vectors
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.text.cache import LAST

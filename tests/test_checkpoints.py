@@ -14,12 +14,12 @@ from dcme_w2v.errors import FormatError, ResourceError, UsageError
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training import trainer as engine
 from dcme_w2v.training.checkpoint_folder import (
+    RECORD,
     Checkpoint,
     CheckpointFolder,
     Position,
     record_of,
 )
-from dcme_w2v.training.checkpoint_record import RECORD
 from dcme_w2v.training.training_run import Fingerprint, TrainingRun
 from dcme_w2v.words.trainer import Trainer
 

@@ -9,7 +9,7 @@ import click
 import pytest
 from documentation import COMMANDS, ROOT, parse
 
-from dcme_w2v.cli.group import ALIASES, COMMAND_HINTS
+from dcme_w2v.cli.command import ALIASES, COMMAND_HINTS
 from dcme_w2v.cli.spellings import OPTION_HINTS
 
 

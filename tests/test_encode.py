@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from dcme_w2v.errors import CorpusError, OutOfMemoryError, ResourceError
 from dcme_w2v.files.opening import ARCHIVES, METHODS
 from dcme_w2v.formats.columns import ARROW, ARROW_STREAM, JSON, PARQUET
-from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric import memory
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text import encode as encoding

@@ -8,7 +8,7 @@ import pytest
 from helpers import STEMS, analogy_vectors, as_gensim
 
 from dcme_w2v.errors import FormatError
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.words.evaluate import eval_analogies as analogies
 from dcme_w2v.words.evaluate import eval_similarity as similarity
 from dcme_w2v.words.vectors import Vectors

@@ -19,9 +19,8 @@ from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v import Vectors
 from dcme_w2v.cli.main import run
-from dcme_w2v.explore.items import read_items
-from dcme_w2v.explore.page import layout_of, similar_groups
-from dcme_w2v.plots.layout import ITERATIONS
+from dcme_w2v.explore.page import layout_of, read_items, similar_groups
+from dcme_w2v.plots.figure import ITERATIONS
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import temporary
 from dcme_w2v.files.folders import atomic_folder
 from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Words
 
 WORDS = Words.from_words(["a", "über"])
 ARRAYS = {

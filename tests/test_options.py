@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dcme_w2v import SCDV, LatentClassModel
-from dcme_w2v.cli.group import Group
+from dcme_w2v.cli.command import Group
 from dcme_w2v.cli.main import run
 from dcme_w2v.cli.options import collect, options_of
 from dcme_w2v.declarations import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dcme_w2v.errors import FormatError
 from dcme_w2v.text import phrases
 from dcme_w2v.text.options import PhraseOptions
-from dcme_w2v.text.phrase_table import PhraseTable
+from dcme_w2v.text.phrases import PhraseTable
 
 sentences = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=9), min_size=1)
 

@@ -9,7 +9,7 @@ from helpers import save
 
 from dcme_w2v.formats.vectors.safetensors import from_int8
 from dcme_w2v.words.check import check_vectors
-from dcme_w2v.words.quantize import agreement, as_int8, mean_cosine
+from dcme_w2v.words.exports import agreement, as_int8, mean_cosine
 from dcme_w2v.words.vectors import Vectors
 
 WORDS = ["köln", "<b>", *(f"w{i}" for i in range(398))]

@@ -8,8 +8,7 @@ import pytest
 
 import dcme_w2v as dw
 from dcme_w2v.errors import DcmeWarning, FormatError, UsageError
-from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.formats.word_list import MAX_WORD_BYTES
+from dcme_w2v.formats.vocabulary import MAX_WORD_BYTES, Vocabulary
 
 pytestmark = pytest.mark.usefixtures("here")
 

@@ -13,7 +13,7 @@ from texts import lines
 
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.platform import SIGNALS
-from dcme_w2v.training import checkpoint_schedule as schedule
+from dcme_w2v.training import run as schedule
 from dcme_w2v.training import trainer as engine
 from dcme_w2v.training.checkpoint_folder import (
     Checkpoint,

@@ -11,7 +11,7 @@ import pytest
 from dcme_w2v import Vectors
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.documents import Document
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.scdv import tune
 from dcme_w2v.scdv.model import DocumentModel
 from dcme_w2v.scdv.options import ScdvOptions

@@ -13,10 +13,9 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.training.checkpoint_schedule import Checkpointer
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Quiet, Reporter
-from dcme_w2v.training.run import interrupted, run_epochs
+from dcme_w2v.training.run import Checkpointer, interrupted, run_epochs
 from dcme_w2v.training.training_run import Fingerprint, TrainingRun, hash_of
 
 from .metrics import Measures, log_softmax

@@ -19,9 +19,20 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.declarations import Checked, default_threads
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.disk import require_disk
-from dcme_w2v.formats.model_entries import Model
-from dcme_w2v.formats.model_folder import kind_of_model, load_model, save_model, words_arrays
-from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Array
+from dcme_w2v.formats.model_folder import (
+    kind_of_model,
+    load_model,
+    save_model,
+    words_arrays,
+    Model,
+)
+from dcme_w2v.numeric.arrays import (
+    F32,
+    F64,
+    I32,
+    I64,
+    Array,
+)
 from dcme_w2v.numeric.sparse_rows import ones, truncate_columns
 from dcme_w2v.platform import PathLike
 

@@ -11,17 +11,15 @@ from typing import Any
 
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.disk import disk_plan, require_disk
-from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.files.disk import Result, disk_plan, require_disk, write_with_fallback
 from dcme_w2v.files.paths import Paths, partial_folder
 from dcme_w2v.numeric.arrays import F64
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.text.split import check_file
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder, paths_in
-from dcme_w2v.training.checkpoint_schedule import Checkpointer
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Quiet, Reporter
-from dcme_w2v.training.run import interruptible
+from dcme_w2v.training.run import Checkpointer, interruptible
 
 from . import sequences
 from .calibration import Calibrated, calibration_data, calibration_on

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .command import Command
-from .options import json_option
+from .command import command
+from .options import arguments, json_option
 from .streams import print_json
 
 if TYPE_CHECKING:
     from dcme_w2v.words.check import Report
 
 
-@click.command(cls=Command, example="dcme-w2v check vectors.bin")
-@click.argument("file")
+@command(example="dcme-w2v check vectors.bin")
+@arguments("file")
 @json_option
 @click.pass_context
 def check(context: click.Context, file: str, as_json: bool) -> None:

@@ -4,29 +4,20 @@ import click
 
 from dcme_w2v.files.paths import Paths
 
-from .command import Command
-from .options import output_option, threads_option
+from .command import command
+from .options import arguments, flag, output_option, threads_option
 
 
-@click.command(
+@command(
     "classes",
-    cls=Command,
     example="dcme-w2v classes vectors.bin --classes 500 --output classes.txt\n"
     "dcme-w2v classes vectors.bin --classes 500 --output - | sort -k 2 -n",
 )
-@click.argument("vectors")
-@click.option(
-    "--classes",
-    required=True,
-    type=click.IntRange(1),
-    metavar="N",
-    help="number of classes",
-)
+@arguments("vectors")
+@flag("--classes N", "number of classes", low=1, required=True)
 @output_option("FILE", "write the classes here; - is stdout")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="first N words only")
-@click.option(
-    "--seed", default=1, show_default=True, type=click.IntRange(0), metavar="N", help="random seed"
-)
+@flag("--limit N", "first N words only", low=1)
+@flag("--seed N", "random seed", default=1, low=0)
 @threads_option
 def classes(
     vectors: str, classes: int, output: str, limit: int | None, seed: int, threads: int | None
@@ -38,7 +29,7 @@ def classes(
     first word is in class 0. The result does not depend on --threads.
     """
     from dcme_w2v import Vectors, word_classes
-    from dcme_w2v.formats.vectors.sidecars import read_with
+    from dcme_w2v.formats.vectors.vectors_io import read_with
     from dcme_w2v.words.classes import save_classes
 
     paths = Paths().reads("VECTORS", vectors, sidecars=read_with(vectors))

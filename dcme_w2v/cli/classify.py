@@ -19,18 +19,18 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.small_models.options import ShrinkOptions
 
-from .group import Group
+from .command import Group
 from .options import (
+    arguments,
     collect,
-    docs_argument,
     dry_run_option,
+    flag,
     given_options,
     json_option,
     log_json_option,
     option_of,
     options_of,
     output_option,
-    plain_option,
     quiet_option,
     reads_documents,
     show_plan,
@@ -38,17 +38,16 @@ from .options import (
 )
 from .streams import print_json
 
-labels_option = plain_option(
-    "--labels",
-    group="Input",
-    advanced=True,
-    metavar="FILE",
-    help="for .npz: labels, one line a row, joined by |",
+labels_option = flag(
+    "--labels FILE", "for .npz: labels, one line a row, joined by |", group="Input", advanced=True
 )
-top_option = click.option(
-    "-k", "--top-k", "count", type=click.IntRange(0), default=1, show_default=True, metavar="N",
-    help="number of labels per document; 0: those above the threshold of a model of several labels",
-)  # fmt: skip
+top_option = flag(
+    "-k,--top-k N",
+    "number of labels per document; 0: those above the threshold of a model of several labels",
+    name="count",
+    default=1,
+    low=0,
+)
 
 
 @click.group(cls=Group)
@@ -62,7 +61,7 @@ def classify() -> None:
 
 
 @classify.command(example="dcme-w2v classify train train.tsv --output model --holdout 0.1")
-@docs_argument
+@arguments("docs...")
 @output_option("MODEL", "write the model to this folder")
 @options_of(ClassifyOptions, FeatureOptions)
 @options_of(TuneOptions, DocumentHoldoutOptions, CheckpointOptions)
@@ -109,9 +108,15 @@ def train(
         else partial(compressed, options=ShrinkOptions(max_bytes=max_bytes))
     )
     job = pipeline.TrainJob(
-        docs, log_json=log_json, holdout=holdout, tune=tune, fixed=frozenset(given_options()),
-        checkpoints=kept, compress=small, **values,
-    )  # fmt: skip
+        docs,
+        log_json=log_json,
+        holdout=holdout,
+        tune=tune,
+        fixed=frozenset(given_options()),
+        checkpoints=kept,
+        compress=small,
+        **values,
+    )
     pipeline.paths_of(job).stdout(dry_run or as_json).check()
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
         if dry_run:
@@ -126,12 +131,10 @@ def train(
 
 
 @classify.command(example="dcme-w2v classify test model test.tsv")
-@click.argument("model")
-@docs_argument
-@click.option(
+@arguments("model docs...")
+@flag(
     "--clusters",
-    is_flag=True,
-    help="compare the (latent) classes with the labels as a clustering: NMI, adjusted Rand index, "
+    "compare the (latent) classes with the labels as a clustering: NMI, adjusted Rand index, "
     "accuracy of the best matching",
 )
 @labels_option
@@ -169,14 +172,9 @@ def test(
 
 
 @classify.command(example="dcme-w2v classify predict model test.tsv -k 3")
-@click.argument("model")
-@docs_argument
+@arguments("model docs...")
 @top_option
-@click.option(
-    "--no-probabilities",
-    is_flag=True,
-    help="print labels only, several times faster with thousands of classes",
-)
+@flag("--no-probabilities", "print labels only, several times faster with thousands of classes")
 @labels_option
 @threads_option
 @json_option
@@ -236,11 +234,8 @@ def print_tags(sentences: Iterator[list[tuple[str, str, float]]], as_json: bool)
 
 
 @classify.command(example="dcme-w2v classify explain model sci.space")
-@click.argument("model")
-@click.argument("label")
-@click.option(
-    "-k", "count", type=click.IntRange(1), default=20, metavar="N", help="number of features"
-)
+@arguments("model label")
+@flag("-k N", "number of features", name="count", default=20, show_default=False, low=1)
 @json_option
 def explain(model: str, label: str, count: int, as_json: bool) -> None:
     """Print the highest-weighted features of a class.

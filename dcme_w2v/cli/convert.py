@@ -14,8 +14,8 @@ from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import CardOptions
 from dcme_w2v.words.options import OutputOptions, PostprocessOptions
 
-from .command import Command
-from .options import collect, given_options, option_of, options_of
+from .command import command
+from .options import arguments, collect, given_options, option_of, options_of
 
 if TYPE_CHECKING:
     from dcme_w2v.words.vectors import Vectors
@@ -31,9 +31,8 @@ def _rule(command: Any) -> Any:
     return command
 
 
-@click.command(cls=Command, example="dcme-w2v convert vectors.npy vectors.bin")
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
+@command(example="dcme-w2v convert vectors.npy vectors.bin")
+@arguments("source=IN target=OUT")
 @option_of(OutputOptions, "format")
 @options_of(PostprocessOptions)
 @_rule
@@ -46,8 +45,7 @@ def convert(source: str, target: str, **values: Any) -> None:
     words of X.npy are in X.vocab in the same folder.
     """
     from dcme_w2v import Vectors
-    from dcme_w2v.formats.vectors.sidecars import read_with, written_with
-    from dcme_w2v.formats.vectors.vectors_io import format_of
+    from dcme_w2v.formats.vectors.vectors_io import format_of, read_with, written_with
     from dcme_w2v.words.exports import KV, changed_by, export, exported_with
 
     if values["to"] == "kv" or target.lower().endswith(".kv"):
@@ -124,7 +122,7 @@ def _to_folder(
 def _loaded(source: str, options: PostprocessOptions) -> Vectors:
     """Read vectors; with --invalid, report what was left out or corrected."""
     from dcme_w2v import Vectors
-    from dcme_w2v.words.repair import load_repaired
+    from dcme_w2v.words.check import load_repaired
 
     if options.invalid == "error":
         return Vectors.load(source, limit=options.limit)

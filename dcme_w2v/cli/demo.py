@@ -17,8 +17,8 @@ from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import check_standard_output, optional_write
 from dcme_w2v.files.paths import Paths
 
-from .command import Command
-from .options import plain_option
+from .command import command
+from .options import flag
 
 # Words whose neighbors are shown, if the text contains them.
 SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
@@ -27,15 +27,12 @@ LEFT_OUT = {"site-packages", "dist-packages", "test", "tests"}
 WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 
-@click.command(cls=Command, example="dcme-w2v demo")
+@command(example="dcme-w2v demo")
 @click.argument("texts", nargs=-1, metavar="CORPUS")
-@plain_option(
-    "--collect", metavar="FILE", help="only write the text, a paragraph a line", group="Output"
-)
-@plain_option(
-    "--documents",
-    metavar="FILE",
-    help='only write lines "label TAB text", labeled by package or module',
+@flag("--collect FILE", "only write the text, a paragraph a line", group="Output")
+@flag(
+    "--documents FILE",
+    'only write lines "label TAB text", labeled by package or module',
     group="Output",
 )
 def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> None:
@@ -67,8 +64,11 @@ def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> 
     for word in words or [word for word in vectors.words if len(word) > 5][:8]:
         near = vectors.most_similar(word, topn=5)
         click.echo(f"{word:>12}: " + ", ".join(f"{one.word} {one.similarity:.2f}" for one in near))
-    click.echo(f"from text to neighbors in {time.monotonic() - start:.0f} s; next: "
-               "dcme-w2v train YOUR_TEXT --output vectors.bin", err=True)  # fmt: skip
+    click.echo(
+        f"from text to neighbors in {time.monotonic() - start:.0f} s; next: "
+        "dcme-w2v train YOUR_TEXT --output vectors.bin",
+        err=True,
+    )
 
 
 def _write(labels: dict[str, str], collect: str | None, documents: str | None) -> None:

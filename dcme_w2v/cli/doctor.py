@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .command import Command
+from .command import command
 from .options import json_option
 from .streams import print_json
 
@@ -26,7 +26,7 @@ OPTIONAL = {
 }
 
 
-@click.command(cls=Command, example="dcme-w2v doctor")
+@command(example="dcme-w2v doctor")
 @json_option
 def doctor(as_json: bool) -> None:
     """Print the version, the kernels, the threads, the memory and the optional packages."""

@@ -7,8 +7,9 @@ import click
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.sentences.options import EncodeOptions
 
-from .command import Command
+from .command import command
 from .options import (
+    arguments,
     chosen_tokenizer,
     collect,
     option_of,
@@ -19,11 +20,8 @@ from .options import (
 )
 
 
-@click.command(
-    cls=Command, example="dcme-w2v encode vectors.npy sentences.txt --output sentences.npy"
-)
-@click.argument("vectors")
-@click.argument("texts", nargs=-1, required=True, metavar="TEXTS")
+@command(example="dcme-w2v encode vectors.npy sentences.txt --output sentences.npy")
+@arguments("vectors texts=TEXTS...")
 @output_option("X", "write X.npy, X.npz (sparse rows), X.tsv, or - for tabs on standard output")
 @options_of(EncodeOptions, TokenizerOptions)
 @option_of(VocabularyOptions, "encoding_errors")

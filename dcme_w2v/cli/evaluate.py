@@ -11,11 +11,13 @@ from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import EncodeOptions
 from dcme_w2v.words.options import ANALOGY_METHODS
 
-from .group import Group
+from .command import Group
 from .options import (
+    arguments,
     chosen_tokenizer,
     collect,
     context_option,
+    flag,
     json_option,
     options_of,
     read_vocab_option,
@@ -35,15 +37,12 @@ def evaluate() -> None:
 
 
 @evaluate.command("analogies", example="dcme-w2v eval analogies vectors.bin questions-words.txt")
-@click.argument("vectors")
-@click.argument("questions")
-@click.option(
-    "--restrict",
-    type=RESTRICT,
+@arguments("vectors questions")
+@flag(
+    "--restrict N",
+    "use only the N most frequent words, in questions and as answers",
     default=30_000,
-    show_default=True,
-    metavar="N",
-    help="use only the N most frequent words, in questions and as answers",
+    type=RESTRICT,
 )
 @click.option(
     "--method",
@@ -68,16 +67,8 @@ def analogies(vectors: str, questions: str, restrict: int, method: str, as_json:
 
 
 @evaluate.command("similarity", example="dcme-w2v eval similarity vectors.bin wordsim353.tsv")
-@click.argument("vectors")
-@click.argument("pairs")
-@click.option(
-    "--restrict",
-    type=RESTRICT,
-    default=300_000,
-    show_default=True,
-    metavar="N",
-    help="use only the N most frequent words",
-)
+@arguments("vectors pairs")
+@flag("--restrict N", "use only the N most frequent words", default=300_000, type=RESTRICT)
 @json_option
 def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
     """Evaluate VECTORS on rated pairs of words.
@@ -94,8 +85,7 @@ def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
 
 
 @evaluate.command("sts", example="dcme-w2v eval sts vectors.npy sts-test.tsv --tokenize words")
-@click.argument("vectors")
-@click.argument("pairs", nargs=-1, required=True, metavar="PAIRS")
+@arguments("vectors pairs=PAIRS...")
 @options_of(EncodeOptions, TokenizerOptions)
 @json_option
 def sts(vectors: str, pairs: tuple[str, ...], as_json: bool, **values: Any) -> None:
@@ -123,14 +113,11 @@ def _correlations(pearson: float, spearman: float) -> str:
 
 
 @evaluate.command("likelihood", example="dcme-w2v eval likelihood vectors.npy heldout.txt")
-@click.argument("model")
-@click.argument("corpus", nargs=-1)
+@arguments("model [corpus]...")
 @context_option
-@click.option(
-    "--window", type=int, metavar="N", help="context words on each side (default: as trained)"
-)
+@flag("--window N", "context words on each side (default: as trained)", type=int)
 @read_vocab_option
-@click.option("--analogies", "questions", metavar="FILE", help="also score these analogy questions")
+@flag("--analogies FILE", "also score these analogy questions", name="questions")
 @json_option
 @reads_documents("corpus", labels=False)
 def likelihood(
@@ -152,9 +139,13 @@ def likelihood(
     from dcme_w2v.formats.sentences import CorpusPaths
 
     found = eval_likelihood(
-        model, CorpusPaths(corpus) if corpus else None, context=context, window=window,
-        read_vocab=read_vocab, analogies=questions,
-    )  # fmt: skip
+        model,
+        CorpusPaths(corpus) if corpus else None,
+        context=context,
+        window=window,
+        read_vocab=read_vocab,
+        analogies=questions,
+    )
     lines = [f"{name.replace('_', ' ')}: {value:.6g}" for name, value in found.items()]
     print_json(found, indent=2) if as_json else click.echo("\n".join(lines))
 

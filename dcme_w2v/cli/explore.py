@@ -2,28 +2,27 @@
 
 from typing import Any
 
-import click
-
-from .command import Command
-from .options import output_option, plain_option, projection_options, quiet_option
+from .command import command
+from .options import arguments, flag, output_option, projection_options, quiet_option
 
 
-@click.command(
-    cls=Command,
+@command(
     example="dcme-w2v explore vectors.npy --output page.html\n"
     "dcme-w2v explore before.npy after.npy --output page.html",
 )
-@click.argument("vectors", nargs=-1, required=True)
+@arguments("vectors...")
 @output_option("HTML", "write the page to this file; - is stdout")
-@click.option(
-    "--labels", metavar="FILE",
-    help="labels, one line per row, with columns separated by tabs; points are colored by them",
-)  # fmt: skip
-@plain_option(
-    "--color", former=["--colour"], type=click.IntRange(1), default=1, show_default=True,
-    metavar="N",
-    help="column of --labels that colors the points; the others are titles of documents",
-)  # fmt: skip
+@flag(
+    "--labels FILE",
+    "labels, one line per row, with columns separated by tabs; points are colored by them",
+)
+@flag(
+    "--color N",
+    "column of --labels that colors the points; the others are titles of documents",
+    default=1,
+    low=1,
+    former=["--colour"],
+)
 @projection_options(50_000, "show this many rows of each file, the most frequent words")
 @quiet_option
 def explore(vectors: tuple[str, ...], output: str, quiet: bool, **options: Any) -> None:

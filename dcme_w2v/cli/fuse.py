@@ -9,17 +9,16 @@ from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.small_models.options import ShrinkOptions
 
-from .command import Command
-from .group import Group
+from .command import Command, Group
 from .options import (
+    arguments,
     check_transform,
     collect,
-    docs_argument,
+    flag,
     json_option,
     log_json_option,
     options_of,
     output_option,
-    plain_option,
     quiet_option,
     reads_documents,
     threads_option,
@@ -66,39 +65,42 @@ def fuse() -> None:
     cls=SeveralValues,
     example="dcme-w2v fuse fit labeled.tsv --unlabeled texts.txt --output model",
 )
-@click.argument("labeled", nargs=-1, required=True)
-@plain_option(
-    "--unlabeled", former=["--unlabelled"], group="Input", multiple=True, metavar="DOCS",
-    help="documents without labels, one or more files; labels in them are ignored",
-)  # fmt: skip
+@arguments("labeled...")
+@flag(
+    "--unlabeled DOCS",
+    "documents without labels, one or more files; labels in them are ignored",
+    former=["--unlabelled"],
+    group="Input",
+    multiple=True,
+)
 @output_option("MODEL", "write the model to this folder")
 @options_of(FusedOptions)
 @options_of(FeatureOptions, advanced=True)
-@plain_option(
-    "--labels",
+@flag(
+    "--labels FILE",
+    "for .npz: labels of LABELED, one line a row, joined by |",
     group="Input",
     advanced=True,
-    metavar="FILE",
-    help="for .npz: labels of LABELED, one line a row, joined by |",
 )
-@plain_option(
-    "--reference",
+@flag(
+    "--reference MODEL",
+    "use this classifier as the initial model, without folds",
     group="Input",
     advanced=True,
-    metavar="MODEL",
-    help="use this classifier as the initial model, without folds",
 )
-@plain_option(
-    "--statistics",
+@flag(
+    "--statistics FILE",
+    "write the statistics of the first round to this .npz file",
     group="Output",
     advanced=True,
-    metavar="FILE",
-    help="write the statistics of the first round to this .npz file",
 )
-@plain_option(
-    "--resume-statistics", group="Input", advanced=True, multiple=True, metavar="FILE",
-    help="add these statistics of unlabeled documents, of fuse statistics with the --reference",
-)  # fmt: skip
+@flag(
+    "--resume-statistics FILE",
+    "add these statistics of unlabeled documents, of fuse statistics with the --reference",
+    group="Input",
+    advanced=True,
+    multiple=True,
+)
 @log_json_option
 @quiet_option
 @reads_documents("labeled", "unlabeled")
@@ -128,10 +130,9 @@ def fit(
     example="dcme-w2v fuse statistics model texts-1.txt --output part-1.npz\n"
     "dcme-w2v fuse fit labeled.tsv --reference model --resume-statistics part-*.npz --output fused"
 )
-@click.argument("model")
-@docs_argument
+@arguments("model docs...")
 @output_option("PART", "write the sums to this .npz file")
-@click.option("--binary", is_flag=True, help="count features as 1 each, for --preset paper")
+@flag("--binary", "count features as 1 each, for --preset paper")
 @threads_option
 @json_option
 @quiet_option
@@ -165,8 +166,7 @@ def statistics(
 
 
 @fuse.command(example="dcme-w2v fuse transform model test.tsv --output test.npz")
-@click.argument("model")
-@docs_argument
+@arguments("model docs...")
 @output_option("X", "X.npz, X.svm, or - for svmlight")
 @json_option
 @reads_documents("docs")
@@ -189,19 +189,17 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> 
     example="dcme-w2v fuse shrink model --keep 1/20 --output small\n"
     "dcme-w2v fuse shrink model --max-bytes 50000 --holdout test.tsv --output small",
 )
-@click.argument("model")
+@arguments("model")
 @output_option("MODEL", "write the model to this folder")
 @options_of(ShrinkOptions)
-@click.option(
-    "--holdout", multiple=True, metavar="DOCS",
-    help="labeled documents to measure the model and the small model on",
-)  # fmt: skip
-@plain_option(
-    "--labels",
+@flag(
+    "--holdout DOCS", "labeled documents to measure the model and the small model on", multiple=True
+)
+@flag(
+    "--labels FILE",
+    "for .npz: labels of --holdout, one line a row, joined by |",
     group="Input",
     advanced=True,
-    metavar="FILE",
-    help="for .npz: labels of --holdout, one line a row, joined by |",
 )
 @threads_option
 @json_option
@@ -243,7 +241,7 @@ def shrink(
 
 
 @fuse.command(example="dcme-w2v fuse levels model")
-@click.argument("model")
+@arguments("model")
 @json_option
 def levels(model: str, as_json: bool) -> None:
     """Print the levels of a model.

@@ -2,13 +2,13 @@
 
 import click
 
-from .command import Command
-from .options import json_option
+from .command import command
+from .options import arguments, json_option
 from .streams import print_json
 
 
-@click.command(cls=Command, example="dcme-w2v info vectors.bin")
-@click.argument("file")
+@command(example="dcme-w2v info vectors.bin")
+@arguments("file")
 @json_option
 def info(file: str, as_json: bool) -> None:
     """Print what a file or folder holds, and the command that made it.

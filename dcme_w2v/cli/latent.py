@@ -9,16 +9,16 @@ from dcme_w2v.files.paths import Paths
 from dcme_w2v.latent.options import LatentOptions
 
 from .classify import labels_option
-from .group import Group
+from .command import Group
 from .options import (
+    arguments,
     check_transform,
     collect,
-    docs_argument,
+    flag,
     json_option,
     log_json_option,
     options_of,
     output_option,
-    plain_option,
     projection_options,
     quiet_option,
     reads_documents,
@@ -41,22 +41,20 @@ def latent() -> None:
     example="dcme-w2v latent fit docs.txt --unsupervised --latent 10 --output clusters\n"
     "dcme-w2v latent fit docs.tsv --unlabeled use --output model",
 )
-@docs_argument
+@arguments("docs...")
 @output_option("MODEL", "write the model to this folder")
 @options_of(LatentOptions)
 @options_of(FeatureOptions, advanced=True)
-@plain_option(
-    "--holdout",
+@flag(
+    "--holdout SHARE|FILE",
+    "hold out this share of the labeled documents, or use this file, and report its measures",
     group="Input",
-    metavar="SHARE|FILE",
-    help="hold out this share of the labeled documents, or use this file, and report its measures",
 )
-@plain_option(
-    "--choose",
+@flag(
+    "--choose N,N,...",
+    "fit each of these numbers of latent classes; keep the best held-out log-likelihood",
     group="Model",
     advanced=True,
-    metavar="N,N,...",
-    help="fit each of these numbers of latent classes; keep the best held-out log-likelihood",
 )
 @labels_option
 @log_json_option
@@ -82,13 +80,10 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 @latent.command(
     "transform", example="dcme-w2v latent transform clusters docs.txt --output classes.npz"
 )
-@click.argument("model")
-@docs_argument
+@arguments("model docs...")
 @output_option("X", "X.npz, X.svm, or - for svmlight")
-@click.option("--log", is_flag=True, help="write the logarithms of the probabilities")
-@click.option(
-    "--labels", metavar="FILE", help="write the documents' labels to this file, one line a row"
-)
+@flag("--log", "write the logarithms of the probabilities")
+@flag("--labels FILE", "write the documents' labels to this file, one line a row")
 @threads_option
 @json_option
 @reads_documents("docs")
@@ -116,12 +111,11 @@ def transform(
 
 
 @latent.command("show", example="dcme-w2v latent show clusters --documents docs.txt")
-@click.argument("model")
-@click.option(
-    "-k", "count", type=click.IntRange(1), default=10, show_default=True, metavar="N",
-    help="number of words, labels and documents of each class",
-)  # fmt: skip
-@click.option("--documents", metavar="DOCS", help="also show the most typical documents of DOCS")
+@arguments("model")
+@flag(
+    "-k N", "number of words, labels and documents of each class", name="count", default=10, low=1
+)
+@flag("--documents DOCS", "also show the most typical documents of DOCS")
 @threads_option
 @json_option
 @reads_documents("documents")
@@ -155,8 +149,7 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
 
 
 @latent.command("plot", example="dcme-w2v latent plot clusters docs.txt --output clusters.png")
-@click.argument("model")
-@docs_argument
+@arguments("model docs...")
 @output_option("PNG", "write the picture to this file; - is stdout")
 @projection_options(2000, "maximum number of documents")
 @reads_documents("docs")

@@ -15,7 +15,8 @@ from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.training.interrupts import Interrupted
 
-from .group import Group
+from .command import Group
+from .options import flag
 from .signals import number_of, raise_on_signals
 from .streams import drop_output, prepare_streams
 
@@ -104,7 +105,7 @@ Three commands to try:
 
 @click.group(cls=LazyGroup, epilog=TO_TRY, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "--version", "-V", prog_name="dcme-w2v")
-@click.option("--debug", "traceback_wanted", is_flag=True, help="show a traceback with an error")
+@flag("--debug", "show a traceback with an error", name="traceback_wanted")
 def program(traceback_wanted: bool) -> None:
     """Word vectors, document vectors and text classification with many classes.
 

@@ -2,12 +2,12 @@
 
 import click
 
-from .command import Command
-from .options import output_option
+from .command import command
+from .options import arguments, output_option
 
 
-@click.command(cls=Command, example="dcme-w2v merge part-1 part-2 part-3 --output whole")
-@click.argument("models", nargs=-1, required=True)
+@command(example="dcme-w2v merge part-1 part-2 part-3 --output whole")
+@arguments("models...")
 @output_option("MODEL", "write the merged vectors or model here")
 def merge(models: tuple[str, ...], output: str) -> None:
     """Merge models that were trained on the parts of a corpus.

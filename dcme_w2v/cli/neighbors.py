@@ -1,21 +1,243 @@
 """The commands `neighbors`, `analogy`, `similarity` and `odd-one-out`: questions about words."""
 
+from __future__ import annotations
+
+import bisect
+import contextlib
+import importlib
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
-from .ask import SignedCommand, ask
-from .command import Command
-from .options import count_option, json_option
+from dcme_w2v.errors import CorpusError, DcmeError, UsageError
+from dcme_w2v.files.atomic import STANDARD, is_stream, standard_input
 
-_index = click.option(
-    "--index",
-    metavar="FILE",
-    help="search by this approximate index; if it does not exist, build it first (extra: index)",
+from .command import Command, command
+from .options import arguments, count_option, flag, json_option
+from .streams import print_json
+
+if TYPE_CHECKING:
+    from dcme_w2v.words.index import WordIndex
+    from dcme_w2v.words.questions import Answer, Line
+    from dcme_w2v.words.vectors import Vectors
+
+    Solve = Callable[[Sequence[Line]], Iterator[Answer]]
+
+_AT_ONCE = 1 << 16  # bytes of standard input
+_LONGEST = 1 << 20  # bytes of a line
+_COMPLETIONS = 200
+_OPTION = re.compile(r"--.+|-k[0-9]*|-h")
+
+
+class SignedCommand(Command):
+    """A command whose words may have signs: ``+king -man``, which are not options."""
+
+    def arranged(self, args: list[str]) -> list[str]:
+        """Return arguments with signed words behind ``--``, if a word starts with +."""
+        if "--" in args or not any(argument.startswith("+") for argument in args):
+            return args
+        options: list[str] = []
+        words: list[str] = []
+        for argument in args:
+            value = options[-1:] == ["-k"]
+            (options if value or _OPTION.fullmatch(argument) else words).append(argument)
+        return [*options, "--", *words]
+
+
+def ask(
+    path: str, words: Sequence[str], k: int, as_json: bool, kind: str, index: str | None = None
+) -> None:
+    """Answer a question, or without words the questions of standard input.
+
+    `kind` names the method of `dcme_w2v.words.questions.Questions` that answers; `index` is the
+    file of an approximate index, which is built if it is not there.
+    """
+    from dcme_w2v.words.questions import Questions
+    from dcme_w2v.words.vectors import Vectors
+
+    if not words and path == STANDARD:
+        raise UsageError("VECTORS is standard input; give the words as arguments")
+    is_new = index is not None and _check_index(path, index)
+    vectors = Vectors.load(path)
+    questions = Questions(vectors, k, None if index is None else _searcher(index, vectors, is_new))
+    answer(path, words, as_json, getattr(questions, kind), questions.vectors.words)
+
+
+def _check_index(path: str, index: str) -> bool:
+    """Check the path of an index; return whether it is to be built."""
+    from dcme_w2v.files.paths import Paths
+
+    paths, target = Paths().reads("VECTORS", path), Path(index)
+    if is_stream(index):
+        raise UsageError(f"--index={index}: is a stream; give a file")
+    is_new = not target.is_file()
+    if is_new or (Path(path).exists() and target.samefile(path)):
+        paths.writes("--index", index).check()
+    else:
+        paths.reads("--index", index).check()  # perhaps in a folder that cannot be written
+    return is_new
+
+
+def _searcher(index: str, vectors: Vectors, is_new: bool) -> WordIndex:
+    """Return the index of vectors, read from a file, or built and written to it."""
+    from dcme_w2v.training.progress import reporting
+    from dcme_w2v.words.index import build_index, load_index
+
+    if not is_new:
+        found = load_index(index, vectors)
+        click.echo(f"{index}: finds {100 * found.recall:.1f} % of the 10 nearest words", err=True)
+        return found
+    with reporting() as reporter:
+        reporter.stage("building the index", len(vectors), "words")
+        found = build_index(index, vectors, advance=reporter.advance)
+        reporter.message(
+            f"index: {index}, finds {100 * found.recall:.1f} % of the 10 nearest words"
+        )
+    return found
+
+
+def answer(
+    path: str, words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequence[str]
+) -> None:
+    """Answer a question by the words of `vocabulary`, or without words the questions of stdin.
+
+    `path` is where the answers come from, for messages.
+    """
+    if words:
+        _answer_arguments(path, words, as_json, solve, vocabulary)
+        return
+    for lines in _lines(vocabulary):
+        answers = solve([line.split() for line in lines])
+        _print(path, [answer for answer in answers if answer.question], as_json, vocabulary)
+
+
+def _answer_arguments(
+    path: str, words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequence[str]
+) -> None:
+    parts = [part for word in words for part in word.split()]
+    if not parts:  # an empty variable of the shell, for example
+        raise UsageError("the words are empty; give one, or none to read standard input")
+    [answer] = solve([parts])
+    if answer.problem:
+        raise UsageError(answer.problem)
+    missing = f"{path}: no vector for {_with_spellings(answer.missing, vocabulary)}"
+    if answer.missing and not answer.rows:
+        raise DcmeError(missing if "(" in missing else f"{missing}; check spelling and case")
+    if answer.missing:
+        click.echo(f"{missing}; skipped", err=True)
+    if as_json:
+        print_json(answer.record, indent=2)
+        return
+    for row in answer.rows:
+        click.echo("\t".join(row))
+
+
+def _with_spellings(missing: Sequence[str], vocabulary: Sequence[str]) -> str:
+    """Return words that have no vector, each with the nearest spelling that has one."""
+    from dcme_w2v.words.neighbors import nearest_spelling
+
+    near = [(word, nearest_spelling(vocabulary, word)) for word in missing]
+    return ", ".join(f"{word} (did you mean {one}?)" if one else word for word, one in near)
+
+
+def _print(path: str, answers: Sequence[Answer], as_json: bool, vocabulary: Sequence[str]) -> None:
+    """Print the answers to lines: an object a line, or rows that start with the question."""
+    out, err = [], []
+    for answer in answers:
+        if as_json:
+            out.append(json.dumps(answer.record))
+            continue
+        lead = () if "neighbors" in answer.record else (answer.question,)  # has its own
+        out += ["\t".join((*lead, *row)) for row in answer.rows]
+        if answer.problem:
+            err.append(f"{answer.question}: {answer.problem}")
+        elif answer.missing:
+            named = _with_spellings(answer.missing, vocabulary if len(answers) == 1 else ())
+            err.append(f"{path}: no vector for {named}")
+    for lines, to_stderr in ((out, False), (err, True)):
+        if lines:
+            click.echo("\n".join(lines), err=to_stderr)
+
+
+# ---- lines ----
+
+
+def _lines(vocabulary: Sequence[str]) -> Iterator[list[str]]:
+    """Yield lists of lines: one of a prompt, otherwise as many as are there to be read."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        yield from ([line] for line in _prompted(vocabulary))
+        return
+    stream, rest = standard_input(), b""
+    while data := stream.read1(_AT_ONCE):  # type: ignore[attr-defined]
+        *lines, rest = (rest + data).split(b"\n")
+        if len(rest) > _LONGEST:
+            raise CorpusError("standard input: a line is longer than 1 MB; give words, a line each")
+        if lines:
+            yield [_decoded(line) for line in lines]
+    if rest:
+        yield [_decoded(rest)]
+
+
+def _decoded(line: bytes) -> str:
+    """Return a line as text; invalid UTF-8 is in no vocabulary."""
+    return line.decode("utf-8", "surrogateescape")
+
+
+def _prompted(vocabulary: Sequence[str]) -> Iterator[str]:
+    """Yield lines that are typed, with line editing, history and completion of words by Tab."""
+    with contextlib.suppress(ImportError):
+        readline = importlib.import_module("readline")
+        readline.set_completer(Completer(vocabulary).complete)
+        readline.set_completer_delims(" \t\n")
+        with_libedit = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if with_libedit else "tab: complete")
+    prompt = "> " if sys.stdout.isatty() else ""  # not into a file
+    with contextlib.suppress(EOFError):
+        while True:
+            yield input(prompt)
+
+
+class Completer:
+    """Completes words of the vocabulary, also behind a sign, for readline."""
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        self._vocabulary = vocabulary
+        self._sorted: list[str] = []
+        self._matches: list[str] = []
+
+    def complete(self, text: str, state: int) -> str | None:
+        """Return the match of number `state`, None after the last."""
+        if state == 0:
+            self._matches = self.matches(text)
+        return self._matches[state] if state < len(self._matches) else None
+
+    def matches(self, text: str) -> list[str]:
+        """Return the first words in order of letters that start with a text."""
+        self._sorted = self._sorted or sorted(self._vocabulary)
+        found = self._starting_with(text)
+        if not found and text[:1] in ("+", "-"):
+            found = [text[0] + word for word in self._starting_with(text[1:])]
+        return found
+
+    def _starting_with(self, text: str) -> list[str]:
+        first = bisect.bisect_left(self._sorted, text)
+        near = self._sorted[first : first + _COMPLETIONS]
+        return [word for word in near if word.startswith(text)]
+
+
+_index = flag(
+    "--index FILE",
+    "search by this approximate index; if it does not exist, build it first (extra: index)",
 )
 
 
 @click.command(cls=SignedCommand, example="dcme-w2v neighbors vectors.bin king paris -k 5")
-@click.argument("vectors")
-@click.argument("words", metavar="[WORD]...", nargs=-1)
+@arguments("vectors words=[WORD]...")
 @count_option
 @_index
 @json_option
@@ -33,7 +255,7 @@ def neighbors(
     ask(vectors, words, k, as_json, "neighbors", index)
 
 
-@click.command(cls=Command, example="dcme-w2v analogy vectors.bin man woman king")
+@command(example="dcme-w2v analogy vectors.bin man woman king")
 @click.argument("vectors")
 @click.argument("words", metavar="[A B C]", nargs=-1)
 @count_option
@@ -49,7 +271,7 @@ def analogy(vectors: str, words: tuple[str, ...], k: int, index: str | None, as_
     ask(vectors, words, k, as_json, "analogies", index)
 
 
-@click.command(cls=Command, example="dcme-w2v similarity vectors.bin king queen")
+@command(example="dcme-w2v similarity vectors.bin king queen")
 @click.argument("vectors")
 @click.argument("words", metavar="[A B]", nargs=-1)
 @json_option
@@ -62,9 +284,8 @@ def similarity(vectors: str, words: tuple[str, ...], as_json: bool) -> None:
     ask(vectors, words, 1, as_json, "similarities")
 
 
-@click.command(cls=Command, example="dcme-w2v odd-one-out vectors.bin breakfast lunch car dinner")
-@click.argument("vectors")
-@click.argument("words", metavar="[WORD]...", nargs=-1)
+@command(example="dcme-w2v odd-one-out vectors.bin breakfast lunch car dinner")
+@arguments("vectors words=[WORD]...")
 @json_option
 def odd_one_out(vectors: str, words: tuple[str, ...], as_json: bool) -> None:
     """Print the word that fits least to the others: the one furthest from the mean of all.

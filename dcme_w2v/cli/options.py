@@ -36,9 +36,26 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 # Values that are files or folders, for shell completion.
 PATHS = {
-    "CORPUS", "DOCS", "FILE", "FOLDER", "HTML", "IN", "INDEX", "LABELED", "MODEL", "OUT", "PAIRS",
-    "PART", "PNG", "QUESTIONS", "ROWS", "SHARE|FILE", "VECTORS", "X", "X|FILE",
-}  # fmt: skip
+    "CORPUS",
+    "DOCS",
+    "FILE",
+    "FOLDER",
+    "HTML",
+    "IN",
+    "INDEX",
+    "LABELED",
+    "MODEL",
+    "OUT",
+    "PAIRS",
+    "PART",
+    "PNG",
+    "QUESTIONS",
+    "ROWS",
+    "SHARE|FILE",
+    "VECTORS",
+    "X",
+    "X|FILE",
+}
 
 
 def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -> bool:
@@ -75,49 +92,87 @@ class Declared(Option):
         self.declared = declared
 
 
-def plain_option(
-    *flags: str, group: str = "Other", advanced: bool = False, **more: Any
+def flag(
+    spelled: str,
+    help: str,
+    *,
+    name: str | None = None,
+    low: int | None = None,
+    high: int | None = None,
+    **more: Any,
 ) -> Callable[[Decorated], Decorated]:
-    """Return a click option that belongs to one command and is no field of a dataclass."""
-    return click.option(*flags, cls=Option, group=group, advanced=advanced, **more)
+    """Return a click option that belongs to one command and is no field of a dataclass.
+
+    Parameters
+    ----------
+    spelled : str
+        The flags, separated by commas, and behind a space the metavar: ``-o,--output FILE``.
+        Without a metavar, the option is a switch.
+    help : str
+        Help text.
+    name : str, optional
+        Name of the parameter (default: of the flag).
+    low, high : int, optional
+        Bounds of an integer.
+    **more
+        Arguments of `Option`.
+    """
+    flags, _, metavar = spelled.partition(" ")
+    names = [*flags.split(","), *([name] if name else [])]
+    shape: dict[str, Any] = {"metavar": metavar} if metavar else {"is_flag": True}
+    if low is not None:
+        shape["type"] = click.IntRange(low, high)
+    return click.option(
+        *names, cls=Option, help=help, **{"show_default": "default" in more, **shape, **more}
+    )
+
+
+def decorated_by(decorators: Sequence[Callable[..., Any]]) -> Callable[[Decorated], Decorated]:
+    """Return one decorator that does the same as several, of which the first is the outermost."""
+    return lambda function: functools.reduce(lambda f, one: one(f), reversed(decorators), function)
+
+
+def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
+    """Return a decorator that adds arguments, as ``model docs...`` or ``file=IN [words]...``.
+
+    A name may be followed by = and its metavar. In brackets it is optional.
+    """
+    found = []
+    for one in spelled.split():
+        name, _, metavar = one.partition("=")
+        many = {"nargs": -1, "required": one[:1] != "[" and "[" not in metavar}
+        shape: dict[str, Any] = many if one.endswith("...") else {}
+        if metavar:
+            shape["metavar"] = metavar.removesuffix("...") if metavar[:1] != "[" else metavar
+        found.append(click.argument(name.strip("[].").removesuffix("..."), **shape))
+    return decorated_by(found)
 
 
 def output_option(metavar: str, help: str) -> Callable[[Decorated], Decorated]:
     """Return the option of the file or folder that a command writes."""
-    return plain_option("-o", "--output", required=True, metavar=metavar, help=help, group="Output")
+    return flag(f"-o,--output {metavar}", help, required=True, group="Output")
 
 
-json_option = plain_option(
-    "--json", "as_json", is_flag=True, callback=_check_reported, help="print JSON", group="Output"
+json_option = flag("--json", "print JSON", name="as_json", callback=_check_reported, group="Output")
+quiet_option = flag("--quiet", "print only errors", group="Run")
+log_json_option = flag(
+    "--log-json FILE",
+    "log start, progress, epochs and end, one JSON object a line",
+    group="Run",
+    advanced=True,
 )
-quiet_option = plain_option("--quiet", is_flag=True, help="print only errors", group="Run")
-log_json_option = plain_option(
-    "--log-json", metavar="FILE", group="Run", advanced=True,
-    help="log start, progress, epochs and end, one JSON object a line",
-)  # fmt: skip
-threads_option = plain_option(
-    "--threads",
-    type=click.IntRange(1, 1024),
-    metavar="N",
-    help="number of threads (default: the CPUs that this process may use)",
+threads_option = flag(
+    "--threads N",
+    "number of threads (default: the CPUs that this process may use)",
+    low=1,
+    high=1024,
     group="Run",
 )
 
 
-count_option = click.option(
-    "-k",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="number of words in each answer",
-)
-context_option = click.option(
-    "--context", metavar="FILE", help="context vectors (default: from the manifest)"
-)
-read_vocab_option = click.option(
-    "--read-vocab", metavar="FILE", help="word counts (default: from the manifest)"
-)
+count_option = flag("-k N", "number of words in each answer", default=10, low=1)
+context_option = flag("--context FILE", "context vectors (default: from the manifest)")
+read_vocab_option = flag("--read-vocab FILE", "word counts (default: from the manifest)")
 
 
 def projection_options(limit: int, what: str) -> Callable[..., Any]:
@@ -126,26 +181,11 @@ def projection_options(limit: int, what: str) -> Callable[..., Any]:
     `limit` is the default number of points, `what` the help text of ``--limit``.
     """
     options = [
-        click.option(
-            "--method", default="tsne", show_default=True, metavar="tsne|pca",
-            help="projection method",
-        ),
-        click.option(
-            "--limit", type=click.IntRange(3), default=limit, show_default=True, metavar="N",
-            help=what,
-        ),
-        click.option(
-            "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, metavar="N",
-            help="random seed",
-        ),
-    ]  # fmt: skip
-
-    def decorate(function: Decorated) -> Decorated:
-        for one in reversed(options):
-            function = one(function)
-        return function
-
-    return decorate
+        flag("--method tsne|pca", "projection method", default="tsne"),
+        flag("--limit N", what, default=limit, low=3),
+        flag("--seed N", "random seed", default=1, low=0, high=2**32 - 1),
+    ]
+    return decorated_by(options)
 
 
 def options_of(*classes: type, advanced: bool | None = None) -> Callable[[Decorated], Decorated]:
@@ -160,14 +200,8 @@ def options_of(*classes: type, advanced: bool | None = None) -> Callable[[Decora
     advanced : bool, optional
         Whether this command shows them by ``--help-all`` only (default: as declared).
     """
-
-    def decorate(function: Decorated) -> Decorated:
-        items = [(cls, item.name) for cls in classes for item in options_in(cls)]
-        for cls, name in reversed(items):
-            function = option_of(cls, name, advanced)(function)
-        return function
-
-    return decorate
+    items = [(cls, item.name) for cls in classes for item in options_in(cls)]
+    return decorated_by([option_of(cls, name, advanced) for cls, name in items])
 
 
 def option_of(
@@ -184,8 +218,10 @@ def option_of(
         shape["metavar"] = value_name(cls, item)
         if declared.bare is not None:
             shape |= {
-                "is_flag": False, "flag_value": declared.bare, "metavar": f"[{shape['metavar']}]"
-            }  # fmt: skip
+                "is_flag": False,
+                "flag_value": declared.bare,
+                "metavar": f"[{shape['metavar']}]",
+            }
     elif optional:  # three states: on, off, left to the program
         flags = [f"{flags[0]}/--no-{flags[0][2:]}"]
     return click.option(
@@ -304,12 +340,8 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
         return [CompletionItem(one) for one in self.choices if one.startswith(incomplete)]
 
 
-docs_argument = click.argument("docs", nargs=-1, required=True)
-dry_run_option = plain_option(
-    "--dry-run",
-    is_flag=True,
-    help="report the memory and disk space needed, then stop",
-    group="Run",
+dry_run_option = flag(
+    "--dry-run", "report the memory and disk space needed, then stop", group="Run"
 )
 
 

@@ -9,46 +9,41 @@ from dcme_w2v.files.paths import Paths
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.text.options import PhraseOptions
 
-from .command import Command
+from .command import command
 from .options import (
+    arguments,
+    flag,
     json_option,
     option_of,
     options_of,
     output_option,
-    plain_option,
     quiet_option,
     threads_option,
 )
 from .streams import ignore_broken_pipe, print_json
 
 
-@click.command(
-    cls=Command,
+@command(
     word2vec=True,
     example="dcme-w2v phrases corpus.txt --output joined.txt --passes 2\n"
     "dcme-w2v phrases corpus.txt --output - | dcme-w2v train - --output vectors.bin",
 )
-@click.argument("corpus", nargs=-1)
+@arguments("[corpus]...")
 @output_option("FILE", "write the text here; - is stdout")
 @options_of(PhraseOptions, TokenizerOptions)
-@plain_option(
-    "--save-table", group="Output", metavar="FILE", help="write the table of phrases to this file"
-)
-@plain_option(
-    "--read-table", group="Input", metavar="FILE", help="join the phrases of this table only"
-)
+@flag("--save-table FILE", "write the table of phrases to this file", group="Output")
+@flag("--read-table FILE", "join the phrases of this table only", group="Input")
 @option_of(VocabularyOptions, "text_column")
 @option_of(VocabularyOptions, "sentences")
 @option_of(VocabularyOptions, "encoding_errors")
 @option_of(VocabularyOptions, "allow_truncated")
 @option_of(VocabularyOptions, "allow_binary")
 @option_of(VocabularyOptions, "strict")
-@plain_option(
-    "--cache-dir",
+@flag(
+    "--cache-dir FOLDER",
+    "folder for the encoded corpus (default: for temporary files)",
     group="Run",
     advanced=True,
-    metavar="FOLDER",
-    help="folder for the encoded corpus (default: for temporary files)",
 )
 @threads_option
 @json_option
@@ -82,9 +77,15 @@ def phrases(
     ignore_broken_pipe(output, save_table)
     with reporting(quiet) as reporter:
         found = join_phrases(
-            CorpusPaths(corpus), output, read_table=read_table, save_table=save_table,
-            cache_dir=cache_dir, threads=threads, progress=reporter, **values,
-        )  # fmt: skip
+            CorpusPaths(corpus),
+            output,
+            read_table=read_table,
+            save_table=save_table,
+            cache_dir=cache_dir,
+            threads=threads,
+            progress=reporter,
+            **values,
+        )
     figures = {
         "lines": found.lines,
         "tokens": found.tokens,

@@ -13,11 +13,13 @@ from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.options import VocabularyOptions
 
-from .ask import answer
-from .command import Command
+from .command import command
+from .neighbors import answer
 from .options import (
+    arguments,
     context_option,
     count_option,
+    flag,
     json_option,
     option_of,
     read_vocab_option,
@@ -29,13 +31,11 @@ if TYPE_CHECKING:  # numpy, slow for --help
     from dcme_w2v.words.predictions import ScoredLine
 
 
-@click.command(
-    cls=Command,
+@command(
     example="dcme-w2v score model text.txt\ndcme-w2v score model - --tokens < text.txt",
 )
-@click.argument("model")
-@click.argument("corpus", nargs=-1)
-@click.option("--tokens", is_flag=True, help="a token a line, with an empty line between lines")
+@arguments("model [corpus]...")
+@flag("--tokens", "a token a line, with an empty line between lines")
 @context_option
 @read_vocab_option
 @option_of(VocabularyOptions, "encoding_errors")
@@ -71,9 +71,13 @@ def score(
     paths.reads("--read-vocab", read_vocab).check()
     show = _as_json if as_json else _as_tokens if tokens else _as_line
     for line in scored(
-        model, CorpusPaths(corpus), context=context, read_vocab=read_vocab,
-        encoding_errors=encoding_errors, threads=threads,
-    ):  # fmt: skip
+        model,
+        CorpusPaths(corpus),
+        context=context,
+        read_vocab=read_vocab,
+        encoding_errors=encoding_errors,
+        threads=threads,
+    ):
         click.echo(show(line))
 
 
@@ -98,9 +102,8 @@ def _as_json(line: ScoredLine) -> str:
     return json.dumps(record)
 
 
-@click.command("predict-word", cls=Command, example="dcme-w2v predict-word model the queen _ spain")
-@click.argument("model")
-@click.argument("words", metavar="[WORD]...", nargs=-1)
+@command("predict-word", example="dcme-w2v predict-word model the queen _ spain")
+@arguments("model words=[WORD]...")
 @count_option
 @context_option
 @read_vocab_option

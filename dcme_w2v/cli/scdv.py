@@ -1,44 +1,187 @@
-"""`dcme-w2v scdv`: document vectors, their topics and plots; `search` has its own module."""
+"""`dcme-w2v scdv`: document vectors, their topics, plots and ranking by queries."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from dcme_w2v.errors import UnknownWordError, UsageError
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.documents import Document
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
-from dcme_w2v.scdv.options import ScdvOptions, ScdvTuneOptions
+from dcme_w2v.scdv.options import DIRICHLET_PRIOR, ScdvOptions, ScdvTuneOptions
 
-from .group import Group
+from .command import Group, command
 from .options import (
+    arguments,
     check_transform,
     chosen_tokenizer,
     collect,
-    docs_argument,
     dry_run_option,
+    flag,
     given_options,
     json_option,
     option_of,
     options_of,
     output_option,
-    plain_option,
     projection_options,
     quiet_option,
     reads_documents,
     show_plan,
     threads_option,
 )
-from .search import search
 from .streams import print_figures, print_json
 
 if TYPE_CHECKING:
+    from dcme_w2v.scdv.model import DocumentModel
+    from dcme_w2v.scdv.search import Hit
     from dcme_w2v.scdv.topics import Topic
+    from dcme_w2v.sentences.table import SentenceTable
     from dcme_w2v.words.vectors import Vectors
+
+SHOWN = 80  # characters of a text
+
+
+@command(
+    "search",
+    example='dcme-w2v scdv search model index.npz "launch of the shuttle" -k 5',
+)
+@arguments("model index [query]...")
+@flag("-k N", "number of documents per query", default=10)
+@flag("--queries DOCS", "more queries, one per line, with or without labels; - is stdin")
+@flag("--documents DOCS", "the documents of INDEX, for --lm and --show")
+@flag("--show", "also print the beginning of the text of each result")
+@flag("--lm X", "weight of the language model, 0 to 1", default=0.0)
+@flag("--prior X", "parameter of Dirichlet smoothing, in tokens", default=DIRICHLET_PRIOR)
+@flag("--labels FILE", "labels of INDEX, one line per row")
+@flag("--map", "print the mean average precision of the ranking", name="score")
+@flag(
+    "--judgments FILE",
+    "relevant pairs, lines 'query document', numbered from 1",
+    former=["--judgements"],
+)
+@json_option
+@reads_documents("documents", "queries")
+def search(
+    model: str,
+    index: str,
+    query: tuple[str, ...],
+    k: int,
+    queries: str | None,
+    documents: str | None,
+    show: bool,
+    lm: float,
+    prior: float,
+    labels: str | None,
+    score: bool,
+    judgments: str | None,
+    as_json: bool,
+) -> None:
+    """Rank documents by similarity to queries.
+
+    INDEX is a file of rows (X.npz) that MODEL made: a model of `scdv fit` by `scdv transform`, or
+    word vectors or a folder of sentence vectors by `encode --pooling static`. Prints query, rank,
+    document (from 1), score, labels and, with --show, the first 80 characters of the document's
+    text. The score is the cosine; with --lm X, it is X times the language model's plus (1 - X)
+    times the cosine. --map evaluates the ranking: a document is relevant by --judgments, or if it
+    shares a label with the query.
+    """
+    from dcme_w2v.formats.documents import read_documents
+    from dcme_w2v.formats.sparse_io import read_labels, read_npz
+    from dcme_w2v.scdv import search as retrieval
+
+    rows = read_npz(index)
+    asked = _queries(query, queries)
+    texts = [text for text, _ in asked]
+    names: list[tuple[str, ...]] = [()] * rows.shape[0]
+    if labels:
+        names = read_labels(labels, rows.shape[0])
+    loaded = _loaded(model)
+    language, starts = None, []
+    if show and documents is None:
+        raise UsageError("--show: requires the documents of INDEX; give --documents")
+    if documents is not None:
+        given = [one.text for one in read_documents([documents])]
+        language = retrieval.QueryLikelihood(given, prior, loaded.tokenizer)
+        starts = [_beginning(text) for text in given] if show else []
+    finder = retrieval.Finder(loaded, rows, language, lm)
+    if not score:
+        answers = list(finder.answers(texts, k))
+        if not any(answers):
+            raise UnknownWordError("no query has a word that the model and the documents have")
+        _print_results(answers, names, starts, as_json)
+        return
+    if judgments:
+        wanted = iter(retrieval.read_judgments(judgments, len(asked), rows.shape[0]))
+    else:
+        wanted = retrieval.sharing_labels([own for _, own in asked], names)
+    value = finder.mean_average_precision(texts, wanted)
+    figures = {"mean_average_precision": value, "queries": len(asked)}
+    print_json(figures) if as_json else click.echo(f"{value:.4f}")
+
+
+def _loaded(model: str) -> DocumentModel | SentenceTable:
+    """Return what turns queries into rows: a model of scdv, or pooled word vectors."""
+    from dcme_w2v.formats.vectors.static_folder import is_static_folder
+    from dcme_w2v.scdv.model import DocumentModel
+
+    if not (Path(model).is_file() or is_static_folder(model)):
+        return DocumentModel.load(model)
+    from dcme_w2v.sentences.options import EncodeOptions
+    from dcme_w2v.sentences.table import SentenceTable, with_manifest
+
+    return SentenceTable(with_manifest(model), EncodeOptions())
+
+
+def _queries(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple[str, ...]]]:
+    """Return texts and labels of all queries."""
+    from dcme_w2v.formats.documents import read_documents
+
+    try:
+        asked: list[tuple[bytes, tuple[str, ...]]] = [(text.encode(), ()) for text in query]
+    except UnicodeEncodeError:
+        raise UsageError("QUERY: is not UTF-8; convert it, or give --queries FILE") from None
+    if queries:
+        asked += [(one.text, one.labels) for one in read_documents([queries])]
+    if not asked:
+        raise UsageError("no query; give one, or --queries FILE")
+    return asked
+
+
+def _beginning(text: bytes) -> str:
+    """Return the beginning of a text on one line."""
+    line = " ".join(text[: 8 * SHOWN].decode("utf-8", "replace").split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
+
+
+def _print_results(
+    answers: Iterable[Sequence[Hit]],
+    names: Sequence[tuple[str, ...]],
+    starts: Sequence[str],
+    as_json: bool,
+) -> None:
+    if as_json:
+        shown: list[list[dict[str, Any]]] = [
+            [
+                {"document": h.document + 1, "score": h.score}
+                | ({"text": starts[h.document]} if starts else {})
+                for h in own
+            ]
+            for own in answers
+        ]
+        print_json({"answers": shown})
+        return
+    for number, own in enumerate(answers, 1):
+        for rank, hit in enumerate(own, 1):
+            labels = "|".join(names[hit.document])
+            line = f"{number}\t{rank}\t{hit.document + 1}\t{hit.score:.4f}\t{labels}"
+            click.echo(line + (f"\t{starts[hit.document]}" if starts else ""))
+
 
 encoding_option = option_of(VocabularyOptions, "encoding_errors")
 strict_option = option_of(VocabularyOptions, "strict")
@@ -54,10 +197,8 @@ def scdv() -> None:
 
 
 @scdv.command("fit", example="dcme-w2v scdv fit train.tsv --vectors vectors.bin --output model")
-@docs_argument
-@plain_option(
-    "--vectors", group="Input", required=True, metavar="VECTORS", help="word vectors, in any format"
-)
+@arguments("docs...")
+@flag("--vectors VECTORS", "word vectors, in any format", group="Input", required=True)
 @output_option("MODEL", "write the model to this folder")
 @threads_option
 @encoding_option
@@ -87,11 +228,10 @@ def fit(
     keeps the rule.
     """
     from dcme_w2v import Vectors
-    from dcme_w2v.files.disk import require_disk
-    from dcme_w2v.files.fallback import Result, write_with_fallback
+    from dcme_w2v.files.disk import Result, require_disk, write_with_fallback
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.formats.model_folder import replaces
-    from dcme_w2v.formats.vectors.sidecars import read_with
+    from dcme_w2v.formats.vectors.vectors_io import read_with
     from dcme_w2v.scdv.fit import fit_documents
     from dcme_w2v.scdv.model import KIND
     from dcme_w2v.scdv.tune import tune_documents
@@ -141,13 +281,10 @@ def _plan(
 
 
 @scdv.command("transform", example="dcme-w2v scdv transform model test.tsv --output test.npz")
-@click.argument("model")
-@docs_argument
+@arguments("model docs...")
 @output_option("X", "X.npz, X.svm, or - for svmlight")
-@click.option(
-    "--labels", metavar="FILE", help="write the documents' labels to this file, one line per row"
-)
-@click.option("--compress", is_flag=True, help="also compress the values: smaller, slower")
+@flag("--labels FILE", "write the documents' labels to this file, one line per row")
+@flag("--compress", "also compress the values: smaller, slower")
 @threads_option
 @encoding_option
 @strict_option
@@ -185,12 +322,10 @@ def transform(
 
 
 @scdv.command("topics", example="dcme-w2v scdv topics model --words 5")
-@click.argument("model")
-@click.option(
-    "--words", default=10, show_default=True, metavar="N", help="number of words per topic"
-)
-@click.option("--coherence", metavar="DOCS", help="report coherence on these documents")
-@click.option("--word", metavar="WORD", help="only the topics of this word: its senses")
+@arguments("model")
+@flag("--words N", "number of words per topic", default=10)
+@flag("--coherence DOCS", "report coherence on these documents")
+@flag("--word WORD", "only the topics of this word: its senses")
 @json_option
 @reads_documents("coherence")
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:
@@ -244,11 +379,9 @@ scdv.add_command(search)
     "plot",
     example="dcme-w2v scdv plot rows.npz --labels rows.labels --output rows.png",
 )
-@click.argument("rows")
+@arguments("rows")
 @output_option("PNG", "write the picture to this file (.png, .pdf or .svg); - is stdout")
-@click.option(
-    "--labels", metavar="FILE", help="labels of the rows, one line per row; colors are by label"
-)
+@flag("--labels FILE", "labels of the rows, one line per row; colors are by label")
 @projection_options(2000, "maximum number of rows")
 def plot(rows: str, output: str, labels: str | None, method: str, limit: int, seed: int) -> None:
     """Plot document vectors in two dimensions.

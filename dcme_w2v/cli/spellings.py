@@ -17,6 +17,7 @@ import click
 
 from dcme_w2v.declarations import declaration_of, flag_of, options_in
 from dcme_w2v.errors import UsageError, warn
+from dcme_w2v.words.habits import table
 
 from .options import Declared
 
@@ -35,45 +36,29 @@ SWITCHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 CORPUS = "-train"
 
 # Options of other programs, in the form of `_plain_name`, and what to use instead.
-OPTION_HINTS = {
-    "workers": "--threads",
-    "thread": "--threads",
-    "vector-size": "--dim",
-    "window-size": "--window",
-    "ws": "--window",
-    "sg": "--model skipgram",
-    "epoch": "--epochs",
-    "max-iter": "--epochs",
-    "neg": "--negative",
-    "ns-exponent": "--noise-power",
-    "min-alpha": "--min-lr",
-    "step-size": "--lr",
-    "eta": "--lr",
-    "learning-rate": "--lr",
-    "embedding-size": "--dim",
-    "num-threads": "--threads",
-    "negative-samples": "--negative",
-    "negatives": "--negative",
-    "subsample": "--sample",
-    "t": "--sample",
-    "loss": "--objective",
-    "max-final-vocab": "--max-vocab",
-    "input": "CORPUS, without a flag",
-    "topn": "-k",
-    "word-ngrams": "--ngrams",
-    "minn": "--subwords MIN-MAX",
-    "maxn": "--subwords MIN-MAX",
-    "bucket": "--hashing",
-    "pretrained-vectors": "--init",
-    "save-output": "--output-context",
-    "merge-context-vectors": "--vectors sum",
-    "sum-context": "--vectors sum",
-    "ensemble": "--vectors sum",
-}
-NOT_SUPPORTED = {
-    "minn": "character n-grams are not supported",
-    "maxn": "character n-grams are not supported",
-}
+OPTION_HINTS = table("""
+workers thread num-threads: --threads
+vector-size embedding-size: --dim
+window-size ws: --window
+sg: --model skipgram
+epoch max-iter: --epochs
+neg negative-samples negatives: --negative
+ns-exponent: --noise-power
+min-alpha: --min-lr
+step-size eta learning-rate: --lr
+subsample t: --sample
+loss: --objective
+max-final-vocab: --max-vocab
+input: CORPUS, without a flag
+topn: -k
+word-ngrams: --ngrams
+minn maxn: --subwords MIN-MAX
+bucket: --hashing
+pretrained-vectors: --init
+save-output: --output-context
+merge-context-vectors sum-context ensemble: --vectors sum
+""")
+NOT_SUPPORTED = dict.fromkeys(("minn", "maxn"), "character n-grams are not supported")
 
 
 @dataclass(frozen=True)

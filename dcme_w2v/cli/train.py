@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import check_standard_output
 from dcme_w2v.options import (
@@ -26,8 +24,9 @@ from dcme_w2v.words.options import (
     TrainOptions,
 )
 
-from .command import Command
+from .command import command
 from .options import (
+    arguments,
     dry_run_option,
     given_options,
     json_option,
@@ -41,14 +40,13 @@ if TYPE_CHECKING:
     from dcme_w2v.words.job import TrainJob
 
 
-@click.command(
-    cls=Command,
+@command(
     warns=False,
     word2vec=True,
     example="dcme-w2v train corpus.txt --output vectors.bin\n"
     "zcat corpus.gz | dcme-w2v train - --output vectors.npy --dim 200 --checkpoint state",
 )
-@click.argument("corpus", nargs=-1)
+@arguments("[corpus]...")
 @options_of(FileOptions)
 @options_of(PresetOptions, VocabularyOptions, NewWordsOptions, TrainOptions, SubwordOptions)
 @options_of(HoldoutOptions, OutputOptions, ClassesOptions)

@@ -11,13 +11,14 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.options import ClusterOptions, VocabularyOptions
 
-from .command import Command
+from .command import command
 from .options import (
+    arguments,
     collect,
+    flag,
     json_option,
     options_of,
     output_option,
-    plain_option,
     threads_option,
 )
 from .streams import print_json
@@ -27,15 +28,14 @@ if TYPE_CHECKING:
     from dcme_w2v.text.encode import CountedCorpus
 
 
-@click.command(cls=Command, example="dcme-w2v vocab corpus.txt --output corpus.vocab")
-@click.argument("corpus", nargs=-1, required=True)
+@command(example="dcme-w2v vocab corpus.txt --output corpus.vocab")
+@arguments("corpus...")
 @output_option("FILE", "write the counts to this file; - is stdout")
-@plain_option(
+@flag(
     "--merge",
-    "merging",
+    "merge files of counts: CORPUS are files that this command wrote",
+    name="merging",
     group="Input",
-    is_flag=True,
-    help="merge files of counts: CORPUS are files that this command wrote",
 )
 @threads_option
 @json_option

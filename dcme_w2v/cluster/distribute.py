@@ -22,11 +22,10 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.text.split import splitmix64
-from dcme_w2v.training.checkpoint_schedule import Checkpointer
 from dcme_w2v.training.executor import Executor, Future
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.run import interrupted
+from dcme_w2v.training.run import Checkpointer, interrupted
 
 from .address import check_address, open_cluster
 from .classes import TABLE, Gradient, Mixture, Shard

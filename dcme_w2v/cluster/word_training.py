@@ -18,16 +18,16 @@ from dcme_w2v.errors import (
     UsageError,
 )
 from dcme_w2v.files.paths import PARTIAL
-from dcme_w2v.formats.command_line import recorded_arguments
+from dcme_w2v.formats.vectors.manifest import recorded_arguments
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus
 from dcme_w2v.training.checkpoint_folder import (
+    FORMAT,
     Checkpoint,
     CheckpointFolder,
     find_checkpoint,
     open_folder,
 )
-from dcme_w2v.training.checkpoint_record import FORMAT
 from dcme_w2v.training.executor import Executor, Future
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Reporter
@@ -49,18 +49,16 @@ from .words import (
     DONE,
     TABLES,
     Plan,
+    WordsWork,
+    check_init,
     check_mixed,
+    figures_of,
     rate_at,
     resolved_for,
     rounds_of,
-    warning_of,
-)
-from .words_work import (
-    WordsWork,
-    check_init,
-    figures_of,
     rows_of,
     saved_rows,
+    warning_of,
 )
 
 KIND = "words on a cluster"

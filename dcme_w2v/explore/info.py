@@ -14,26 +14,26 @@ from typing import Any
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import CorpusFile, head_of, read_lines, read_regular, read_whole
-from dcme_w2v.formats.command_line import command_of
-from dcme_w2v.formats.model_entries import MODEL_FILE
-from dcme_w2v.formats.model_folder import describe_model
+from dcme_w2v.formats.model_folder import MODEL_FILE, describe_model
 from dcme_w2v.formats.npy import read_npy
-from dcme_w2v.formats.run_log import is_log, read_log
 from dcme_w2v.formats.sparse_io import is_vectors, read_arrays, read_npz, read_svmlight
-from dcme_w2v.formats.vectors.detect import kind_of_file
 from dcme_w2v.formats.vectors.fasttext import LOSSES, MODELS, load_words, open_model
-from dcme_w2v.formats.vectors.manifest import read_manifest
+from dcme_w2v.formats.vectors.manifest import command_of, read_manifest
 from dcme_w2v.formats.vectors.safetensors import open_safetensors
-from dcme_w2v.formats.vectors.sidecars import is_manifest, read_with
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
-from dcme_w2v.formats.vectors.vectors_io import load_vectors, vocabulary_path
-from dcme_w2v.formats.vectors.vectors_reader import open_rows
+from dcme_w2v.formats.vectors.vectors_io import (
+    is_manifest,
+    load_vectors,
+    read_with,
+    vocabulary_path,
+)
+from dcme_w2v.formats.vectors.vectors_reader import kind_of_file, open_rows
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import I64, Array
 from dcme_w2v.platform import PathLike
-from dcme_w2v.text.phrase_table import PhraseTable
-from dcme_w2v.training.checkpoint_folder import generations_in
-from dcme_w2v.training.checkpoint_record import RECORD, read_record
+from dcme_w2v.text.phrases import PhraseTable
+from dcme_w2v.training.checkpoint_folder import RECORD, generations_in, read_record
+from dcme_w2v.training.progress import is_log, read_log
 
 Facts = dict[str, Any]
 

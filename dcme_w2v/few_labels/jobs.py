@@ -16,7 +16,7 @@ from dcme_w2v.classify.sequences import tag_pairs
 from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD
-from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.files.disk import Result, write_with_fallback
 from dcme_w2v.files.paths import Paths, as_paths
 from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.numeric.arrays import I64

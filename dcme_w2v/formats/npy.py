@@ -79,7 +79,7 @@ def open_npy(path: PathLike, folder: int | None = None) -> tuple[Array, int | No
     with open_regular(path, folder=folder) as file:
         try:
             with without_warnings():
-                dtype, shape, order, padding = _head(file)
+                dtype, shape, order, padding = read_head(file)
                 if 0 in shape:
                     return np.empty(shape, dtype, order), _checksum(padding)
                 array = np.memmap(file, dtype, "r", file.tell(), shape, order)
@@ -98,7 +98,7 @@ def _checksum(padding: bytes) -> int | None:
     return int(bits.replace(b" ", b"0").replace(b"\t", b"1"), 2)
 
 
-def _head(file: io.BufferedReader) -> tuple[np.dtype[Any], tuple[int, ...], Any, bytes]:
+def read_head(file: Any) -> tuple[np.dtype[Any], tuple[int, ...], Any, bytes]:
     """Return dtype, shape, order and padding of a header."""
     version = numpy_format.read_magic(file)
     begin = file.tell()

@@ -156,23 +156,31 @@ def as_texts(items: Any, name: str = "document") -> Iterator[bytes]:
     return (_as_text(item, f"{name} {number}") for number, item in enumerate(items))
 
 
-def _as_text(item: Any, place: str) -> bytes:
+def _as_text(item: Any, place: str, errors: str = "replace") -> bytes:
+    """Return a text or a list of tokens as UTF-8; `errors` is for surrogates."""
     item = _plain(item)
-    if isinstance(item, bytes):
-        return item
-    if isinstance(item, str):
-        return item.encode("utf-8", "replace")
     if _is_null(item):
         return b""
-    if isinstance(item, Mapping) or not isinstance(item, Iterable):
-        raise ValueError(f"{place} is a {type(item).__name__}; give str, bytes or a list of tokens")
-    tokens = list(item)
-    for number, token in enumerate(tokens):
-        if not isinstance(token, str):
-            raise ValueError(f"token {number} of {place} is a {type(token).__name__}; give str")
-        if token.split() != [token]:
-            raise ValueError(f"token {number} of {place} is empty or has whitespace: {token!r}")
-    return Tokenized(" ".join(tokens).encode("utf-8", "replace"))
+    if isinstance(item, Mapping):
+        raise UsageError(f"{place} is a dict: name its text by --text-column, or give the text")
+    if isinstance(item, str | bytes):
+        return _as_bytes(item, errors)
+    try:
+        tokens = [_as_bytes(token, errors) for token in item]
+    except (TypeError, AttributeError):
+        raise UsageError(
+            f"{place}: {item!r:.60} is neither a line nor a list of tokens; give str, bytes, or "
+            "lists of these"
+        ) from None
+    text = b" ".join(tokens)
+    if len(text.split()) != len(tokens):
+        wrong = next(token for token in tokens if token.split() != [token])
+        shown = wrong.decode("utf-8", "backslashreplace")
+        raise CorpusError(
+            f"{place}: the token {shown!r} is empty or has whitespace in it; join its parts with "
+            "_, or give the text as one string"
+        )
+    return Tokenized(text)
 
 
 def _plain(item: Any) -> Any:
@@ -186,37 +194,14 @@ def _is_null(item: Any) -> bool:
 
 
 def _as_line(item: Any, number: int) -> bytes:
-    """Return a sentence as a line of UTF-8 with a line feed; of a null, an empty one."""
-    item = _plain(item)
-    if _is_null(item):
-        return b"\n"
-    if isinstance(item, Mapping):
-        raise UsageError(f"sentence {number} is a dict: name its text by --text-column")
-    if isinstance(item, str | bytes):
-        line = _as_bytes(item)
-        return line if line.endswith(b"\n") else line + b"\n"
-    try:
-        tokens = [_as_bytes(token) for token in item]
-    except (TypeError, AttributeError):
-        raise UsageError(
-            f"sentence {number}: {item!r:.60} is neither a line nor a list of tokens; give str, "
-            "bytes, or lists of these"
-        ) from None
-    line = b" ".join(tokens)
-    if len(line.split()) != len(tokens):
-        wrong = next(token for token in tokens if token.split() != [token])
-        shown = wrong.decode("utf-8", "backslashreplace")
-        raise CorpusError(
-            f"sentence {number}: the token {shown!r} is empty or has whitespace in it; join its "
-            "parts with _, or give the sentence as one string"
-        )
-    return line + b"\n"
+    """Return a sentence as a line of UTF-8; invalid surrogates are handled by `encode`."""
+    line = _as_text(item, f"sentence {number}", "surrogatepass")
+    return line if line.endswith(b"\n") else line + b"\n"
 
 
-def _as_bytes(text: Any) -> bytes:
-    """Return UTF-8; surrogates become invalid UTF-8, which `encode` handles."""
+def _as_bytes(text: Any, errors: str) -> bytes:
     if isinstance(text, bytes):
         return text
     if isinstance(text, str):
-        return text.encode("utf-8", "surrogatepass")
+        return text.encode("utf-8", errors)
     raise TypeError(f"a {type(text).__name__} is neither str nor bytes")

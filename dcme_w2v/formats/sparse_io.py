@@ -9,7 +9,7 @@ import zipfile
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,10 @@ from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.opening import open_regular, read_lines
 from dcme_w2v.numeric.arrays import I64, Array, without_warnings
 from dcme_w2v.numeric.memory import require_memory
-from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, check_numbers, check_pointers, checked_rows
+from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, checked_rows
 from dcme_w2v.platform import PathLike
+
+from .npy import read_head
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
@@ -96,16 +98,36 @@ def read_npz(path: PathLike) -> csr_matrix:
     """
     name = os.fspath(path)
     remedy = "write it again, by scipy's save_npz or dcme-w2v scdv transform"
-    with _opening(name, "is not a valid sparse matrix", remedy) as archive:
-        return checked_rows(_matrix_in(archive, name))
+    with _opening(name, "is not a valid sparse matrix", remedy) as (file, total):
+        matrix = sparse.load_npz(file)
+        if matrix.format not in ("coo", "csr", "csc"):
+            raise ValueError(f"its format is {matrix.format!r}; convert it by scipy's tocsr first")
+        _check_size(total + 8 * matrix.shape[0], name)  # where each row starts
+        return checked_rows(matrix)
 
 
 @contextlib.contextmanager
-def _opening(name: str, fault: str, remedy: str = "write it again") -> Iterator[zipfile.ZipFile]:
-    """Open an .npz file; any error of a corrupt one is a `FormatError` of one line."""
+def _opening(
+    name: str, fault: str, remedy: str = "write it again"
+) -> Iterator[tuple[BinaryIO, int]]:
+    """Open an .npz file whose arrays have the sizes of their headers; also yields the sum of these.
+
+    Any error of a corrupt file is a `FormatError` of one line.
+    """
     try:
         with open_regular(name) as file, without_warnings(), zipfile.ZipFile(file) as archive:
-            yield archive
+            total = sum(one.file_size for one in archive.infolist())
+            _check_size(total, name)
+            for info in archive.infolist():
+                with archive.open(info) as member:
+                    dtype, shape, _, _ = read_head(member)
+                    size = math.prod(shape) * dtype.itemsize
+                    if size != info.file_size - member.tell():
+                        raise ValueError(
+                            f"{info.filename} has not the {size:,} bytes of its header"
+                        )
+            file.seek(0)
+            yield file, total
     except (DcmeError, MemoryError):
         raise
     except OSError as error:
@@ -114,62 +136,12 @@ def _opening(name: str, fault: str, remedy: str = "write it again") -> Iterator[
         raise FormatError(f"{name}: {fault} ({_one_line(error)}); {remedy}") from None
 
 
-def _matrix_in(archive: zipfile.ZipFile, name: str) -> Any:
-    """Return the matrix of an archive; its values are not checked."""
-    total, stored = sum(one.file_size for one in archive.infolist()), Path(name).stat().st_size
-    _check_size(total, stored, name)
-    form = _member(archive, "format").item()
-    form = form.decode() if isinstance(form, bytes) else form
-    lengths = _member(archive, "shape")
-    if lengths.dtype.kind not in "iu" or lengths.shape != (2,) or lengths.min() < 0:
-        raise ValueError(f"it has the shape {lengths.tolist()}")
-    shape = (int(lengths[0]), int(lengths[1]))
-    _check_size(total + 8 * shape[0], stored, name)  # where each row starts
-    data = _member(archive, "data")
-    if data.ndim != 1:
-        raise ValueError(f"data has the shape {data.shape}")
-    if form == "coo":
-        row, column = _member(archive, "row"), _member(archive, "col")
-        check_numbers("row", row, len(data), shape[0])
-        check_numbers("column", column, len(data), shape[1])
-        return sparse.coo_matrix((data, (row, column)), shape=shape)
-    if form not in ("csr", "csc"):
-        raise ValueError(f"its format is {form!r}; convert it by scipy's tocsr first")
-    indices, starts = _member(archive, "indices"), _member(archive, "indptr")
-    major, minor = shape if form == "csr" else shape[::-1]
-    check_pointers(starts, len(indices), major)
-    check_numbers("index", indices, len(data), minor)
-    kind = csr_matrix if form == "csr" else sparse.csc_matrix
-    return kind((data, indices, starts), shape=shape)
-
-
-def _check_size(expanded: int, stored: int, name: str) -> None:
+def _check_size(expanded: int, name: str) -> None:
     """Raise if a file would take more memory than data of its size can, or than there is."""
+    stored = Path(name).stat().st_size
     if expanded > max(_EXPANDED_BYTES, _EXPANSION * stored):
         raise ValueError(f"{stored:,} bytes would become {expanded:,}")
     require_memory(2 * expanded, f"{name}: reading it", "read fewer rows at a time")
-
-
-def _member(archive: zipfile.ZipFile, name: str) -> Array:
-    """Read an array; its size must match its header."""
-    info = archive.getinfo(f"{name}.npy")
-    with archive.open(info) as file:
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError(f"{name} is not of version 1.0 of numpy's format")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-        if dtype.hasobject or (fortran and len(shape) > 1):
-            raise ValueError(f"{name} has objects, or is in Fortran order")
-        size = math.prod(shape) * dtype.itemsize
-        if min(shape, default=0) < 0 or size != info.file_size - file.tell():
-            raise ValueError(f"{name} does not have the {size:,} bytes of its header")
-        buffer = bytearray(size)
-        view, filled = memoryview(buffer), 0
-        while piece := file.read(_READ_BYTES):  # to the end, where the checksum is verified
-            view[filled : filled + len(piece)] = piece
-            filled += len(piece)
-    if filled != size:
-        raise ValueError(f"{name} is truncated")
-    return np.frombuffer(buffer, dtype=dtype).reshape(shape)
 
 
 def read_labels(path: str, rows: int | None = None) -> Labels:
@@ -304,21 +276,11 @@ def read_arrays(path: PathLike, names: Sequence[str] = ()) -> dict[str, Array]:
     """
     shown = os.fspath(path)
     fault = f"does not hold {', '.join(names)}" if names else "is not a valid file of arrays"
-    with _opening(shown, fault) as archive:
-        total = sum(one.file_size for one in archive.infolist())
-        _check_size(total, Path(shown).stat().st_size, shown)
-        names = names or [one.removesuffix(".npy") for one in archive.namelist()]
-        return {name: _member(archive, name) for name in names}
+    with _opening(shown, fault) as (file, _), np.load(file, allow_pickle=False) as found:
+        return {name: found[name] for name in names or found.files}
 
 
 # ---- writing ----
-
-
-class RowWriter(Protocol):
-    """Writes rows and their labels."""
-
-    def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
-        """Write rows."""
 
 
 def suffix_of(path: PathLike) -> str:
@@ -332,8 +294,61 @@ def suffix_of(path: PathLike) -> str:
     return "npz"
 
 
+class _SvmWriter:
+    """Writes lines "label column:value ..."; labels are numbered from 1, 0 is no label."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._numbers: dict[str, int] = {}
+
+    def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
+        columns = rows.indices.astype(np.int32, copy=False)
+        for row, own in enumerate(labels):
+            part = slice(rows.indptr[row], rows.indptr[row + 1])
+            numbers = [self._numbers.setdefault(one, len(self._numbers) + 1) for one in own]
+            self._file.write(",".join(map(str, numbers or [0])).encode())
+            self._file.write(write_entries(columns[part], rows.data[part]))
+            self._file.write(b"\n")
+
+
+class _NpzWriter:
+    """Collects values and columns in temporary files until their number is known.
+
+    Columns are 16-bit integers if possible, which scipy widens when reading, and compressed, which
+    halves them. Values hardly compress, and are stored unless `compress` is set.
+    """
+
+    def __init__(self, columns: int, values: BinaryIO, numbers: BinaryIO) -> None:
+        self._columns, self._values, self._numbers = columns, values, numbers
+        self._dtype = np.uint16 if columns <= 1 << 16 else np.int32
+        self._lengths: list[I64] = []
+
+    def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
+        self._lengths.append(np.diff(rows.indptr).astype(np.int64))
+        with write_errors(tempfile.gettempdir()):
+            self._values.write(rows.data.astype("<f4", copy=False).data)
+            self._numbers.write(rows.indices.astype(self._dtype).data)
+
+    def finish(self, file: BinaryIO, compress: bool) -> None:
+        """Write the file."""
+        lengths = np.concatenate([np.zeros(1, dtype=np.int64), *self._lengths])
+        starts = np.cumsum(lengths)
+        count = int(starts[-1])
+        narrow = np.int32 if count <= np.iinfo(np.int32).max else np.int64
+        method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            _store(archive, "indptr", starts.astype(narrow))
+            _store(archive, "format", np.array(b"csr"))
+            _store(archive, "shape", np.array([len(starts) - 1, self._columns]))
+            _store_file(archive, "indices", np.dtype(self._dtype), count, self._numbers)
+            archive.compression = method
+            _store_file(archive, "data", np.dtype("<f4"), count, self._values)
+
+
 @contextlib.contextmanager
-def writing_rows(path: PathLike, columns: int, compress: bool = False) -> Iterator[RowWriter]:
+def writing_rows(
+    path: PathLike, columns: int, compress: bool = False
+) -> Iterator[_SvmWriter | _NpzWriter]:
     """Open a file of rows for an atomic write.
 
     Parameters
@@ -388,57 +403,6 @@ def write_batches(
             found["zero_rows"] += int((np.diff(rows.indptr) == 0).sum())
             found["entries"] += rows.nnz
     return found
-
-
-class _SvmWriter:
-    """Writes lines "label column:value ..."; labels are numbered from 1, 0 is no label."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._numbers: dict[str, int] = {}
-
-    def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
-        columns = rows.indices.astype(np.int32, copy=False)
-        for row, own in enumerate(labels):
-            part = slice(rows.indptr[row], rows.indptr[row + 1])
-            numbers = [self._numbers.setdefault(one, len(self._numbers) + 1) for one in own]
-            self._file.write(",".join(map(str, numbers or [0])).encode())
-            self._file.write(write_entries(columns[part], rows.data[part]))
-            self._file.write(b"\n")
-
-
-class _NpzWriter:
-    """Collects values and columns in temporary files until their number is known.
-
-    Columns are 16-bit integers if possible, which scipy widens when reading, and compressed, which
-    halves them. Values hardly compress, and are stored unless `compress` is set.
-    """
-
-    def __init__(self, columns: int, values: BinaryIO, numbers: BinaryIO) -> None:
-        self._columns, self._values, self._numbers = columns, values, numbers
-        self._dtype = np.uint16 if columns <= 1 << 16 else np.int32
-        self._lengths: list[I64] = []
-
-    def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
-        self._lengths.append(np.diff(rows.indptr).astype(np.int64))
-        with write_errors(tempfile.gettempdir()):
-            self._values.write(rows.data.astype("<f4", copy=False).data)
-            self._numbers.write(rows.indices.astype(self._dtype).data)
-
-    def finish(self, file: BinaryIO, compress: bool) -> None:
-        """Write the file."""
-        lengths = np.concatenate([np.zeros(1, dtype=np.int64), *self._lengths])
-        starts = np.cumsum(lengths)
-        count = int(starts[-1])
-        narrow = np.int32 if count <= np.iinfo(np.int32).max else np.int64
-        method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            _store(archive, "indptr", starts.astype(narrow))
-            _store(archive, "format", np.array(b"csr"))
-            _store(archive, "shape", np.array([len(starts) - 1, self._columns]))
-            _store_file(archive, "indices", np.dtype(self._dtype), count, self._numbers)
-            archive.compression = method
-            _store_file(archive, "data", np.dtype("<f4"), count, self._values)
 
 
 def write_arrays(path: PathLike, arrays: Mapping[str, Array]) -> None:

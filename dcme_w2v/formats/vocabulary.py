@@ -1,13 +1,12 @@
-"""A vocabulary: words with their counts, by descending count.
-
-It is counted from a corpus (`dcme_w2v.text.encode`), saved as lines "word count", and can be merged
-with others.
-"""
+"""A list of distinct words as one block of bytes, and a vocabulary: words with their counts."""
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -19,7 +18,136 @@ from dcme_w2v.numeric.arrays import I64, U8
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike
 
-from .word_list import Words
+MAX_WORD_BYTES = 1 << 20  # of a word in a vocabulary, or in a file of vectors
+_SCANS = 8  # lookups by scanning all words
+
+
+def longest(words: Words) -> tuple[int, int]:
+    """Return the index of the longest word, and its length in bytes; 0, 0 without words."""
+    lengths = np.diff(words.offsets)
+    row = int(np.argmax(lengths)) if len(lengths) else 0
+    return row, int(lengths[row]) if len(lengths) else 0
+
+
+def check_lengths(words: Words, where: str) -> None:
+    """Raise `FormatError` if a word has more than `MAX_WORD_BYTES` bytes."""
+    row, length = longest(words)
+    if length > MAX_WORD_BYTES:
+        start = words.raw(row)[:20]
+        raise FormatError(
+            f"{where}: a word has {length:,} bytes, and {MAX_WORD_BYTES:,} are allowed "
+            f"({start.decode('utf-8', 'replace')!a}...): is it text? remove the word, or "
+            "split it"
+        )
+
+
+class Words(Sequence[str]):
+    """A sequence of distinct words with lookup by word.
+
+    A million Python strings take about 60 MB. One block of UTF-8 bytes with offsets takes the
+    length of the words, and is the layout of the C core.
+
+    Parameters
+    ----------
+    text : ndarray of uint8, shape (offsets[-1],)
+        The concatenated words as UTF-8, without separators.
+    offsets : ndarray of int64, shape (n + 1,)
+        Start of each word in `text`, followed by the length of `text`.
+    """
+
+    def __init__(self, text: U8, offsets: I64) -> None:
+        self.text = text
+        self.offsets = offsets
+        self._index: dict[bytes, int] | None = None
+        self._scans = 0
+
+    @classmethod
+    def from_words(cls, words: Iterable[str | bytes]) -> Words:
+        """Create a list of words from strings or UTF-8 bytes."""
+        encoded = [word.encode() if isinstance(word, str) else word for word in words]
+        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(word) for word in encoded], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def equals(self, other: Words) -> bool:
+        """Return whether the words are the same, in the same order."""
+        return np.array_equal(self.offsets, other.offsets) and np.array_equal(self.text, other.text)
+
+    @overload
+    def __getitem__(self, number: SupportsIndex) -> str: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> Words: ...
+
+    def __getitem__(self, number: SupportsIndex | slice) -> str | Words:
+        if isinstance(number, slice):
+            return self._slice(*number.indices(len(self)))
+        position = operator.index(number)
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"word {position} of {len(self)}")
+        return self.raw(position % len(self)).decode()
+
+    def __iter__(self) -> Iterator[str]:
+        block, ends = self.text.tobytes(), self.offsets.tolist()
+        return (block[ends[i] : ends[i + 1]].decode() for i in range(len(self)))
+
+    def __contains__(self, word: object) -> bool:
+        return self.find(word) is not None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({reprlib.repr(list(self[:7]))}; {len(self):,} words)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_index": None}
+
+    def find(self, word: object) -> int | None:
+        """Return the index of a word, None if it is not in the list."""
+        if not isinstance(word, str):
+            return None
+        try:
+            wanted = word.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            return None
+        if self._index is None:
+            self._scans += 1
+            if self._scans <= _SCANS:
+                return self._scan(wanted)
+            # assigned when complete: other threads may read it
+            self._index = {self.raw(i): i for i in range(len(self))}
+        return self._index.get(wanted)
+
+    def _scan(self, word: bytes) -> int | None:
+        """Return the index of a word without an index of all, which takes longer to build."""
+        starts, lengths = self.offsets[:-1], np.diff(self.offsets)
+        rows = np.flatnonzero(lengths == len(word))
+        for place, letter in enumerate(word):
+            rows = rows[self.text[starts[rows] + place] == letter]
+        return int(rows[0]) if len(rows) else None
+
+    def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
+        """Return the index of a word, or raise ValueError as a list does."""
+        number = self.find(value)
+        if number is None or number not in range(len(self))[start:stop]:
+            raise ValueError(f"{value!r} is not in the list of words")
+        return number
+
+    def count(self, value: object) -> int:
+        """Return 1 if a word is in the list, otherwise 0."""
+        return int(value in self)
+
+    def _slice(self, start: int, stop: int, step: int) -> Words:
+        if step != 1:
+            return Words.from_words(self.raw(i) for i in range(start, stop, step))
+        offsets = self.offsets[start : max(start, stop) + 1]
+        return Words(self.text[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+    def raw(self, number: int) -> bytes:
+        """Return the bytes of a word, which need not be UTF-8."""
+        return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()
+
 
 _WRITTEN_AT_ONCE = 1 << 16  # words
 

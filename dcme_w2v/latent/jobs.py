@@ -25,7 +25,7 @@ from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.classify.model import COLUMNS, require_room, scored
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.files.disk import Result, write_with_fallback
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.options import HoldoutOptions

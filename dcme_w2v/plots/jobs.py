@@ -10,8 +10,8 @@ from typing import Any
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import Paths
-from dcme_w2v.formats.run_log import is_log, read_log
 from dcme_w2v.platform import PathLike
+from dcme_w2v.training.progress import is_log, read_log
 from dcme_w2v.words.vectors import Vectors
 
 from .figure import new_figure, picture_format, plain_text, style_of, write_figure

@@ -22,13 +22,15 @@ from dcme_w2v.words.vectors import Vectors
 
 from .figure import (
     COLORS,
+    DIMENSIONS,
+    check_method,
     new_figure,
     picture_format,
     plain_text,
     style_of,
+    tsne,
     write_figure,
 )
-from .layout import DIMENSIONS, check_method, tsne
 
 _IN_LEGEND = 39  # with a color and marker of their own
 GRAY = "#B0B0B0"

@@ -59,7 +59,7 @@ class SCDV(TextTransformer):
     --------
     >>> import numpy as np
     >>> from dcme_w2v import SCDV
-    >>> from dcme_w2v.formats.word_list import Words
+    >>> from dcme_w2v.formats.vocabulary import Words
     >>> from dcme_w2v.words.vectors import Vectors
     >>> words = Words.from_words(["tea", "coffee", "car", "bus"])
     >>> vectors = Vectors(words, np.array([[2, 0], [2, 1], [0, 2], [1, 2]], dtype=np.float32))

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.opening import read_whole
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F64, Bools
 from dcme_w2v.text.token_ids import AnyTokenizer, Numbering
 

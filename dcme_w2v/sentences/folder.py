@@ -16,13 +16,13 @@ from dcme_w2v import __version__
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_regular
 from dcme_w2v.files.paths import Paths
-from dcme_w2v.formats.command_line import command_of, recorded_arguments
-from dcme_w2v.formats.vectors.sidecars import read_with
+from dcme_w2v.formats.vectors.manifest import command_of, recorded_arguments
 from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
+from dcme_w2v.formats.vectors.vectors_io import read_with
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
-from dcme_w2v.words.quantize import as_int8
+from dcme_w2v.words.exports import as_int8
 from dcme_w2v.words.vectors import Vectors
 
 from .options import CardOptions

@@ -17,7 +17,7 @@ from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.sparse_io import writing_rows
-from dcme_w2v.formats.vectors.sidecars import read_with
+from dcme_w2v.formats.vectors.vectors_io import read_with
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.text.tokenizer import Tokenizer
 

@@ -12,7 +12,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.vectors.manifest import read_manifest
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike

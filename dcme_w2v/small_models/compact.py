@@ -12,8 +12,8 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import fused as core
 from dcme_w2v.errors import FormatError
-from dcme_w2v.formats.model_entries import Model
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.model_folder import Model
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, U8
 
 CODES = 255  # idf is one of so many steps

@@ -29,8 +29,7 @@ from dcme_w2v.files.disk import free_bytes
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, Corpus
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
-from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.formats.word_list import Words, check_lengths
+from dcme_w2v.formats.vocabulary import Vocabulary, Words, check_lengths
 from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.numeric.memory import require_memory
 from dcme_w2v.options import VocabularyOptions

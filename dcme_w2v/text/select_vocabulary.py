@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcme_w2v._core import text as core
-from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.options import VocabularyOptions
 

@@ -8,7 +8,7 @@ import numpy as np
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.columns import Tokenized
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import I64, U32
 
 from .cache import LAST, NUMBER, IdCache

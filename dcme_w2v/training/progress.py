@@ -1,22 +1,20 @@
-"""Progress of training: a bar on a terminal, lines in a file, JSON lines in a log.
-
-Trainings call one `Reporter` and never print. `reporting` creates the right one; all output goes to
-stderr or to the log, because stdout is for results.
-"""
+"""Progress of training: a bar on a terminal, lines in a file, and logs of JSON lines."""
 
 import contextlib
 import dataclasses
 import json
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from dcme_w2v.errors import DcmeError, ResourceError, UsageError, in_shell_terms
+from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError, in_shell_terms
 from dcme_w2v.files.atomic import STANDARD, open_log
+from dcme_w2v.files.opening import head_of, read_lines
 
 Clock = Callable[[], float]
 Options = Mapping[str, Any]
@@ -413,3 +411,31 @@ def _all_finite(fields: Fields) -> dict[str, Any]:
 
 def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+_LINE = re.compile(rb'\{"event": "[a-z]+", ')
+
+
+def is_log(path: str) -> bool:
+    """Return whether a file starts with an event of a log."""
+    return _LINE.match(head_of(path)) is not None
+
+
+def read_log(path: str) -> Iterator[dict[str, Any]]:
+    """Yield the events of a log of --log-json; a last line that is not complete is ignored.
+
+    Raises
+    ------
+    FormatError
+        A line is not a JSON object with an event.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            if not line.endswith(b"\n") and number > 1:  # of a run that was killed
+                return
+            record = None
+        if not isinstance(record, dict) or not isinstance(record.get("event"), str):
+            raise FormatError(f"{path}:{number}: is not an event; give a file of --log-json")
+        yield record

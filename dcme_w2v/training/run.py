@@ -1,16 +1,148 @@
-"""The epoch loop of every training: progress, signals, checkpoints, held-out scores, divergence."""
+"""The epoch loop of every training: signals, checkpoints, held-out scores, divergence."""
 
 import contextlib
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from dcme_w2v.errors import DivergedError, ResourceError
+from dcme_w2v.options import CheckpointOptions
 
-from .checkpoint_schedule import Checkpointer
+from .checkpoint_folder import Checkpoint, CheckpointFolder, Position, record_of
 from .interrupts import Interrupted, ReceivedSignal
 from .progress import Reporter
 from .trainer import Progress
 from .training_run import TrainingRun
+
+
+class Checkpointer:
+    """Tracks the position of a run and writes its checkpoints.
+
+    Parameters
+    ----------
+    run : TrainingRun
+        The training.
+    reporter : Reporter
+        Receives messages about checkpoints.
+    folder : CheckpointFolder, optional
+        Folder for checkpoints; None for a run without checkpoints.
+    options : CheckpointOptions, optional
+        Intervals; None for callers that have no such options.
+    found : Checkpoint, optional
+        The checkpoint to resume from.
+
+    Attributes
+    ----------
+    position : Position
+    latest : Path or None
+        The last checkpoint of this run, or the one it resumed from.
+
+    Raises
+    ------
+    UsageError
+        `found` has other options or other data.
+    """
+
+    def __init__(
+        self,
+        run: TrainingRun,
+        reporter: Reporter,
+        folder: CheckpointFolder | None = None,
+        options: CheckpointOptions | None = None,
+        found: Checkpoint | None = None,
+    ) -> None:
+        self.folder = folder
+        self.position = Position()
+        self.latest: Path | None = None
+        self._run, self._reporter, self._options = run, reporter, options
+        self._fingerprint = run.fingerprint() if folder or found else None
+        if found is not None:
+            self._resume(found)
+        self._saved = time.monotonic()
+
+    def _resume(self, found: Checkpoint) -> None:
+        """Load a checkpoint into the training, if options and data are the same."""
+        run, training = self._run, self._run.trainer
+        assert self._fingerprint is not None
+        found.check_options(run.options, run.free)
+        found.check_data(self._fingerprint)
+        self.position = found.restore(run)
+        self.latest = found.folder
+        ended = self.position.epoch >= training.epochs or (
+            training.unfinished is None and run.is_over()
+        )
+        place = "training is complete" if ended else f"in epoch {self.position.epoch + 1}"
+        self._reporter.message(f"resuming from {found.folder}, {place}")
+        if found.record["kernels"] != training.kernels:
+            self._reporter.message(
+                f"warning: {found.folder} was trained with {found.record['kernels']} kernels and "
+                f"this machine uses {training.kernels}: results differ in the last digits"
+            )
+
+    @contextlib.contextmanager
+    def timing(self) -> Iterator[None]:
+        """Add the duration of the block to the training time."""
+        start = time.monotonic()
+        yield
+        seconds = time.monotonic() - start
+        self.position.seconds += seconds
+        self.position.epoch_seconds += seconds
+
+    def end_epoch(self) -> None:
+        """Move on to the next epoch."""
+        self.position.epoch += 1
+        self.position.epoch_seconds = 0.0
+
+    def is_time(self) -> bool:
+        """Return whether the interval in seconds since the last checkpoint has passed."""
+        if self.folder is None or self._options is None or self._options.seconds is None:
+            return False
+        return time.monotonic() - self._saved >= self._options.seconds
+
+    def save_if_due(self) -> None:
+        """Write a checkpoint if an interval, in seconds or epochs, has passed.
+
+        If it cannot be written, the run continues, and the previous checkpoint is unchanged.
+        """
+        between = self._run.trainer.unfinished is None
+        epochs = self._options.epochs if self._options else None
+        by_epochs = epochs is not None and self.position.epoch % epochs == 0
+        if self.is_time() or (self.folder is not None and between and by_epochs):
+            try:
+                self.save()
+            except ResourceError as error:
+                self._saved = time.monotonic()
+                self._reporter.message(f"warning: {error.message}; training continues")
+
+    def save(self) -> Path | None:
+        """Write a checkpoint now and return its folder; None if there is no folder for them.
+
+        Raises
+        ------
+        ResourceError
+            It cannot be written.
+        DivergedError
+            A parameter is NaN or infinite.
+        """
+        if self.folder is None:
+            return None
+        assert self._fingerprint is not None
+        self._run.trainer.check_finite()
+        record = record_of(self._run, self._fingerprint, self.position)
+        self.latest = self.folder.save(
+            record, self._run.tables(), self._run.texts(), self._run.trainer.state()
+        )
+        self._saved = time.monotonic()
+        return self.latest
+
+    def last_state(self) -> str:
+        """Return the end of an error message: where the last checkpoint is."""
+        if self._options is None:
+            return ""
+        if self.latest is None:
+            return "; no checkpoint was written (see --checkpoint)"
+        return f"; the last checkpoint is {self.latest}{self._run.start_hint(self.latest)}"
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import numpy as np
 from dcme_w2v._core.text import format_counts
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.vectors.manifest import writing_with
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.platform import PathLike

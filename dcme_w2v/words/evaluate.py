@@ -16,7 +16,7 @@ from scipy import stats
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_lines
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
 from dcme_w2v.platform import PathLike
 

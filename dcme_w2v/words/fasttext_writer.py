@@ -10,7 +10,6 @@ import numpy as np
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.compress import compression_of
-from dcme_w2v.formats.vectors.detect import FASTTEXT
 from dcme_w2v.formats.vectors.fasttext import (
     ENTRY,
     HEAD,
@@ -22,6 +21,7 @@ from dcme_w2v.formats.vectors.fasttext import (
     VERSION,
 )
 from dcme_w2v.formats.vectors.vectors_io import blocks_of
+from dcme_w2v.formats.vectors.vectors_reader import FASTTEXT
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.options import SubwordOptions

@@ -14,8 +14,7 @@ import numpy as np
 
 from dcme_w2v.errors import NoWordsError
 from dcme_w2v.formats.sentences import Sentences
-from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.options import HoldoutOptions, VocabularyOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode

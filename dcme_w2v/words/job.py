@@ -12,18 +12,18 @@ from dcme_w2v.files.paths import PARTIAL, Paths, Sidecar, as_paths
 from dcme_w2v.formats.model_folder import replaces
 from dcme_w2v.formats.npy import MAGIC
 from dcme_w2v.formats.sentences import Sentences
-from dcme_w2v.formats.vectors.detect import FASTTEXT
-from dcme_w2v.formats.vectors.sidecars import (
+from dcme_w2v.formats.vectors.vectors_io import (
     MANIFEST,
     VOCABULARY,
     first_line_is,
+    format_of,
     is_manifest,
     is_vocabulary,
     read_with,
     starts_with,
     written_with,
 )
-from dcme_w2v.formats.vectors.vectors_io import format_of
+from dcme_w2v.formats.vectors.vectors_reader import FASTTEXT
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
     CheckpointOptions,

@@ -19,8 +19,7 @@ from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.vectors.manifest import read_manifest
-from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike

@@ -13,7 +13,7 @@ import numpy as np
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.documents import checked_line, read_documents
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F64, I64, U32
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.text.token_ids import Numbering, batched

@@ -13,12 +13,11 @@ import numpy as np
 from dcme_w2v._core.text import format_counts
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.fallback import Result, write_with_fallback
+from dcme_w2v.files.disk import Result, write_with_fallback
 from dcme_w2v.files.paths import PARTIAL
-from dcme_w2v.formats.vectors.combined import CombinedRows
 from dcme_w2v.formats.vectors.manifest import manifest_of, sidecars_of
 from dcme_w2v.formats.vectors.subwords import WordNgrams
-from dcme_w2v.formats.vectors.vectors_io import Matrix, format_of, save_vectors
+from dcme_w2v.formats.vectors.vectors_io import CombinedRows, Matrix, format_of, save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
@@ -26,10 +25,9 @@ from dcme_w2v.text.select_vocabulary import Given
 from dcme_w2v.text.split import check_file
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
-from dcme_w2v.training.checkpoint_schedule import Checkpointer
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.run import interruptible, run_epochs
+from dcme_w2v.training.run import Checkpointer, interruptible, run_epochs
 from dcme_w2v.training.trainer import Progress
 from dcme_w2v.training.training_run import Fingerprint, TrainingRun, hash_of
 
@@ -349,7 +347,7 @@ def save_results(
 
     The manifest is written beside `job.output`.
 
-    If a file cannot be written, a checkpoint is saved, or see `dcme_w2v.files.fallback`.
+    If a file cannot be written, a checkpoint is saved, or see `dcme_w2v.files.disk`.
     """
     if manifest is not None:
         manifest = {**manifest, **sidecars_of(job.output, job.output_context, job.save_vocab)}

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.vectors.detect import kind_of_file
 from dcme_w2v.formats.vectors.fasttext import NEGATIVE_SAMPLING, open_model
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.subwords import Subwords
-from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
+from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.text.select_vocabulary import InitialWords, starting_table
 

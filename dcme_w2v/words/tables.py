@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.model_entries import Model
-from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
-from dcme_w2v.formats.vectors.combined import combined
-from dcme_w2v.formats.vectors.vectors_io import blocks_of
+from dcme_w2v.formats.model_folder import Model, load_model, save_model, words_arrays
+from dcme_w2v.formats.vectors.vectors_io import blocks_of, combined
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.platform import PathLike

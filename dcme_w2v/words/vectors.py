@@ -16,14 +16,19 @@ from dcme_w2v.errors import UnknownOptionError, UnknownWordError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.files.paths import Paths, Sidecar
-from dcme_w2v.formats.vectors.detect import kind_of_file
 from dcme_w2v.formats.vectors.fasttext import load_words, open_model
 from dcme_w2v.formats.vectors.manifest import read_manifest
-from dcme_w2v.formats.vectors.sidecars import MANIFEST, is_manifest, written_with
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
 from dcme_w2v.formats.vectors.subwords import Subwords
-from dcme_w2v.formats.vectors.vectors_io import load_vectors, save_vectors
-from dcme_w2v.formats.word_list import Words
+from dcme_w2v.formats.vectors.vectors_io import (
+    MANIFEST,
+    is_manifest,
+    load_vectors,
+    save_vectors,
+    written_with,
+)
+from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, Tokenizer

@@ -29,7 +29,7 @@ from dcme_w2v.errors import FormatError, warn
 from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.platform import PathLike
 
-from ..word_list import Words
+from ..vocabulary import Words
 from .subwords import Subwords
 from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 

@@ -1,15 +1,14 @@
-"""The manifest of a file of vectors: how it was made.
-
-The trainer writes it at the end as VECTORS.json; its keys are in `manifest_of`.
-"""
+"""The manifest of a file of vectors: how it was made, with the command line."""
 
 import contextlib
 import dataclasses
 import json
 import os
 import platform
+import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
 from dcme_w2v import __version__
@@ -18,7 +17,30 @@ from dcme_w2v.files.atomic import atomic_files, finish, is_stream
 from dcme_w2v.files.opening import read_regular
 from dcme_w2v.platform import PathLike, peak_memory
 
-from ..command_line import recorded_arguments
+_PROGRAM = "dcme-w2v"
+
+
+def recorded_arguments() -> list[str] | None:
+    """Return the arguments of this process if it is the program, None if it is another."""
+    if not sys.argv or not _is_program(sys.argv[0]):
+        return None
+    return [os.fsencode(one).decode("utf-8", "replace") for one in sys.argv]
+
+
+def command_of(arguments: Any) -> str | None:
+    """Return recorded arguments as a command line of the shell; None if there are none."""
+    if not isinstance(arguments, list) or not all(type(one) is str for one in arguments):
+        return None
+    if not arguments:
+        return None
+    program = _PROGRAM if _is_program(arguments[0]) else arguments[0]
+    return shlex.join([program, *arguments[1:]])
+
+
+def _is_program(path: str) -> bool:
+    parts = PurePath(path).parts[-2:]
+    return parts[-1:] == (_PROGRAM,) or parts == ("dcme_w2v", "__main__.py")
+
 
 MANIFEST = ".json"  # behind the name of the vectors
 

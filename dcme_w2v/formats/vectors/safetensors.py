@@ -28,7 +28,7 @@ from dcme_w2v.numeric.arrays import F32, I8, I64, Array
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike
 
-from ..word_list import Words
+from ..vocabulary import Words
 from .vectors_reader import MAX_DIM
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4"}

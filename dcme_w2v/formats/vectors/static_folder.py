@@ -30,7 +30,7 @@ from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.platform import PathLike
 
 from ..model_folder import check_folder_target
-from ..word_list import Words
+from ..vocabulary import Words
 from .safetensors import from_int8, open_tensors, tensor_pieces
 from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 

@@ -16,7 +16,7 @@ from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.options import SubwordOptions
 
-from ..word_list import Words
+from ..vocabulary import Words
 
 _GATHERED_AT_ONCE = 1 << 23  # bytes of rows
 _ROWS_A_WORD = 32  # approximately

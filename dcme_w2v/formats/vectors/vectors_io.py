@@ -1,13 +1,8 @@
-"""Files of word vectors: word2vec text, word2vec binary, npy.
+"""Files of word vectors (word2vec text and binary, npy), and files named after them."""
 
-text    "V D" and 0x0A; then lines of a word and D numbers separated by single spaces, each number
-the shortest decimal that reads back to the same float32.
-binary  the same header; then word, 0x20, D little-endian float32, 0x0A.
-npy     X.npy, a float32 matrix of shape (V, D) in numpy's format 1.0, and X.vocab, with a line
-"word count" for each row, or "word" if counts are unknown; X.npy has the checksum of X.vocab.
-"""
-
+import json
 import os
+import re
 import time
 import zlib
 from collections.abc import Iterator, Mapping
@@ -20,17 +15,17 @@ import numpy as np
 from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import atomic as files
+from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.compress import compression_of, uncompressed_name
-from dcme_w2v.files.opening import read_regular
-from dcme_w2v.numeric.arrays import F32, I64, U8, Array
+from dcme_w2v.files.opening import open_regular, read_regular
+from dcme_w2v.files.paths import Sidecar
+from dcme_w2v.numeric.arrays import F32, I64, U8, Array, unit_vectors
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike
 
-from ..npy import npy_header, open_npy, read_npy
-from ..vocabulary import Vocabulary, count_lines
-from ..word_list import Words, check_lengths
-from .combined import CombinedRows
-from .detect import kind_of_file
+from ..npy import MAGIC, npy_header, open_npy, read_npy
+from ..vocabulary import Vocabulary, Words, check_lengths, count_lines
+from .manifest import MANIFEST as MANIFEST
 from .manifest import writing_with
 from .safetensors import open_safetensors
 from .vectors_reader import (
@@ -40,11 +35,59 @@ from .vectors_reader import (
     MAX_ROWS,
     Part,
     RowReader,
+    kind_of_file,
     no_faults,
     open_rows,
     word_faults,
     words_of,
 )
+
+
+def combined(input: F32, output: F32, vectors: str) -> F32:
+    """Return the word vectors that some rows of both tables make.
+
+    Parameters
+    ----------
+    input, output : ndarray of float32, shape (n, d)
+    vectors : {"sum", "input", "context", "unit-sum"}
+        ``unit-sum`` is the sum of both scaled to unit length; rows of zeros stay.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, d)
+    """
+    if vectors == "input":
+        return input
+    if vectors == "context":
+        return output
+    return input + output if vectors == "sum" else unit_vectors(input) + unit_vectors(output)
+
+
+@dataclass(frozen=True)
+class CombinedRows:
+    """The word vectors that two tables make, computed for the rows that are asked for.
+
+    `save_vectors` writes them like a matrix, without a third table in memory.
+    """
+
+    input: F32
+    output: F32
+    vectors: str
+
+    dtype = np.dtype(np.float32)
+    ndim = 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Words and dimensions."""
+        return self.input.shape[0], self.input.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.input)
+
+    def __getitem__(self, rows: slice) -> F32:
+        return combined(self.input[rows], self.output[rows], self.vectors)
+
 
 FORMATS = ("text", "binary", "npy")
 MAX_VOCABULARY = 1 << 40  # bytes
@@ -365,3 +408,52 @@ def _load_safetensors(path: PathLike, limit: int | None, mmap: bool) -> Loaded:
     matrix = tensors.rows(slice(limit))
     counts = None if tensors.counts is None else np.array(tensors.counts[:limit])
     return words, matrix if mmap else np.array(matrix), counts
+
+
+VOCABULARY = ".vocab"
+
+
+def read_with(vectors: str | None) -> list[str]:
+    """Return the files that are read with a file of vectors: X.vocab of X.npy, and a manifest."""
+    if vectors is None or is_stream(vectors) or not Path(vectors).is_file():
+        return []
+    words = [str(vocabulary_path(vectors))] if starts_with(Path(vectors), MAGIC) else []
+    return [*words, f"{vectors}{MANIFEST}"]
+
+
+def written_with(vectors: str, format: str | None) -> list[Sidecar]:
+    """Return the files that `save_vectors` writes beside its target, whose name it checks."""
+    check_target(vectors, format)
+    if (format or format_of(vectors)) != "npy":
+        return []
+    # The words alone are somebody's list of words.
+    pair = Sidecar(str(vocabulary_path(vectors)), lambda _: starts_with(Path(vectors), MAGIC))
+    return [pair]
+
+
+def is_manifest(path: Path) -> bool:
+    """Return whether a file is the manifest of trained vectors."""
+    try:
+        found = json.loads(read_regular(path))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and {"version", "options"} <= found.keys()
+
+
+def is_vocabulary(path: Path) -> bool:
+    """Return whether the first line of a file is "word count"."""
+    return first_line_is(path, rb"\S+ [0-9]+")
+
+
+def first_line_is(path: Path, pattern: bytes) -> bool:
+    """Return whether the first line of a file matches."""
+    with open_regular(path) as file:
+        return re.fullmatch(pattern, file.readline(1 << 20).rstrip(b"\n")) is not None
+
+
+def starts_with(path: Path, magic: bytes) -> bool:
+    """Return whether a path is a file that starts with magic bytes."""
+    if not path.is_file():
+        return False
+    with open_regular(path) as file:
+        return file.read(len(magic)) == magic

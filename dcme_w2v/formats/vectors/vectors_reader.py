@@ -1,10 +1,4 @@
-"""Reading rows of word2vec's text and binary files block by block.
-
-`open_rows` detects the format from the content, and supports the variants of other programs: with
-and without a line end after binary vectors, a final line end, a header, trailing blanks.
-Allocations depend on the content, never only on the header. `vectors_io` stops at the first fault
-of a file, `dcme_w2v.words.check` counts all faults.
-"""
+"""Detects formats of vectors, and reads rows of word2vec's files block by block."""
 
 import codecs
 import contextlib
@@ -12,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -23,14 +18,70 @@ from dcme_w2v._core.vectors import (
     read_rows,
 )
 from dcme_w2v.errors import CorpusError, FormatError
+from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import CorpusFile
 from dcme_w2v.numeric.arrays import F32, I64, U8
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike
 
 from ..corpus import stored_size
-from ..word_list import Words
-from .detect import refuse_unsupported
+from ..npy import MAGIC
+from ..vocabulary import Words
+
+FASTTEXT = (793712314).to_bytes(4, "little")  # start of fastText's .bin files
+_LONGEST_HEADER = 100_000_000  # of safetensors
+_PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
+
+# Start of the file -> what it is, and what to do.
+_FOREIGN: dict[tuple[bytes, ...], tuple[str, str]] = {
+    (FASTTEXT,): (
+        "a model of fastText",
+        "give its .bin file itself, not compressed or by a pipe; convert writes its word vectors",
+    ),
+    _PICKLE: (
+        "a Python pickle, such as gensim's save() writes, which can run code",
+        "write the vectors in Python: "
+        "gensim.models.KeyedVectors.load(FILE).save_word2vec_format(VECTORS, binary=True)",
+    ),
+    (b"\x89HDF\r\n\x1a\n",): ("an HDF5 file", "write it as text, one word and its numbers a line"),
+    (b"PAR1",): ("a Parquet file", "write it as text, one word and its numbers a line"),
+    (b"SQLite format 3\0",): ("an SQLite database", "write its vectors as text"),
+}
+
+
+def kind_of_file(path: PathLike) -> str | None:
+    """Return "npy", "safetensors" or "fasttext"; None for rows of words, and for a stream."""
+    if is_stream(path):
+        return None
+    with Path(path).open("rb") as file:
+        head = file.read(16)
+    for magic, kind in ((MAGIC, "npy"), (FASTTEXT, "fasttext")):
+        if head.startswith(magic):
+            return kind
+    return "safetensors" if is_safetensors_head(head) else None
+
+
+def refuse_unsupported(path: str, head: bytes) -> None:
+    """Raise for the start of a file of another format.
+
+    Raises
+    ------
+    FormatError
+        The message names the format and what to do.
+    """
+    for starts, (what, remedy) in _FOREIGN.items():
+        if head.startswith(starts):
+            raise FormatError(f"{path}: is {what}, not word vectors; {remedy}")
+    if is_safetensors_head(head):
+        raise FormatError(
+            f"{path}: is a safetensors file; give the file itself, not compressed or by a pipe"
+        )
+
+
+def is_safetensors_head(head: bytes) -> bool:
+    """Return whether a file that starts so is a safetensors file: a length, then JSON."""
+    return head[8:9] == b"{" and int.from_bytes(head[:8], "little") < _LONGEST_HEADER
+
 
 BLOCK = 8 << 20  # bytes per block, and the maximum length of a row
 MAX_ROWS = 1 << 31
