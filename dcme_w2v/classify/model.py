@@ -20,11 +20,11 @@ from dcme_w2v.declarations import Checked, default_threads
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.disk import require_disk
 from dcme_w2v.formats.model_folder import (
+    Model,
     kind_of_model,
     load_model,
     save_model,
     words_arrays,
-    Model,
 )
 from dcme_w2v.numeric.arrays import (
     F32,

@@ -10,9 +10,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.declarations import default_threads
-from dcme_w2v.formats.model_folder import load_model, Model, save_model
+from dcme_w2v.formats.model_folder import Model, load_model
 from dcme_w2v.numeric.arrays import F32, F64, Array
-from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.platform import PathLike

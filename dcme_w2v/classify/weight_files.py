@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core import classify as core
+from dcme_w2v.formats.model_folder import Model
 from dcme_w2v.numeric.arrays import (
     F32,
     F64,
@@ -17,7 +18,6 @@ from dcme_w2v.numeric.arrays import (
     ChunkedArray,
     drop_pages,
 )
-from dcme_w2v.formats.model_folder import Model
 from dcme_w2v.numeric.memory import require_memory
 
 from .metrics import log_softmax

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.model import VERSION, Classifier, offset_of, restored, text_of
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.formats.model_folder import load_model, Model, save_model
+from dcme_w2v.formats.model_folder import Model, load_model
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike
 

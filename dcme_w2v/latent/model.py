@@ -15,8 +15,7 @@ from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import VERSION, Predictor, restored, text_of
 from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
 from dcme_w2v.declarations import default_threads
-from dcme_w2v.formats.model_folder import load_model, Model, save_model
-from dcme_w2v.errors import UsageError
+from dcme_w2v.formats.model_folder import Model, load_model
 from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike

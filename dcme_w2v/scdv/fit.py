@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, FormatError, OutOfMemoryError
-from dcme_w2v.numeric.arrays import F32, I32, I64, U32
 from dcme_w2v.formats.vocabulary import Words
+from dcme_w2v.numeric.arrays import F32, I32, I64, U32
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.numeric.memory import memory_limit, shortage
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_map

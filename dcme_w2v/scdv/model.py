@@ -23,7 +23,7 @@ from scipy import sparse
 from dcme_w2v._core.documents import Composer
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.formats.documents import Document
-from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays, Model
+from dcme_w2v.formats.model_folder import Model, load_model, save_model, words_arrays
 from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64, Array
