@@ -35,6 +35,14 @@ dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const 
 /* DCME_NO_MEMORY, with a message of the bytes needed, their purpose and a remedy. */
 dcme_status dcme_no_memory(dcme_error *error, int64_t bytes, const char *what, const char *advice);
 
+/* Return the status of a call from the function that it stands in, unless it is DCME_OK. */
+#define DCME_TRY(call)                                                                             \
+    do {                                                                                           \
+        dcme_status status_ = call;                                                                \
+        if (status_ != DCME_OK)                                                                    \
+            return status_;                                                                        \
+    } while (0)
+
 /* Memory for `count` items of `size` bytes, NULL on overflow or if there is not enough memory; free
  * with dcme_free(). It shares no cache line with other memory (processors fetch lines in pairs), so
  * that what one thread writes does not slow down another. */

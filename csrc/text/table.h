@@ -7,6 +7,7 @@
 #ifndef DCME_TEXT_TABLE_H
 #define DCME_TEXT_TABLE_H
 
+#include "common/arena.h"
 #include "text/text.h"
 
 #include <string.h>
@@ -22,19 +23,15 @@ typedef struct {
     int64_t length;
 } dcme_word;
 
-typedef struct dcme_chunk {
-    struct dcme_chunk *next;
-} dcme_chunk;
-
 struct dcme_vocabulary {
     dcme_slot *slots;
     int64_t capacity; /* of slots, a power of two */
     dcme_word *words; /* by id */
     int64_t *counts;  /* by id */
     int64_t types;
-    dcme_chunk *chunks; /* hold the spellings */
-    char *free;         /* where the next spelling goes */
-    int64_t left;       /* bytes that are left there */
+    dcme_arena spellings;
+    char *free;   /* where the next spelling goes */
+    int64_t left; /* bytes that are left there */
 };
 
 enum { DCME_SHORT = 7 };
