@@ -38,7 +38,7 @@ typedef struct {
     void (*shrink)(const dcme_problem *problem, void *shared, real factor);
 } dcme_class_objective;
 
-extern const dcme_class_objective dcme_class_softmax_sgd, dcme_class_dcme, dcme_class_dcme_paper,
-    dcme_class_sampling, dcme_class_low_rank, dcme_class_hinge;
+extern const dcme_class_objective dcme_class_softmax, dcme_class_dcme, dcme_class_dcme_paper,
+    dcme_class_sampling, dcme_class_hinge;
 
 #endif

@@ -26,10 +26,10 @@ struct dcme_classifier {
 static const dcme_class_objective *choose(const dcme_classify_options *options,
                                           const dcme_output *output) {
     if (output)
-        return options->objective == DCME_CLASSIFY_GD ? &dcme_class_low_rank : NULL;
+        return options->objective == DCME_CLASSIFY_GD ? &dcme_class_softmax : NULL;
     switch (options->objective) {
     case DCME_CLASSIFY_GD:
-        return options->loss == DCME_CLASSIFY_HINGE ? &dcme_class_hinge : &dcme_class_softmax_sgd;
+        return options->loss == DCME_CLASSIFY_HINGE ? &dcme_class_hinge : &dcme_class_softmax;
     case DCME_CLASSIFY_DCME:
         return options->dcme_update == DCME_PAPER ? &dcme_class_dcme_paper : &dcme_class_dcme;
     case DCME_CLASSIFY_NCE:

@@ -63,17 +63,11 @@ static void join(uint32_t *up, const int64_t *counts, int64_t *node_counts, int6
     }
 }
 
-/* depth of each inner node; parents have lower numbers */
-static void measure(int32_t *depth, const uint32_t *up, int64_t items) {
-    depth[0] = 0;
-    for (int64_t node = 1; node < items - 1; node++)
-        depth[node] = depth[up[items + node] >> 1] + 1;
-}
-
-static void write_paths(huffman *tree, dcme_arena *arena, const uint32_t *up, const int32_t *depth,
-                        int64_t items) {
+static void write_paths(huffman *tree, dcme_arena *arena, const uint32_t *up, int64_t items) {
     for (int64_t i = 0; i < items; i++) {
-        int64_t length = depth[up[i] >> 1] + 1;
+        int64_t length = 1;
+        for (uint32_t step = up[i]; step >> 1; step = up[items + (step >> 1)])
+            length++;
         tree->begin[i + 1] = tree->begin[i] + length;
         tree->longest = dcme_max(length, tree->longest);
     }
@@ -95,12 +89,10 @@ static void open_huffman(huffman *tree, dcme_arena *arena, const int64_t *counts
         return;
     uint32_t *up = dcme_take(&scratch, 2 * items - 1, sizeof *up);
     int64_t *node_counts = dcme_take(&scratch, items - 1, sizeof *node_counts);
-    int32_t *depth = dcme_take(&scratch, items - 1, sizeof *depth);
     dcme_arena_join(arena, &scratch);
     if (arena->status == DCME_OK) {
         join(up, counts, node_counts, items);
-        measure(depth, up, items);
-        write_paths(tree, arena, up, depth, items);
+        write_paths(tree, arena, up, items);
     }
     dcme_arena_close(&scratch);
 }
