@@ -5,8 +5,7 @@
  * dcme_error. Sizes and offsets are int64_t. Each part has its own header: text/text.h,
  * vectors/vectors.h, train/train.h.
  */
-#ifndef DCME_H
-#define DCME_H
+#pragma once
 
 #include "array.h"
 
@@ -56,5 +55,3 @@ void dcme_free(void *memory);
 
 /* Give memory that was freed back to the system: the C library keeps some for later. */
 void dcme_release_freed(void);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Legend: C classes, F features with the bias, K clusters, alpha center, H entropy.
  */
-#ifndef DCME_CLASS_CLUSTERS_H
-#define DCME_CLASS_CLUSTERS_H
+#pragma once
 
 #include "classify/class_objective.h"
 #include "objectives/centre.h"
@@ -36,5 +35,3 @@ void dcme_class_clusters_bounds(const dcme_class_clusters *clusters, dcme_batch 
 
 /* Fold what all clusters owe into W; centers stay. */
 void dcme_class_clusters_fold(dcme_class_clusters *clusters);
-
-#endif

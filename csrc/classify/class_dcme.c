@@ -163,7 +163,6 @@ typedef struct {
 typedef struct {
     shared_state *shared;
     int64_t instances;
-    uint64_t stream;
     int64_t scored;         /* clusters whose classes are scored: the head and those drawn */
     int32_t *head;          /* (top + 1 + draws) the target's, the top ones, those drawn */
     real *products, *moved; /* (2 stride) each, as a row of the clusters' table */
@@ -200,18 +199,15 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     DCME_TAKE(arena, me->steps, scored * width);
     DCME_TAKE(arena, me->rates, problem->widest);
     DCME_TAKE(arena, me->scratch, width);
-    /* the stream of random numbers is named for each batch */
     DCME_SAVE(arena, me->instances);
 }
 
-static void seed(void *thread, uint64_t stream) { ((thread_state *)thread)->stream = stream; }
-
 /* Draw clusters of the tail, each at most once. */
-static void draw(thread_state *me) {
+static void draw(thread_state *me, uint64_t *stream) {
     const dcme_class_clusters *g = &me->shared->clusters;
     int64_t first = me->shared->top + 1;
     for (me->scored = first; me->scored < first + me->shared->draws; me->scored++) {
-        int64_t left = dcme_below(dcme_random(&me->stream), g->count - me->scored), k = 0;
+        int64_t left = dcme_below(dcme_random(stream), g->count - me->scored), k = 0;
         for (; k < g->count - 1; k++) { /* a bound that is not finite ends the search, too */
             int taken = me->bounds[k] == -INFINITY;
             for (int64_t i = first; i < me->scored; i++)
@@ -225,14 +221,14 @@ static void draw(thread_state *me) {
 
 /* The target's cluster and the Q of the greatest bounds among the others, whose bounds go; and
  * those drawn, whose bounds stay. */
-static void choose(thread_state *me, const dcme_batch *batch, int64_t d) {
+static void choose(thread_state *me, dcme_batch *batch, int64_t d) {
     const dcme_class_clusters *g = &me->shared->clusters;
     me->head[0] = (int32_t)(batch->targets[d] / g->width);
     me->bounds[me->head[0]] = -INFINITY;
     dcme_top_k(me->head + 1, me->shared->top, me->bounds, g->count);
     for (int64_t i = 1; i <= me->shared->top; i++)
         me->bounds[me->head[i]] = -INFINITY;
-    draw(me);
+    draw(me, &batch->stream);
     for (int64_t i = 0; i < me->scored; i++) {
         const real *lines = batch->model->weights + me->head[i] * g->width;
         for (int64_t r = batch->starts[d]; r < batch->starts[d + 1]; r++)
@@ -354,7 +350,6 @@ const dcme_class_objective dcme_class_dcme = {
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
     .own = {"the clusters", "lower --class-clusters or --features"},
-    .seed = seed,
     .step = step,
     .fold = fold,
     .shrink = shrink,

@@ -108,7 +108,7 @@ dcme_status dcme_by_feature_open(dcme_by_feature **columns, const dcme_sparse_ro
                                  dcme_error *error) {
     const dcme_purpose purpose = {"the documents by feature", "give fewer documents"};
     source from = {documents, instances->documents, NULL};
-    dcme_by_feature *found = dcme_allocate_zeros(1, sizeof *found);
+    dcme_by_feature *found = *columns = dcme_allocate_zeros(1, sizeof *found);
     dcme_arena scratch = {0};
     int64_t values = 0;
     for (int64_t i = 0; i < instances->count; i++)
@@ -121,12 +121,7 @@ dcme_status dcme_by_feature_open(dcme_by_feature **columns, const dcme_sparse_ro
     dcme_arena_join(&found->arena, &scratch);
     fill(found, &from, values);
     dcme_arena_close(&scratch);
-    dcme_status status = dcme_arena_check(&found->arena, purpose, error);
-    if (status == DCME_OK)
-        *columns = found;
-    else
-        dcme_by_feature_close(found);
-    return status;
+    return dcme_arena_check(&found->arena, purpose, error);
 }
 
 /* ---- scores, loss and gradient ---- */

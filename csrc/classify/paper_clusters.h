@@ -7,8 +7,7 @@
  *
  * Legend: C classes, F features with the bias, K clusters, Q top classes, alpha center, H entropy.
  */
-#ifndef DCME_PAPER_CLUSTERS_H
-#define DCME_PAPER_CLUSTERS_H
+#pragma once
 
 #include "classify/class_objective.h"
 #include "objectives/centre.h"
@@ -44,5 +43,3 @@ void dcme_paper_sums_apply(const dcme_paper_sums *sums, const dcme_paper_cluster
 
 /* alpha_k = softmax(scores) (14), then H_k, the top classes and u_k. */
 void dcme_paper_clusters_move(dcme_paper_clusters *paper, int64_t k, real *scores);
-
-#endif

@@ -21,6 +21,7 @@
 static const real CURVATURE = 0.25f; /* the greatest slope of sigma */
 
 typedef struct {
+    dcme_row_replicas replicas; /* first, for dcme_replicas_end() */
     const dcme_model *model;
     const dcme_noise *noise;
     int64_t draws; /* S */
@@ -34,7 +35,6 @@ typedef struct {
     real *weights;     /* (S + 1, DCME_BLOCK_MAX) scores, then weights; targets come last */
     real *column;      /* (S + 1) */
     uint8_t left[DCME_BLOCK_MAX], right[DCME_BLOCK_MAX]; /* classes of the targets' neighbors */
-    dcme_row_replicas replicas;
 } thread_state;
 
 static void thread_open(void *thread, dcme_arena *arena, void *shared) {
@@ -209,8 +209,6 @@ static void step_block(void *thread, const dcme_instance *instances, int64_t cou
     me->drawn = 0;
 }
 
-static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->replicas); }
-
 const dcme_objective dcme_objective_blocks = {
     .open = dcme_word_noise_open,
     .shared_size = sizeof(dcme_word_noise),
@@ -221,5 +219,5 @@ const dcme_objective dcme_objective_blocks = {
     .seed = seed,
     .prefetch = prefetch,
     .step_block = step_block,
-    .flush = flush,
+    .flush = dcme_replicas_end,
 };

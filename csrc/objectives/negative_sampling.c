@@ -34,6 +34,7 @@ typedef struct {
 } sample;
 
 typedef struct {
+    dcme_row_replicas replicas; /* first, for dcme_replicas_end() */
     const dcme_model *model;
     const dcme_noise *noise;
     int32_t draws; /* k samples per target */
@@ -42,7 +43,6 @@ typedef struct {
     int32_t *pool;                /* (POOL) */
     uint32_t prefetched, waiting; /* samples so far; the one of number n is samples[n % SAMPLES] */
     sample samples[SAMPLES];
-    dcme_row_replicas replicas; /* rows of the most frequent words */
     real *scores;               /* dcme_stride(draws + 1) */
     real *weights;              /* dcme_stride(draws + 1) */
 } thread_state;
@@ -161,8 +161,6 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     dcme_replicas_step(&me->replicas);
 }
 
-static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->replicas); }
-
 #define NOISE_OBJECTIVE(own_prefetch)                                                              \
     {                                                                                              \
         .open = dcme_word_noise_open,                                                                        \
@@ -174,7 +172,7 @@ static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->r
         .seed = seed,                                                                              \
         .prefetch = own_prefetch,                                                                  \
         .step = step,                                                                              \
-        .flush = flush,                                                                            \
+        .flush = dcme_replicas_end,                                                                            \
     }
 
 const dcme_objective dcme_objective_ns = NOISE_OBJECTIVE(prefetch_pooled);

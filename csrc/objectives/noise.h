@@ -1,8 +1,7 @@
 /* Noise of words, their log prior, and losses against the noise: shared by the objectives that
  * distinguish a target from samples (negative_sampling.c, blocks.c, ../classify/class_sampling.c).
  */
-#ifndef DCME_NOISE_H
-#define DCME_NOISE_H
+#pragma once
 
 #include "common/alias.h"
 #include "common/arena.h"
@@ -50,5 +49,3 @@ double dcme_softplus(double x);
 /* The loss of a target, which comes first, and its noise, by their scores:
  * -log sigma(s_0) - sum_j log sigma(-s_j). */
 double dcme_logistic_loss(const real *scores, int64_t count);
-
-#endif

@@ -56,7 +56,7 @@ static inline void classify(const char *text, uint64_t *separators, uint64_t *ne
 /* Check the encoding of a new word: sets block->bad if it is rejected. */
 static dcme_status check_word(encoder *e, int64_t start, int64_t length) {
     const char *word = e->text + start;
-    const char *nul = e->refuse >= DCME_REFUSE_NUL ? memchr(word, 0, (size_t)length) : NULL;
+    const char *nul = e->refuse >= DCME_REFUSE_NUL ? memchr(word, 0, length) : NULL;
     int64_t valid = e->refuse >= DCME_REFUSE_BROKEN ? dcme_utf8_valid(word, length) : length;
     if (!nul && valid == length)
         return DCME_OK;
@@ -136,7 +136,7 @@ dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t l
         const char *bytes = text + base;
         if (length - base < STEP) {
             memset(rest, ' ', sizeof rest);
-            bytes = memcpy(rest, bytes, (size_t)(length - base));
+            bytes = memcpy(rest, bytes, (length - base));
         }
         classify(bytes, &separators, &newlines);
         add_borders(&e, base, separators ^ (separators << 1 | separator_before), newlines);

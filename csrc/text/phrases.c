@@ -266,7 +266,7 @@ int64_t dcme_ids_text(const uint32_t *ids, int64_t n, const char *words, const i
         uint32_t word = ids[i] & ~DCME_SENTENCE_END;
         int64_t bytes = offsets[word + 1] - offsets[word];
         if (text) {
-            memcpy(text + length, words + offsets[word], (size_t)bytes);
+            memcpy(text + length, words + offsets[word], bytes);
             text[length + bytes] = ids[i] & DCME_SENTENCE_END ? '\n' : ' ';
         }
         length += bytes + 1;

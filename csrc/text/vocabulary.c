@@ -94,7 +94,7 @@ static const char *keep(dcme_vocabulary *v, const char *word, int64_t length) {
             return NULL;
     }
     char *kept = v->free;
-    memcpy(kept, word, (size_t)length);
+    memcpy(kept, word, length);
     v->free += length;
     v->left -= length;
     return kept;
@@ -148,7 +148,7 @@ void dcme_vocabulary_offsets(const dcme_vocabulary *v, const int64_t *order, int
 void dcme_vocabulary_copy(const dcme_vocabulary *v, const int64_t *order, int64_t n, char *text) {
     for (int64_t i = 0; i < n; i++) {
         dcme_word word = v->words[order[i]];
-        memcpy(text, word.bytes, (size_t)word.length);
+        memcpy(text, word.bytes, word.length);
         text += word.length;
     }
 }

@@ -44,9 +44,8 @@ cdef extern from "fused/fused.h" nogil:
         const dcme_sparse_rows *documents, int64_t features, float largest, int32_t threads
     )
     dcme_status dcme_add_statistics(
-        dcme_statistics *statistics, const dcme_sparse_rows *documents, int64_t begin,
-        int64_t count, const double *log_probabilities, double cut, int32_t threads,
-        dcme_error *error
+        dcme_statistics *statistics, const dcme_sparse_rows *documents,
+        const double *log_probabilities, double cut, int32_t threads, dcme_error *error
     )
     ctypedef struct dcme_level_rows:
         int64_t rows, classes, entries
@@ -174,7 +173,7 @@ def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
     if n == 0 or width == 0:
         return
     with nogil:
-        status = dcme_add_statistics(&statistics, &documents, 0, n, given, cut, threads, &error)
+        status = dcme_add_statistics(&statistics, &documents, given, cut, threads, &error)
     check(status, &error)
 
 

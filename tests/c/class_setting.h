@@ -103,8 +103,7 @@ static inline double step(setting *s, double rate) {
     s->batch.count = 0;
     for (int64_t d = s->first; d < s->last; d++)
         dcme_batch_add_instance(&s->batch, &CORPUS, &INSTANCES, d);
-    if (s->objective->seed)
-        s->objective->seed(s->thread, 17);
+    s->batch.stream = 17;
     s->objective->step(s->thread, &s->batch, rate, &loss);
     if (s->objective->fold)
         s->objective->fold(s->shared);
