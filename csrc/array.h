@@ -1,6 +1,5 @@
 /* Arrays as wholes, and the smaller and the larger of two sizes. */
-#ifndef DCME_ARRAY_H
-#define DCME_ARRAY_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +8,5 @@ static inline int64_t dcme_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t dcme_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* The first `count` items of an array become zero, or copies of another array's items. */
-#define DCME_CLEAR(array, count) memset(array, 0, (size_t)(count) * sizeof *(array))
-#define DCME_COPY(to, from, count) memcpy(to, from, (size_t)(count) * sizeof *(to))
-
-#endif
+#define DCME_CLEAR(array, count) memset(array, 0, (count) * sizeof *(array))
+#define DCME_COPY(to, from, count) memcpy(to, from, (count) * sizeof *(to))

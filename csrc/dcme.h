@@ -5,8 +5,7 @@
  * dcme_error. Sizes and offsets are int64_t. Each part has its own header: text/text.h,
  * vectors/vectors.h, train/train.h.
  */
-#ifndef DCME_H
-#define DCME_H
+#pragma once
 
 #include "array.h"
 
@@ -35,6 +34,14 @@ dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const 
 /* DCME_NO_MEMORY, with a message of the bytes needed, their purpose and a remedy. */
 dcme_status dcme_no_memory(dcme_error *error, int64_t bytes, const char *what, const char *advice);
 
+/* Return the status of a call from the function that it stands in, unless it is DCME_OK. */
+#define DCME_TRY(call)                                                                             \
+    do {                                                                                           \
+        dcme_status status_ = call;                                                                \
+        if (status_ != DCME_OK)                                                                    \
+            return status_;                                                                        \
+    } while (0)
+
 /* Memory for `count` items of `size` bytes, NULL on overflow or if there is not enough memory; free
  * with dcme_free(). It shares no cache line with other memory (processors fetch lines in pairs), so
  * that what one thread writes does not slow down another. */
@@ -48,5 +55,3 @@ void dcme_free(void *memory);
 
 /* Give memory that was freed back to the system: the C library keeps some for later. */
 void dcme_release_freed(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* The system: threads, aligned memory, instruction sets of the CPU. No other file of the core
  * includes a header of a system or asks which one it is; prefetches and bit counts are GCC's and
  * clang's built-ins. */
-#ifndef DCME_PLATFORM_H
-#define DCME_PLATFORM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void *dcme_system_allocate(size_t bytes);
 
 /* Whether the CPU has what these kernels need and the system saves their registers. */
 void dcme_find_instructions(int *avx2, int *avx512);
-
-#endif

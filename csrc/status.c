@@ -29,12 +29,12 @@ void *dcme_allocate(int64_t count, int64_t size) {
     int64_t bytes = (count * size + DCME_LINE - 1) / DCME_LINE * DCME_LINE;
     if ((uint64_t)bytes > SIZE_MAX)
         return NULL;
-    return dcme_system_allocate(bytes > 0 ? (size_t)bytes : DCME_LINE);
+    return dcme_system_allocate(bytes > 0 ? bytes : DCME_LINE);
 }
 
 void *dcme_allocate_zeros(int64_t count, int64_t size) {
     void *memory = dcme_allocate(count, size);
     if (memory)
-        memset(memory, 0, (size_t)(count * size));
+        memset(memory, 0, (count * size));
     return memory;
 }

@@ -4,8 +4,7 @@
  * classes in strips of DCME_COLUMNS columns, so that one strip of all rows that a batch needs stays
  * in the second-level cache and its sums in registers.
  */
-#ifndef DCME_CLASSIFY_BATCH_H
-#define DCME_CLASSIFY_BATCH_H
+#pragma once
 
 #include "classify/classify.h"
 
@@ -22,6 +21,7 @@ typedef struct {
     int64_t *numbers; /* (size) which of the instances it is */
     real *weights;    /* (size) how much an instance counts: multiplies its gradient and loss */
     real **rows;      /* room for the rows of the widest document */
+    uint64_t stream;  /* of random numbers to learn it */
 } dcme_batch;
 
 /* The same by feature: feature[i] has the values from starts[i] to starts[i + 1]. */
@@ -77,5 +77,3 @@ double dcme_softmax(real *scores, const dcme_linear *model);
 
 /* Scores become errors 1[j = target] - p_j; returns log p of the target. */
 double dcme_softmax_errors(real *scores, int32_t target, const dcme_linear *model);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Legend: C classes, F features with the bias, K clusters, alpha center, H entropy.
  */
-#ifndef DCME_CLASS_CLUSTERS_H
-#define DCME_CLASS_CLUSTERS_H
+#pragma once
 
 #include "classify/class_objective.h"
 #include "objectives/centre.h"
@@ -30,26 +29,9 @@ typedef struct {
     _Atomic int *busy; /* (K) a thread is at its offline update */
 } dcme_class_clusters;
 
-/* At most --clusters of them; centers start as the frequencies of their classes. */
-void dcme_class_clusters_open(dcme_class_clusters *clusters, dcme_arena *arena,
-                              const dcme_problem *problem);
-
-/* Columns of cluster k in W, padding included, and without. */
-int64_t dcme_class_cluster_columns(const dcme_class_clusters *clusters, int64_t k);
-int64_t dcme_class_cluster_classes(const dcme_class_clusters *clusters, int64_t k);
-
 /* products (2 stride) = table . x of instance d; then bounds (stride), -INFINITY in the padding. */
 void dcme_class_clusters_bounds(const dcme_class_clusters *clusters, dcme_batch *batch, int64_t d,
                                 real *products, real *bounds);
 
-/* Fold what cluster k owes into W; alpha_k = softmax(W' mean of x) over its classes (14), the mean
- * of the x owed; then u_k, the entropy and the square. `scratch` has room for `width`. */
-void dcme_class_cluster_update(dcme_class_clusters *clusters, int64_t k, real *scratch);
-
 /* Fold what all clusters owe into W; centers stay. */
 void dcme_class_clusters_fold(dcme_class_clusters *clusters);
-
-/* All weights but the biases have been multiplied by `factor`. */
-void dcme_class_clusters_shrink(dcme_class_clusters *clusters, real factor);
-
-#endif

@@ -5,8 +5,7 @@
  * says e_c <= w_fj <= e_c+1 for its weight, and e_0 and e_16 are the smallest and the greatest
  * weight.
  */
-#ifndef DCME_CLASS_CODES_H
-#define DCME_CLASS_CODES_H
+#pragma once
 
 #include "classify/classify.h"
 
@@ -35,5 +34,3 @@ dcme_status dcme_best_classes(int32_t *best, int64_t count, int64_t *scored,
                               const dcme_class_codes *codes, const dcme_linear *model,
                               const int32_t *numbers, const dcme_sparse_rows *documents,
                               int64_t begin, int64_t end, dcme_error *error);
-
-#endif

@@ -1,7 +1,7 @@
 /* Dual-clustering maximum entropy with a bound that is exact for the most probable classes.
  *
  * In the paper one center alpha_z approximates the dual distribution mu of a document in (5). Here
- * each cluster's center is a distribution over some neighboring classes of its own (clusters.h),
+ * each cluster's center is a distribution over some neighboring classes of its own (class_clusters.h),
  * and mu is free to share itself out among the clusters; within the Q clusters of the greatest
  * bounds and the target's it is free altogether: the head. Only in the tail, the other clusters, it
  * is in proportion to the center. Maximizing (5) over these mu gives in closed form log Z >=
@@ -30,6 +30,128 @@
 
 #include <math.h>
 
+enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
+
+/* Columns of cluster k in W, padding included, and without. */
+static int64_t columns_of(const dcme_class_clusters *clusters, int64_t k) {
+    return dcme_min(clusters->width, clusters->problem->model->stride - k * clusters->width);
+}
+
+static int64_t classes_of(const dcme_class_clusters *clusters, int64_t k) {
+    return dcme_min(clusters->width, clusters->problem->model->classes - k * clusters->width);
+}
+
+/* Square and u of a center that has just been made, of this entropy. */
+static void update_moments(dcme_class_clusters *clusters, int64_t k, real entropy) {
+    real *alpha = clusters->alpha + k * clusters->width;
+    double square = 0;
+    for (int64_t j = 0; j < classes_of(clusters, k); j++)
+        square += (double)alpha[j] * (double)alpha[j];
+    clusters->entropy[k] = entropy;
+    clusters->square[k] = (real)square;
+    dcme_project(clusters->problem->model, alpha, k * clusters->width,
+                 columns_of(clusters, k), clusters->table + k,
+                 2 * clusters->stride);
+}
+
+static void start_cluster(dcme_class_clusters *clusters, int64_t k) {
+    const int64_t *counts = clusters->problem->counts + k * clusters->width;
+    real *alpha = clusters->alpha + k * clusters->width;
+    int64_t classes = classes_of(clusters, k);
+    double total = 0;
+    for (int64_t j = 0; j < classes; j++)
+        total += (double)counts[j];
+    for (int64_t j = 0; j < classes; j++)
+        alpha[j] = (real)((double)counts[j] / total);
+    atomic_init(&clusters->busy[k], 0);
+    update_moments(clusters, k, dcme_entropy(alpha, classes));
+}
+
+/* At most --clusters of them; centers start as the frequencies of their classes. */
+static void open_clusters(dcme_class_clusters *c, dcme_arena *arena, const dcme_problem *problem) {
+    int64_t stride = problem->model->stride, lines = stride / DCME_PAD;
+    int64_t most = problem->options->class_clusters, each = (lines + most - 1) / most;
+    c->problem = problem;
+    c->width = each * DCME_PAD;
+    c->count = (lines + each - 1) / each;
+    c->stride = dcme_stride(c->count);
+    c->features = problem->model->features + 1;
+    DCME_TAKE_SAVED(arena, c->table, c->features * 2 * c->stride, 0);
+    DCME_TAKE_SAVED(arena, c->alpha, stride, 0);
+    DCME_TAKE_SAVED(arena, c->entropy, c->stride, 0);
+    DCME_TAKE_SAVED(arena, c->square, c->stride, 0);
+    DCME_TAKE_SAVED(arena, c->weight, c->stride, 0);
+    DCME_TAKE(arena, c->busy, c->count);
+    for (int64_t k = 0; arena->status == DCME_OK && k < c->count; k++)
+        start_cluster(c, k);
+}
+
+void dcme_class_clusters_bounds(const dcme_class_clusters *clusters, dcme_batch *batch, int64_t d,
+                                real *products, real *bounds) {
+    int64_t stride = clusters->stride;
+    DCME_CLEAR(products, 2 * stride);
+    dcme_batch_multiply(batch, d, clusters->table, 2 * stride, 0, 2 * stride, products);
+    for (int64_t k = 0; k < clusters->count; k++)
+        bounds[k] = products[k] - clusters->square[k] * products[stride + k] + clusters->entropy[k];
+    for (int64_t k = clusters->count; k < stride; k++)
+        bounds[k] = -INFINITY;
+}
+
+/* W -= owed_k alpha_k, and scores = W' mean of the x owed. */
+static void fold_cluster(dcme_class_clusters *clusters, int64_t k, real *scores) {
+    const dcme_linear *model = clusters->problem->model;
+    int64_t columns = columns_of(clusters, k);
+    real *alpha = clusters->alpha + k * clusters->width, *rows[ROWS], steps[ROWS];
+    real share = -1 / clusters->weight[k];
+    clusters->weight[k] = 0;
+    DCME_CLEAR(scores, columns);
+    for (int64_t f = 0; f < clusters->features;) {
+        int64_t n = 0;
+        for (; f < clusters->features && n < ROWS; f++) {
+            real *owed = clusters->table + (2 * f + 1) * clusters->stride + k;
+            if (*owed == 0)
+                continue;
+            rows[n] = model->weights + f * model->stride + k * clusters->width;
+            steps[n++] = -*owed;
+            *owed = 0;
+        }
+        model->kernels->rank1_update(rows, steps, alpha, n, columns);
+        for (int64_t i = 0; i < n; i++)
+            steps[i] *= share;
+        model->kernels->weighted_sum(scores, rows, steps, n, columns);
+    }
+}
+
+/* Fold what cluster k owes into W; alpha_k = softmax(W' mean of x) over its classes (14), the mean
+ * of the x owed; then u_k, the entropy and the square. `scratch` has room for `width`. */
+static void update_cluster(dcme_class_clusters *clusters, int64_t k, real *scratch) {
+    if (!(clusters->weight[k] > 0) || atomic_exchange(&clusters->busy[k], 1))
+        return; /* nothing is pending, or another thread holds the lock */
+    fold_cluster(clusters, k, scratch);
+    update_moments(clusters, k,
+                   dcme_soften(clusters->problem->model->kernels,
+                               clusters->alpha + k * clusters->width, scratch,
+                               classes_of(clusters, k)));
+    atomic_store(&clusters->busy[k], 0);
+}
+
+void dcme_class_clusters_fold(dcme_class_clusters *clusters) {
+    const dcme_linear *model = clusters->problem->model;
+    for (int64_t f = 0; f < clusters->features; f++) {
+        real *u = clusters->table + 2 * f * clusters->stride, *owed = u + clusters->stride;
+        for (int64_t k = 0; k < clusters->count; k++) {
+            int64_t column = k * clusters->width;
+            dcme_axpy(model->kernels, model->weights + f * model->stride + column, -owed[k],
+                      clusters->alpha + column, columns_of(clusters, k));
+            u[k] -= owed[k] * clusters->square[k];
+            owed[k] = 0;
+        }
+    }
+    DCME_CLEAR(clusters->weight, clusters->stride);
+}
+
+/* ---- the objective ---- */
+
 typedef struct {
     dcme_class_clusters clusters;
     int64_t top;           /* Q, at most K - 1 */
@@ -41,7 +163,6 @@ typedef struct {
 typedef struct {
     shared_state *shared;
     int64_t instances;
-    uint64_t stream;
     int64_t scored;         /* clusters whose classes are scored: the head and those drawn */
     int32_t *head;          /* (top + 1 + draws) the target's, the top ones, those drawn */
     real *products, *moved; /* (2 stride) each, as a row of the clusters' table */
@@ -54,7 +175,7 @@ typedef struct {
 static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *problem) {
     const dcme_classify_options *options = problem->options;
     shared_state *s = shared;
-    dcme_class_clusters_open(&s->clusters, arena, problem);
+    open_clusters(&s->clusters, arena, problem);
     int64_t others = s->clusters.count - 1;
     double round = options->center_interval * (double)problem->model->classes;
     double interval = round / (double)s->clusters.count;
@@ -78,18 +199,15 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     DCME_TAKE(arena, me->steps, scored * width);
     DCME_TAKE(arena, me->rates, problem->widest);
     DCME_TAKE(arena, me->scratch, width);
-    /* the stream of random numbers is named for each batch */
     DCME_SAVE(arena, me->instances);
 }
 
-static void seed(void *thread, uint64_t stream) { ((thread_state *)thread)->stream = stream; }
-
 /* Draw clusters of the tail, each at most once. */
-static void draw(thread_state *me) {
+static void draw(thread_state *me, uint64_t *stream) {
     const dcme_class_clusters *g = &me->shared->clusters;
     int64_t first = me->shared->top + 1;
     for (me->scored = first; me->scored < first + me->shared->draws; me->scored++) {
-        int64_t left = dcme_below(dcme_random(&me->stream), g->count - me->scored), k = 0;
+        int64_t left = dcme_below(dcme_random(stream), g->count - me->scored), k = 0;
         for (; k < g->count - 1; k++) { /* a bound that is not finite ends the search, too */
             int taken = me->bounds[k] == -INFINITY;
             for (int64_t i = first; i < me->scored; i++)
@@ -103,14 +221,14 @@ static void draw(thread_state *me) {
 
 /* The target's cluster and the Q of the greatest bounds among the others, whose bounds go; and
  * those drawn, whose bounds stay. */
-static void choose(thread_state *me, const dcme_batch *batch, int64_t d) {
+static void choose(thread_state *me, dcme_batch *batch, int64_t d) {
     const dcme_class_clusters *g = &me->shared->clusters;
     me->head[0] = (int32_t)(batch->targets[d] / g->width);
     me->bounds[me->head[0]] = -INFINITY;
     dcme_top_k(me->head + 1, me->shared->top, me->bounds, g->count);
     for (int64_t i = 1; i <= me->shared->top; i++)
         me->bounds[me->head[i]] = -INFINITY;
-    draw(me);
+    draw(me, &batch->stream);
     for (int64_t i = 0; i < me->scored; i++) {
         const real *lines = batch->model->weights + me->head[i] * g->width;
         for (int64_t r = batch->starts[d]; r < batch->starts[d + 1]; r++)
@@ -124,10 +242,10 @@ static void score(thread_state *me, dcme_batch *batch, int64_t d) {
     const dcme_linear *model = batch->model;
     DCME_CLEAR(me->scores, me->scored * g->width);
     for (int64_t i = 0; i < me->scored; i++) {
-        int64_t k = me->head[i], column = k * g->width, classes = dcme_class_cluster_classes(g, k);
+        int64_t k = me->head[i], column = k * g->width, classes = classes_of(g, k);
         real *scores = me->scores + i * g->width, owed = me->products[g->stride + k];
         dcme_batch_multiply(batch, d, model->weights, model->stride, column,
-                            dcme_class_cluster_columns(g, k), scores);
+                            columns_of(g, k), scores);
         for (int64_t j = 0; j < classes; j++)
             scores[j] -= owed * g->alpha[column + j];
         for (int64_t j = classes; j < g->width; j++)
@@ -151,7 +269,7 @@ static double correct(thread_state *me) {
         /* it may have less while another thread is renewing the center */
         real factor_here = sum > (double)bound ? factor : 0;
         change += (double)factor_here * (sum - (double)bound) - sum;
-        for (int64_t j = 0; j < dcme_class_cluster_columns(g, me->head[i]); j++)
+        for (int64_t j = 0; j < columns_of(g, me->head[i]); j++)
             steps[j] = factor_here * (steps[j] - bound * alpha[j]);
     }
     return change;
@@ -189,7 +307,7 @@ static void update(thread_state *me, dcme_batch *batch, int64_t d, real rate) {
         g->weight[k] += rate * me->shares[k];
     }
     for (int64_t i = 0; i < me->scored; i++) {
-        int64_t k = me->head[i], columns = dcme_class_cluster_columns(g, k);
+        int64_t k = me->head[i], columns = columns_of(g, k);
         real *steps = me->steps + i * g->width, *alpha = g->alpha + k * g->width;
         model->kernels->dots(&me->moved[k], steps, &alpha, 1, columns);
         dcme_batch_rows(batch, d, model->weights, model->stride, k * g->width, batch->rows);
@@ -209,7 +327,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
         dcme_loss_add(loss, (double)batch->weights[d] * to_errors(me, batch, d));
         update(me, batch, d, rate * batch->weights[d]);
         if (++me->instances % s->interval == 0)
-            dcme_class_cluster_update(
+            update_cluster(
                 &s->clusters,
                 (int64_t)(atomic_fetch_add(&s->turn, 1) % (uint64_t)s->clusters.count),
                 me->scratch);
@@ -218,9 +336,11 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
 
 static void fold(void *shared) { dcme_class_clusters_fold(&((shared_state *)shared)->clusters); }
 
+/* All weights but the biases have been multiplied by `factor`. */
 static void shrink(const dcme_problem *problem, void *shared, real factor) {
+    const dcme_class_clusters *g = &((shared_state *)shared)->clusters;
     (void)problem;
-    dcme_class_clusters_shrink(&((shared_state *)shared)->clusters, factor);
+    dcme_scale(g->table, factor, g->table, (g->features - 1) * 2 * g->stride);
 }
 
 const dcme_class_objective dcme_class_dcme = {
@@ -230,7 +350,6 @@ const dcme_class_objective dcme_class_dcme = {
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
     .own = {"the clusters", "lower --class-clusters or --features"},
-    .seed = seed,
     .step = step,
     .fold = fold,
     .shrink = shrink,

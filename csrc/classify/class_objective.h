@@ -1,7 +1,6 @@
 /* The interface of every objective of classification: the memory that threads share, the memory of
  * each thread, and one step; ../objectives/objective.h is the interface for word vectors. */
-#ifndef DCME_CLASS_OBJECTIVE_H
-#define DCME_CLASS_OBJECTIVE_H
+#pragma once
 
 #include "classify/batch.h"
 #include "objectives/objective.h"
@@ -28,8 +27,6 @@ typedef struct {
     void (*thread_open)(void *thread, dcme_arena *arena, const dcme_problem *problem, void *shared);
     int64_t thread_size;
     dcme_purpose own;
-    /* Name the stream of random numbers for the next batch; NULL if nothing is drawn. */
-    void (*seed)(void *thread, uint64_t stream);
     /* Learn the batch's instances at a rate. */
     void (*step)(void *thread, dcme_batch *batch, real rate, dcme_loss *loss);
     /* Put into the weights what the objective keeps beside them, after an epoch; or NULL. */
@@ -38,7 +35,5 @@ typedef struct {
     void (*shrink)(const dcme_problem *problem, void *shared, real factor);
 } dcme_class_objective;
 
-extern const dcme_class_objective dcme_class_softmax_sgd, dcme_class_dcme, dcme_class_dcme_paper,
-    dcme_class_sampling, dcme_class_low_rank, dcme_class_hinge;
-
-#endif
+extern const dcme_class_objective dcme_class_softmax, dcme_class_dcme, dcme_class_dcme_paper,
+    dcme_class_sampling, dcme_class_hinge;

@@ -15,7 +15,6 @@
 typedef struct {
     const dcme_problem *problem;
     const dcme_noise *noise; /* offset: o_j, or NULL for zeros */
-    uint64_t stream;
     int32_t *classes; /* (negative + 1), the target first */
     real *scores;     /* dcme_stride(negative + 1) */
     real *weights;    /* dcme_stride(negative + 1) */
@@ -40,13 +39,11 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
     DCME_TAKE(arena, me->weights, dcme_stride(n));
 }
 
-static void seed(void *thread, uint64_t stream) { ((thread_state *)thread)->stream = stream; }
-
 /* The target and the draws. */
-static void draw(thread_state *me, int32_t target) {
+static void draw(thread_state *me, int32_t target, uint64_t *stream) {
     me->classes[0] = target;
     for (int32_t k = 1; k <= me->problem->options->negative; k++)
-        me->classes[k] = dcme_alias_draw(me->noise->alias, me->noise->items, &me->stream);
+        me->classes[k] = dcme_alias_draw(me->noise->alias, me->noise->items, stream);
 }
 
 /* Scores become the weights 1[j = i] - sigma(s_j - o_j). */
@@ -66,7 +63,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     for (int64_t d = 0; d < batch->count; d++) {
         const real *values = batch->values + batch->starts[d], weighted = rate * batch->weights[d];
         int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, 0, batch->rows);
-        draw(me, batch->targets[d]);
+        draw(me, batch->targets[d], &batch->stream);
         DCME_CLEAR(me->scores, count);
         for (int64_t r = 0; r < n; r++)
             for (int64_t j = 0; j < count; j++)
@@ -85,6 +82,5 @@ const dcme_class_objective dcme_class_sampling = {
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
     .own = {"a thread's samples", "lower --threads or --negative"},
-    .seed = seed,
     .step = step,
 };

@@ -26,10 +26,10 @@ struct dcme_classifier {
 static const dcme_class_objective *choose(const dcme_classify_options *options,
                                           const dcme_output *output) {
     if (output)
-        return options->objective == DCME_CLASSIFY_GD ? &dcme_class_low_rank : NULL;
+        return options->objective == DCME_CLASSIFY_GD ? &dcme_class_softmax : NULL;
     switch (options->objective) {
     case DCME_CLASSIFY_GD:
-        return options->loss == DCME_CLASSIFY_HINGE ? &dcme_class_hinge : &dcme_class_softmax_sgd;
+        return options->loss == DCME_CLASSIFY_HINGE ? &dcme_class_hinge : &dcme_class_softmax;
     case DCME_CLASSIFY_DCME:
         return options->dcme_update == DCME_PAPER ? &dcme_class_dcme_paper : &dcme_class_dcme;
     case DCME_CLASSIFY_NCE:
@@ -49,14 +49,12 @@ static void take_batch(void *argument, int64_t number, int64_t *begin, int64_t *
 static int64_t learn_batch(void *argument, int64_t begin, int64_t end) {
     worker *w = argument;
     dcme_classifier *c = w->classifier;
-    uint64_t number = (uint64_t)(begin / c->options.batch);
+    uint64_t number = (uint64_t)(begin / c->options.batch), epoch = (uint64_t)c->engine.epoch;
     w->done->rate = dcme_learning_rate(&c->engine.schedule, c->engine.epoch, begin);
     w->batch.count = 0;
     for (int64_t i = begin; i < end; i++)
         dcme_batch_add_instance(&w->batch, &c->documents, &c->instances, c->order[i]);
-    if (c->objective->seed)
-        c->objective->seed(w->thread, dcme_stream((uint64_t)c->options.seed,
-                                                  (uint64_t)c->engine.epoch, number, DCME_NOISE));
+    w->batch.stream = dcme_stream((uint64_t)c->options.seed, epoch, number, DCME_NOISE);
     c->objective->step(w->thread, &w->batch, (real)w->done->rate, &w->done->loss);
     w->done->trained += end - begin;
     return end;
@@ -95,53 +93,47 @@ static void end_epoch(void *job, int64_t epoch) {
         shrink(c, epoch);
 }
 
+static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, dcme_error *error) {
+    const dcme_purpose documents = {"the documents of a batch", "lower --batch"};
+    dcme_classifier *c = job;
+    worker *w = argument;
+    const dcme_class_objective *objective = c->objective;
+    w->classifier = c;
+    w->done = &thread->done;
+    dcme_batch_open(&w->batch, &thread->arena, &c->model, c->options.batch, c->problem.widest);
+    w->thread = dcme_take(&thread->arena, 1, objective->thread_size);
+    DCME_TRY(dcme_arena_check(&thread->arena, documents, error));
+    objective->thread_open(w->thread, &thread->arena, &c->problem, c->shared);
+    return dcme_arena_check(&thread->arena, objective->own, error);
+}
+
 static const dcme_work WORK = {
+    .open = open_worker,
+    .worker_size = sizeof(worker),
     .take = take_batch,
     .step = learn_batch,
     .begin = shuffle,
     .end = end_epoch,
 };
 
-static dcme_status open_worker(dcme_classifier *c, worker *w, dcme_thread *thread,
-                               dcme_error *error) {
-    const dcme_purpose documents = {"the documents of a batch", "lower --batch"};
-    const dcme_class_objective *objective = c->objective;
-    w->classifier = c;
-    w->done = &thread->done;
-    thread->worker = w;
-    dcme_batch_open(&w->batch, &thread->arena, &c->model, c->options.batch, c->problem.widest);
-    w->thread = dcme_take(&thread->arena, 1, objective->thread_size);
-    dcme_status status = dcme_arena_check(&thread->arena, documents, error);
-    if (status == DCME_OK) {
-        objective->thread_open(w->thread, &thread->arena, &c->problem, c->shared);
-        status = dcme_arena_check(&thread->arena, objective->own, error);
-    }
-    return status;
-}
-
 static dcme_status open_parts(dcme_classifier *c, dcme_error *error) {
     const dcme_purpose order = {"the order of the documents", "give fewer documents"};
     dcme_arena *arena = &c->engine.arena;
-    dcme_status status = dcme_engine_open(&c->engine, error);
+    DCME_TRY(dcme_engine_open(&c->engine, error));
     DCME_TAKE(arena, c->order, c->instances.count);
-    worker *workers = dcme_take(arena, c->options.threads, sizeof *workers);
     c->shared = dcme_take(arena, 1, c->objective->shared_size);
-    if (status == DCME_OK)
-        status = dcme_arena_check(arena, order, error);
-    if (status == DCME_OK && c->objective->open) {
+    DCME_TRY(dcme_arena_check(arena, order, error));
+    if (c->objective->open)
         c->objective->open(c->shared, arena, &c->problem);
-        status = dcme_arena_check(arena, c->objective->whole, error);
-    }
-    for (int32_t i = 0; status == DCME_OK && i < c->options.threads; i++)
-        status = open_worker(c, &workers[i], &c->engine.threads[i], error);
-    return status;
+    DCME_TRY(dcme_arena_check(arena, c->objective->whole, error));
+    return dcme_engine_open_workers(&c->engine, error);
 }
 
 dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classify_options *options,
                                  const dcme_sparse_rows *documents, const dcme_instances *instances,
                                  const int64_t *counts, const dcme_linear *model,
                                  const dcme_output *output, dcme_error *error) {
-    dcme_classifier *c = dcme_allocate_zeros(1, sizeof *c);
+    dcme_classifier *c = *classifier = dcme_allocate_zeros(1, sizeof *c);
     if (!c)
         return dcme_no_memory(error, sizeof *c, "a classifier", "end other programs");
     c->options = *options, c->documents = *documents, c->instances = *instances, c->model = *model;
@@ -166,17 +158,10 @@ dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classi
     };
     if (output)
         c->engine.tables[1] = (dcme_table){output->weights, output->classes, model->stride};
-    dcme_status status = c->objective && model->kernels ? DCME_OK : DCME_BAD_ARGUMENT;
-    if (status != DCME_OK)
-        dcme_fail(error, status, 0, "no such objective, or no kernels of that name here");
-    else
-        status = open_parts(c, error);
-    if (status != DCME_OK) {
-        dcme_classifier_close(c);
-        return status;
-    }
-    *classifier = c;
-    return DCME_OK;
+    if (!c->objective || !model->kernels)
+        return dcme_fail(error, DCME_BAD_ARGUMENT, 0,
+                         "no such objective, or no kernels of that name here");
+    return open_parts(c, error);
 }
 
 dcme_engine *dcme_classifier_engine(dcme_classifier *c) { return &c->engine; }

@@ -6,8 +6,7 @@
  * rows. x ends with a constant feature, whose weights are the biases. The caller owns documents,
  * weights and the epoch loop.
  */
-#ifndef DCME_CLASSIFY_H
-#define DCME_CLASSIFY_H
+#pragma once
 
 #include "classify/classify_options.h"
 #include "dcme.h"
@@ -64,7 +63,7 @@ typedef struct dcme_classifier dcme_classifier;
 
 /* `counts` (classes) says how often each label occurs, at least once. `kernels` names the
  * instruction set, NULL for the fastest. `output` is NULL for a classifier of full rank. Everything
- * given must outlive the classifier. */
+ * given must outlive the classifier, which must be closed, also if opening failed. */
 dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classify_options *options,
                                  const dcme_sparse_rows *documents, const dcme_instances *instances,
                                  const int64_t *counts, const dcme_linear *model,
@@ -82,7 +81,7 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
                                  int32_t threads, dcme_error *error);
 
 /* The documents of instances by feature, for gradients; `features` is their number without the
- * bias. Nothing that is given must outlive it. */
+ * bias. Nothing that is given must outlive it. It must be closed, also if opening failed. */
 typedef struct dcme_by_feature dcme_by_feature;
 dcme_status dcme_by_feature_open(dcme_by_feature **columns, const dcme_sparse_rows *documents,
                                  const dcme_instances *instances, int64_t features,
@@ -109,5 +108,3 @@ dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_li
  * `classes` numbers. */
 void dcme_most_probable(int32_t *best, double *log_p, int64_t count, const real *scores,
                         int64_t classes, double *row, const dcme_kernels *kernels);
-
-#endif

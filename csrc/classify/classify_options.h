@@ -1,6 +1,5 @@
 /* The options of training a classifier, field for field those that Python hands over. */
-#ifndef DCME_CLASSIFY_OPTIONS_H
-#define DCME_CLASSIFY_OPTIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ typedef struct {
     int32_t threads;
     int64_t seed;
 } dcme_classify_options;
-
-#endif

@@ -108,7 +108,7 @@ dcme_status dcme_by_feature_open(dcme_by_feature **columns, const dcme_sparse_ro
                                  dcme_error *error) {
     const dcme_purpose purpose = {"the documents by feature", "give fewer documents"};
     source from = {documents, instances->documents, NULL};
-    dcme_by_feature *found = dcme_allocate_zeros(1, sizeof *found);
+    dcme_by_feature *found = *columns = dcme_allocate_zeros(1, sizeof *found);
     dcme_arena scratch = {0};
     int64_t values = 0;
     for (int64_t i = 0; i < instances->count; i++)
@@ -121,12 +121,7 @@ dcme_status dcme_by_feature_open(dcme_by_feature **columns, const dcme_sparse_ro
     dcme_arena_join(&found->arena, &scratch);
     fill(found, &from, values);
     dcme_arena_close(&scratch);
-    dcme_status status = dcme_arena_check(&found->arena, purpose, error);
-    if (status == DCME_OK)
-        *columns = found;
-    else
-        dcme_by_feature_close(found);
-    return status;
+    return dcme_arena_check(&found->arena, purpose, error);
 }
 
 /* ---- scores, loss and gradient ---- */
@@ -146,39 +141,22 @@ typedef struct {
     dcme_handle handle;
     piece *piece;
     int64_t begin, end; /* instances of the piece, or columns */
-    real **rows;
+    dcme_batch batch;   /* of these instances */
+    real **rows;        /* errors of a feature's instances */
     real *posterior; /* (stride), of one document at a time where none is returned */
 } share;
 
-static int64_t document_of(const piece *p, int64_t i) {
-    return p->problem ? p->problem->instances->documents[p->first + i] : p->first + i;
-}
-
-/* Columns column .. column + width - 1 of a document's scores; the bias comes last. */
-static void add_scores(share *s, int64_t i, int64_t column, int64_t width) {
-    const dcme_linear *model = s->piece->model;
-    const dcme_sparse_rows *documents = s->piece->documents;
-    int64_t d = document_of(s->piece, i), begin = documents->starts[d];
-    int64_t n = documents->starts[d + 1] - begin;
-    real *out = s->piece->scores + i * model->stride + column, *table = model->weights + column;
-    real *bias = table + model->features * model->stride;
-    for (int64_t r = 0; r < n; r++)
-        s->rows[r] = table + documents->features[begin + r] * model->stride;
-    if (n > 0) /* without any feature at all the values may be NULL */
-        model->kernels->weighted_sum(out, s->rows, documents->values + begin, n, width);
-    model->kernels->weighted_sum(out, &bias, &model->bias, 1, width);
-}
-
 static void *score(void *argument) {
     share *s = argument;
-    const int64_t stride = s->piece->model->stride;
-    DCME_CLEAR(s->piece->scores + s->begin * stride, (s->end - s->begin) * stride);
-    for (int64_t i = s->begin; i < s->end; i += BATCH)
-        for (int64_t column = 0; column < stride; column += DCME_COLUMNS) {
-            int64_t width = dcme_min(stride - column, DCME_COLUMNS);
-            for (int64_t d = i; d < s->end && d < i + BATCH; d++)
-                add_scores(s, d, column, width);
-        }
+    const piece *p = s->piece;
+    const int64_t *numbers = p->problem ? p->problem->instances->documents : NULL;
+    for (int64_t i = s->begin, end; i < s->end; i = end) {
+        end = dcme_min(i + BATCH, s->end);
+        s->batch.count = 0;
+        for (int64_t d = p->first + i; d < p->first + end; d++)
+            dcme_batch_add_document(&s->batch, p->documents, numbers ? numbers[d] : d);
+        dcme_batch_scores(&s->batch, p->scores + i * p->model->stride);
+    }
     return NULL;
 }
 
@@ -317,14 +295,14 @@ static void share_columns(piece *p, share *shares, int32_t threads) {
     dcme_run_threads(add_gradient, shares, sizeof *shares, threads);
 }
 
-/* What each thread needs for `most` documents at once. */
+/* What each thread needs; a feature has `most` instances at once. */
 static share *open_shares(piece *p, dcme_arena *arena, int64_t most, int32_t threads) {
-    /* a document's features, or a feature's documents */
-    int64_t rows = dcme_max(dcme_widest(p->documents), most);
+    int64_t widest = dcme_widest(p->documents);
     share *shares = dcme_take(arena, threads, sizeof *shares);
     for (int32_t i = 0; shares && i < threads; i++) {
         shares[i].piece = p;
-        DCME_TAKE(arena, shares[i].rows, rows);
+        dcme_batch_open(&shares[i].batch, arena, p->model, BATCH, widest);
+        DCME_TAKE(arena, shares[i].rows, most);
         DCME_TAKE(arena, shares[i].posterior, p->model->stride);
     }
     return shares;

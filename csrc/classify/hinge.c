@@ -49,7 +49,7 @@ static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *pro
     int64_t bytes = problem->instances->count * state->strips;
     DCME_TAKE_SAVED(arena, state->awake, bytes, 0);
     if (state->awake)
-        memset(state->awake, 255, (size_t)bytes);
+        memset(state->awake, 255, bytes);
 }
 
 static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *problem,

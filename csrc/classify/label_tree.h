@@ -4,8 +4,7 @@
  * it a sparse row of them. The score of a child is the score of its parent plus log sigma(s) of its
  * linear score s; only the best nodes of a level are searched further.
  */
-#ifndef DCME_LABEL_TREE_H
-#define DCME_LABEL_TREE_H
+#pragma once
 
 #include "classify/classify.h"
 
@@ -29,5 +28,3 @@ typedef struct {
 dcme_status dcme_tree_best(int32_t *best, real *scores, int64_t count, int64_t beam,
                            const dcme_label_tree *tree, const dcme_sparse_rows *documents,
                            int64_t begin, int64_t end, dcme_error *error);
-
-#endif

@@ -1,4 +1,4 @@
-/* Dual clusters of a linear classifier as in the paper; used by class_dcme_paper.c.
+/* Dual clusters of a linear classifier as in the paper; whose parts tests call.
  *
  * As for word vectors (../objectives/clusters.h), with a sparse x for the context vector h and the
  * weights W by feature for the rows V: E_alpha_k[s] = u_k . x with u_k = W alpha_k (10). All u_k
@@ -7,8 +7,7 @@
  *
  * Legend: C classes, F features with the bias, K clusters, Q top classes, alpha center, H entropy.
  */
-#ifndef DCME_PAPER_CLUSTERS_H
-#define DCME_PAPER_CLUSTERS_H
+#pragma once
 
 #include "classify/class_objective.h"
 #include "objectives/centre.h"
@@ -31,14 +30,7 @@ typedef struct {
     real *sums;  /* (F, 2) sum of v x and sum of rate v x, side by side */
 } dcme_paper_sums;
 
-/* Centers start as the unigram distribution, each disturbed at random. */
-void dcme_paper_clusters_open(dcme_paper_clusters *paper, dcme_arena *arena,
-                              const dcme_problem *problem);
-
-/* The sums of one thread, one for each cluster. */
-dcme_paper_sums *dcme_paper_sums_open(dcme_arena *arena, const dcme_paper_clusters *paper);
 void dcme_paper_sums_add(dcme_paper_sums *sums, const dcme_batch *batch, int64_t i, real rate);
-void dcme_paper_sums_clear(dcme_paper_sums *sums, int64_t features);
 
 /* values (stride) = u_k . x + H_k of instance i (9). */
 void dcme_paper_clusters_bounds(const dcme_paper_clusters *paper, dcme_batch *batch, int64_t i,
@@ -51,5 +43,3 @@ void dcme_paper_sums_apply(const dcme_paper_sums *sums, const dcme_paper_cluster
 
 /* alpha_k = softmax(scores) (14), then H_k, the top classes and u_k. */
 void dcme_paper_clusters_move(dcme_paper_clusters *paper, int64_t k, real *scores);
-
-#endif

@@ -1,6 +1,5 @@
 /* Walker's alias method: a draw from any distribution over n items in constant time. */
-#ifndef DCME_ALIAS_H
-#define DCME_ALIAS_H
+#pragma once
 
 #include "common/random.h"
 #include "dcme.h"
@@ -31,5 +30,3 @@ static inline int32_t dcme_alias_draw(const dcme_alias *cells, int64_t count, ui
     uint64_t random = dcme_random(stream);
     return dcme_alias_pick(cells, dcme_alias_cell(random, count), random);
 }
-
-#endif

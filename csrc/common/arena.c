@@ -29,13 +29,13 @@ static dcme_held *append(dcme_arena *arena, int64_t bytes) {
 
 void *dcme_take_unset(dcme_arena *arena, int64_t count, int64_t size) {
     int fits = count >= 0 && (size <= 0 || count <= INT64_MAX / size);
-    dcme_held *held = append(arena, fits ? count * size : INT64_MAX);
+    const dcme_held *held = append(arena, fits ? count * size : INT64_MAX);
     return held ? held->bytes : NULL;
 }
 
 void *dcme_take(dcme_arena *arena, int64_t count, int64_t size) {
     void *memory = dcme_take_unset(arena, count, size);
-    return memory ? memset(memory, 0, (size_t)(count * size)) : NULL;
+    return memory ? memset(memory, 0, (count * size)) : NULL;
 }
 
 void *dcme_take_saved(dcme_arena *arena, int64_t count, int64_t size, int64_t limit) {
@@ -45,19 +45,11 @@ void *dcme_take_saved(dcme_arena *arena, int64_t count, int64_t size, int64_t li
     return memory;
 }
 
-static void save(dcme_arena *arena, void *bytes, const void *at, int64_t count, int64_t size,
-                 int64_t limit) {
+void dcme_save(dcme_arena *arena, void *bytes, const void *at, int64_t count, int64_t size,
+               int64_t limit) {
     dcme_held *held = append(arena, 0);
     if (held)
         *held = (dcme_held){NULL, bytes, at, count, size, limit, 1};
-}
-
-void dcme_save(dcme_arena *arena, void *bytes, int64_t count, int64_t size, int64_t limit) {
-    save(arena, bytes, NULL, count, size, limit);
-}
-
-void dcme_save_at(dcme_arena *arena, void *at, int64_t count, int64_t size, int64_t limit) {
-    save(arena, NULL, at, count, size, limit);
 }
 
 void dcme_arena_join(dcme_arena *arena, const dcme_arena *scratch) {

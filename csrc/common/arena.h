@@ -5,8 +5,7 @@
  * An arena is all zeros before. After the first failure every call returns NULL or does nothing, so
  * that callers check once, when all has been asked for.
  */
-#ifndef DCME_ARENA_H
-#define DCME_ARENA_H
+#pragma once
 
 #include "dcme.h"
 
@@ -30,17 +29,15 @@ void *dcme_take_unset(dcme_arena *arena, int64_t count, int64_t size);
 
 /* The `count` items of `size` bytes at `bytes` are part of the state. With a limit above 0 the last
  * int32 of each item is a number from 0 to limit - 1, which is checked after a state was restored.
- */
-void dcme_save(dcme_arena *arena, void *bytes, int64_t count, int64_t size, int64_t limit);
-#define DCME_SAVE(arena, number) dcme_save(arena, &(number), 1, sizeof(number), 0)
+ * Of memory that is exchanged for other memory, `at` is where the pointer to it is, not NULL. */
+void dcme_save(dcme_arena *arena, void *bytes, const void *at, int64_t count, int64_t size,
+               int64_t limit);
+#define DCME_SAVE(arena, number) dcme_save(arena, &(number), NULL, 1, sizeof(number), 0)
 
 /* Zeros that are part of the state. */
 void *dcme_take_saved(dcme_arena *arena, int64_t count, int64_t size, int64_t limit);
 #define DCME_TAKE_SAVED(arena, array, count, limit)                                                \
     ((array) = dcme_take_saved(arena, count, sizeof *(array), limit))
-
-/* The same for memory that is exchanged for other memory: `at` is where the pointer to it is. */
-void dcme_save_at(dcme_arena *arena, void *at, int64_t count, int64_t size, int64_t limit);
 
 /* Fail as another arena, of temporary memory, has. */
 void dcme_arena_join(dcme_arena *arena, const dcme_arena *scratch);
@@ -70,5 +67,3 @@ void dcme_arena_list(const dcme_arena *arena, dcme_state *state);
 
 /* Whether all numbers of the state are within their limits. */
 int dcme_arena_is_sound(const dcme_arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* Whole numbers as decimal text. */
-#ifndef DCME_INTEGER_H
-#define DCME_INTEGER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ static inline int64_t dcme_read_integer(const char *start, const char *end) {
     }
     return number;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Sum of the losses of sampled instances: computing logarithms for every instance
  * can cost more than learning from it. */
-#ifndef DCME_LOSS_H
-#define DCME_LOSS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ static inline void dcme_loss_add(dcme_loss *loss, double value) {
     loss->sum += value;
     loss->count++;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * does not wait for the one before, and a stream costs 8 bytes. Streams are named by (seed, epoch,
  * shard, purpose): the numbers do not depend on threads, buffers or time.
  */
-#ifndef DCME_RANDOM_H
-#define DCME_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ static inline uint64_t dcme_stream(uint64_t seed, uint64_t epoch, uint64_t shard
 static inline int64_t dcme_below(uint64_t random, int64_t limit) {
     return (int64_t)(((random >> 32) * (uint64_t)limit) >> 32);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * frequency x weight x P(topic | word) x vector of the word. No table words x topics x dim is
  * needed: only the row of a document is in memory. The caller drops posteriors near zero.
  */
-#ifndef DCME_DOCUMENTS_H
-#define DCME_DOCUMENTS_H
+#pragma once
 
 #include "dcme.h"
 #include "kernels/kernels.h"
@@ -52,5 +51,3 @@ enum { DCME_ENTRY_BYTES = 36 };
 
 /* Write " column:value" for n entries, columns counted from 1; returns the bytes written. */
 int64_t dcme_write_entries(char *out, const int32_t *columns, const float *values, int64_t n);
-
-#endif

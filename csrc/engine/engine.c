@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const dcme_purpose THREADS = {"the threads", "lower --threads"};
+
 dcme_status dcme_engine_open(dcme_engine *e, dcme_error *error) {
     e->epoch = -1;
     DCME_TAKE(&e->arena, e->threads, e->thread_count);
@@ -15,7 +17,18 @@ dcme_status dcme_engine_open(dcme_engine *e, dcme_error *error) {
         DCME_SAVE(&t->arena, t->end);
         DCME_SAVE(&t->arena, t->done);
     }
-    return dcme_arena_check(&e->arena, (dcme_purpose){"the threads", "lower --threads"}, error);
+    return dcme_arena_check(&e->arena, THREADS, error);
+}
+
+dcme_status dcme_engine_open_workers(dcme_engine *e, dcme_error *error) {
+    const dcme_work *work = e->work;
+    char *workers = dcme_take(&e->arena, e->thread_count, work->worker_size);
+    DCME_TRY(dcme_arena_check(&e->arena, THREADS, error));
+    for (dcme_thread *t = e->threads; t < e->threads + e->thread_count; t++) {
+        t->worker = workers + (t - e->threads) * work->worker_size;
+        DCME_TRY(work->open(e->job, t->worker, t, error));
+    }
+    return DCME_OK;
 }
 
 void dcme_engine_close(dcme_engine *e) {

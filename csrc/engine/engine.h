@@ -9,8 +9,7 @@
  * dcme_engine_epoch() runs the threads and returns when the epoch is over; meanwhile another thread
  * may call dcme_engine_progress(), dcme_engine_is_finite() and dcme_engine_stop().
  */
-#ifndef DCME_ENGINE_H
-#define DCME_ENGINE_H
+#pragma once
 
 #include "common/arena.h"
 #include "common/loss.h"
@@ -38,9 +37,15 @@ typedef struct {
     double rate;    /* at the furthest position */
 } dcme_progress;
 
+typedef struct dcme_thread dcme_thread;
+
 /* Callbacks of a kind of training. A job is shared by threads, a worker is of one thread. Those
- * of the second half may be NULL. */
+ * of the last part may be NULL. */
 typedef struct {
+    /* Make a worker, worker_size bytes of zeros. */
+    dcme_status (*open)(void *job, void *worker, dcme_thread *thread, dcme_error *error);
+    int64_t worker_size;
+
     /* The positions of a unit, which the worker is about to learn. */
     void (*take)(void *worker, int64_t unit, int64_t *begin, int64_t *end);
     /* Learn some of them, and return the position after. */
@@ -53,7 +58,7 @@ typedef struct {
 
 typedef struct dcme_engine dcme_engine;
 
-typedef struct {
+struct dcme_thread {
     _Alignas(DCME_LINE) dcme_handle handle; /* no other thread in its cache lines */
     dcme_engine *engine;
     void *worker;
@@ -64,7 +69,7 @@ typedef struct {
     _Alignas(DCME_LINE) _Atomic int64_t trained;
     _Atomic int64_t subsampled, without_context, losses;
     _Atomic double loss, rate;
-} dcme_thread;
+};
 
 /* A table that is learned; rows of all tables are numbered one after the other. */
 typedef struct {
@@ -93,8 +98,9 @@ struct dcme_engine {
     _Atomic int diverged;
 };
 
-/* Make the threads, without workers. Close the engine even if this fails: it frees the arenas. */
+/* Make the threads, then their workers. Close the engine even if this fails: it frees the arenas. */
 dcme_status dcme_engine_open(dcme_engine *engine, dcme_error *error);
+dcme_status dcme_engine_open_workers(dcme_engine *engine, dcme_error *error);
 void dcme_engine_close(dcme_engine *engine);
 
 /* Train one epoch, 0 <= epoch < epochs of the schedule, or resume the one that was stopped.
@@ -121,5 +127,3 @@ dcme_status dcme_engine_restored(dcme_engine *engine, dcme_error *error);
 
 /* Whether the rows from .. to - 1 of the tables are finite. */
 int dcme_engine_is_finite(const dcme_engine *engine, int64_t from, int64_t to);
-
-#endif

@@ -1,6 +1,5 @@
 /* The learning-rate schedule of all training: linear decay over all epochs, down to a minimum. */
-#ifndef DCME_SCHEDULE_H
-#define DCME_SCHEDULE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ static inline double dcme_learning_rate(const dcme_schedule *s, int64_t epoch, i
     double rate = s->lr * (1 - done / ((double)s->length * (double)s->epochs));
     return rate > s->min_lr ? rate : s->min_lr;
 }
-
-#endif

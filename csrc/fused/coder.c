@@ -300,7 +300,7 @@ dcme_status dcme_code_words(int decoding, uint8_t *bytes, int64_t room, int64_t 
         if (decoding && (prefix > begin - before || prefix > length - begin))
             break; /* damaged: fewer words than announced */
         if (decoding)
-            memmove(text + begin, text + before, (size_t)prefix);
+            memmove(text + begin, text + before, prefix);
         end = begin + prefix;
         for (;;) {
             uint32_t context_of = 0;

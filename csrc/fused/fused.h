@@ -4,8 +4,7 @@
  * integers over documents, so that they have the same bits whatever the order and the number of
  * threads.
  */
-#ifndef DCME_FUSED_H
-#define DCME_FUSED_H
+#pragma once
 
 #include "classify/classify.h"
 #include "dcme.h"
@@ -48,12 +47,11 @@ typedef struct {
     const dcme_kernels *kernels;
 } dcme_statistics;
 
-/* Add the documents from `begin` on. log_probabilities (count, classes) are of these documents;
- * probabilities below `cut` count as 0. No value of a document is negative. The sums
+/* Add the documents, whose log_probabilities are (count, classes); probabilities below `cut` count as 0. No value of a document is negative. The sums
  * have the same bits with any number of threads. */
 dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_rows *documents,
-                                int64_t begin, int64_t count, const double *log_probabilities,
-                                double cut, int32_t threads, dcme_error *error);
+                                const double *log_probabilities, double cut, int32_t threads,
+                                dcme_error *error);
 
 /* -1 if rows can be added: features ascend from 0 below `features`, values from 0 below `largest`,
  * starts ascend within 0 .. starts[count]. Otherwise -2 for a value, or the number of a document.
@@ -89,5 +87,3 @@ dcme_status dcme_code_numbers(int decoding, uint8_t *bytes, int64_t room, int64_
 dcme_status dcme_code_words(int decoding, uint8_t *bytes, int64_t room, int64_t *size,
                             uint8_t *text, int64_t *offsets, int64_t n, int64_t length,
                             dcme_error *error);
-
-#endif

@@ -11,9 +11,9 @@
 #include <math.h>
 
 enum {
-    CELLS = 1 << 20, /* probabilities that are held at once there */
-    LEAST = 256,     /* documents whose probabilities are rounded at once, at least, ... */
-    MOST = 16384,    /* ... and at most, where threads share the features */
+    CELLS = 1 << 18, /* probabilities that are held at once, */
+    LEAST = 256,     /* of so many documents at least, ... */
+    MOST = 16384,    /* ... and at most */
     REPAID = 8,      /* non-zeros for each row of sums that a thread has of its own, at least */
     OWN = 1 << 23,   /* integers in such sums of all threads, at most: 64 MB */
     GROUP = 8,     /* neighboring features that a thread has, so that a cache line has one owner */
@@ -39,16 +39,10 @@ typedef struct {
     double least;           /* log of the cut */
     int64_t begin, count;   /* documents of the piece */
     int64_t first, last;    /* the documents of this thread */
-    int apart;              /* `sums` are this thread's own */
-    int32_t thread, owners; /* has the groups of features of this remainder; owners 1: all */
-    units units;            /* where threads share the features, of all of them */
-} share;
-
-typedef struct {
-    dcme_handle handle;
-    const share *shares;
     int32_t thread, threads;
-} merger;
+    int32_t owners; /* threads that share the features, each the groups of one remainder; or 1 */
+    units units;    /* of the piece */
+} share;
 
 /* Non-zeros of a document by their rows of sums, and their values in units. */
 typedef struct {
@@ -62,12 +56,13 @@ typedef struct {
  * could not be predicted. */
 static int64_t keep_own(const share *s, const int32_t *features, int64_t n, part *p) {
     const int32_t *row_of = s->sums.rows;
+    int32_t owner = s->thread % s->owners;
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++) {
         int32_t row = row_of ? row_of[features[i]] : features[i];
         p->own[kept] = row;
         p->x[kept] = p->x[i];
-        kept += (row >= 0) & (row / GROUP % s->owners == s->thread);
+        kept += (row >= 0) & (row / GROUP % s->owners == owner);
     }
     return kept;
 }
@@ -147,10 +142,13 @@ static void take_document(const units *u, int64_t classes, int64_t d, const doub
     u->kept[d] = 4 * kept > classes ? -1 : kept;
 }
 
-static void add_prior(const units *u, dcme_statistics *t, int64_t count) {
-    for (int64_t d = 0; d < count; d++)
-        for (int64_t c = 0; c < t->classes; c++)
-            t->prior[c] += u->whole[d * t->classes + c];
+/* Add the piece's probabilities of this thread's part of the classes. */
+static void add_prior(const share *s) {
+    int64_t classes = s->sums.classes, begin = classes * s->thread / s->threads;
+    int64_t end = classes * (s->thread + 1) / s->threads;
+    for (int64_t d = 0; d < s->count; d++)
+        for (int64_t c = begin; c < end; c++)
+            s->sums.prior[c] += s->units.whole[d * classes + c];
 }
 
 static void open_units(units *u, dcme_arena *arena, int64_t classes, int64_t documents) {
@@ -159,30 +157,26 @@ static void open_units(units *u, dcme_arena *arena, int64_t classes, int64_t doc
     DCME_TAKE_UNSET(arena, u->kept, documents);
 }
 
-/* ---- threads that share the documents ---- */
+/* ---- threads ---- */
 
 static int64_t cells_of(const dcme_statistics *t) { return t->joint ? t->height * t->classes : 0; }
 
-static void add_batch(share *s, int64_t first, int64_t n) {
-    int64_t classes = s->sums.classes;
-    for (int64_t d = 0; s->log_p && d < n; d++)
-        take_document(&s->units, classes, d, s->log_p + (first + d) * classes, s->least);
-    if (s->log_p)
-        add_prior(&s->units, &s->sums, n);
-    for (int64_t d = 0; d < n; d++)
-        add_document(s, s->begin + first + d, d);
+/* Round the probabilities of this thread's part of the piece. */
+static void *take_documents(void *argument) {
+    share *s = argument;
+    for (int64_t d = s->first; d < s->last; d++)
+        take_document(&s->units, s->sums.classes, d, s->log_p + d * s->sums.classes, s->least);
+    return NULL;
 }
 
+/* Add the documents of this thread, or of all the features of this thread. */
 static void *add_documents(void *argument) {
     share *s = argument;
-    if (s->apart) {
-        if (s->sums.joint)
-            DCME_CLEAR(s->sums.joint, cells_of(&s->sums));
-        DCME_CLEAR(s->sums.counts, s->sums.height);
-        DCME_CLEAR(s->sums.prior, s->sums.classes);
-    }
-    for (int64_t d = s->first; d < s->last; d += LEAST)
-        add_batch(s, d, dcme_min(s->last - d, LEAST));
+    int64_t first = s->owners > 1 ? 0 : s->first, last = s->owners > 1 ? s->count : s->last;
+    if (s->log_p)
+        add_prior(s);
+    for (int64_t d = first; d < last; d++)
+        add_document(s, s->begin + d, d);
     return NULL;
 }
 
@@ -194,18 +188,15 @@ static void add_numbers(int64_t *restrict sums, const int64_t *restrict own, int
 
 /* Add this thread's part of the sums of all threads to the caller's. */
 static void *merge_sums(void *argument) {
-    merger *m = argument;
-    const dcme_statistics *all = &m->shares->sums;
-    int64_t cells = cells_of(all);
-    for (int32_t t = 1; t < m->threads; t++) {
-        const dcme_statistics *own = &m->shares[t].sums;
+    const share *s = argument, *shares = s - s->thread;
+    const dcme_statistics *all = &shares->sums;
+    int64_t cells = cells_of(all), t = s->thread, threads = s->threads;
+    for (int64_t i = 1; i < threads; i++) {
         if (cells)
-            add_numbers(all->joint, own->joint, cells * m->thread / m->threads,
-                        cells * (m->thread + 1) / m->threads);
-        add_numbers(all->counts, own->counts, all->height * m->thread / m->threads,
-                    all->height * (m->thread + 1) / m->threads);
-        if (m->thread == 0 && cells)
-            add_numbers(all->prior, own->prior, 0, all->classes);
+            add_numbers(all->joint, shares[i].sums.joint, cells * t / threads,
+                        cells * (t + 1) / threads);
+        add_numbers(all->counts, shares[i].sums.counts, all->height * t / threads,
+                    all->height * (t + 1) / threads);
     }
     return NULL;
 }
@@ -223,116 +214,71 @@ static int64_t document_after(const int64_t *starts, int64_t count, int64_t work
     return low;
 }
 
-/* Give a thread its documents, room for one of them, and sums of its own unless it is the first. */
-static void open_share(share *s, dcme_arena *arena, int32_t thread, int32_t threads) {
-    const int64_t *starts = s->documents->starts + s->begin;
-    int64_t work = starts[s->count] - starts[0] + s->count;
-    s->apart = thread > 0;
-    s->first = document_after(starts, s->count, work / threads * thread);
-    s->last = thread + 1 < threads ? document_after(starts, s->count, work / threads * (thread + 1))
-                                   : s->count;
-    open_units(&s->units, arena, s->log_p ? s->sums.classes : 0, LEAST);
-    if (s->apart && s->sums.joint)
-        DCME_TAKE_UNSET(arena, s->sums.joint, cells_of(&s->sums));
-    if (s->apart)
-        DCME_TAKE_UNSET(arena, s->sums.counts, s->sums.height);
-    if (s->apart)
-        DCME_TAKE_UNSET(arena, s->sums.prior, s->sums.classes);
-}
-
-static void share_documents(share *shares, merger *mergers, int32_t threads) {
-    dcme_run_threads(add_documents, shares, sizeof *shares, threads);
-    for (int32_t t = 0; t < threads; t++)
-        mergers[t] = (merger){.shares = shares, .thread = t, .threads = threads};
-    if (threads > 1)
-        dcme_run_threads(merge_sums, mergers, sizeof *mergers, threads);
-}
-
-/* Returns whether there was memory for it; if not, nothing is added. */
-static int by_documents(const share *given, int32_t threads) {
-    dcme_arena arena = {0};
-    share *shares = dcme_take(&arena, threads, sizeof *shares);
-    merger *mergers = dcme_take(&arena, threads, sizeof *mergers);
-    for (int32_t t = 0; shares && t < threads; t++) {
-        shares[t] = *given;
-        open_share(&shares[t], &arena, t, threads);
+/* Add the piece of the `count` documents from `done` on. */
+static void add_piece(share *shares, const share *given, int64_t done, int64_t count) {
+    const int64_t *starts = given->documents->starts + done;
+    int64_t work = starts[count] - starts[0] + count, threads = given->threads;
+    for (int64_t t = 0; t < threads; t++) {
+        share *s = &shares[t];
+        s->begin = done, s->count = count;
+        s->log_p = given->log_p ? given->log_p + done * given->sums.classes : NULL;
+        s->first = t > 0 ? shares[t - 1].last : 0;
+        s->last = t + 1 < threads ? document_after(starts, count, work / threads * (t + 1)) : count;
     }
-    int opened = arena.status == DCME_OK;
-    if (opened)
-        share_documents(shares, mergers, threads);
-    dcme_arena_close(&arena);
-    return opened;
+    if (given->log_p)
+        dcme_run_threads(take_documents, shares, sizeof *shares, given->threads);
+    dcme_run_threads(add_documents, shares, sizeof *shares, given->threads);
 }
 
-/* ---- threads that share the features ---- */
-
-/* Round the probabilities of this thread's part of the piece. */
-static void *take_documents(void *argument) {
-    share *s = argument;
-    for (int64_t d = s->first; d < s->last; d++)
-        take_document(&s->units, s->sums.classes, d, s->log_p + d * s->sums.classes, s->least);
-    return NULL;
-}
-
-static void *add_features(void *argument) {
-    share *s = argument;
-    for (int64_t d = 0; d < s->count; d++)
-        add_document(s, s->begin + d, d);
-    return NULL;
-}
-
-static void add_piece(share *shares, int32_t threads, const share *piece) {
-    for (int32_t t = 0; t < threads; t++) {
-        shares[t] = *piece;
-        shares[t].thread = t;
-        shares[t].owners = threads;
-        shares[t].first = piece->count * t / threads;
-        shares[t].last = piece->count * (t + 1) / threads;
-    }
-    if (piece->log_p) {
-        dcme_run_threads(take_documents, shares, sizeof *shares, threads);
-        add_prior(&shares->units, &shares->sums, piece->count);
-    }
-    dcme_run_threads(add_features, shares, sizeof *shares, threads);
-}
-
-static dcme_status by_features(const share *given, int32_t threads) {
+/* Let threads share the features, or the documents: then with sums of its own for each but the
+ * first. If there is not enough memory nothing is added. */
+static dcme_status add_shares(const share *given, int apart) {
     int64_t classes = given->log_p ? given->sums.classes : 0;
     int64_t room = dcme_min(dcme_max(CELLS / (classes + 1), LEAST), MOST);
     dcme_arena arena = {0};
-    share piece = *given, *shares = dcme_take(&arena, threads, sizeof *shares);
-    open_units(&piece.units, &arena, classes, room);
-    for (int64_t done = 0; arena.status == DCME_OK && done < given->count; done += room) {
-        piece.begin = given->begin + done;
-        piece.count = dcme_min(given->count - done, room);
-        piece.log_p = given->log_p ? given->log_p + done * classes : NULL;
-        add_piece(shares, threads, &piece);
+    share *shares = dcme_take(&arena, given->threads, sizeof *shares);
+    units units = {0};
+    open_units(&units, &arena, classes, dcme_min(room, given->count));
+    for (int32_t t = 0; shares && t < given->threads; t++) {
+        share *s = &shares[t];
+        *s = *given;
+        s->thread = t;
+        s->units = units;
+        s->owners = apart ? 1 : given->threads;
+        if (apart && t > 0) {
+            DCME_TAKE(&arena, s->sums.counts, s->sums.height);
+            if (s->sums.joint)
+                DCME_TAKE(&arena, s->sums.joint, cells_of(&s->sums));
+        }
     }
+    for (int64_t done = 0; arena.status == DCME_OK && done < given->count; done += room)
+        add_piece(shares, given, done, dcme_min(given->count - done, room));
+    if (arena.status == DCME_OK && apart && given->threads > 1)
+        dcme_run_threads(merge_sums, shares, sizeof *shares, given->threads);
     dcme_status status = arena.status;
     dcme_arena_close(&arena);
     return status;
 }
 
 /* Whether sums of each thread's own are worth their merging. */
-static int is_repaid(const share *s, int32_t threads) {
-    const int64_t *starts = s->documents->starts + s->begin;
+static int is_repaid(const share *s) {
+    const int64_t values = s->documents->starts[s->count], threads = s->threads;
     int64_t width = s->log_p ? s->sums.classes + 1 : 1;
-    return threads == 1 || (s->sums.height <= (starts[s->count] - starts[0]) / threads / REPAID &&
+    return threads == 1 || (s->sums.height <= values / threads / REPAID &&
                             s->sums.height <= OWN / width / threads);
 }
 
 dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_rows *documents,
-                                int64_t begin, int64_t count, const double *log_probabilities,
-                                double cut, int32_t threads, dcme_error *error) {
+                                const double *log_probabilities, double cut, int32_t threads,
+                                dcme_error *error) {
     share given = {.sums = *statistics,
                    .documents = documents,
                    .log_p = statistics->joint ? log_probabilities : NULL,
                    .least = log(cut),
-                   .begin = begin,
-                   .count = count,
-                   .owners = 1};
-    if (count <= 0 || (is_repaid(&given, threads) && by_documents(&given, threads)) ||
-        by_features(&given, threads) == DCME_OK)
+                   .count = documents->count,
+                   .threads = threads};
+    if (given.count <= 0 || (is_repaid(&given) && add_shares(&given, 1) == DCME_OK) ||
+        add_shares(&given, 0) == DCME_OK)
         return DCME_OK;
     return dcme_no_memory(error, LEAST * statistics->classes * 8,
                           "the probabilities of some documents", "give fewer classes");

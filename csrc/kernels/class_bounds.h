@@ -1,35 +1,48 @@
 /* Upper bounds of scores from weights in codes of four bits, in terms of one vector type of bytes;
  * included by vector.h. The file of each instruction set defines before: bytes, BYTES of them a
- * vector, VECTORS a step; load_bytes(p), low_halves(v) and high_halves(v) of each byte, repeat16(p)
- * of 16 bytes in all lanes of 16, look_up(table, v) lane by lane; and for pairs of bytes, which are
- * numbers of 16 bits: no_pairs(), add_pairs(a, b), max_pairs(a, b), first_pairs(low, high) and
- * last_pairs(low, high) of the first and the last 8 bytes of each lane, and put_greatest(p, v):
- * p[0], p[2], ... = the greatest number of each lane.
+ * vector, VECTORS a step; repeat16(p) of 16 bytes in all lanes of 16, look_up(table, v) lane by lane,
+ * and first_pairs(low, high) and last_pairs(low, high) of the first and the last 8 bytes of each
+ * lane, which are numbers of 16 bits.
  */
+typedef uint8_t octets __attribute__((vector_size(BYTES)));
+typedef octets unaligned_octets __attribute__((aligned(1), may_alias));
+typedef uint16_t pairs __attribute__((vector_size(BYTES)));
+
 enum { STEP = VECTORS * BYTES, LINE = 64, CODES_AHEAD = 8 * LINE };
+
+/* p[0], p[2], ... = the greatest of 8 numbers of both. */
+INLINE void put_greatest(uint16_t *p, pairs a, pairs b) {
+    for (int lane = 0; lane < BYTES / 2; lane += 8) {
+        uint16_t most = 0;
+        for (int i = lane; i < lane + 8; i++) {
+            uint16_t more = a[i] > b[i] ? a[i] : b[i];
+            most = more > most ? more : most;
+        }
+        p[lane / 4] = most;
+    }
+}
 
 /* Codes at .. at + STEP - 1 of the rows, whose sums stay in registers. */
 INLINE void bounds_of_step(uint16_t *greatest, const uint8_t *const *codes, const uint8_t *tables,
                            int64_t count, int64_t at) {
-    bytes a[VECTORS], b[VECTORS], c[VECTORS], d[VECTORS];
-    for (int v = 0; v < VECTORS; v++)
-        a[v] = b[v] = c[v] = d[v] = no_pairs();
+    pairs a[VECTORS] = {0}, b[VECTORS] = {0}, c[VECTORS] = {0}, d[VECTORS] = {0};
     for (int64_t i = 0; i < count; i++) {
         const uint8_t *row = codes[i] + at;
         bytes low = repeat16(tables + 32 * i), high = repeat16(tables + 32 * i + 16);
         for (int64_t line = 0; line < STEP; line += LINE)
             __builtin_prefetch(row + line + CODES_AHEAD);
         _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++) {
-            bytes x = load_bytes(row + v * BYTES), y = low_halves(x), z = high_halves(x);
+            octets x = *(const unaligned_octets *)(row + v * BYTES);
+            bytes y = (bytes)(x & 15), z = (bytes)(x >> 4);
             bytes p = look_up(low, y), q = look_up(high, y);
-            a[v] = add_pairs(a[v], first_pairs(p, q)), b[v] = add_pairs(b[v], last_pairs(p, q));
+            a[v] += (pairs)first_pairs(p, q), b[v] += (pairs)last_pairs(p, q);
             p = look_up(low, z), q = look_up(high, z);
-            c[v] = add_pairs(c[v], first_pairs(p, q)), d[v] = add_pairs(d[v], last_pairs(p, q));
+            c[v] += (pairs)first_pairs(p, q), d[v] += (pairs)last_pairs(p, q);
         }
     }
     for (int v = 0; v < VECTORS; v++) {
-        put_greatest(greatest + v * BYTES / 8, max_pairs(a[v], b[v]));
-        put_greatest(greatest + v * BYTES / 8 + 1, max_pairs(c[v], d[v]));
+        put_greatest(greatest + v * BYTES / 8, a[v], b[v]);
+        put_greatest(greatest + v * BYTES / 8 + 1, c[v], d[v]);
     }
 }
 

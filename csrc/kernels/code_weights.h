@@ -1,7 +1,6 @@
 /* Codes of weights: plain loops, which compilers turn into vector code of the instruction set that
  * the file is compiled for. */
-#ifndef DCME_CODE_WEIGHTS_H
-#define DCME_CODE_WEIGHTS_H
+#pragma once
 
 #include "kernels.h"
 
@@ -15,5 +14,3 @@ static void code_weights(uint8_t *codes, const real *weights, const real *edges,
             codes[b] = (uint8_t)(code[b] | code[16 + b] << 4);
     }
 }
-
-#endif

@@ -7,8 +7,7 @@
  * The core is compiled with real = float. Tests compile it with -DDCME_REAL=double as well, to
  * compare gradients with central differences; there is only the scalar kernel then.
  */
-#ifndef DCME_KERNELS_H
-#define DCME_KERNELS_H
+#pragma once
 
 #include "array.h"
 
@@ -120,5 +119,3 @@ extern const dcme_kernels dcme_kernels_scalar;
 /* The kernels of a given name ("scalar", "avx2", "avx512", "neon"), or the fastest of this machine
  * for NULL; NULL if the machine does not support them. */
 const dcme_kernels *dcme_kernels_choose(const char *name);
-
-#endif

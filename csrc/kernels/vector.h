@@ -1,7 +1,7 @@
-/* The kernels in terms of one vector type; included by the file of each instruction set, which
- * defines before: NAME, vec, LANES, SUM_CHUNKS, UPDATE_CHUNKS, and zero() set1(a) load(p) store(p,
- * v) load_part(p, n) store_part(p, n, v) add(a, b) mul(a, b) madd(a, b, c) = ab + c, sum(v),
- * sum2(p, a, b) for p[0 .. 2), sum4(p, a, b, c, d) for p[0 .. 4), exp_lanes(v), logistic_lanes(v).
+/* The kernels in terms of one vector type, whose arithmetic the compilers know; included by the file
+ * of each instruction set, which defines before: NAME, vec, LANES, SUM_CHUNKS, UPDATE_CHUNKS, and
+ * load_part(p, n) store_part(p, n, v) madd(a, b, c) = ab + c, clamp(v, least, most) that leaves NaN
+ * as it is, sum(v), sum2(p, a, b) for p[0 .. 2), sum4(p, a, b, c, d) for p[0 .. 4).
  * A part is the first n lanes, n a multiple of 4 below LANES; the others are 0 and not stored. For
  * integers: WIDE, wide, widen(p) of WIDE numbers, widen1(x) of one for all lanes, and
  * add_product(sums, x, p): sums[0 .. WIDE) += x p.
@@ -21,6 +21,15 @@ enum {
 };
 
 #define INLINE static inline __attribute__((always_inline))
+
+typedef vec unaligned __attribute__((aligned(4), may_alias));
+
+INLINE vec zero(void) { return (vec){0}; }
+INLINE vec set1(float a) { return a - zero(); }
+INLINE vec load(const float *p) { return *(const unaligned *)p; }
+INLINE void store(float *p, vec v) { *(unaligned *)p = v; }
+
+#include "exponential.h"
 
 /* Unrolled at once: GCC takes a loop that loads or stores registers for a copy of memory. */
 #define EACH_CHUNK(c) _Pragma("GCC unroll 16") for (int c = 0; c < chunks; c++)
@@ -115,7 +124,7 @@ INLINE void update_chunks(float *gradient, const float *h, float *const *rows, c
     vec g[UPDATE_CHUNKS], x[UPDATE_CHUNKS];
     EACH_CHUNK (c) {
         g[c] = zero();
-        x[c] = mul(set1(rate), get(h + d + c * LANES, n));
+        x[c] = rate * get(h + d + c * LANES, n);
     }
     for (int64_t i = 0; i < count; i++) {
         float *row = at_chunk(rows[i], d);
@@ -135,77 +144,59 @@ static void update(float *gradient, const float *h, float *const *rows, const fl
     FOR_CHUNKS(UPDATE_CHUNKS, size, update_chunks, gradient, h, rows, weights, rate, count);
 }
 
-INLINE void mean_chunks(float *out, float scale, float *const *rows, int64_t count, int64_t d,
-                        int chunks, int64_t n) {
+/* Without weights out = scale (rows[0] + ...), else out += weights[0] rows[0] + ... */
+INLINE void sum_chunks(float *out, float scale, float *const *rows, const float *weights,
+                       int64_t count, int64_t d, int chunks, int64_t n) {
     vec a[SUM_CHUNKS];
     EACH_CHUNK (c)
-        a[c] = zero();
+        a[c] = weights ? get(out + d + c * LANES, n) : zero();
     for (int64_t i = 0; i < count; i++) {
         const float *row = at_chunk(rows[i], d);
-        EACH_CHUNK (c)
-            a[c] = add(a[c], get(row + c * LANES, n));
+        vec w = set1(weights ? weights[i] : 1);
+        EACH_CHUNK (c) {
+            vec r = get(row + c * LANES, n);
+            a[c] = weights ? madd(w, r, a[c]) : a[c] + r;
+        }
     }
     EACH_CHUNK (c)
-        put(out + d + c * LANES, n, mul(set1(scale), a[c]));
+        put(out + d + c * LANES, n, weights ? a[c] : scale * a[c]);
 }
 
 static void mean(float *out, float scale, float *const *rows, int64_t count, int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, mean_chunks, out, scale, rows, count);
+    FOR_CHUNKS(SUM_CHUNKS, size, sum_chunks, out, scale, rows, NULL, count);
 }
 
-INLINE void add_to_rows_chunks(float *const *rows, float scale, const float *x, int64_t count,
-                               int64_t d, int chunks, int64_t n) {
+static void weighted_sum(float *out, float *const *rows, const float *weights, int64_t count,
+                         int64_t size) {
+    FOR_CHUNKS(SUM_CHUNKS, size, sum_chunks, out, 1, rows, weights, count);
+}
+
+/* Without weights rows[i] += scale x, else rows[i] += weights[i] x. */
+INLINE void add_chunks(float *const *rows, float scale, const float *weights, const float *x,
+                       int64_t count, int64_t d, int chunks, int64_t n) {
     vec step[SUM_CHUNKS];
-    EACH_CHUNK (c)
-        step[c] = mul(set1(scale), get(x + d + c * LANES, n));
+    EACH_CHUNK (c) {
+        step[c] = get(x + d + c * LANES, n);
+        step[c] = weights ? step[c] : scale * step[c];
+    }
     for (int64_t i = 0; i < count; i++) {
         float *row = at_chunk(rows[i], d);
-        EACH_CHUNK (c)
-            put(row + c * LANES, n, add(step[c], get(row + c * LANES, n)));
+        vec w = set1(weights ? weights[i] : 1);
+        EACH_CHUNK (c) {
+            vec r = get(row + c * LANES, n);
+            put(row + c * LANES, n, weights ? madd(w, step[c], r) : step[c] + r);
+        }
     }
 }
 
 static void add_to_rows(float *const *rows, float scale, const float *x, int64_t count,
                         int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, add_to_rows_chunks, rows, scale, x, count);
-}
-
-INLINE void rank1_update_chunks(float *const *rows, const float *weights, const float *x,
-                                int64_t count, int64_t d, int chunks, int64_t n) {
-    vec step[SUM_CHUNKS];
-    EACH_CHUNK (c)
-        step[c] = get(x + d + c * LANES, n);
-    for (int64_t i = 0; i < count; i++) {
-        float *row = at_chunk(rows[i], d);
-        vec w = set1(weights[i]);
-        EACH_CHUNK (c)
-            put(row + c * LANES, n, madd(w, step[c], get(row + c * LANES, n)));
-    }
+    FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, rows, scale, NULL, x, count);
 }
 
 static void rank1_update(float *const *rows, const float *weights, const float *x, int64_t count,
                          int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, rank1_update_chunks, rows, weights, x, count);
-}
-
-INLINE void weighted_sum_chunks(float *out, float *const *rows, const float *weights, int64_t count,
-                                int64_t d, int chunks, int64_t n) {
-    vec a[SUM_CHUNKS];
-    EACH_CHUNK (c)
-        a[c] = get(out + d + c * LANES, n);
-    for (int64_t i = 0; i < count; i++) {
-        const float *row = at_chunk(rows[i], d);
-        vec w = set1(weights[i]);
-        EACH_CHUNK (c)
-            a[c] = madd(w, get(row + c * LANES, n), a[c]);
-    }
-    EACH_CHUNK (c)
-        put(out + d + c * LANES, n, a[c]);
-}
-
-static void weighted_sum(float *out, float *const *rows, const float *weights, int64_t count,
-                         int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, weighted_sum_chunks, out, rows, weights, count);
+    FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, rows, 1, weights, x, count);
 }
 
 static void exponential(float *out, const float *x, int64_t count) {
@@ -218,7 +209,7 @@ static void residuals(float *out, const float *x, int64_t count) {
     static const float first[LANES] = {1};
     vec target = load(first);
     for (int64_t i = 0; i < count; i += LANES, target = zero())
-        store(out + i, madd(set1(-1.f), logistic_lanes(load(x + i)), target));
+        store(out + i, target - 1 / (1 + exp_lanes(-load(x + i))));
 }
 
 /* Columns k .. k + chunks WIDE - 1 of the rows. p stays in registers; the rows are anywhere in

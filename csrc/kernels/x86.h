@@ -1,4 +1,4 @@
-/* Sums of lanes, products of integers and greatest numbers by instructions of AVX2, for AVX2 itself
+/* Sums of lanes and products of integers by instructions of AVX2, for AVX2 itself
  * and for AVX-512, which defines FOLD(v) as the sum of a vector's halves. */
 static inline __m128 fold8(__m256 v) {
     return _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
@@ -30,8 +30,4 @@ static inline wide widen1(uint32_t x) { return _mm256_set1_epi64x(x); }
 static inline void add_product(int64_t *sums, wide x, wide p) {
     __m256i *at = (__m256i *)sums;
     _mm256_storeu_si256(at, _mm256_add_epi64(_mm256_loadu_si256(at), _mm256_mul_epu32(x, p)));
-}
-
-static inline uint16_t greatest8(__m128i v) { /* the least of their complements is found at once */
-    return (uint16_t)~_mm_extract_epi16(_mm_minpos_epu16(_mm_xor_si128(v, _mm_set1_epi16(-1))), 0);
 }

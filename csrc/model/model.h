@@ -1,7 +1,6 @@
 /* The learned tables: one input row (context) and one output row (target) for each word; with word
  * order, also its rows as the left and as the right neighbor of a target. */
-#ifndef DCME_MODEL_H
-#define DCME_MODEL_H
+#pragma once
 
 #include "kernels/kernels.h"
 
@@ -36,5 +35,3 @@ static inline void dcme_prefetch(const real *row, int64_t stride) {
         __builtin_prefetch(row + d, 1);
     __asm__ volatile("");
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The options of training; the fields are the fields of TrainOptions in the Python package. */
-#ifndef DCME_TRAIN_OPTIONS_H
-#define DCME_TRAIN_OPTIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ typedef struct {
     int64_t seed;
     int32_t deterministic;
 } dcme_train_options;
-
-#endif

@@ -9,7 +9,7 @@
  *
  * h_t moves along g_t = sum_j w_tj v_j with the rows as they were scored, v_j by
  * sum_t rate_t w_tj h_t. So a sample's row is read and written once for a block, and all sums are
- * products of small matrices in the cache. nu is S for negative sampling and NCE, NU for DCME.
+ * products of small matrices in the cache. nu is S for negative sampling and NCE, 16 for DCME.
  * Steps are implicit in h_t, as in dcme.c: a row meets many similar contexts at once.
  *
  * Legend: T targets of a block, S samples, nu virtual draws.
@@ -18,20 +18,14 @@
 #include "objectives/objective.h"
 #include "objectives/row_replicas.h"
 
-static const real NU = 16, CURVATURE = 0.25f; /* the greatest slope of sigma */
+static const real CURVATURE = 0.25f; /* the greatest slope of sigma */
 
 typedef struct {
-    const dcme_model *model;
-    dcme_noise noise;
-    int32_t draws, threads; /* S */
-    real weight;            /* nu / S */
-} shared_state;
-
-typedef struct {
-    const shared_state *shared;
+    dcme_row_replicas replicas; /* first, for dcme_replicas_end() */
     const dcme_model *model;
     const dcme_noise *noise;
     int64_t draws; /* S */
+    real weight;   /* nu / S */
     uint64_t stream;
     uint64_t *randoms; /* (S) of the next block's samples, whose cells have been asked for */
     int drawn;         /* whether the block's samples are drawn */
@@ -41,26 +35,16 @@ typedef struct {
     real *weights;     /* (S + 1, DCME_BLOCK_MAX) scores, then weights; targets come last */
     real *column;      /* (S + 1) */
     uint8_t left[DCME_BLOCK_MAX], right[DCME_BLOCK_MAX]; /* classes of the targets' neighbors */
-    dcme_row_replicas replicas;
 } thread_state;
-
-static void open_shared(void *shared, dcme_arena *arena, const dcme_model *model,
-                        const dcme_train_options *options) {
-    shared_state *s = shared;
-    real nu = options->objective == DCME_DCME ? NU : (real)options->negative;
-    *s = (shared_state){.model = model, .draws = options->negative, .threads = options->threads};
-    s->weight = s->draws > 0 ? nu / (real)s->draws : 0;
-    dcme_word_noise_open(&s->noise, arena, model, options,
-                         options->objective == DCME_NS ? 0 : (double)nu);
-}
 
 static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
-    const shared_state *s = me->shared = shared;
+    const dcme_word_noise *s = shared;
     int64_t n = s->draws + 1;
     me->model = s->model;
     me->noise = &s->noise;
     me->draws = s->draws;
+    me->weight = s->draws > 0 ? s->virtual_draws / (real)s->draws : 0;
     DCME_TAKE(arena, me->words, n);
     DCME_TAKE(arena, me->rows, n);
     DCME_TAKE(arena, me->memory, (n + 1) * DCME_BLOCK_MAX);
@@ -156,7 +140,7 @@ static double loss_of(const thread_state *me, int32_t target, int64_t t, const r
     for (int64_t k = 0; k < me->draws; k++)
         if (me->words[k] != target)
             noise += dcme_softplus((double)me->weights[k * DCME_BLOCK_MAX + t]);
-    return loss + (double)me->shared->weight * noise;
+    return loss + (double)me->weight * noise;
 }
 
 /* Scores become weights. The weight of a target is 1 - sigma(x) = sigma(-x), and -x is its score.
@@ -165,7 +149,7 @@ static void to_weights(thread_state *me, const dcme_instance *instances, int64_t
     int64_t draws = me->draws, all = draws * DCME_BLOCK_MAX;
     me->model->kernels->residuals(me->memory, me->memory, all + 2 * DCME_BLOCK_MAX);
     for (int64_t i = 0; i < all; i++)
-        me->weights[i] *= me->shared->weight;
+        me->weights[i] *= me->weight;
     for (int64_t k = 0; k < draws; k++)
         for (int64_t t = 0; t < count; t++)
             if (me->words[k] == instances[t].target)
@@ -204,7 +188,7 @@ static void move(thread_state *me, const dcme_instance *instances, int64_t count
 static void step_block(void *thread, const dcme_instance *instances, int64_t count,
                        dcme_loss *loss) {
     thread_state *me = thread;
-    real *contexts[DCME_BLOCK_MAX], rates[DCME_BLOCK_MAX], steepness = me->shared->weight;
+    real *contexts[DCME_BLOCK_MAX], rates[DCME_BLOCK_MAX], steepness = me->weight;
     real *targets = me->weights + me->draws * DCME_BLOCK_MAX;
     for (int64_t t = 0; t < count; t++) {
         me->left[t] = instances[t].left, me->right[t] = instances[t].right;
@@ -225,11 +209,9 @@ static void step_block(void *thread, const dcme_instance *instances, int64_t cou
     me->drawn = 0;
 }
 
-static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->replicas); }
-
 const dcme_objective dcme_objective_blocks = {
-    .open = open_shared,
-    .shared_size = sizeof(shared_state),
+    .open = dcme_word_noise_open,
+    .shared_size = sizeof(dcme_word_noise),
     .whole = {"the noise distribution", "lower --max-vocab or raise --min-count"},
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
@@ -237,5 +219,5 @@ const dcme_objective dcme_objective_blocks = {
     .seed = seed,
     .prefetch = prefetch,
     .step_block = step_block,
-    .flush = flush,
+    .flush = dcme_replicas_end,
 };

@@ -16,8 +16,8 @@ void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, i
     for (int64_t q = 0; top && q < top_items; q++)
         top[q] = (int32_t)q;
     atomic_init(&cluster->top, top);
-    dcme_save(arena, cluster->alpha, items, sizeof *cluster->alpha, 0);
-    dcme_save_at(arena, &cluster->top, top_items, sizeof *top, items);
+    dcme_save(arena, cluster->alpha, NULL, items, sizeof *cluster->alpha, 0);
+    dcme_save(arena, NULL, &cluster->top, top_items, sizeof *top, items);
     DCME_TAKE_SAVED(arena, cluster->is_top, items, 0);
 }
 

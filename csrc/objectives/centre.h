@@ -3,8 +3,7 @@
  * These functions need a center alone, whatever the model's layout: used by the clusters of word
  * vectors (clusters.c) and of classes (../classify/paper_clusters.c).
  */
-#ifndef DCME_CENTRE_H
-#define DCME_CENTRE_H
+#pragma once
 
 #include "common/arena.h"
 #include "kernels/kernels.h"
@@ -65,5 +64,3 @@ void dcme_cluster_release(dcme_cluster *cluster);
 /* argmax_k scores_k over the clusters that no thread is updating (over all, if all are): instances
  * that a busy cluster took meanwhile would learn from values about to be replaced, and pile up. */
 int64_t dcme_cluster_best(const dcme_cluster *clusters, const real *scores, int64_t count);
-
-#endif

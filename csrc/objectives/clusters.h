@@ -10,8 +10,7 @@
  *
  * Legend: N items, K clusters, Q top items, alpha center, u = V alpha, H entropy, h context vector.
  */
-#ifndef DCME_CLUSTERS_H
-#define DCME_CLUSTERS_H
+#pragma once
 
 #include "objectives/centre.h"
 #include "objectives/noise.h"
@@ -52,8 +51,8 @@ void dcme_cluster_sums_add(dcme_cluster_sums *sums, const dcme_model *model, con
                            real weight);
 void dcme_cluster_sums_clear(dcme_cluster_sums *sums, const dcme_model *model);
 
-/* Write the center of cluster k to alpha (N). */
-void dcme_clusters_centre(const dcme_clusters *clusters, int64_t k, real *alpha);
+/* An objective's `centre`, where the clusters are the first of what threads share. */
+void dcme_clusters_centre(const void *shared, int64_t k, real *alpha);
 
 /* argmax_k u_k . h + H_k + alpha_k . prior (9) over the clusters that no thread is updating, see
  * dcme_cluster_best(). `scores` (K) holds the values afterwards. */
@@ -67,5 +66,3 @@ void dcme_scratch_open(dcme_scratch *scratch, dcme_arena *arena, const dcme_mode
  * the top items, once, so that a reader keeps those that it has. */
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_sums *sums,
                        const real *owed, dcme_scratch *scratch);
-
-#endif

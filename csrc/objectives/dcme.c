@@ -315,10 +315,6 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
         revive(me, instance);
 }
 
-static void centre_of(const void *shared, int64_t k, real *alpha) {
-    dcme_clusters_centre(&((const shared_state *)shared)->proposals.clusters, k, alpha);
-}
-
 const dcme_objective dcme_objective_dcme = {
     .open = open_shared,
     .shared_size = sizeof(shared_state),
@@ -329,5 +325,5 @@ const dcme_objective dcme_objective_dcme = {
     .seed = seed,
     .prefetch = prefetch,
     .step = step,
-    .centre = centre_of,
+    .centre = dcme_clusters_centre,
 };

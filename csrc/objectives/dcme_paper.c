@@ -133,10 +133,6 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
         update_offline(me, z);
 }
 
-static void centre_of(const void *shared, int64_t k, real *alpha) {
-    dcme_clusters_centre(&((const shared_state *)shared)->clusters, k, alpha);
-}
-
 const dcme_objective dcme_objective_dcme_paper = {
     .open = open_shared,
     .shared_size = sizeof(shared_state),
@@ -147,5 +143,5 @@ const dcme_objective dcme_objective_dcme_paper = {
     .seed = seed,
     .prefetch = prefetch,
     .step = step,
-    .centre = centre_of,
+    .centre = dcme_clusters_centre,
 };

@@ -9,8 +9,7 @@
  * Either each top item has a sum of its own (robust DCME), or all of them move along one sum, by
  * minus their shares of the center (alpha), and the cluster's u has another (DCME of the paper).
  */
-#ifndef DCME_DEFERRED_UPDATES_H
-#define DCME_DEFERRED_UPDATES_H
+#pragma once
 
 #include "objectives/clusters.h"
 
@@ -33,5 +32,3 @@ void dcme_deferred_begin(dcme_deferred *deferred, const dcme_clusters *clusters,
 /* An instance has been added to the sums; make the updates if they are many. */
 void dcme_deferred_end(dcme_deferred *deferred, const dcme_clusters *clusters, int64_t z,
                        real **rows);
-
-#endif

@@ -15,7 +15,6 @@
 #include "objectives/row_replicas.h"
 
 enum { NEAR = 1024 }; /* rows of nodes below this are in the cache, or soon are */
-enum { TARGETS = 4 }; /* at least DCME_AHEAD + 1, the one being learned; a power of two */
 
 /* The tree of Huffman (1952): join the two nodes of the lowest counts, until one is left. Words are
  * sorted by count, and inner nodes are made in the order of their counts, so that the two lowest
@@ -63,17 +62,11 @@ static void join(uint32_t *up, const int64_t *counts, int64_t *node_counts, int6
     }
 }
 
-/* depth of each inner node; parents have lower numbers */
-static void measure(int32_t *depth, const uint32_t *up, int64_t items) {
-    depth[0] = 0;
-    for (int64_t node = 1; node < items - 1; node++)
-        depth[node] = depth[up[items + node] >> 1] + 1;
-}
-
-static void write_paths(huffman *tree, dcme_arena *arena, const uint32_t *up, const int32_t *depth,
-                        int64_t items) {
+static void write_paths(huffman *tree, dcme_arena *arena, const uint32_t *up, int64_t items) {
     for (int64_t i = 0; i < items; i++) {
-        int64_t length = depth[up[i] >> 1] + 1;
+        int64_t length = 1;
+        for (uint32_t step = up[i]; step >> 1; step = up[items + (step >> 1)])
+            length++;
         tree->begin[i + 1] = tree->begin[i] + length;
         tree->longest = dcme_max(length, tree->longest);
     }
@@ -95,12 +88,10 @@ static void open_huffman(huffman *tree, dcme_arena *arena, const int64_t *counts
         return;
     uint32_t *up = dcme_take(&scratch, 2 * items - 1, sizeof *up);
     int64_t *node_counts = dcme_take(&scratch, items - 1, sizeof *node_counts);
-    int32_t *depth = dcme_take(&scratch, items - 1, sizeof *depth);
     dcme_arena_join(arena, &scratch);
     if (arena->status == DCME_OK) {
         join(up, counts, node_counts, items);
-        measure(depth, up, items);
-        write_paths(tree, arena, up, depth, items);
+        write_paths(tree, arena, up, items);
     }
     dcme_arena_close(&scratch);
 }
@@ -112,11 +103,10 @@ typedef struct {
 } tree_state;
 
 typedef struct {
+    dcme_row_replicas replicas; /* first, for dcme_replicas_end() */
     const dcme_model *model;
     const huffman *tree;
-    uint32_t prefetched, taken; /* targets so far; number n is targets[n % TARGETS] */
-    int32_t targets[TARGETS];
-    dcme_row_replicas replicas;
+    int32_t last; /* target that was prefetched, -1 for none */
     real **rows;    /* (longest) of the path's nodes */
     real *scores;   /* dcme_stride(longest) */
     real *weights;  /* dcme_stride(longest) */
@@ -148,7 +138,7 @@ static void thread_open(void *thread, dcme_arena *arena, void *shared) {
 static void seed(void *thread, uint64_t stream) {
     thread_state *me = thread;
     dcme_replicas_seed(&me->replicas, stream);
-    me->prefetched = me->taken = 0;
+    me->last = -1;
 }
 
 static void prefetch_rows(const thread_state *me, int32_t target) {
@@ -169,9 +159,9 @@ static void prefetch(void *thread, int32_t target) {
     __builtin_prefetch(path);
     __builtin_prefetch(path + 64 / sizeof *path);
     dcme_replicas_begin(&me->replicas);
-    if (me->prefetched != me->taken)
-        prefetch_rows(me, me->targets[(me->prefetched - 1) % TARGETS]);
-    me->targets[me->prefetched++ % TARGETS] = target;
+    if (me->last >= 0)
+        prefetch_rows(me, me->last);
+    me->last = target;
 }
 
 /* weights[i] = c_i - sigma(scores[i]); the kernel takes the first for a target, c = 1. */
@@ -194,7 +184,7 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     thread_state *me = thread;
     const huffman *tree = me->tree;
     const dcme_model *model = me->model;
-    int32_t target = me->targets[me->taken++ % TARGETS];
+    int32_t target = instance->target;
     const uint32_t *path = tree->steps + tree->begin[target];
     int64_t count = tree->begin[target + 1] - tree->begin[target];
 
@@ -215,8 +205,6 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     dcme_replicas_step(&me->replicas);
 }
 
-static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->replicas); }
-
 const dcme_objective dcme_objective_hs = {
     .open = open_tree,
     .shared_size = sizeof(tree_state),
@@ -227,5 +215,5 @@ const dcme_objective dcme_objective_hs = {
     .seed = seed,
     .prefetch = prefetch,
     .step = step,
-    .flush = flush,
+    .flush = dcme_replicas_end,
 };

@@ -26,13 +26,6 @@
 enum { POOL = 256 };  /* at most 2^16; a power of two */
 enum { SAMPLES = 4 }; /* at least DCME_AHEAD + 1, the one being learned; a power of two */
 
-typedef struct {
-    const dcme_model *model;
-    dcme_noise noise;
-    int32_t draws; /* k samples per target */
-    int32_t threads;
-} noise_state;
-
 /* A target and its samples, drawn ahead so that their rows can be prefetched. */
 typedef struct {
     int64_t count;
@@ -41,30 +34,22 @@ typedef struct {
 } sample;
 
 typedef struct {
+    dcme_row_replicas replicas; /* first, for dcme_replicas_end() */
     const dcme_model *model;
     const dcme_noise *noise;
-    int32_t draws;
+    int32_t draws; /* k samples per target */
     uint64_t stream;
     uint64_t drawn;               /* random number of the next draw; its cell has been asked for */
     int32_t *pool;                /* (POOL) */
     uint32_t prefetched, waiting; /* samples so far; sample n is samples[n % SAMPLES] */
     sample samples[SAMPLES];
-    dcme_row_replicas replicas; /* rows of the most frequent words */
     real *scores;               /* dcme_stride(draws + 1) */
     real *weights;              /* dcme_stride(draws + 1) */
 } thread_state;
 
-static void open_noise(void *shared, dcme_arena *arena, const dcme_model *model,
-                       const dcme_train_options *options) {
-    noise_state *s = shared;
-    *s = (noise_state){.model = model, .draws = options->negative, .threads = options->threads};
-    dcme_word_noise_open(&s->noise, arena, model, options,
-                         options->objective == DCME_NCE ? options->negative : 0);
-}
-
 static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
-    const noise_state *s = shared;
+    const dcme_word_noise *s = shared;
     int64_t n = s->draws + 1;
     me->model = s->model;
     me->noise = &s->noise;
@@ -176,12 +161,10 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     dcme_replicas_step(&me->replicas);
 }
 
-static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->replicas); }
-
 #define NOISE_OBJECTIVE(own_prefetch)                                                              \
     {                                                                                              \
-        .open = open_noise,                                                                        \
-        .shared_size = sizeof(noise_state),                                                        \
+        .open = dcme_word_noise_open,                                                                        \
+        .shared_size = sizeof(dcme_word_noise),                                                        \
         .whole = {"the noise distribution", "lower --max-vocab or raise --min-count"},             \
         .thread_open = thread_open,                                                                \
         .thread_size = sizeof(thread_state),                                                       \
@@ -189,7 +172,7 @@ static void flush(void *thread) { dcme_replicas_end(&((thread_state *)thread)->r
         .seed = seed,                                                                              \
         .prefetch = own_prefetch,                                                                  \
         .step = step,                                                                              \
-        .flush = flush,                                                                            \
+        .flush = dcme_replicas_end,                                                                            \
     }
 
 const dcme_objective dcme_objective_ns = NOISE_OBJECTIVE(prefetch_pooled);

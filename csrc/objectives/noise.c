@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const real NU = 16;
+
 double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power) {
     double total = 0;
     for (int64_t j = 0; j < items; j++)
@@ -57,10 +59,13 @@ void dcme_prior_add(real *out, real sign, const dcme_model *model, double power)
         out[j] += sign * (real)(power * log(count_of(model, j)) - log(total));
 }
 
-void dcme_word_noise_open(dcme_noise *noise, dcme_arena *arena, const dcme_model *model,
-                          const dcme_train_options *options, double virtual_draws) {
-    dcme_noise_open(noise, arena, model->counts, model->items, options->noise_power, virtual_draws,
-                    0);
-    if (noise->offset && arena->status == DCME_OK)
-        dcme_prior_add(noise->offset, -1, model, options->prior);
+void dcme_word_noise_open(void *shared, dcme_arena *arena, const dcme_model *model,
+                          const dcme_train_options *options) {
+    dcme_word_noise *s = shared;
+    s->model = model, s->draws = options->negative, s->threads = options->threads;
+    s->virtual_draws = options->objective == DCME_DCME ? NU : (real)options->negative;
+    dcme_noise_open(&s->noise, arena, model->counts, model->items, options->noise_power,
+                    options->objective == DCME_NS ? 0 : (double)s->virtual_draws, 0);
+    if (s->noise.offset && arena->status == DCME_OK)
+        dcme_prior_add(s->noise.offset, -1, model, options->prior);
 }

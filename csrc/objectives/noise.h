@@ -1,8 +1,7 @@
 /* Noise of words, their log prior, and losses against the noise: shared by the objectives that
  * distinguish a target from samples (negative_sampling.c, blocks.c, ../classify/class_sampling.c).
  */
-#ifndef DCME_NOISE_H
-#define DCME_NOISE_H
+#pragma once
 
 #include "common/alias.h"
 #include "common/arena.h"
@@ -31,9 +30,18 @@ double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items,
  * out[j] += sign log(count_j^power / sum of all), whose exponentials add up to 1 for sign 1. */
 void dcme_prior_add(real *out, real sign, const dcme_model *model, double power);
 
-/* The noise of a word model, with the log prior subtracted from the offsets if there are any. */
-void dcme_word_noise_open(dcme_noise *noise, dcme_arena *arena, const dcme_model *model,
-                          const dcme_train_options *options, double virtual_draws);
+/* What the threads of a word model share: the noise, with the log prior subtracted from the offsets,
+ * which negative sampling has not. */
+typedef struct {
+    const dcme_model *model;
+    dcme_noise noise;
+    int32_t draws, threads; /* samples of a target or of a block */
+    real virtual_draws;     /* nu: of DCME 16, of the others as many as samples */
+} dcme_word_noise;
+
+/* An objective's `open`. */
+void dcme_word_noise_open(void *shared, dcme_arena *arena, const dcme_model *model,
+                          const dcme_train_options *options);
 
 /* log(1 + exp(x)) = -log sigma(-x), also where exp() overflows. */
 double dcme_softplus(double x);
@@ -41,5 +49,3 @@ double dcme_softplus(double x);
 /* The loss of a target, which comes first, and its noise, by their scores:
  * -log sigma(s_0) - sum_j log sigma(-s_j). */
 double dcme_logistic_loss(const real *scores, int64_t count);
-
-#endif

@@ -5,8 +5,7 @@
  * training loop forms context vectors and hands them over; the objective moves the output rows and
  * returns the direction in which the context vectors should move.
  */
-#ifndef DCME_OBJECTIVE_H
-#define DCME_OBJECTIVE_H
+#pragma once
 
 #include "common/arena.h"
 #include "common/loss.h"
@@ -91,5 +90,3 @@ extern const dcme_objective dcme_objective_ns, dcme_objective_nce, dcme_objectiv
 
 /* The objective of the options. */
 const dcme_objective *dcme_objective_choose(const dcme_train_options *options);
-
-#endif

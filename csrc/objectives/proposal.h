@@ -4,8 +4,7 @@
  * Legend: N items, K clusters, alpha_z center of cluster z, q_z its proposal, b_z biases, nu
  * virtual draws, rho share of the unigram distribution.
  */
-#ifndef DCME_PROPOSAL_H
-#define DCME_PROPOSAL_H
+#pragma once
 
 #include "common/alias.h"
 #include "objectives/clusters.h"
@@ -45,5 +44,3 @@ static inline real dcme_proposal_of(const dcme_proposals *proposals, int64_t z, 
 /* A new center at the mean of the contexts summed up, and all that follows from it. */
 void dcme_proposals_move(dcme_proposals *proposals, int64_t z, dcme_cluster_sums *sums,
                          dcme_scratch *scratch, dcme_proposal_scratch *own);
-
-#endif

@@ -6,8 +6,7 @@
  * one row after the other: its updates are added to the table's row, which is then copied. Updates
  * of other threads arrive up to some thousand instances late.
  */
-#ifndef DCME_ROW_REPLICAS_H
-#define DCME_ROW_REPLICAS_H
+#pragma once
 
 #include "common/arena.h"
 #include "model/model.h"
@@ -34,13 +33,12 @@ void dcme_replicas_seed(dcme_row_replicas *replicas, uint64_t stream);
 void dcme_replicas_begin(dcme_row_replicas *replicas);
 /* An instance has been learned: it may be time to synchronize a row. */
 void dcme_replicas_step(dcme_row_replicas *replicas);
-/* Synchronize all rows; the copies are invalid afterwards. */
-void dcme_replicas_end(dcme_row_replicas *replicas);
+/* Synchronize all rows; the copies are invalid afterwards. An objective's `flush`, where the copies
+ * are the first of what a thread holds. */
+void dcme_replicas_end(void *thread);
 
 /* The row of a word to score and to move. */
 static inline real *dcme_replica_row(const dcme_row_replicas *replicas, int32_t word) {
     /* no branch: it would be unpredictable */
     return replicas->tables[word < replicas->count] + word * replicas->model->stride;
 }
-
-#endif

@@ -18,7 +18,7 @@ static dcme_status parse_line(dcme_vocabulary *v, const char *line, int64_t leng
     int64_t count = dcme_read_integer(line + space + 1, line + length);
     uint32_t id;
     if (space < 1 || count < 1 || dcme_first_separator(line, space) < space ||
-        memchr(line, 0, (size_t)space))
+        memchr(line, 0, space))
         return dcme_fail(error, DCME_BAD_FORMAT, number, "%lld: is not a word, a space and a count",
                          (long long)number);
     if (dcme_utf8_valid(line, space) < space)
@@ -38,7 +38,7 @@ dcme_status dcme_counts_parse(dcme_vocabulary *v, const char *text, int64_t leng
     const char *end = text + length;
     dcme_status status = DCME_OK;
     for (int64_t number = 1; text < end && status == DCME_OK; number++) {
-        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        const char *newline = memchr(text, '\n', (end - text));
         const char *stop = newline ? newline : end;
         int64_t carriage_return = stop > text && stop[-1] == '\r';
         status = parse_line(v, text, stop - text - carriage_return, number, error);
@@ -52,7 +52,7 @@ int64_t dcme_counts_format(const char *text, const int64_t *offsets, const int64
     char *to = lines;
     for (int64_t i = 0; i < n; i++) {
         int64_t length = offsets[i + 1] - offsets[i];
-        memcpy(to, text + offsets[i], (size_t)length);
+        memcpy(to, text + offsets[i], length);
         to += length;
         *to++ = ' ';
         to = dcme_write_integer(to, counts[i]);

@@ -56,7 +56,7 @@ static inline void classify(const char *text, uint64_t *separators, uint64_t *ne
 /* Check the encoding of a new word: sets block->bad if it is rejected. */
 static dcme_status check_word(encoder *e, int64_t start, int64_t length) {
     const char *word = e->text + start;
-    const char *nul = e->refuse >= DCME_REFUSE_NUL ? memchr(word, 0, (size_t)length) : NULL;
+    const char *nul = e->refuse >= DCME_REFUSE_NUL ? memchr(word, 0, length) : NULL;
     int64_t valid = e->refuse >= DCME_REFUSE_BROKEN ? dcme_utf8_valid(word, length) : length;
     if (!nul && valid == length)
         return DCME_OK;
@@ -71,11 +71,8 @@ static dcme_status look_up(encoder *e, int64_t i) {
     const char *word = e->text + start;
     dcme_slot *slot = dcme_find(v, word, length, b->hashes[i]);
     if (slot->length == 0) {
-        dcme_status status = check_word(e, start, length);
-        if (status == DCME_OK)
-            status = dcme_insert(v, slot, word, length, b->hashes[i], e->error);
-        if (status != DCME_OK)
-            return status;
+        DCME_TRY(check_word(e, start, length));
+        DCME_TRY(dcme_insert(v, slot, word, length, b->hashes[i], e->error));
     }
     v->counts[slot->id]++;
     if (e->ids)
@@ -88,21 +85,19 @@ static dcme_status look_up(encoder *e, int64_t i) {
 static dcme_status flush(encoder *e) {
     batch *b = &e->batch;
     int64_t words = b->n / 2;
-    dcme_status status = dcme_reserve(e->vocabulary, words, e->error);
-    if (status != DCME_OK)
-        return status;
+    DCME_TRY(dcme_reserve(e->vocabulary, words, e->error));
     uint64_t mask = (uint64_t)e->vocabulary->capacity - 1;
     for (int64_t i = 0; i < words; i++) {
         int64_t start = b->borders[2 * i], length = b->borders[2 * i + 1] - start;
         b->hashes[i] = dcme_hash(e->text + start, length, e->text + e->length);
         __builtin_prefetch(&e->vocabulary->slots[b->hashes[i] & mask]);
     }
-    for (int64_t i = 0; i < words && status == DCME_OK; i++)
-        status = look_up(e, i);
+    for (int64_t i = 0; i < words; i++)
+        DCME_TRY(look_up(e, i));
     DCME_CLEAR(b->last, words);
     b->borders[0] = b->borders[2 * words];
     b->n &= 1;
-    return status;
+    return DCME_OK;
 }
 
 /* A line ends: mark its last word, in this batch or, if it has been looked up, in the ids. */
@@ -135,22 +130,21 @@ dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t l
                         dcme_error *error) {
     encoder e = {vocabulary, text, length, refuse, ids, block, error, {.n = 0}};
     uint64_t separators, newlines, separator_before = 1;
-    dcme_status status = DCME_OK;
     *block = (dcme_encoded){.bad = -1};
-    for (int64_t base = 0; base < length && status == DCME_OK; base += STEP) {
+    for (int64_t base = 0; base < length; base += STEP) {
         char rest[STEP];
         const char *bytes = text + base;
         if (length - base < STEP) {
             memset(rest, ' ', sizeof rest);
-            bytes = memcpy(rest, bytes, (size_t)(length - base));
+            bytes = memcpy(rest, bytes, (length - base));
         }
         classify(bytes, &separators, &newlines);
         add_borders(&e, base, separators ^ (separators << 1 | separator_before), newlines);
         separator_before = separators >> 63;
         if (e.batch.n >= 2 * BATCH)
-            status = flush(&e);
+            DCME_TRY(flush(&e));
     }
-    if (status == DCME_OK && e.batch.n & 1)
+    if (e.batch.n & 1)
         e.batch.borders[e.batch.n++] = length;
-    return status == DCME_OK ? flush(&e) : status;
+    return flush(&e);
 }

@@ -1,7 +1,6 @@
 /* Hash buckets of the character n-grams of words (Bojanowski et al. 2017), numbered as by fastText.
  */
-#ifndef DCME_NGRAMS_H
-#define DCME_NGRAMS_H
+#pragma once
 
 #include "dcme.h"
 
@@ -13,5 +12,3 @@ typedef struct {
 /* Write the bucket of each n-gram of <word> to `out`, which may be NULL; return how many there are.
  * A word of no n-grams is </s>, which fastText has for the end of a line. */
 int64_t dcme_ngrams_of(const dcme_ngrams *ngrams, const char *word, int64_t length, int32_t *out);
-
-#endif

@@ -3,8 +3,6 @@
 
 #include "text/table.h"
 
-#include <stdlib.h>
-
 enum { FIRST_CAPACITY = 1 << 12, BATCH = 32, RUN_BITS = 8 * DCME_RUN_MAX, VALUE_BITS = 40 };
 
 /* A slot is free where `value` is 0. 2^40 - 1 is more than the tokens of any text. */
@@ -35,6 +33,8 @@ static uint64_t hash_of(uint32_t left, uint32_t right, dcme_run run) {
     return dcme_hash_mix(key ^ run * UINT64_C(0x9e3779b97f4a7c15));
 }
 
+static uint64_t hash_of_slot(const slot *s) { return hash_of(s->left, s->right, (dcme_run)s->run); }
+
 static int is_wanted(const dcme_pairs *pairs, uint64_t hash) {
     return (hash & ((UINT64_C(1) << pairs->bits) - 1)) == pairs->wanted;
 }
@@ -54,8 +54,7 @@ static slot *find(const dcme_pairs *pairs, const pair *wanted) {
 }
 
 static void put(dcme_pairs *pairs, const slot *from) {
-    pair moved = {from->left, from->right, (dcme_run)from->run,
-                  hash_of(from->left, from->right, (dcme_run)from->run)};
+    pair moved = {from->left, from->right, (dcme_run)from->run, hash_of_slot(from)};
     *find(pairs, &moved) = *from;
     pairs->used++;
 }
@@ -89,7 +88,7 @@ static dcme_status halve(dcme_pairs *pairs, dcme_error *error) {
     pairs->bits++;
     for (int64_t i = 0; i < pairs->capacity; i++) {
         const slot *s = &pairs->slots[i];
-        if (s->value && is_wanted(pairs, hash_of(s->left, s->right, (dcme_run)s->run)))
+        if (s->value && is_wanted(pairs, hash_of_slot(s)))
             kept[n++] = *s;
     }
     DCME_CLEAR(pairs->slots, pairs->capacity);
@@ -104,16 +103,14 @@ static dcme_status halve(dcme_pairs *pairs, dcme_error *error) {
 static dcme_status reserve(dcme_pairs *pairs, dcme_error *error) {
     while (pairs->used >= pairs->capacity / 4 * 3) {
         int full = pairs->capacity >= pairs->most && pairs->bits < 24;
-        dcme_status status = full ? halve(pairs, error) : grow(pairs, error);
-        if (status != DCME_OK)
-            return status;
+        DCME_TRY(full ? halve(pairs, error) : grow(pairs, error));
     }
     return DCME_OK;
 }
 
 dcme_status dcme_pairs_open(dcme_pairs **opened, int64_t bytes, int32_t bits, uint64_t value,
                             dcme_error *error) {
-    dcme_pairs *pairs = *opened = calloc(1, sizeof *pairs);
+    dcme_pairs *pairs = *opened = dcme_allocate_zeros(1, sizeof *pairs);
     if (!pairs)
         return fail(sizeof *pairs, error);
     pairs->capacity = pairs->most = FIRST_CAPACITY;
@@ -129,10 +126,9 @@ dcme_status dcme_pairs_open(dcme_pairs **opened, int64_t bytes, int32_t bits, ui
 }
 
 void dcme_pairs_close(dcme_pairs *pairs) {
-    if (!pairs)
-        return;
-    dcme_free(pairs->slots);
-    free(pairs);
+    if (pairs)
+        dcme_free(pairs->slots);
+    dcme_free(pairs);
 }
 
 int64_t dcme_pairs_bits(const dcme_pairs *pairs) { return pairs->bits; }
@@ -161,9 +157,7 @@ static dcme_status tally(dcme_pairs *pairs, const pair *found, int n, dcme_error
             s->value++;
             continue;
         }
-        dcme_status status = reserve(pairs, error);
-        if (status != DCME_OK)
-            return status;
+        DCME_TRY(reserve(pairs, error));
         if (!is_wanted(pairs, found[i].hash))
             continue;
         s = find(pairs, &found[i]); /* the table may have been rebuilt */
@@ -193,9 +187,7 @@ dcme_status dcme_pairs_count(dcme_pairs *pairs, const uint32_t *ids, int64_t n,
         if (ids[i] & DCME_SENTENCE_END)
             pairs->holds = 0;
         if (waiting == BATCH || (waiting && i + 1 == n)) {
-            dcme_status status = tally(pairs, found, waiting, error);
-            if (status != DCME_OK)
-                return status;
+            DCME_TRY(tally(pairs, found, waiting, error));
             waiting = 0;
         }
     }
@@ -224,13 +216,12 @@ dcme_status dcme_pairs_add(dcme_pairs *pairs, uint32_t left, uint32_t right, dcm
                            uint32_t joined, dcme_error *error) {
     pair added = {left, right, run, hash_of(left, right, run)};
     pairs->most = INT64_MAX / 2; /* halving is for counts */
-    dcme_status status = reserve(pairs, error);
-    if (status != DCME_OK)
-        return status;
+    DCME_TRY(reserve(pairs, error));
     slot *s = find(pairs, &added);
-    pairs->used += s->value == 0;
-    if (s->value == 0)
+    if (s->value == 0) {
         *s = (slot){left, right, (uint64_t)joined + 1, run};
+        pairs->used++;
+    }
     return DCME_OK;
 }
 
@@ -275,7 +266,7 @@ int64_t dcme_ids_text(const uint32_t *ids, int64_t n, const char *words, const i
         uint32_t word = ids[i] & ~DCME_SENTENCE_END;
         int64_t bytes = offsets[word + 1] - offsets[word];
         if (text) {
-            memcpy(text + length, words + offsets[word], (size_t)bytes);
+            memcpy(text + length, words + offsets[word], bytes);
             text[length + bytes] = ids[i] & DCME_SENTENCE_END ? '\n' : ' ';
         }
         length += bytes + 1;

@@ -4,8 +4,7 @@
  * west"; they are part of the pair as its run. The text comes in pieces; results do not depend on
  * where they end.
  */
-#ifndef DCME_PHRASES_H
-#define DCME_PHRASES_H
+#pragma once
 
 #include "text/text.h"
 
@@ -51,5 +50,3 @@ int64_t dcme_pairs_join(dcme_pairs *pairs, const uint32_t *ids, int64_t n, const
  * writes nothing. */
 int64_t dcme_ids_text(const uint32_t *ids, int64_t n, const char *words, const int64_t *offsets,
                       char *text);
-
-#endif

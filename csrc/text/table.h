@@ -4,9 +4,9 @@
  * hash of a word of up to 7 bytes is a bijection of its bytes and length, so that equal hashes and
  * lengths mean equal words without comparing the bytes; longer words are compared.
  */
-#ifndef DCME_TEXT_TABLE_H
-#define DCME_TEXT_TABLE_H
+#pragma once
 
+#include "common/arena.h"
 #include "text/text.h"
 
 #include <string.h>
@@ -22,19 +22,15 @@ typedef struct {
     int64_t length;
 } dcme_word;
 
-typedef struct dcme_chunk {
-    struct dcme_chunk *next;
-} dcme_chunk;
-
 struct dcme_vocabulary {
     dcme_slot *slots;
     int64_t capacity; /* of slots, a power of two */
     dcme_word *words; /* by id */
     int64_t *counts;  /* by id */
     int64_t types;
-    dcme_chunk *chunks; /* hold the spellings */
-    char *free;         /* where the next spelling goes */
-    int64_t left;       /* bytes that are left there */
+    dcme_arena spellings;
+    char *free;   /* where the next spelling goes */
+    int64_t left; /* bytes that are left there */
 };
 
 enum { DCME_SHORT = 7 };
@@ -54,7 +50,7 @@ static inline uint64_t dcme_load_tail(const char *p, int64_t n, const char *end)
     char copy[8] = {0};
     if (end - p >= 8)
         return dcme_load(p) & (~UINT64_C(0) >> (64 - 8 * n));
-    memcpy(copy, p, (size_t)n);
+    memcpy(copy, p, n);
     return dcme_load(copy);
 }
 
@@ -79,7 +75,7 @@ static inline uint32_t dcme_short_length(int64_t length) {
 }
 
 static inline int dcme_same(const dcme_word *known, const char *word, int64_t length) {
-    return known->length == length && memcmp(known->bytes, word, (size_t)length) == 0;
+    return known->length == length && memcmp(known->bytes, word, length) == 0;
 }
 
 /* Return the slot that holds a word, or the free one where it belongs. */
@@ -102,5 +98,3 @@ dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error);
 /* Put a new word, for which there is room, in the free slot that dcme_find() returned. */
 dcme_status dcme_insert(dcme_vocabulary *v, dcme_slot *slot, const char *word, int64_t length,
                         uint64_t hash, dcme_error *error);
-
-#endif

@@ -4,8 +4,7 @@
  * line. Nothing here reads files: the caller cuts its text into blocks that end in a separator and
  * keeps the ids.
  */
-#ifndef DCME_TEXT_H
-#define DCME_TEXT_H
+#pragma once
 
 #include "common/token.h"
 #include "dcme.h"
@@ -97,5 +96,3 @@ enum { DCME_COUNT_MAX = 22 };
 /* Write n lines "word count" to `lines` (offsets[n] + n * DCME_COUNT_MAX); returns their length. */
 int64_t dcme_counts_format(const char *text, const int64_t *offsets, const int64_t *counts,
                            int64_t n, char *lines);
-
-#endif

@@ -8,7 +8,6 @@
 #include "text/tokenize.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "text/utf8.h"
 
@@ -58,31 +57,27 @@ static inline int32_t combining_class(const dcme_tokenizer *t, int32_t c) {
     return c >= BYTE ? 0 : look_up(&t->unicode.combining, c);
 }
 
-/* Call `body` with each character `c` that an entry of a table stands for. */
-#define FOR_EACH_REPLACEMENT(t, table, original, c, body)                                          \
-    do {                                                                                           \
-        int32_t entry_ = (original) >= BYTE ? 0 : look_up(&(t)->unicode.table, original);          \
-        if (entry_ >= 0) {                                                                         \
-            int32_t c = entry_ ? entry_ : (original);                                              \
-            body;                                                                                  \
-        } else {                                                                                   \
-            const int32_t *sequence_ = (t)->unicode.sequences - entry_;                            \
-            for (int32_t i_ = 1; i_ <= sequence_[0]; i_++) {                                       \
-                int32_t c = sequence_[i_];                                                         \
-                body;                                                                              \
-            }                                                                                      \
-        }                                                                                          \
-    } while (0)
+/* The characters that an entry of a table stands for, of which there are *n; `c` itself may be one.
+ */
+static inline const int32_t *replacement(const dcme_tokenizer *t, const dcme_character_table *table,
+                                         int32_t *c, int32_t *n) {
+    int32_t entry = *c >= BYTE ? 0 : look_up(table, *c);
+    if (entry < 0) {
+        *n = t->unicode.sequences[-entry];
+        return &t->unicode.sequences[-entry + 1];
+    }
+    *c = entry ? entry : *c;
+    *n = 1;
+    return c;
+}
 
 static dcme_status reserve_characters(characters *list, int64_t n, dcme_error *error) {
+    int64_t capacity = 2 * n + 64, bytes = capacity * (int64_t)sizeof *list->items;
     if (n <= list->capacity)
         return DCME_OK;
-    int64_t capacity = 2 * n + 64;
-    if ((uint64_t)capacity > SIZE_MAX / sizeof *list->items)
-        return dcme_no_memory(error, capacity, "characters of a token", "shorten the token");
-    int32_t *items = realloc(list->items, (size_t)capacity * sizeof *items);
+    int32_t *items = (uint64_t)bytes > SIZE_MAX ? NULL : realloc(list->items, (size_t)bytes);
     if (!items)
-        return dcme_no_memory(error, capacity * 4, "characters of a token", "shorten the token");
+        return dcme_no_memory(error, bytes, "characters of a token", "shorten the token");
     list->items = items;
     list->capacity = capacity;
     return DCME_OK;
@@ -90,9 +85,9 @@ static dcme_status reserve_characters(characters *list, int64_t n, dcme_error *e
 
 /* Make room for `more` bytes of output. */
 static dcme_status reserve_bytes(dcme_tokenizer *t, int64_t more, dcme_error *error) {
-    if (t->length + more <= t->capacity)
-        return DCME_OK;
     int64_t capacity = 2 * (t->length + more);
+    if (capacity / 2 <= t->capacity)
+        return DCME_OK;
     char *out = realloc(t->out, (size_t)capacity);
     if (!out)
         return dcme_no_memory(error, capacity, "tokenised text", "give shorter texts");
@@ -119,30 +114,11 @@ static inline int32_t decode(const uint8_t **at, const uint8_t *end) {
 }
 
 static inline int64_t encode(int32_t c, char *out) {
-    if (c >= BYTE) {
-        out[0] = (char)(c - BYTE);
-        return 1;
-    }
-    if (c < ASCII) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xc0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        out[0] = (char)(0xe0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | c >> 18);
-    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
+    int64_t size = c < ASCII || c >= BYTE ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (int64_t i = size - 1; i > 0; i--, c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3f));
+    out[0] = (char)(size > 1 ? 0xf00 >> size | c : c);
+    return size;
 }
 
 /* Write one character by its kind; the caller has reserved a space and four bytes for it. */
@@ -162,29 +138,23 @@ static inline void put(dcme_tokenizer *t, int32_t c, int32_t kind) {
 /* ---- normalization ------------------------------------------------------------------------- */
 
 static dcme_status append(characters *list, int32_t c, dcme_error *error) {
-    dcme_status status = reserve_characters(list, list->n + 1, error);
-    if (status == DCME_OK)
-        list->items[list->n++] = c;
-    return status;
+    DCME_TRY(reserve_characters(list, list->n + 1, error));
+    list->items[list->n++] = c;
+    return DCME_OK;
 }
 
 static dcme_status decompose(dcme_tokenizer *t, int32_t c, characters *to, dcme_error *error) {
-    dcme_status status = DCME_OK;
-    int32_t syllable = c - SYLLABLES;
+    int32_t syllable = c - SYLLABLES, n;
+    const int32_t *parts = replacement(t, &t->unicode.decompositions, &c, &n);
+    int32_t jamo[] = {LEADING + syllable / (N_VOWELS * N_TRAILING),
+                      VOWELS + syllable / N_TRAILING % N_VOWELS, TRAILING + syllable % N_TRAILING};
     if (syllable >= 0 && syllable < N_SYLLABLES) {
-        int32_t trailing = TRAILING + syllable % N_TRAILING;
-        status = append(to, LEADING + syllable / (N_VOWELS * N_TRAILING), error);
-        if (status == DCME_OK)
-            status = append(to, VOWELS + syllable / N_TRAILING % N_VOWELS, error);
-        if (status == DCME_OK && trailing > TRAILING)
-            status = append(to, trailing, error);
-        return status;
+        parts = jamo;
+        n = 2 + (jamo[2] > TRAILING);
     }
-    FOR_EACH_REPLACEMENT(t, decompositions, c, part, {
-        if (status == DCME_OK)
-            status = append(to, part, error);
-    });
-    return status;
+    for (int32_t i = 0; i < n; i++)
+        DCME_TRY(append(to, parts[i], error));
+    return DCME_OK;
 }
 
 typedef struct {
@@ -221,15 +191,14 @@ static dcme_status sort_marks(const dcme_tokenizer *t, int32_t *items, int64_t n
 }
 
 static dcme_status order(const dcme_tokenizer *t, characters *list, dcme_error *error) {
-    dcme_status status = DCME_OK;
-    for (int64_t i = 0; i < list->n && status == DCME_OK;) {
+    for (int64_t i = 0; i < list->n;) {
         int64_t from = i;
         while (i < list->n && combining_class(t, list->items[i]) > 0)
             i++;
-        status = sort_marks(t, list->items + from, i - from, error);
+        DCME_TRY(sort_marks(t, list->items + from, i - from, error));
         i += i == from;
     }
-    return status;
+    return DCME_OK;
 }
 
 /* The character that two compose to, or 0. */
@@ -279,14 +248,10 @@ static void compose(const dcme_tokenizer *t, characters *list) {
 /* Replace the piece by its normal form. */
 static dcme_status normalize(dcme_tokenizer *t, dcme_error *error) {
     characters *to = &t->scratch, piece = t->piece;
-    dcme_status status = DCME_OK;
     to->n = 0;
-    for (int64_t i = 0; i < piece.n && status == DCME_OK; i++)
-        status = decompose(t, piece.items[i], to, error);
-    if (status == DCME_OK)
-        status = order(t, to, error);
-    if (status != DCME_OK)
-        return status;
+    for (int64_t i = 0; i < piece.n; i++)
+        DCME_TRY(decompose(t, piece.items[i], to, error));
+    DCME_TRY(order(t, to, error));
     if (t->unicode.remove_marks) {
         int64_t n = 0;
         for (int64_t i = 0; i < to->n; i++)
@@ -305,11 +270,9 @@ static dcme_status normalize(dcme_tokenizer *t, dcme_error *error) {
 /* Tokenize text without ASCII white space. */
 static dcme_status put_piece(dcme_tokenizer *t, const uint8_t *text, const uint8_t *end,
                              dcme_error *error) {
-    t->piece.n = 0;
-    dcme_status status = reserve_characters(&t->piece, end - text, error);
-    if (status != DCME_OK)
-        return status;
     int32_t seen = 0;
+    t->piece.n = 0;
+    DCME_TRY(reserve_characters(&t->piece, end - text, error));
     while (text < end) {
         const uint8_t *before = text;
         int32_t c = decode(&text, end);
@@ -319,14 +282,15 @@ static dcme_status put_piece(dcme_tokenizer *t, const uint8_t *text, const uint8
         t->piece.items[t->piece.n++] = c;
     }
     if (t->unicode.normalize && seen & DCME_UNSTABLE)
-        status = normalize(t, error);
-    for (int64_t i = 0; i < t->piece.n && status == DCME_OK; i++) {
-        FOR_EACH_REPLACEMENT(t, mapping, t->piece.items[i], c, {
-            if ((status = reserve_bytes(t, 5, error)) == DCME_OK)
-                put(t, c, property(t, c) & DCME_KIND);
-        });
+        DCME_TRY(normalize(t, error));
+    for (int64_t i = 0; i < t->piece.n; i++) {
+        int32_t n;
+        const int32_t *parts = replacement(t, &t->unicode.mapping, &t->piece.items[i], &n);
+        DCME_TRY(reserve_bytes(t, 5 * (int64_t)n, error));
+        for (int32_t k = 0; k < n; k++)
+            put(t, parts[k], property(t, parts[k]) & DCME_KIND);
     }
-    return status;
+    return DCME_OK;
 }
 
 /* Tokenize ASCII from `at` on, up to the first byte that is not, which is returned. Separators and
@@ -366,14 +330,11 @@ static const uint8_t *put_ascii(dcme_tokenizer *t, const uint8_t *at, const uint
 dcme_status dcme_tokenize(dcme_tokenizer *t, const char *text, int64_t length, const char **out,
                           int64_t *out_length, int64_t *bad, dcme_error *error) {
     const uint8_t *start = (const uint8_t *)text, *at = start, *end = start + length;
-    dcme_status status = DCME_OK;
     t->length = 0;
     t->bad = NULL;
-    while (at < end && status == DCME_OK) {
+    while (at < end) {
         /* A byte of ASCII becomes at most a space and itself. */
-        status = reserve_bytes(t, 2 * (end - at) + 8, error);
-        if (status != DCME_OK)
-            break;
+        DCME_TRY(reserve_bytes(t, 2 * (end - at) + 8, error));
         const uint8_t *piece = at;
         int64_t piece_length = t->length;
         at = put_ascii(t, at, end, &piece, &piece_length);
@@ -383,12 +344,12 @@ dcme_status dcme_tokenize(dcme_tokenizer *t, const char *text, int64_t length, c
             at++;
         t->length = piece_length;
         t->in_token = 0;
-        status = put_piece(t, piece, at, error);
+        DCME_TRY(put_piece(t, piece, at, error));
     }
     *bad = t->bad ? t->bad - start : -1;
     *out = t->out;
     *out_length = t->length;
-    return status;
+    return DCME_OK;
 }
 
 dcme_status dcme_tokenizer_open(dcme_tokenizer **tokenizer, const dcme_unicode *unicode,

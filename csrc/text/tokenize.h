@@ -1,8 +1,7 @@
 /* Raw text to tokens separated by spaces: Unicode normalization, lower case, and a split by classes
  * of characters. All knowledge of Unicode is in tables that the caller makes.
  */
-#ifndef DCME_TEXT_TOKENIZE_H
-#define DCME_TEXT_TOKENIZE_H
+#pragma once
 
 #include "dcme.h"
 
@@ -56,5 +55,3 @@ void dcme_tokenizer_close(dcme_tokenizer *tokenizer);
  * UTF-8 and NUL stay, as parts of a token; the offset of the first goes to `bad`, or -1. */
 dcme_status dcme_tokenize(dcme_tokenizer *tokenizer, const char *text, int64_t length,
                           const char **out, int64_t *out_length, int64_t *bad, dcme_error *error);
-
-#endif

@@ -54,7 +54,7 @@ int64_t dcme_utf8_replace(const char *text, int64_t length, char *out) {
     for (int64_t i = 0; i < length;) {
         int64_t step = dcme_utf8_length(bytes + i, length - i);
         if (step > 0)
-            memcpy(out + written, text + i, (size_t)step);
+            memcpy(out + written, text + i, step);
         else
             memcpy(out + written, "\xef\xbf\xbd", DCME_REPLACEMENT_BYTES);
         written += step > 0 ? step : DCME_REPLACEMENT_BYTES;

@@ -1,6 +1,5 @@
 /* Valid UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. */
-#ifndef DCME_TEXT_UTF8_H
-#define DCME_TEXT_UTF8_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ int64_t dcme_utf8_valid(const char *text, int64_t length);
 /* Write `text` (length) to `out` (3 * length) with U+FFFD for each maximal broken piece, as the
  * Unicode standard advises (chapter 3.9); return the length written. */
 int64_t dcme_utf8_replace(const char *text, int64_t length, char *out);
-
-#endif

@@ -18,11 +18,7 @@ dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error
 void dcme_vocabulary_close(dcme_vocabulary *v) {
     if (!v)
         return;
-    while (v->chunks) {
-        dcme_chunk *next = v->chunks->next;
-        dcme_free(v->chunks);
-        v->chunks = next;
-    }
+    dcme_arena_close(&v->spellings);
     free(v->slots);
     free(v->words);
     free(v->counts);
@@ -75,9 +71,7 @@ int64_t dcme_vocabulary_bytes(const dcme_vocabulary *v, int64_t extra) {
     int64_t capacity = capacity_for(v, extra), bytes = capacity * (int64_t)sizeof *v->slots;
     if (capacity > v->capacity) /* the former slots are there while they are moved */
         bytes += capacity / 2 * (int64_t)sizeof *v->slots;
-    for (const dcme_chunk *chunk = v->chunks; chunk; chunk = chunk->next)
-        bytes += CHUNK_BYTES;
-    return bytes + (v->types + extra) * (int64_t)(sizeof *v->words + sizeof *v->counts);
+    return bytes + v->spellings.bytes + (v->types + extra) * (int64_t)(sizeof *v->words + sizeof *v->counts);
 }
 
 dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
@@ -94,17 +88,13 @@ dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
 /* Return a lasting copy of a spelling, NULL if there is not enough memory. */
 static const char *keep(dcme_vocabulary *v, const char *word, int64_t length) {
     if (length > v->left) {
-        int64_t bytes = dcme_max(length, CHUNK_BYTES);
-        dcme_chunk *chunk = dcme_allocate(bytes + (int64_t)sizeof *chunk, 1);
-        if (!chunk)
+        v->left = dcme_max(length, CHUNK_BYTES);
+        v->free = dcme_take_unset(&v->spellings, v->left, 1);
+        if (!v->free)
             return NULL;
-        chunk->next = v->chunks;
-        v->chunks = chunk;
-        v->free = (char *)(chunk + 1);
-        v->left = bytes;
     }
     char *kept = v->free;
-    memcpy(kept, word, (size_t)length);
+    memcpy(kept, word, length);
     v->free += length;
     v->left -= length;
     return kept;
@@ -131,11 +121,8 @@ dcme_status dcme_insert(dcme_vocabulary *v, dcme_slot *slot, const char *word, i
 static dcme_status add(dcme_vocabulary *v, const char *word, int64_t length, uint64_t hash,
                        int64_t count, uint32_t *id, dcme_error *error) {
     dcme_slot *slot = dcme_find(v, word, length, hash);
-    dcme_status status = DCME_OK;
     if (slot->length == 0)
-        status = dcme_insert(v, slot, word, length, hash, error);
-    if (status != DCME_OK)
-        return status;
+        DCME_TRY(dcme_insert(v, slot, word, length, hash, error));
     if (v->counts[slot->id] > INT64_MAX - count)
         return dcme_fail(error, DCME_BAD_FORMAT, count, "a word's counts add up to more than 2^63");
     v->counts[slot->id] += count;
@@ -147,9 +134,7 @@ dcme_status dcme_vocabulary_add(dcme_vocabulary *v, const char *word, int64_t le
                                 uint32_t *id, dcme_error *error) {
     if (length < 1)
         return dcme_fail(error, DCME_BAD_ARGUMENT, length, "a word has no bytes");
-    dcme_status status = dcme_reserve(v, 1, error);
-    if (status != DCME_OK)
-        return status;
+    DCME_TRY(dcme_reserve(v, 1, error));
     return add(v, word, length, dcme_hash(word, length, word + length), count, id, error);
 }
 
@@ -163,7 +148,7 @@ void dcme_vocabulary_offsets(const dcme_vocabulary *v, const int64_t *order, int
 void dcme_vocabulary_copy(const dcme_vocabulary *v, const int64_t *order, int64_t n, char *text) {
     for (int64_t i = 0; i < n; i++) {
         dcme_word word = v->words[order[i]];
-        memcpy(text, word.bytes, (size_t)word.length);
+        memcpy(text, word.bytes, word.length);
         text += word.length;
     }
 }
@@ -205,16 +190,14 @@ dcme_status dcme_vocabulary_merge(dcme_vocabulary *v, const dcme_vocabulary *oth
     uint64_t hashes[BATCH];
     for (int64_t i = first; i < last; i += BATCH) {
         int64_t n = dcme_min(last - i, BATCH);
-        dcme_status status = dcme_reserve(v, n, error);
-        for (int64_t k = 0; k < n && status == DCME_OK; k++) {
+        DCME_TRY(dcme_reserve(v, n, error));
+        for (int64_t k = 0; k < n; k++) {
             const dcme_word *word = &other->words[i + k];
             hashes[k] = dcme_hash(word->bytes, word->length, word->bytes + word->length);
             __builtin_prefetch(&v->slots[hashes[k] & ((uint64_t)v->capacity - 1)]);
         }
-        for (int64_t k = 0; k < n && status == DCME_OK; k++)
-            status = merge_word(v, other, i + k, hashes[k], errors, map, repairs, error);
-        if (status != DCME_OK)
-            return status;
+        for (int64_t k = 0; k < n; k++)
+            DCME_TRY(merge_word(v, other, i + k, hashes[k], errors, map, repairs, error));
     }
     return DCME_OK;
 }

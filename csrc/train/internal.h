@@ -1,6 +1,5 @@
 /* Shared by the files of this folder: the trainer, its workers and their sentence batches. */
-#ifndef DCME_TRAIN_INTERNAL_H
-#define DCME_TRAIN_INTERNAL_H
+#pragma once
 
 #include "common/random.h"
 #include "objectives/objective.h"
@@ -67,8 +66,6 @@ void dcme_word_prefetch(dcme_worker *worker, int64_t position);
 
 /* worker.c: the work of the engine's threads, whose units are shards */
 extern const dcme_work dcme_train_work;
-dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_arena *arena,
-                             dcme_error *error);
 
 /* The positions from .. to - 1 of a window, the target's among them. */
 typedef struct {
@@ -89,5 +86,3 @@ static inline void dcme_prefetch_target(dcme_worker *worker, int64_t i) {
     if (i < worker->batch.length)
         worker->trainer->objective->prefetch(worker->thread, worker->batch.words[i]);
 }
-
-#endif

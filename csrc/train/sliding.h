@@ -1,6 +1,5 @@
 /* Weighted sums over a moving window in O(size) a step, whatever the window. */
-#ifndef DCME_SLIDING_H
-#define DCME_SLIDING_H
+#pragma once
 
 #include "common/arena.h"
 #include "kernels/kernels.h"
@@ -33,5 +32,3 @@ void dcme_sliding_push(dcme_sliding *sliding, const real *x, real scale);
 
 /* out = scale y_t; t must not be negative. */
 void dcme_sliding_sum(const dcme_sliding *sliding, real *out, real scale);
-
-#endif

@@ -5,8 +5,7 @@
  * rows are moved once, where it leaves: a mean moves by the sum added to each of its rows, as
  * fastText adds the direction of a word to all of them, undivided.
  */
-#ifndef DCME_SUBWORDS_H
-#define DCME_SUBWORDS_H
+#pragma once
 
 #include "common/arena.h"
 #include "common/token.h"
@@ -36,5 +35,3 @@ int dcme_subwords_valid(const dcme_subwords *subwords, int64_t items);
 void dcme_word_window_open(dcme_word_window *window, dcme_arena *arena,
                            const dcme_subwords *subwords, int64_t items, int64_t half_window,
                            int64_t stride);
-
-#endif

@@ -1,7 +1,6 @@
 /* Training of word vectors from Python's or a C test's side: open, run the engine's epochs, close.
  * The caller owns the corpus, the tables and the epoch loop. */
-#ifndef DCME_TRAIN_H
-#define DCME_TRAIN_H
+#pragma once
 
 #include "common/token.h"
 #include "dcme.h"
@@ -23,13 +22,14 @@ typedef struct {
 typedef struct dcme_trainer dcme_trainer;
 
 /* Numbers in a table of `items` rows: rows are padded to dcme_row_stride(items, dim). */
-dcme_status dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed);
+void dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed);
 
 /* `input` and `output` are tables of corpus->items rows, aligned to 64 bytes; with subwords the
  * input's has the rows of n-grams, too, and both have the stride of that many rows. `neighbours`
  * are two more, of left and right neighbors, if the options have word order, which is not
  * supported with subwords, and may be NULL if not. `kernels` names the instruction set, NULL for
- * the fastest. Everything given must outlive the trainer. */
+ * the fastest. Everything given must outlive the trainer, which must be closed, also if opening
+ * failed. */
 dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *options,
                               const dcme_corpus *corpus, real *input, real *output,
                               real *const *neighbours, const char *kernels, dcme_error *error);
@@ -47,5 +47,3 @@ void dcme_trainer_centre(const dcme_trainer *trainer, int64_t k, real *alpha);
 
 const char *dcme_trainer_kernels(const dcme_trainer *trainer);
 void dcme_trainer_close(dcme_trainer *trainer);
-
-#endif

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-dcme_status dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed) {
+void dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed) {
     int64_t stride = dcme_row_stride(items, dim);
     for (int64_t i = 0; i < items; i++) {
         uint64_t stream = dcme_stream((uint64_t)seed, 0, (uint64_t)i, DCME_INITIAL);
@@ -12,7 +12,6 @@ dcme_status dcme_table_initialise(real *table, int64_t items, int64_t dim, int64
                 d < dim ? ((real)(dcme_random(&stream) >> 40) / 16777216 - (real)0.5) / (real)dim
                         : 0;
     }
-    return DCME_OK;
 }
 
 /* A word of share f is kept with probability sqrt(s / f) + s / f (word2vec.c's form). */
@@ -27,26 +26,18 @@ static void fill_keep(uint32_t *keep, const dcme_corpus *corpus, double sample) 
     }
 }
 
-static dcme_status open_workers(dcme_trainer *t, dcme_error *error) {
-    int32_t threads = t->options.threads;
-    dcme_worker *workers = dcme_take(&t->engine.arena, threads, sizeof *workers);
-    dcme_status status =
-        dcme_arena_check(&t->engine.arena, (dcme_purpose){"the threads", "lower --threads"}, error);
-    for (int32_t i = 0; status == DCME_OK && i < threads; i++) {
-        dcme_thread *thread = &t->engine.threads[i];
-        thread->worker = &workers[i];
-        workers[i].done = &thread->done;
-        status = dcme_worker_open(&workers[i], t, &thread->arena, error);
-    }
-    return status;
+/* Whether targets can be learned in blocks of the options' length. */
+static int has_blocks_of(const dcme_train_options *options, const dcme_corpus *corpus) {
+    int sliding = options->model == DCME_CBOW && options->window_mode != DCME_SHRINK;
+    return options->block == 1 ||
+           (options->block > 1 && options->block <= DCME_BLOCK_MAX && sliding && !corpus->subwords);
 }
 
 static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
+    const dcme_purpose shards = {"the list of shards", "split the corpus"};
     const dcme_corpus *corpus = &t->corpus;
     dcme_arena *arena = &t->engine.arena;
-    dcme_status status = dcme_engine_open(&t->engine, error);
-    if (status != DCME_OK)
-        return status;
+    DCME_TRY(dcme_engine_open(&t->engine, error));
     if (!dcme_has_words_only(corpus))
         return dcme_fail(error, DCME_BAD_ARGUMENT, corpus->items, "an id is none of the words'");
     if (corpus->subwords && !dcme_subwords_valid(corpus->subwords, corpus->items))
@@ -57,26 +48,18 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
         fill_keep(t->keep, corpus, t->options.sample);
     t->starts = dcme_shards_cut(&t->engine, corpus);
     t->shared = dcme_take(arena, 1, t->objective->shared_size);
-    status =
-        dcme_arena_check(arena, (dcme_purpose){"the list of shards", "split the corpus"}, error);
-    if (status != DCME_OK)
-        return status;
+    DCME_TRY(dcme_arena_check(arena, shards, error));
     t->objective->open(t->shared, arena, &t->model, &t->options);
-    status = dcme_arena_check(arena, t->objective->whole, error);
-    return status == DCME_OK ? open_workers(t, error) : status;
-}
-
-/* Whether targets can be learned in blocks of the options' length. */
-static int has_blocks_of(const dcme_train_options *options, const dcme_corpus *corpus) {
-    int sliding = options->model == DCME_CBOW && options->window_mode != DCME_SHRINK;
-    return options->block == 1 ||
-           (options->block > 1 && options->block <= DCME_BLOCK_MAX && sliding && !corpus->subwords);
+    DCME_TRY(dcme_arena_check(arena, t->objective->whole, error));
+    DCME_TRY(dcme_engine_open_workers(&t->engine, error));
+    dcme_release_freed(); /* memory of counting, and the noise distribution's weights */
+    return DCME_OK;
 }
 
 dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *options,
                               const dcme_corpus *corpus, real *input, real *output,
                               real *const *neighbours, const char *kernels, dcme_error *error) {
-    dcme_trainer *t = dcme_allocate_zeros(1, sizeof *t);
+    dcme_trainer *t = *trainer = dcme_allocate_zeros(1, sizeof *t);
     if (!t)
         return dcme_no_memory(error, sizeof *t, "a trainer", "end other programs");
     t->options = *options;
@@ -94,8 +77,13 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
                             .counts = corpus->counts,
                             .kernels = dcme_kernels_choose(kernels),
                             .classes = corpus->classes};
-    if (t->model.kernels)
-        t->model.size = dcme_row_size(t->model.kernels, options->dim, stride);
+    if (!t->objective || !t->model.kernels)
+        return dcme_fail(error, DCME_BAD_ARGUMENT, 0,
+                         "no such objective, or no kernels of that name here");
+    if (!has_blocks_of(options, corpus))
+        return dcme_fail(error, DCME_BAD_ARGUMENT, options->block,
+                         "blocks of this length, or this window or model, are not supported");
+    t->model.size = dcme_row_size(t->model.kernels, options->dim, stride);
     t->engine = (dcme_engine){
         .work = &dcme_train_work,
         .job = t,
@@ -108,21 +96,7 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
         t->model.neighbours[side] = neighbours[side];
         t->engine.tables[2 + side] = (dcme_table){neighbours[side], items, stride};
     }
-    dcme_status status = t->objective && t->model.kernels ? DCME_OK : DCME_BAD_ARGUMENT;
-    if (status != DCME_OK)
-        dcme_fail(error, status, 0, "no such objective, or no kernels of that name here");
-    else if (!has_blocks_of(options, corpus))
-        status = dcme_fail(error, DCME_BAD_ARGUMENT, options->block,
-                           "blocks of this length, or this window or model, are not supported");
-    else
-        status = open_parts(t, error);
-    if (status != DCME_OK) {
-        dcme_trainer_close(t);
-        return status;
-    }
-    dcme_release_freed(); /* memory of counting, and the noise distribution's weights */
-    *trainer = t;
-    return DCME_OK;
+    return open_parts(t, error);
 }
 
 dcme_engine *dcme_trainer_engine(dcme_trainer *t) { return &t->engine; }

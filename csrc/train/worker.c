@@ -52,14 +52,17 @@ static int64_t read_batch(dcme_worker *worker, int64_t position, int64_t end) {
     return position;
 }
 
-dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_arena *arena,
-                             dcme_error *error) {
+static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, dcme_error *error) {
+    dcme_trainer *trainer = job;
+    dcme_worker *worker = argument;
+    dcme_arena *arena = &thread->arena;
     const dcme_train_options *options = &trainer->options;
     const dcme_objective *objective = trainer->objective;
     const dcme_purpose buffers = {"the buffers of a thread", "lower --threads, --window or --dim"};
     int64_t stride = trainer->model.stride, block = options->block;
     int linear = options->window_mode == DCME_LINEAR;
     worker->trainer = trainer;
+    worker->done = &thread->done;
     open_batch(&worker->batch, arena);
     dcme_sliding_open(&worker->contexts, arena, trainer->model.kernels, options->window, linear,
                       stride);
@@ -75,12 +78,9 @@ dcme_status dcme_worker_open(dcme_worker *worker, dcme_trainer *trainer, dcme_ar
     DCME_SAVE(arena, worker->subsample_stream);
     DCME_SAVE(arena, worker->window_stream);
     worker->thread = dcme_take(arena, 1, objective->thread_size);
-    dcme_status status = dcme_arena_check(arena, buffers, error);
-    if (status == DCME_OK) {
-        objective->thread_open(worker->thread, arena, trainer->shared);
-        status = dcme_arena_check(arena, objective->own, error);
-    }
-    return status;
+    DCME_TRY(dcme_arena_check(arena, buffers, error));
+    objective->thread_open(worker->thread, arena, trainer->shared);
+    return dcme_arena_check(arena, objective->own, error);
 }
 
 static void take_shard(void *argument, int64_t shard, int64_t *begin, int64_t *end) {
@@ -117,6 +117,8 @@ static void flush(void *argument) {
 }
 
 const dcme_work dcme_train_work = {
+    .open = open_worker,
+    .worker_size = sizeof(dcme_worker),
     .take = take_shard,
     .step = learn_batch,
     .flush = flush,

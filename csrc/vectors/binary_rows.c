@@ -8,27 +8,11 @@
 #error "the binary format is copied from and to memory, so the machine must be little-endian"
 #endif
 
-int64_t dcme_write_binary(char *out, const float *matrix, int64_t dim, const char *text,
-                          const int64_t *offsets, int64_t first, int64_t last) {
-    const char *start = out;
-    size_t bytes = (size_t)dim * sizeof(float);
-    for (int64_t row = first; row < last; row++, matrix += dim) {
-        int64_t size = offsets[row + 1] - offsets[row];
-        memcpy(out, text + offsets[row], (size_t)size);
-        out += size;
-        *out++ = ' ';
-        memcpy(out, matrix, bytes);
-        out += bytes;
-        *out++ = '\n';
-    }
-    return out - start;
-}
-
 /* Find the space after the word of the row at `row`; *word: where the word starts, after the line
  * end of the row before. NULL where the block ends first. */
 static const char *find_space(const char *row, const char *stop, const char **word) {
     *word = row < stop && *row == '\n' ? row + 1 : row;
-    return memchr(*word, ' ', (size_t)(stop - *word));
+    return memchr(*word, ' ', (stop - *word));
 }
 
 int64_t dcme_cut_binary(const dcme_block *block, int64_t limit, int64_t *end) {

@@ -2,18 +2,19 @@
  *
  * The first 19 digits and a power of ten give a double within a few units in its last place. It
  * rounds to the same float as the decimal does, unless the midpoint between two floats is as near
- * to it as its own error. Those few, and subnormals, are compared with the middle exactly, in big
- * integers (see W. Clinger, "How to read floating point numbers accurately", 1990).
+ * to it as its own error. Those few, and subnormals, are compared with the middle, whose digits
+ * the C library writes exactly (see W. Clinger, "How to read floating point numbers accurately",
+ * 1990).
  */
 #include "vectors.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Exact digits: the midpoint between two floats has at most 113. Further digits only
- * round the kept ones up. */
-#define KEPT_DIGITS 128
-#define LIMBS 32
+/* Exact digits: the midpoint between two floats has at most 113. */
+enum { EXACT_DIGITS = 128 };
 
 typedef struct {
     const char *digits, *end; /* the digits, with a point among them */
@@ -28,101 +29,58 @@ static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 
 static inline bool is_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
-/* ---- big integers, least significant limb first ---- */
-
-typedef struct {
-    uint32_t limb[LIMBS];
-    int size;
-} big;
-
-static void multiply_add(big *n, uint32_t factor, uint32_t carry) {
-    for (int i = 0; i < n->size; i++) {
-        uint64_t product = (uint64_t)n->limb[i] * factor + carry;
-        n->limb[i] = (uint32_t)product;
-        carry = (uint32_t)(product >> 32);
-    }
-    if (carry)
-        n->limb[n->size++] = carry;
-}
-
-static void times_power_of_ten(big *n, int64_t exponent) {
-    for (; exponent >= 9; exponent -= 9)
-        multiply_add(n, 1000000000u, 0);
-    for (; exponent > 0; exponent--)
-        multiply_add(n, 10, 0);
-}
-
-static void shift_left(big *n, int bits) {
-    for (; bits >= 31; bits -= 31)
-        multiply_add(n, 1u << 31, 0);
-    multiply_add(n, 1u << bits, 0);
-}
-
-static int compare_big(const big *a, const big *b) {
-    if (a->size != b->size)
-        return a->size < b->size ? -1 : 1;
-    for (int i = a->size - 1; i >= 0; i--)
-        if (a->limb[i] != b->limb[i])
-            return a->limb[i] < b->limb[i] ? -1 : 1;
-    return 0;
-}
-
 /* ---- the exact way ---- */
 
-/* All digits as an integer n; the number is n x 10^(*power). */
-static big all_digits(const decimal *number, int64_t *power) {
-    big n = {{0}, 0};
-    int64_t count = 0, dropped = 0;
-    bool more = false;
-    for (const char *c = number->digits; c < number->end; c++) {
-        if (*c == '.')
-            continue;
-        if (count < KEPT_DIGITS) {
-            multiply_add(&n, 10, (uint32_t)(*c - '0'));
-            count += n.size > 0;
-        } else {
-            more |= *c != '0';
-            dropped++;
-        }
-    }
-    if (more) {
-        multiply_add(&n, 10, 1);
-        dropped--;
-    }
-    *power = number->last_power + dropped;
-    return n;
+/* The digits of a number that is not zero, the first of them not a zero. */
+typedef struct {
+    const char *digit, *end; /* a point may be among them */
+    int64_t power;           /* power of ten of the first one */
+} expansion;
+
+static int next_digit(expansion *number) {
+    while (number->digit < number->end && !is_digit(*number->digit))
+        number->digit++;
+    return number->digit < number->end ? *number->digit++ : '0';
 }
 
-/* Compare digits x 10^power with the middle between the float of these bits and the next one.
- * Both sides become integers of less than 1024 bits: 129 digits have 429 bits, and 149 more make
- * the middle whole; 10^power has 130 at most, since the number is below 10^39, and 10^-power 582
- * (129 digits, 46 places), beside the middle's 25 + 104. */
-static int compare_with_middle(const big *digits, int64_t power, uint32_t bits) {
+static int compare_expansions(expansion a, expansion b) {
+    int64_t difference = a.power - b.power;
+    while (difference == 0 && (a.digit < a.end || b.digit < b.end))
+        difference = next_digit(&a) - next_digit(&b);
+    return (difference > 0) - (difference < 0);
+}
+
+/* Compare a number with the middle between the float of these bits and the next one, which a double
+ * holds exactly. */
+static int compare_with_middle(expansion number, uint32_t bits) {
     uint32_t biased = bits >> 23, fraction = bits & 0x7FFFFFu;
     uint32_t c = biased ? fraction | 1u << 23 : fraction;
-    int twos = (biased ? (int)biased : 1) - 151;
-    big left = *digits, right = {{2 * c + 1}, 1};
-    times_power_of_ten(power > 0 ? &left : &right, power > 0 ? power : -power);
-    shift_left(twos > 0 ? &right : &left, twos > 0 ? twos : -twos);
-    return compare_big(&left, &right);
+    double middle = ldexp(2 * (double)c + 1, (biased ? (int)biased : 1) - 151);
+    char text[EXACT_DIGITS + 16]; /* d.ddde-45; the locale says how the point is written */
+    snprintf(text, sizeof text, "%.*e", EXACT_DIGITS - 1, middle);
+    char *exponent = strchr(text, 'e');
+    return compare_expansions(number, (expansion){text, exponent, strtol(exponent + 1, NULL, 10)});
 }
 
-/* Step from the float near `guess` to the one that the number rounds to. */
+/* A number's digits without zeros in front. */
+static expansion expand(const decimal *number) {
+    expansion digits = {number->digits, number->end, number->last_power - 1};
+    while (*digits.digit == '0' || *digits.digit == '.')
+        digits.digit++;
+    for (const char *c = digits.digit; c < number->end; c++)
+        digits.power += *c != '.';
+    return digits;
+}
+
+/* The float that the number rounds to, next to the one that `guess` rounds to or that itself. */
 static float round_exactly(const decimal *number, double guess) {
-    const uint32_t infinite = 0x7F800000u;
-    int64_t power;
-    big digits = all_digits(number, &power);
+    expansion digits = expand(number);
     float value = (float)guess;
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    for (; bits < infinite; bits++) {
-        int order = compare_with_middle(&digits, power, bits);
+    for (bits -= bits > 0; bits < 0x7F800000u; bits++) { /* infinite */
+        int order = compare_with_middle(digits, bits);
         if (order < 0 || (order == 0 && bits % 2 == 0))
-            break;
-    }
-    for (; bits > 0; bits--) {
-        int order = compare_with_middle(&digits, power, bits - 1);
-        if (order > 0 || (order == 0 && bits % 2 == 0))
             break;
     }
     memcpy(&value, &bits, sizeof value);

@@ -6,16 +6,21 @@
 
 static inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-int64_t dcme_write_text(char *out, const float *matrix, int64_t dim, const char *text,
+int64_t dcme_write_rows(bool binary, char *out, const float *matrix, int64_t dim, const char *text,
                         const int64_t *offsets, int64_t first, int64_t last) {
     const char *start = out;
-    for (int64_t row = first; row < last; row++) {
+    for (int64_t row = first; row < last; row++, matrix += dim) {
         int64_t size = offsets[row + 1] - offsets[row];
-        memcpy(out, text + offsets[row], (size_t)size);
+        memcpy(out, text + offsets[row], size);
         out += size;
-        for (int64_t i = 0; i < dim; i++) {
+        if (binary) {
             *out++ = ' ';
-            out += dcme_write_number(out, *matrix++);
+            memcpy(out, matrix, dim * sizeof *matrix);
+            out += dim * (int64_t)sizeof *matrix;
+        }
+        for (int64_t i = 0; !binary && i < dim; i++) {
+            *out++ = ' ';
+            out += dcme_write_number(out, matrix[i]);
         }
         *out++ = '\n';
     }
@@ -29,7 +34,7 @@ int64_t dcme_cut_text(const dcme_block *block, int64_t limit, bool final, int64_
         while (stop > start && (is_blank(stop[-1]) || stop[-1] == '\n' || stop[-1] == '\r'))
             stop--;
     while (rows < limit && line < stop) {
-        const char *newline = memchr(line, '\n', (size_t)(stop - line));
+        const char *newline = memchr(line, '\n', (stop - line));
         if (!newline && !final)
             break;
         rows++;
@@ -88,7 +93,7 @@ void dcme_read_text(const dcme_block *block, int64_t limit, dcme_rows *rows) {
     const char *line = block->bytes, *stop = block->bytes + block->size;
     rows->offsets[0] = 0;
     for (rows->count = 0; rows->count < limit; rows->count++) {
-        const char *next = memchr(line, '\n', (size_t)(stop - line));
+        const char *next = memchr(line, '\n', (stop - line));
         float *values = rows->matrix + rows->count * rows->step;
         int64_t size;
         dcme_fault_kind kind = read_row(line, next ? next : stop, block->dim, values, &size);

@@ -4,8 +4,7 @@
  * handled by several threads at once and no file need be in memory whole. Floats are IEEE 754
  * binary32.
  */
-#ifndef DCME_VECTORS_H
-#define DCME_VECTORS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -66,11 +65,9 @@ typedef struct {
 int dcme_write_number(char *out, float value);
 const char *dcme_read_number(const char *start, const char *end, float *value);
 
-/* Writing rows first..last-1; `matrix` starts at row `first`. Both return the bytes written. */
-int64_t dcme_write_text(char *out, const float *matrix, int64_t dim, const char *text,
+/* Writing rows first..last-1; `matrix` starts at row `first`. Returns the bytes written. */
+int64_t dcme_write_rows(bool binary, char *out, const float *matrix, int64_t dim, const char *text,
                         const int64_t *offsets, int64_t first, int64_t last);
-int64_t dcme_write_binary(char *out, const float *matrix, int64_t dim, const char *text,
-                          const int64_t *offsets, int64_t first, int64_t last);
 
 /* How many whole rows (at most `limit`) a block starts with; *end: the bytes that they take.
  * For text, `final` says that the last row needs no line end and that blank lines at the end are
@@ -79,10 +76,10 @@ int64_t dcme_cut_text(const dcme_block *block, int64_t limit, bool final, int64_
 int64_t dcme_cut_binary(const dcme_block *block, int64_t limit, int64_t *end);
 
 /* Read the `limit` rows that a block was found to hold. dcme_read_counts reads lines of "word" or
- * "word count" and sets *counted to how many had a count. */
+ * "word count". */
 void dcme_read_text(const dcme_block *block, int64_t limit, dcme_rows *rows);
 void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows);
-void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows, int64_t *counted);
+void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows);
 
 /* Append the word of row number rows->count to the words, or note its fault; false if reading stops
  * there. Where no row is kept, a vector without a finite length is a fault, too. */
@@ -97,5 +94,3 @@ dcme_fault_kind dcme_check_word(const char *word, int64_t size);
 void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, dcme_fault *faults);
 dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
                                  dcme_fault *faults, int64_t *earlier, dcme_error *error);
-
-#endif

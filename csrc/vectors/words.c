@@ -47,7 +47,7 @@ bool dcme_keep_word(const dcme_block *block, dcme_rows *rows, dcme_fault_kind ki
         if (rows->step)
             return false;
     }
-    memcpy(rows->text + filled, word, (size_t)size);
+    memcpy(rows->text + filled, word, size);
     rows->offsets[row + 1] = filled + size;
     return true;
 }
@@ -86,7 +86,7 @@ static slot *find_slot(const word_table *table, int64_t row, uint64_t hash) {
             return at;
         int64_t other = (int64_t)at->row - 1;
         if (at->hash == (uint32_t)hash && offsets[other + 1] - offsets[other] == size &&
-            memcmp(table->text + offsets[other], table->text + offsets[row], (size_t)size) == 0)
+            memcmp(table->text + offsets[other], table->text + offsets[row], size) == 0)
             return at;
     }
 }
@@ -137,7 +137,7 @@ dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64
 
 static dcme_fault_kind read_count_line(const char *line, const char *end, int64_t *word_size,
                                        int64_t *count) {
-    const char *space = memchr(line, ' ', (size_t)(end - line)), *last = space;
+    const char *space = memchr(line, ' ', (end - line)), *last = space;
     *word_size = (space ? space : end) - line;
     *count = -1;
     for (const char *c = space; c && c < end; c++)
@@ -153,19 +153,17 @@ static dcme_fault_kind read_count_line(const char *line, const char *end, int64_
     return dcme_check_word(line, *word_size);
 }
 
-void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows, int64_t *counted) {
+void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows) {
     const char *line = block->bytes, *stop = block->bytes + block->size;
-    *counted = 0;
     rows->offsets[0] = 0;
     for (rows->count = 0; rows->count < limit; rows->count++) {
-        const char *next = memchr(line, '\n', (size_t)(stop - line));
+        const char *next = memchr(line, '\n', (stop - line));
         const char *end = next ? next : stop;
-        int64_t size, *count = &rows->counts[rows->count];
+        int64_t size;
         if (end > line && end[-1] == '\r')
             end--;
-        dcme_fault_kind kind = read_count_line(line, end, &size, count);
+        dcme_fault_kind kind = read_count_line(line, end, &size, &rows->counts[rows->count]);
         dcme_keep_word(block, rows, kind, line, size);
-        *counted += *count >= 0;
         line = next ? next + 1 : stop;
     }
 }

@@ -132,9 +132,9 @@ static char *write_mixed(char *out, uint32_t nine, int point) {
     int count = write_digits(digits, nine);
     if (count <= point)
         count = point + 1;
-    memcpy(out, digits, (size_t)point);
+    memcpy(out, digits, point);
     out[point] = '.';
-    memcpy(out + point + 1, digits + point, (size_t)(count - point));
+    memcpy(out + point + 1, digits + point, (count - point));
     return out + count + 1;
 }
 

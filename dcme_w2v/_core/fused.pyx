@@ -44,9 +44,8 @@ cdef extern from "fused/fused.h" nogil:
         const dcme_sparse_rows *documents, int64_t features, float largest, int32_t threads
     )
     dcme_status dcme_add_statistics(
-        dcme_statistics *statistics, const dcme_sparse_rows *documents, int64_t begin,
-        int64_t count, const double *log_probabilities, double cut, int32_t threads,
-        dcme_error *error
+        dcme_statistics *statistics, const dcme_sparse_rows *documents,
+        const double *log_probabilities, double cut, int32_t threads, dcme_error *error
     )
     ctypedef struct dcme_level_rows:
         int64_t rows, classes, entries
@@ -153,7 +152,7 @@ def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
     statistics.joint, statistics.counts, statistics.prior = &joint[0, 0], &counts[0], &prior[0]
     with nogil:
         check(dcme_add_statistics(
-            &statistics, &documents, 0, n, &log_probabilities[0, 0], cut, threads, &error), &error)
+            &statistics, &documents, &log_probabilities[0, 0], cut, threads, &error), &error)
 
 
 def pack_levels(int64_t[::1] starts, int32_t[::1] columns, int8_t[::1] levels,

@@ -64,7 +64,7 @@ cdef extern from "train/train.h" nogil:
     ctypedef struct dcme_trainer:
         pass
 
-    dcme_status dcme_table_initialise(float *table, int64_t items, int64_t dim, int64_t seed)
+    void dcme_table_initialise(float *table, int64_t items, int64_t dim, int64_t seed)
     dcme_status dcme_trainer_open(
         dcme_trainer **trainer, const dcme_train_options *options, const dcme_corpus *corpus,
         float *input, float *output, float *const *neighbours, const char *kernels,

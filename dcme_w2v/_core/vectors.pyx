@@ -38,16 +38,15 @@ cdef extern from "vectors/vectors.h" nogil:
         dcme_fault *faults
         int64_t count
 
-    int64_t dcme_write_text(char *out, const float *matrix, int64_t dim, const char *text,
-                            const int64_t *offsets, int64_t first, int64_t last)
-    int64_t dcme_write_binary(char *out, const float *matrix, int64_t dim, const char *text,
-                              const int64_t *offsets, int64_t first, int64_t last)
+    int64_t dcme_write_rows(
+        c_bool binary, char *out, const float *matrix, int64_t dim, const char *text,
+        const int64_t *offsets, int64_t first, int64_t last
+    )
     int64_t dcme_cut_text(const dcme_block *block, int64_t limit, c_bool final, int64_t *end)
     int64_t dcme_cut_binary(const dcme_block *block, int64_t limit, int64_t *end)
     void dcme_read_text(const dcme_block *block, int64_t limit, dcme_rows *rows)
     void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows)
-    void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows,
-                          int64_t *counted)
+    void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows)
     void dcme_check_words(const char *text, const int64_t *offsets, int64_t count,
                           dcme_fault *faults)
     dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
@@ -71,12 +70,8 @@ def write_rows(
     result = np.empty(room, dtype=np.uint8)
     cdef uint8_t[::1] out = result
     with nogil:
-        if binary:
-            size = dcme_write_binary(<char *>&out[0], &matrix[0, 0], dim, <const char *>&text[0],
-                                     &offsets[0], first, last)
-        else:
-            size = dcme_write_text(<char *>&out[0], &matrix[0, 0], dim, <const char *>&text[0],
-                                   &offsets[0], first, last)
+        size = dcme_write_rows(binary, <char *>&out[0], &matrix[0, 0], dim, <const char *>&text[0],
+                               &offsets[0], first, last)
     return result[:size]
 
 
@@ -129,7 +124,7 @@ def read_counts(const uint8_t[::1] data, int64_t limit, int64_t[:, ::1] faults):
     A missing count is -1.
     """
     cdef dcme_block block = dcme_block(<const char *>&data[0], data.shape[0], 1)
-    cdef int64_t end = 0, counted = 0, count
+    cdef int64_t end = 0, count
     with nogil:
         count = dcme_cut_text(&block, limit, True, &end)
     text = np.empty(data.shape[0], dtype=np.uint8)
@@ -141,8 +136,8 @@ def read_counts(const uint8_t[::1] data, int64_t limit, int64_t[:, ::1] faults):
         <dcme_fault *>&faults[0, 0], 0,
     )
     with nogil:
-        dcme_read_counts(&block, count, &rows, &counted)
-    return text[: offsets[count]], offsets, counts, counted
+        dcme_read_counts(&block, count, &rows)
+    return text[: offsets[count]], offsets, counts, int((counts >= 0).sum())
 
 
 def check_words(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, ::1] faults):

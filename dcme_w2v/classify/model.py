@@ -136,7 +136,7 @@ class Predictor(ABC):
     def highest_weighted(
         self, weights: NDArray[np.floating], count: int
     ) -> list[tuple[str, float]]:
-        """Return the features of the highest weights; those of text by their typical values."""
+        """Return the features of the highest weights; of text, weights times typical values."""
         if self.text is not None and self.text.options.weighting == "tfidf":
             weights = weights * self.text.idf
         chosen = np.argsort(-weights, kind="stable")[:count]

@@ -32,8 +32,8 @@ _SUM = 1e-3  # tolerance of the sums of the rows of alpha
 class LatentClassifier(Predictor):
     """Classes z of documents, and through them labels: p(y | x) = sum_k p(z = k | x) alpha_ky.
 
-    Attributes of its own, besides those of `Predictor`, whose `classes` are the labels, or without
-    labels names of the latent classes.
+    These attributes are added to `Predictor`, whose `classes` are the labels, or without labels
+    names of the latent classes.
 
     Attributes
     ----------

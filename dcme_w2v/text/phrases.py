@@ -158,7 +158,7 @@ class PhraseTable:
 
 
 def _parsed(line: bytes) -> tuple[int, Phrase]:
-    """Return pass and phrase of a line; ValueError says what is wrong."""
+    """Return pass and phrase of a line; ValueError names the fault."""
     turn, left, right, seen, score, *more = line.decode().split("\t")
     if len(more) > 1:
         raise ValueError("more than six columns")

@@ -74,7 +74,7 @@ static inline void start(setting *s, const dcme_class_objective *objective) {
             i % STRIDE < CLASSES ? (double)(dcme_random(&stream) >> 11) / (1ull << 53) - .5 : 0;
     s->output = (dcme_output){OUTPUTS, s->outputs};
     s->problem = (dcme_problem){&s->model, &INSTANCES, &s->options,
-                                s->counts, &s->output, dcme_widest(&CORPUS)};
+                                s->counts, NULL, dcme_widest(&CORPUS)};
     s->batch = (dcme_batch){0};
     s->first = 0, s->last = DOCUMENTS;
     s->memory = s->arena = (dcme_arena){0};
@@ -103,8 +103,7 @@ static inline double step(setting *s, double rate) {
     s->batch.count = 0;
     for (int64_t d = s->first; d < s->last; d++)
         dcme_batch_add_instance(&s->batch, &CORPUS, &INSTANCES, d);
-    if (s->objective->seed)
-        s->objective->seed(s->thread, 17);
+    s->batch.stream = 17;
     s->objective->step(s->thread, &s->batch, rate, &loss);
     if (s->objective->fold)
         s->objective->fold(s->shared);

@@ -39,7 +39,8 @@ static void check_low_rank(int64_t document) {
     const double rate = 1e-6;
     double direction[TABLE], wanted[TABLE], before[OUTPUTS * STRIDE], found[OUTPUTS * STRIDE];
     double slope[OUTPUTS * STRIDE], loss, value;
-    start(&s, &dcme_class_low_rank);
+    start(&s, &dcme_class_softmax);
+    s.problem.output = &s.output;
     s.first = document, s.last = document + 1;
     memcpy(before, s.outputs, sizeof before);
     double kept[TABLE];
@@ -150,7 +151,7 @@ static void check_class_clusters_follow(void) {
 }
 
 int main(void) {
-    check_step("softmax SGD", &dcme_class_softmax_sgd, 0, DOCUMENTS, 1, 0, log_likelihood);
+    check_step("softmax SGD", &dcme_class_softmax, 0, DOCUMENTS, 1, 0, log_likelihood);
     for (int64_t d = 0; d < DOCUMENTS; d++) {
         check_step("ns", &dcme_class_sampling, d, d + 1, 1, 0, ascended);
         check_step("nce", &dcme_class_sampling, d, d + 1, 1, 0, ascended);

@@ -22,7 +22,7 @@ static double exact(const setting *s, double *gradient, const dcme_soft_targets 
 static void check_full_gradient(int32_t threads) {
     setting s;
     double gradient[(FEATURES + 1) * CLASSES], found[TABLE] = {0}, wanted[TABLE], loss;
-    start(&s, &dcme_class_softmax_sgd);
+    start(&s, &dcme_class_softmax);
     loss = exact(&s, gradient, NULL, threads);
     for (int64_t i = 0; i < (FEATURES + 1) * CLASSES; i++)
         found[i / CLASSES * STRIDE + i % CLASSES] = -gradient[i];
@@ -87,7 +87,7 @@ static void check_soft_gradient(int32_t kind, int32_t threads) {
     double posterior[DOCUMENTS * STRIDE];
     dcme_soft_targets soft = {kind, soft_rows[kind], kind == DCME_LATENT ? posterior : NULL};
     function *f = kind == DCME_TARGETS ? targets_loss : latent_loss;
-    start(&s, &dcme_class_softmax_sgd);
+    start(&s, &dcme_class_softmax);
     make_soft_rows(soft_rows[kind], kind);
     loss = exact(&s, gradient, &soft, threads);
     if (kind == DCME_LATENT)

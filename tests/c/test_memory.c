@@ -29,10 +29,9 @@ static dcme_status train_words(int32_t form, dcme_error *error) {
     dcme_train_options options = word_options(DCME_CBOW, DCME_LINEAR, form, 2);
     dcme_trainer *trainer = NULL;
     dcme_status status = open_words(&trainer, &options, error);
-    if (status == DCME_OK) {
+    if (status == DCME_OK)
         status = dcme_engine_epoch(dcme_trainer_engine(trainer), 0, error);
-        dcme_trainer_close(trainer);
-    }
+    dcme_trainer_close(trainer);
     return status;
 }
 
@@ -52,10 +51,9 @@ static dcme_status train_subwords(int32_t model, dcme_error *error) {
     memset(output, 0, sizeof output);
     dcme_status status =
         dcme_trainer_open(&trainer, &options, &corpus, input, output, NULL, NULL, error);
-    if (status == DCME_OK) {
+    if (status == DCME_OK)
         status = dcme_engine_epoch(dcme_trainer_engine(trainer), 0, error);
-        dcme_trainer_close(trainer);
-    }
+    dcme_trainer_close(trainer);
     return status;
 }
 
@@ -69,10 +67,9 @@ static dcme_status train_classes(int32_t form, dcme_error *error) {
     dcme_classifier *classifier = NULL;
     dcme_by_feature *columns = NULL;
     dcme_status status = open_classes(&classifier, &options, error);
-    if (status == DCME_OK) {
+    if (status == DCME_OK)
         status = dcme_engine_epoch(dcme_classifier_engine(classifier), 0, error);
-        dcme_classifier_close(classifier);
-    }
+    dcme_classifier_close(classifier);
     if (status == DCME_OK)
         status = dcme_by_feature_open(&columns, &documents, &instances, FEATURES, error);
     if (status == DCME_OK) {

@@ -55,8 +55,10 @@ static void train(const dcme_train_options *options, const dcme_corpus *corpus, 
     dcme_status status =
         dcme_trainer_open(&trainer, options, corpus, tables, tables + size, NULL, "scalar", NULL);
     FUZZ_REQUIRE((status == DCME_OK) == (largest < ITEMS));
-    if (status != DCME_OK)
+    if (status != DCME_OK) {
+        dcme_trainer_close(trainer);
         return;
+    }
     dcme_engine *engine = dcme_trainer_engine(trainer);
     dcme_engine_stop(engine);
     FUZZ_REQUIRE(dcme_engine_epoch(engine, 0, NULL) == DCME_STOPPED);

@@ -57,7 +57,7 @@ static void read(const dcme_block *block, int64_t count, int binary, int keep) {
 /* The file of words of an npy file. */
 static void read_lines(const char *text, int64_t length) {
     dcme_block block = {text, length, 1};
-    int64_t end = 0, counted = 0, count = dcme_cut_text(&block, INT64_MAX, 1, &end);
+    int64_t end = 0, count = dcme_cut_text(&block, INT64_MAX, 1, &end);
     FUZZ_REQUIRE(count >= 0 && end >= 0 && end <= length);
     char *words = malloc((size_t)length);
     int64_t *offsets = malloc((size_t)(count + 1) * sizeof *offsets);
@@ -65,8 +65,8 @@ static void read_lines(const char *text, int64_t length) {
     dcme_fault faults[DCME_FAULTS] = {0};
     if (words && offsets && counts) {
         dcme_rows rows = {.text = words, .offsets = offsets, .counts = counts, .faults = faults};
-        dcme_read_counts(&block, count, &rows, &counted);
-        FUZZ_REQUIRE(counted <= count && offsets[count] <= length);
+        dcme_read_counts(&block, count, &rows);
+        FUZZ_REQUIRE(offsets[count] <= length);
     }
     free(words), free(offsets), free(counts);
 }

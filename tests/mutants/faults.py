@@ -33,7 +33,7 @@ FAULTS = [
     Fault("logistic loss of the target has the wrong sign", "csrc/objectives", "double loss = dcme_softplus(-(double)scores[0]);", "double loss = dcme_softplus((double)scores[0]);", "objectives trainer"),
     Fault("noise stream is not saved", "csrc/objectives/negative_sampling.c", "    DCME_SAVE(arena, me->stream);\n", "", "c/resume"),
     Fault("the next draw is not saved", "csrc/objectives/negative_sampling.c", "    DCME_SAVE(arena, me->drawn);\n", "", "c/resume"),
-    Fault("Huffman: depth of a path", "csrc/objectives", "int64_t length = depth[up[i] >> 1] + 1;", "int64_t length = depth[up[i] >> 1];", "objectives"),
+    Fault("Huffman: depth of a path", "csrc/objectives", "int64_t length = 1;", "int64_t length = 0;", "objectives"),
     Fault("hierarchical softmax: the other child", "csrc/objectives", "me->children[i] = (real)child_of(path[i]);", "me->children[i] = (real)(1 - child_of(path[i]));", "objectives"),
     Fault("cluster move: pending sums are kept", "csrc/objectives", "dcme_cluster_sums_clear(sums, p->clusters.model);", "", "objectives c/clusters c/gradient_double"),
     # ---- the core: windows and sentences
