@@ -15,9 +15,9 @@
 typedef struct {
     const dcme_problem *problem;
     const dcme_noise *noise; /* offset: o_j, or NULL for zeros */
-    int32_t *classes; /* (negative + 1), the target first */
-    real *scores;     /* dcme_stride(negative + 1) */
-    real *weights;    /* dcme_stride(negative + 1) */
+    int32_t *classes;        /* (negative + 1), the target first */
+    real *scores;            /* dcme_stride(negative + 1) */
+    real *weights;           /* dcme_stride(negative + 1) */
 } thread_state;
 
 static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *problem) {

@@ -143,7 +143,7 @@ typedef struct {
     int64_t begin, end; /* instances of the piece, or columns */
     dcme_batch batch;   /* of these instances */
     real **rows;        /* errors of a feature's instances */
-    real *posterior; /* (stride), of one document at a time where none is returned */
+    real *posterior;    /* (stride), of one document at a time where none is returned */
 } share;
 
 static void *score(void *argument) {

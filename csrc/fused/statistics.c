@@ -35,10 +35,10 @@ typedef struct {
     dcme_handle handle;
     dcme_statistics sums; /* the caller's, or this thread's own */
     const dcme_sparse_rows *documents;
-    const double *log_p;    /* of the piece; NULL: only counts */
-    double least;           /* log of the cut */
-    int64_t begin, count;   /* documents of the piece */
-    int64_t first, last;    /* the documents of this thread */
+    const double *log_p;  /* of the piece; NULL: only counts */
+    double least;         /* log of the cut */
+    int64_t begin, count; /* documents of the piece */
+    int64_t first, last;  /* the documents of this thread */
     int32_t thread, threads;
     int32_t owners; /* threads that share the features, each the groups of one remainder; or 1 */
     units units;    /* of the piece */
@@ -264,8 +264,8 @@ static dcme_status add_shares(const share *given, int apart) {
 static int is_repaid(const share *s) {
     const int64_t values = s->documents->starts[s->count], threads = s->threads;
     int64_t width = s->log_p ? s->sums.classes + 1 : 1;
-    return threads == 1 || (s->sums.height <= values / threads / REPAID &&
-                            s->sums.height <= OWN / width / threads);
+    return threads == 1 ||
+           (s->sums.height <= values / threads / REPAID && s->sums.height <= OWN / width / threads);
 }
 
 dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_rows *documents,

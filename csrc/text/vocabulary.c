@@ -71,7 +71,8 @@ int64_t dcme_vocabulary_bytes(const dcme_vocabulary *v, int64_t extra) {
     int64_t capacity = capacity_for(v, extra), bytes = capacity * (int64_t)sizeof *v->slots;
     if (capacity > v->capacity) /* the former slots are there while they are moved */
         bytes += capacity / 2 * (int64_t)sizeof *v->slots;
-    return bytes + v->spellings.bytes + (v->types + extra) * (int64_t)(sizeof *v->words + sizeof *v->counts);
+    return bytes + v->spellings.bytes +
+           (v->types + extra) * (int64_t)(sizeof *v->words + sizeof *v->counts);
 }
 
 dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
