@@ -12,6 +12,7 @@ target as a `Sidecar`. Tests check it: a new command needs a row in tests/path_r
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -335,30 +336,11 @@ def _check_name(path: str, shown: str) -> None:
         raise UsageError(f"{shown.strip()}: is empty; give a name")
     if reason := platform.unusable(path):
         raise UsageError(f"{shown}: {reason}; choose another name")
-    target = Path(os.path.realpath(path))
-    folder = next((one for one in target.parents if _is_there(one)), Path(target.anchor))
-    for limit, names in (("PC_NAME_MAX", target.parts), ("PC_PATH_MAX", (f"{target} ",))):
-        longest, most = max(len(os.fsencode(name)) for name in names), _limit(folder, limit)
-        if most is not None and longest > most:
-            raise UsageError(
-                f"{shown}: is too long: {longest:,} bytes of at most {most:,}; choose a shorter "
-                "name"
-            )
-
-
-def _limit(folder: Path, name: str) -> int | None:
-    """Return a limit of the file system that a folder is on; None if it has none."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        found = os.pathconf(folder, name)
-        return found if found > 0 else None
-    return None
-
-
-def _is_there(folder: Path) -> bool:
     try:
-        return folder.is_dir()
-    except OSError:
-        return False
+        os.lstat(os.path.realpath(path))
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise UsageError(f"{shown}: is too long; choose a shorter name") from None
 
 
 def _checking(one: Sidecar, shown: str) -> Callable[[], None]:

@@ -128,11 +128,13 @@ class Checkpointer:
         if self.folder is None:
             return None
         assert self._fingerprint is not None
-        self._run.trainer.check_finite()
-        record = record_of(self._run, self._fingerprint, self.position)
-        self.latest = self.folder.save(
-            record, self._run.tables(), self._run.texts(), self._run.trainer.state()
-        )
+        run = self._run
+        run.trainer.check_finite()
+        record = record_of(
+            run.kind, run.options, self._fingerprint, self.position,
+            kernels=run.trainer.kernels, training=run.trainer.record(), notes=run.notes(),
+        )  # fmt: skip
+        self.latest = self.folder.save(record, run.tables(), run.texts(), run.trainer.state())
         self._saved = time.monotonic()
         return self.latest
 
