@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dcme_w2v.formats.columns import Table
     from dcme_w2v.latent.estimator import LatentClassModel
     from dcme_w2v.merging import merge
-    from dcme_w2v.plots.jobs import plot
+    from dcme_w2v.plots.points import plot
     from dcme_w2v.scdv.estimator import SCDV
     from dcme_w2v.sentences.encoder import SentenceEncoder
     from dcme_w2v.sentences.folder import save_sentence_model

@@ -29,14 +29,14 @@ phrases: phrases
 eval: evaluate
 neighbors analogy similarity odd-one-out: neighbors
 score predict-word: predictions
-classes: classes
-merge: merge
-convert: convert
-check: check
-info: info
-plot: plot
+classes: vectors
+merge: vectors
+convert: vectors
+check: vectors
+info: vectors
+plot: vectors
 encode: encode
-explore: explore
+explore: vectors
 classify: classify
 fuse: fuse
 scdv: scdv

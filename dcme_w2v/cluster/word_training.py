@@ -30,8 +30,7 @@ from dcme_w2v.training.checkpoint_folder import (
 from dcme_w2v.training.executor import Executor, Future
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.trainer import Progress
-from dcme_w2v.training.training_run import Fingerprint
+from dcme_w2v.training.trainer import Fingerprint, Progress
 from dcme_w2v.words import run
 from dcme_w2v.words.classes import check_classes
 from dcme_w2v.words.defaults import vectors_of

@@ -39,7 +39,7 @@ from dcme_w2v.formats.vectors.manifest import recorded_arguments
 from dcme_w2v.numeric.arrays import F32, U8, all_finite
 from dcme_w2v.options import CheckpointOptions
 
-from .training_run import Fingerprint, TrainingRun
+from .trainer import Fingerprint, TrainingRun
 
 FORMAT = 3
 RECORD = "checkpoint.json"

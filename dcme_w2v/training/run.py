@@ -12,8 +12,7 @@ from dcme_w2v.options import CheckpointOptions
 from .checkpoint_folder import Checkpoint, CheckpointFolder, Position, record_of
 from .interrupts import Interrupted, ReceivedSignal
 from .progress import Reporter
-from .trainer import Progress
-from .training_run import TrainingRun
+from .trainer import Progress, TrainingRun
 
 
 class Checkpointer:

@@ -28,8 +28,7 @@ from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, ope
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.run import Checkpointer, interruptible, run_epochs
-from dcme_w2v.training.trainer import Progress
-from dcme_w2v.training.training_run import Fingerprint, TrainingRun, hash_of
+from dcme_w2v.training.trainer import Fingerprint, Progress, TrainingRun, hash_of
 
 from .classes import check_classes, save_classes, word_classes
 from .defaults import has_context, resolved, vectors_of
