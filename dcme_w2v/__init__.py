@@ -59,7 +59,7 @@ sentences.sts eval_sts
 explore.page explore_page
 merging merge
 text.phrases phrases
-plots.jobs plot
+plots.points plot
 words.predictions predict_word score
 sentences.folder save_sentence_model
 cluster.train train

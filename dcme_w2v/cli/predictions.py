@@ -46,11 +46,8 @@ def score(
     model: str,
     corpus: tuple[str, ...],
     tokens: bool,
-    context: str | None,
-    read_vocab: str | None,
-    encoding_errors: str,
-    threads: int | None,
     as_json: bool,
+    **values: Any,
 ) -> None:
     """Print the log-probability of each line of a text under a model.
 
@@ -65,19 +62,13 @@ def score(
 
     if not corpus:
         raise UsageError("no text; give files or folders, or - for standard input")
+    context, read_vocab = values["context"], values["read_vocab"]
     if [model, context, read_vocab, *corpus].count(STANDARD) > 1:
         raise UsageError("standard input is given twice; give a file for one of them")
     paths = Paths().reads("MODEL", model).reads("CORPUS", *corpus).reads("--context", context)
     paths.reads("--read-vocab", read_vocab).check()
     show = _as_json if as_json else _as_tokens if tokens else _as_line
-    for line in scored(
-        model,
-        CorpusPaths(corpus),
-        context=context,
-        read_vocab=read_vocab,
-        encoding_errors=encoding_errors,
-        threads=threads,
-    ):
+    for line in scored(model, CorpusPaths(corpus), **values):
         click.echo(show(line))
 
 

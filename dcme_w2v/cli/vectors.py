@@ -18,6 +18,7 @@ from .command import command
 from .options import (
     arguments,
     collect,
+    decorated_by,
     flag,
     given_options,
     json_option,
@@ -39,17 +40,11 @@ FOLDER = "sentence-transformers"
 RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
 
 
-def _rule(command: Any) -> Any:
-    for name in reversed(RULE):
-        command = option_of(TokenizerOptions, name)(command)
-    return command
-
-
 @command(example="dcme-w2v convert vectors.npy vectors.bin")
 @arguments("source=IN target=OUT")
 @option_of(OutputOptions, "format")
 @options_of(PostprocessOptions)
-@_rule
+@decorated_by([option_of(TokenizerOptions, name) for name in RULE])
 @options_of(CardOptions)
 def convert(source: str, target: str, **values: Any) -> None:
     """Convert word vectors between text, binary, npy and folders of sentence-transformers.
@@ -236,9 +231,7 @@ def merge(models: tuple[str, ...], output: str) -> None:
 @flag("--limit N", "first N words only", low=1)
 @flag("--seed N", "random seed", default=1, low=0)
 @threads_option
-def classes(
-    vectors: str, classes: int, output: str, limit: int | None, seed: int, threads: int | None
-) -> None:
+def classes(vectors: str, classes: int, output: str, limit: int | None, **values: Any) -> None:
     """Cluster words by k-means of their vectors.
 
     Writes lines "word class" in the order of VECTORS, as word2vec.c does with -classes. Vectors are
@@ -252,7 +245,7 @@ def classes(
     paths = Paths().reads("VECTORS", vectors, sidecars=read_with(vectors))
     paths.writes("--output", output).check()
     loaded = Vectors.load(vectors, limit=limit)
-    found = word_classes(loaded, classes, seed=seed, threads=threads)
+    found = word_classes(loaded, classes, **values)
     save_classes(output, loaded.words, found)
     click.echo(f"{len(found):,} words in {int(found.max()) + 1:,} classes", err=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import os
 import reprlib
@@ -116,7 +117,8 @@ class Words(Sequence[str]):
             if self._scans <= _SCANS:
                 return self._scan(wanted)
             # assigned when complete: other threads may read it
-            self._index = {self.raw(i): i for i in range(len(self))}
+            block, ends = self.text.tobytes(), itertools.pairwise(self.offsets.tolist())
+            self._index = {block[a:b]: i for i, (a, b) in enumerate(ends)}
         return self._index.get(wanted)
 
     def _scan(self, word: bytes) -> int | None:
@@ -133,10 +135,6 @@ class Words(Sequence[str]):
         if number is None or number not in range(len(self))[start:stop]:
             raise ValueError(f"{value!r} is not in the list of words")
         return number
-
-    def count(self, value: object) -> int:
-        """Return 1 if a word is in the list, otherwise 0."""
-        return int(value in self)
 
     def _slice(self, start: int, stop: int, step: int) -> Words:
         if step != 1:

@@ -22,7 +22,7 @@ from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given
-from dcme_w2v.text.split import check_file
+from dcme_w2v.text.split import HeldOutLines, check_file
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
 from dcme_w2v.training.interrupts import ReceivedSignal
@@ -33,7 +33,7 @@ from dcme_w2v.training.trainer import Fingerprint, Progress, TrainingRun, hash_o
 from .classes import check_classes, save_classes, word_classes
 from .defaults import has_context, resolved, vectors_of
 from .fasttext_writer import save_model
-from .heldout import HeldOut, lines_of, prepared, scores_of
+from .heldout import HeldOut, prepared
 from .job import TrainJob, counts_path, paths_of
 from .options import ClassesOptions, OutputOptions, TrainOptions
 from .resources import (
@@ -105,7 +105,8 @@ def train(
             last = run_epochs(run, checkpointer, reporter, received)
             check_trained(last)
             seconds = checkpointer.position.seconds, time.monotonic() - start
-            manifest = manifest_for(job, corpus, training, last, *seconds, scores_of(held_out))
+            scores = {} if held_out is None else held_out.figures or held_out.score()
+            manifest = manifest_for(job, corpus, training, last, *seconds, scores)
             save_results(job, training, corpus, checkpointer, manifest=manifest)
         return as_vectors(job, training, words, manifest)
 
@@ -212,7 +213,7 @@ def _encoded(job: TrainJob, reporter: Reporter, initial: Initial | None) -> Enco
         cache_dir=job.cache_dir,
         threads=job.options.threads or 1,
         reporter=reporter,
-        holdout=lines_of(job, job.options.seed),
+        holdout=None if job.fraction is None else HeldOutLines(job.fraction, job.options.seed),
     )
     reporter.message(corpus_line(corpus))
     check_classes(job.classes, len(corpus.vocabulary))
