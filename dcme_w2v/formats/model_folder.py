@@ -228,6 +228,9 @@ def save_model(
     """
     check_model_target(path, *kinds_like(kind))
     target = target_of(path)
+    for name in arrays:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"array name {name!r}: use lower-case letters, digits and _")
     text = _head_text(kind, version, arrays, description)
     with write_errors(path), atomic_folder(target, _files_of(_head_of(target))) as temporary:
         for name, array in arrays.items():
