@@ -39,6 +39,8 @@ def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...], checksum: int | Non
 
 def npy_pieces(array: Array | ChunkedArray) -> Iterator[Any]:
     """Yield the bytes of an .npy file: the header, then the numbers in C order."""
+    if array.dtype.hasobject:
+        raise ValueError("an array of Python objects is not written")
     yield npy_header(array.dtype, array.shape)
     for chunk in array if isinstance(array, ChunkedArray) else _chunks(array):
         yield np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
