@@ -16,6 +16,7 @@ from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
 from dcme_w2v.numeric.arrays import I64, U8
+from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike
 
@@ -218,9 +219,9 @@ class Vocabulary(Words):
 
 def count_lines(words: Words, counts: I64) -> Iterator[memoryview]:
     """Yield lines "word count" as bytes, many lines at a time."""
-    for first in range(0, len(words), _WRITTEN_AT_ONCE):
-        end = min(first + _WRITTEN_AT_ONCE, len(words))
-        yield core.format_counts(words.text, words.offsets[first : end + 1], counts[first:end]).data
+    for rows in blocks_of_rows(len(words), _WRITTEN_AT_ONCE):
+        offsets = words.offsets[rows.start : rows.stop + 1]
+        yield core.format_counts(words.text, offsets, counts[rows]).data
 
 
 def merge(vocabularies: Sequence[Vocabulary]) -> Vocabulary:

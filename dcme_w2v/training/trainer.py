@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,22 +17,6 @@ from dcme_w2v.numeric.arrays import F32, U8, Array
 POLL_SECONDS = 0.2
 CHECKED_AT_ONCE = 8 << 20  # maximum bytes of the tables that a poll checks: part of the L3 cache
 POLLS_A_PASS = 4  # small tables are checked completely within a second
-
-
-class Options(Protocol):
-    """The resolved options that the engine reads."""
-
-    @property
-    def objective(self) -> str:
-        """Name of the objective."""
-
-    @property
-    def lr(self) -> float | None:
-        """Initial learning rate."""
-
-    @property
-    def epochs(self) -> int | None:
-        """Number of epochs."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +53,7 @@ class Trainer:
     ----------
     core : Run
         The run.
-    options : Options
+    options
     tables : mapping of ndarray of float32, shape (rows, columns)
         The parameters by name, in the order of the core.
     kernels : str
@@ -81,9 +65,7 @@ class Trainer:
         As given.
     """
 
-    def __init__(
-        self, core: Run, options: Options, tables: Mapping[str, F32], kernels: str
-    ) -> None:
+    def __init__(self, core: Run, options: Any, tables: Mapping[str, F32], kernels: str) -> None:
         self._core, self.options, self.tables, self.kernels = core, options, tables, kernels
         self._before = core.progress()
         self._rows = sum(len(table) for table in tables.values())

@@ -121,15 +121,7 @@ class SimilarityScore:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures by name, for JSON."""
-        return {
-            "spearman": self.spearman,
-            "pearson": self.pearson,
-            "coverage": self.covered / self.pairs,
-            "pairs": self.pairs,
-            "covered": self.covered,
-            "by_ngrams": self.by_ngrams,
-            "skipped_lines": self.skipped_lines,
-        }
+        return {**vars(self), "coverage": self.covered / self.pairs}
 
 
 def eval_analogies(
