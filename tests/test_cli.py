@@ -43,7 +43,8 @@ def test_every_command_has_help_and_suggests_the_nearest_flag(name, cli):
 )
 def test_other_spellings_are_translated(given, meant):
     command = ALL_COMMANDS["dcme-w2v train"]
-    assert translated(command, click.Context(command), given.split()) == meant.split()
+    found = " ".join(translated(command, click.Context(command), given.split()))
+    assert found.replace("=", " ") == meant.replace("=", " ")
 
 
 def test_the_demo_prints_neighbors_of_words_of_a_text(here, cli):

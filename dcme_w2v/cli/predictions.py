@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,6 +24,7 @@ from .options import (
     reads_documents,
     threads_option,
 )
+from .streams import print_json
 
 if TYPE_CHECKING:  # numpy, slow for --help
     from dcme_w2v.words.predictions import ScoredLine
@@ -67,9 +66,13 @@ def score(
         raise UsageError("standard input is given twice; give a file for one of them")
     paths = Paths().reads("MODEL", model).reads("CORPUS", *corpus).reads("--context", context)
     paths.reads("--read-vocab", read_vocab).check()
-    show = _as_json if as_json else _as_tokens if tokens else _as_line
     for line in scored(model, CorpusPaths(corpus), **values):
-        click.echo(show(line))
+        if as_json:
+            record = {"log_probability": line.log_probability, "scored": line.scored}
+            numbers = line.log_probabilities.tolist()
+            print_json({**record, "tokens": line.tokens, "log_probabilities": numbers})
+        else:
+            click.echo(_as_tokens(line) if tokens else _as_line(line))
 
 
 def _as_line(line: ScoredLine) -> str:
@@ -79,18 +82,6 @@ def _as_line(line: ScoredLine) -> str:
 def _as_tokens(line: ScoredLine) -> str:
     pairs = zip(line.tokens, line.log_probabilities.tolist(), strict=True)
     return "".join(f"{token}\t{number:.6g}\n" for token, number in pairs)
-
-
-def _as_json(line: ScoredLine) -> str:
-    record: dict[str, Any] = {
-        "log_probability": line.log_probability if line.scored else None,
-        "scored": line.scored,
-        "tokens": line.tokens,
-        "log_probabilities": [
-            None if math.isnan(one) else one for one in line.log_probabilities.tolist()
-        ],
-    }
-    return json.dumps(record)
 
 
 @command("predict-word", example="dcme-w2v predict-word model the queen _ spain")

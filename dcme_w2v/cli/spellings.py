@@ -71,13 +71,12 @@ class Given:
     spelled: str
     flag: str
     value: str | None = None
-    is_joined: bool = False  # --flag=value
 
     def written(self) -> list[str]:
         """Return the arguments that click parses."""
         if self.value is None:
             return [self.flag]
-        return [f"{self.flag}={self.value}"] if self.is_joined else [self.flag, self.value]
+        return [f"{self.flag}={self.value}"] if self.flag[:2] == "--" else [self.flag, self.value]
 
 
 def translated(command: Command, ctx: click.Context, args: list[str]) -> list[str]:
@@ -121,26 +120,22 @@ def _read(
             continue
         name, equals, value = argument.partition("=")
         flag = name if name in flags else aliases.get(name, name)
-        if flag not in flags and command.word2vec and flag in {*SWITCHED, CORPUS}:
-            found.append(Given(name, flag, left.pop(0) if left else ""))
-            continue
         glued = re.fullmatch("(-[a-z])([0-9]+)", name)  # -k10
-        if flag not in flags and glued is not None and glued[1] in flags:
-            found.append(Given(name, glued[1], glued[2]))
-            continue
-        if flag not in flags:
+        takes_value = True
+        if flag in flags:
+            option, old = flags[flag], _former(command)
+            if name in old and "--quiet" not in args:
+                warn(f"{name} is now called {old[name]}")
+            following = left[0] if left else ""
+            is_bare = getattr(option, "is_bare", False) and following[:1] == "-" != following
+            takes_value = not (option.is_flag or option.count or is_bare)  # --tune without a value
+        elif glued is not None and glued[1] in flags:
+            flag, equals, value = glued[1], "=", glued[2]
+        elif not (command.word2vec and flag in {*SWITCHED, CORPUS}):
             raise UsageError(f"unknown option {name}; {_option_hint(name, flags, ctx)}")
-        option = flags[flag]
-        if name in (old := _former(command)) and "--quiet" not in args:
-            warn(f"{name} is now called {old[name]}")
-        if equals:
-            found.append(Given(name, flag, value, is_joined=flag[:2] == "--"))
-        elif option.is_flag or option.count or not left:
-            found.append(Given(name, flag))
-        elif getattr(option, "is_bare", False) and left[0][:1] == "-" and left[0] != "-":
-            found.append(Given(name, flag))  # --tune without a value
-        else:
-            found.append(Given(name, flag, left.pop(0)))
+        if not equals and takes_value and left:
+            equals, value = "=", left.pop(0)
+        found.append(Given(name, flag, value if equals else None))
     return found, []
 
 
@@ -169,7 +164,7 @@ def _is_tree(given: Mapping[str, Given]) -> bool:
 
 def _switched(one: Given, given: Mapping[str, Given]) -> Iterator[Given]:
     """Yield the option that a switch means, unless another option contradicts it."""
-    said = f"{one.flag} {one.value}"
+    said = f"{one.flag} {one.value or ''}"
     if (meaning := SWITCHES.get(f"{one.flag}={one.value}")) is None:
         values = [name.partition("=")[2] for name in SWITCHES if name.startswith(f"{one.flag}=")]
         raise UsageError(f"{said}: must be {' or '.join(values)}")
