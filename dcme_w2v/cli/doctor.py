@@ -12,17 +12,21 @@ from .command import command
 from .options import json_option
 from .streams import print_json
 
-# Package -> what it adds, extra of `pip install 'dcme-w2v[EXTRA]'`.
+# Packages, each with its extra of `pip install 'dcme-w2v[EXTRA]'` and what it adds.
+_LISTED = """
+zstandard zst input compressed with zstd
+pyarrow parquet input from Parquet and Arrow
+boto3 s3 input from s3:// addresses
+requests http input from http:// addresses
+scikit-learn sklearn estimators in scikit-learn's pipelines
+distributed cluster training on a cluster
+usearch index neighbors --index
+matplotlib plot plots
+openTSNE explore plots and explore by t-SNE
+"""
 OPTIONAL = {
-    "zstandard": ("input compressed with zstd", "zst"),
-    "pyarrow": ("input from Parquet and Arrow", "parquet"),
-    "boto3": ("input from s3:// addresses", "s3"),
-    "requests": ("input from http:// addresses", "http"),
-    "scikit-learn": ("estimators in scikit-learn's pipelines", "sklearn"),
-    "distributed": ("training on a cluster", "cluster"),
-    "usearch": ("neighbors --index", "index"),
-    "matplotlib": ("plots", "plot"),
-    "openTSNE": ("plots and explore by t-SNE", "explore"),
+    name: (adds, extra)
+    for name, extra, adds in (line.split(None, 2) for line in _LISTED.strip().splitlines())
 }
 
 

@@ -35,27 +35,10 @@ T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 # Values that are files or folders, for shell completion.
-PATHS = [
-    "CORPUS",
-    "DOCS",
-    "FILE",
-    "FOLDER",
-    "HTML",
-    "IN",
-    "INDEX",
-    "LABELED",
-    "MODEL",
-    "OUT",
-    "PAIRS",
-    "PART",
-    "PNG",
-    "QUESTIONS",
-    "ROWS",
-    "SHARE|FILE",
-    "VECTORS",
-    "X",
-    "X|FILE",
-]
+PATHS = {
+    "CORPUS", "DOCS", "FILE", "FOLDER", "HTML", "IN", "INDEX", "LABELED", "MODEL", "OUT", "PAIRS",
+    "PART", "PNG", "QUESTIONS", "ROWS", "SHARE|FILE", "VECTORS", "X", "X|FILE",
+}  # fmt: skip
 
 
 def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -> bool:

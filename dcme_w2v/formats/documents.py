@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.opening import read_lines
+from dcme_w2v.files.opening import is_utf8, read_lines
 
 from .columns import Table, Tokenized, check_no_table, read_rows
 from .corpus import expand
@@ -121,16 +121,8 @@ def checked_line(line: bytes, path: str, number: int, encoding_errors: str) -> b
             return line.decode(errors="replace").encode()
         # Fields are decoded separately, so that labels keep their position.
         fields = (part.split() for part in line.split(b"\t"))
-        return b"\t".join(b" ".join(word for word in part if _is_utf8(word)) for part in fields)
+        return b"\t".join(b" ".join(word for word in part if is_utf8(word)) for part in fields)
     return line
-
-
-def _is_utf8(word: bytes) -> bool:
-    try:
-        word.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
