@@ -202,5 +202,6 @@ def _write_projector(path: str, vectors: Vectors) -> None:
         numbers = stack.enter_context(atomic_write(path))
         words = stack.enter_context(atomic_write(_metadata(path)))
         for _, block in blocks_of(vectors.vectors):
-            np.savetxt(numbers, block, "%.7g", "\t")
+            for row in block:
+                numbers.write(b"\t".join(b"%.7g" % number for number in row.tolist()) + b"\n")
         words.writelines(f"{word}\n".encode() for word in vectors.words)
