@@ -2,8 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -356,15 +355,6 @@ def _unit_of(logs: Sequence[Sequence[dict[str, Any]]]) -> str:
     return str(units[-1]) if units else "progress"
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of file: its name, how it is drawn, and the options that it takes."""
-
-    name: str
-    draw: Callable[..., None]
-    options: tuple[str, ...]
-
-
 def plot(
     files: PathLike | Sequence[PathLike],
     output: PathLike,
@@ -411,19 +401,23 @@ def plot(
     paths, output = [os.fspath(path) for path in listed], os.fspath(output)
     Paths().reads("FILES", *paths).writes("--output", output).check()
     picture_format(output)
-    kind = kind_of(paths)
-    values = {"fields": fields, "words": words, "limit": limit, "method": method, "seed": seed}
+    with_words = not _are_logs(paths)
+    allowed = ("words", "limit", "method", "seed") if with_words else ("fields",)
+    values: dict[str, Any] = {
+        "fields": fields, "words": words, "limit": limit, "method": method, "seed": seed
+    }  # fmt: skip
     given = {name: value for name, value in values.items() if value}
-    wrong = [name for name in given if name not in kind.options]
+    wrong = [name for name in given if name not in allowed]
     if wrong:
         name = wrong[0]
         flag, shown = ("field", (fields or [""])[0]) if name == "fields" else (name, given[name])
-        raise UsageError(f"--{flag}={shown}: is not an option of {kind.name}")
-    kind.draw(paths, output, **given)
+        kind = "word vectors" if with_words else "logs"
+        raise UsageError(f"--{flag}={shown}: is not an option of {kind}")
+    (_draw_words if with_words else draw_curves)(paths, output, **given)
 
 
-def kind_of(paths: Sequence[str]) -> Kind:
-    """Return the drawing of files; several files must be logs.
+def _are_logs(paths: Sequence[str]) -> bool:
+    """Return whether files are logs; several files must be.
 
     Raises
     ------
@@ -434,12 +428,10 @@ def kind_of(paths: Sequence[str]) -> Kind:
         if is_stream(path):
             raise UsageError(f"{path}: is a stream; give a file")
     logs = [not Path(path).is_dir() and is_log(path) for path in paths]
-    if all(logs):
-        return Kind("logs", draw_curves, ("fields",))
-    if len(paths) > 1:
+    if len(paths) > 1 and not all(logs):
         other = paths[logs.index(False)]
         raise UsageError(f"{other}: is not a log of --log-json; of other files, give one at a time")
-    return Kind("word vectors", _draw_words, ("words", "limit", "method", "seed"))
+    return all(logs)
 
 
 def _draw_words(paths: Sequence[str], output: str, words: str = "", **options: Any) -> None:

@@ -269,12 +269,8 @@ def _vector_of(word: str, vectors: Vectors, spelled: dict[str, int]) -> F32 | No
 
 
 def _joined(name: str, parts: tuple[Section, ...] | list[Section]) -> Section:
-    return Section(
-        name,
-        sum(part.questions for part in parts),
-        sum(part.covered for part in parts),
-        sum(part.correct for part in parts),
-    )
+    counts = [(part.questions, part.covered, part.correct) for part in parts]
+    return Section(name, *np.sum([(0, 0, 0), *counts], axis=0).tolist())
 
 
 def covered_questions(words: Words, path: PathLike) -> I64:

@@ -15,6 +15,7 @@ from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.disk import Result, write_with_fallback
 from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.formats.vectors.fasttext import save_model
 from dcme_w2v.formats.vectors.manifest import manifest_of, sidecars_of
 from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.formats.vectors.vectors_io import CombinedRows, Matrix, format_of, save_vectors
@@ -32,7 +33,6 @@ from dcme_w2v.training.trainer import Fingerprint, Progress, TrainingRun, hash_o
 
 from .classes import check_classes, save_classes, word_classes
 from .defaults import has_context, resolved, vectors_of
-from .fasttext_writer import save_model
 from .heldout import HeldOut, prepared
 from .job import TrainJob, counts_path, paths_of
 from .options import ClassesOptions, OutputOptions, TrainOptions
