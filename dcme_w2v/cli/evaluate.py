@@ -52,7 +52,7 @@ def evaluate() -> None:
     help="score of an answer x: cos(x, b - a + c), or cos(x, b) cos(x, c) / cos(x, a)",
 )
 @json_option
-def analogies(vectors: str, questions: str, restrict: int, method: str, as_json: bool) -> None:
+def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> None:
     """Evaluate VECTORS on analogy questions.
 
     QUESTIONS has one question a line, "a b c d"; ": NAME" opens a section; - is standard input.
@@ -61,7 +61,7 @@ def analogies(vectors: str, questions: str, restrict: int, method: str, as_json:
     """
     from dcme_w2v import eval_analogies
 
-    score = eval_analogies(vectors, questions, restrict=restrict, method=method)
+    score = eval_analogies(vectors, questions, **values)
     print_json(score.as_dict(), indent=2) if as_json else click.echo(_analogy_table(score))
     _report_skipped(questions, score.skipped_lines)
 

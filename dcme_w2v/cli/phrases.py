@@ -51,10 +51,7 @@ from .streams import ignore_broken_pipe, print_json
 def phrases(
     corpus: tuple[str, ...],
     output: str,
-    save_table: str | None,
     read_table: str | None,
-    cache_dir: str | None,
-    threads: int | None,
     as_json: bool,
     quiet: bool,
     **values: Any,
@@ -74,15 +71,12 @@ def phrases(
     if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
     Paths().writes("--output", output).stdout(as_json).check()
-    ignore_broken_pipe(output, save_table)
+    ignore_broken_pipe(output, values["save_table"])
     with reporting(quiet) as reporter:
         found = join_phrases(
             CorpusPaths(corpus),
             output,
             read_table=read_table,
-            save_table=save_table,
-            cache_dir=cache_dir,
-            threads=threads,
             progress=reporter,
             **values,
         )
