@@ -278,8 +278,8 @@ def work(made, tmp_path, monkeypatch):
     (folder / "sub").mkdir()
     (folder / "here").symlink_to(".")
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("dcme_w2v.cli.demo.folders", lambda: [made])
-    monkeypatch.setattr("dcme_w2v.cli.demo.LABEL_MIN", 1)
+    monkeypatch.setattr("dcme_w2v.cli.machine.folders", lambda: [made])
+    monkeypatch.setattr("dcme_w2v.cli.machine.LABEL_MIN", 1)
     return folder
 
 

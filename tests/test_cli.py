@@ -8,7 +8,7 @@ import pytest
 from helpers import ALL_COMMANDS
 
 from dcme_w2v import __version__
-from dcme_w2v.cli import doctor
+from dcme_w2v.cli import machine as doctor
 from dcme_w2v.cli.main import program
 from dcme_w2v.cli.spellings import translated
 from dcme_w2v.errors import ResourceError

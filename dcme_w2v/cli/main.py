@@ -24,8 +24,7 @@ from .streams import drop_output, prepare_streams
 # Names of commands: the module, imported only when the command is used.
 COMMANDS = table("""
 train: train
-vocab: vocab
-phrases: phrases
+vocab phrases: corpus
 eval: evaluate
 neighbors analogy similarity odd-one-out: neighbors
 score predict-word: predictions
@@ -35,14 +34,13 @@ convert: vectors
 check: vectors
 info: vectors
 plot: vectors
-encode: encode
+encode: predictions
 explore: vectors
 classify: classify
 fuse: fuse
 scdv: scdv
 latent: latent
-demo: demo
-doctor: doctor
+demo doctor: machine
 """)
 
 
