@@ -70,7 +70,10 @@ def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
         task = WordsRun(TrainJob(vocabulary=options), encoded, training, None)
         fingerprint = task.fingerprint()
         saved = CheckpointFolder(str(folder / "k"), resuming=False)
-        record = record_of(task, fingerprint, Position(1))
+        record = record_of(
+            task.kind, task.options, fingerprint, Position(1), kernels=task.trainer.kernels,
+            training=task.trainer.record(), notes=task.notes(),
+        )  # fmt: skip
         path = saved.save(record, task.tables(), task.texts(), training.state())
 
     def read(record_path: Path) -> None:

@@ -181,7 +181,7 @@ ROWS = [
     Row("eval similarity {vectors<v.txt} {pairs<p.txt}"),
     Row(
         "eval likelihood {model<v.txt} {corpus<c.txt} --context {context<v.txt} --read-vocab "
-        "{read_vocab<voc} --analogies {questions<q.txt} --window 2"
+        "{read_vocab<voc} --analogies {analogies<q.txt} --window 2"
     ),
     Row("neighbors {vectors<v.txt} aa --index {index<n.index}", "words"),
     Row("analogy {vectors<v.txt} aa bb cc --index {index<n.index}", "words"),
@@ -278,8 +278,8 @@ def work(made, tmp_path, monkeypatch):
     (folder / "sub").mkdir()
     (folder / "here").symlink_to(".")
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("dcme_w2v.cli.demo.folders", lambda: [made])
-    monkeypatch.setattr("dcme_w2v.cli.demo.LABEL_MIN", 1)
+    monkeypatch.setattr("dcme_w2v.cli.machine.folders", lambda: [made])
+    monkeypatch.setattr("dcme_w2v.cli.machine.LABEL_MIN", 1)
     return folder
 
 

@@ -20,7 +20,7 @@ from dcme_w2v.training.checkpoint_folder import (
     Position,
     record_of,
 )
-from dcme_w2v.training.training_run import Fingerprint, TrainingRun
+from dcme_w2v.training.trainer import Fingerprint, TrainingRun
 from dcme_w2v.words.trainer import Trainer
 
 FINGERPRINT = Fingerprint({"ids": "a"}, "1 token")
@@ -53,7 +53,10 @@ class Words(TrainingRun):
 def saved(folder, training, epoch):
     """Save a training and read the generation again."""
     task = Words(training)
-    record = record_of(task, FINGERPRINT, Position(epoch))
+    record = record_of(
+        task.kind, task.options, FINGERPRINT, Position(epoch), kernels=task.trainer.kernels,
+        training=task.trainer.record(), notes=task.notes(),
+    )  # fmt: skip
     return Checkpoint.load(folder.save(record, task.tables(), task.texts(), task.trainer.state()))
 
 

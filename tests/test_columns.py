@@ -158,7 +158,7 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
         ('{"x": "a"}\n{"x": ["b"]}\n', "row 2 mixes text with lists"),
         ('{"x": "a"}\n' + '{"y": ' * 100_000, "row 2 is not JSON"),
         ('x,y\n1,2\n"a,b\n', "row 2 is not CSV"),
-        ("x,y\n1\n", "row 1 has 1 fields, the header 2"),
+        ("x,y\n1\n", "row 1 has more or fewer fields than the header"),
         (b"x,y\n\xff,2\n", "row 1 is not UTF-8"),
         ("x,y\n1,2\n".encode("utf-16"), "row 1 is not UTF-8"),
         (b'{"x": "\xff"}\n', "row 1 is not JSON"),

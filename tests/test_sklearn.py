@@ -138,7 +138,7 @@ def test_wrong_parameters():
         ({"features": "x"}, TEXTS, "features=x: must be one of"),
         ({"vectors": None}, TEXTS, "needs word vectors"),
         ({}, "w1 w2", "not one document"),
-        ({}, ["w1", 2], "document 1 is a int"),
+        ({}, ["w1", 2], "document 1: 2 is neither"),
     ):
         with pytest.raises(ValueError, match=message):
             SCDV(**{"vectors": word_vectors(), **options}).fit(texts)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dcme_w2v.classify import sequences
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.formats.conll import read_sentences, shape, token_features
+from dcme_w2v.formats.documents import read_sentences, shape, token_features
 
 
 def sentences_of(count, seed, tags=True):

@@ -7,7 +7,7 @@ from helpers import ALL_COMMANDS, write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-from dcme_w2v.cli.options import Declared
+from dcme_w2v.cli.options import Option
 from dcme_w2v.declarations import declaration_of
 from dcme_w2v.errors import CorpusError, DcmeWarning
 from dcme_w2v.latent.options import LatentOptions
@@ -79,7 +79,7 @@ def test_conditions_name_existing_options():
     known |= {item.name for cls in others for item in dataclasses.fields(cls)}
     for command in ALL_COMMANDS.values():
         for param in command.params:
-            if isinstance(param, Declared):
+            if isinstance(param, Option) and param.declared is not None:
                 declared = declaration_of(param.declared.__dataclass_fields__[param.name])
                 assert {*declared.only, *declared.needs, *declared.unless} <= known
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcme_w2v.text.word_pieces import MAX_CHARACTERS, WordPieces, character_pieces
+from dcme_w2v.text.tokenizer import MAX_CHARACTERS, WordPieces, character_pieces
 
 WORD = st.text("ab#é水", min_size=1, max_size=8)
 

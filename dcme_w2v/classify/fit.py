@@ -16,7 +16,7 @@ from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.training.run import Checkpointer, interrupted, run_epochs
-from dcme_w2v.training.training_run import Fingerprint, TrainingRun, hash_of
+from dcme_w2v.training.trainer import Fingerprint, TrainingRun, hash_of
 
 from .metrics import Measures, log_softmax
 from .options import ClassifyOptions

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.formats.conll import Sentence, read_sentences, token_documents
+from dcme_w2v.formats.documents import Sentence, read_sentences, token_documents
 from dcme_w2v.numeric.arrays import F64, I64
 
 from .dataset import no_labels

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -204,32 +204,23 @@ def predict(
             raise UsageError("--no-probabilities: is not for a model --by token; omit it")
         if count != 1:
             raise UsageError(f"--top-k={count}: a model --by token has one tag per token; omit it")
-        print_tags(sequences.predict_tags(loaded, docs, threads), as_json)
+        tagged = sequences.predict_tags(loaded, docs, threads)
+        rows = ([(token, tag, round(p, 6)) for token, tag, p in found] for found in tagged)
+        _print(rows, as_json, lambda row: "".join(f"{t}\t{g}\t{p:.6f}\n" for t, g, p in row))
         return
     if no_probabilities:
-        print_labels(pipeline.predict_labels(loaded, docs, count, labels, threads), as_json)
+        _print(pipeline.predict_labels(loaded, docs, count, labels, threads), as_json, "\t".join)
         return
-    for found in pipeline.predict(loaded, docs, count, labels, threads):
-        pairs = [(name, round(p, 6)) for name, p in found]
-        line = json.dumps(pairs) if as_json else "\t".join(f"{n}\t{p:.6f}" for n, p in pairs)
+    predicted = pipeline.predict(loaded, docs, count, labels, threads)
+    pairs = ([(name, round(p, 6)) for name, p in found] for found in predicted)
+    _print(pairs, as_json, lambda row: "\t".join(f"{name}\t{p:.6f}" for name, p in row))
+
+
+def _print(rows: Iterable[Any], as_json: bool, text: Callable[[Any], str]) -> None:
+    """Print a JSON list, or a text, for each document or sentence."""
+    for row in rows:
+        line = json.dumps(row) if as_json else text(row)
         sys.stdout.buffer.write(f"{line}\n".encode())
-    sys.stdout.buffer.flush()
-
-
-def print_labels(documents: Iterator[list[str]], as_json: bool) -> None:
-    """Print labels, one line a document."""
-    for found in documents:
-        line = json.dumps(found) if as_json else "\t".join(found)
-        sys.stdout.buffer.write(f"{line}\n".encode())
-    sys.stdout.buffer.flush()
-
-
-def print_tags(sentences: Iterator[list[tuple[str, str, float]]], as_json: bool) -> None:
-    """Print tokens, tags and probabilities, in CoNLL's columns or one JSON list a sentence."""
-    for found in sentences:
-        rows = [(token, tag, round(p, 6)) for token, tag, p in found]
-        lines = json.dumps(rows) if as_json else "".join(f"{t}\t{g}\t{p:.6f}\n" for t, g, p in rows)
-        sys.stdout.buffer.write(f"{lines}\n".encode())
     sys.stdout.buffer.flush()
 
 

@@ -10,11 +10,11 @@ from dcme_w2v.declarations import warn_of_options
 from dcme_w2v.errors import DcmeWarning, UsageError
 from dcme_w2v.words.habits import table
 
-from .options import PATHS, Declared, Option, Value, given_options
+from .options import PATHS, Option, Value, given_options
 from .spellings import check_flags, nearest, plain_name, translated
 
 # Headings of the help, in this order; an option declares its own. Others follow.
-HEADINGS = ("Input", "Text", "Features", "Objective", "Model", "Cluster", "Run", "Output")
+HEADINGS = ["Input", "Text", "Features", "Objective", "Model", "Cluster", "Run", "Output"]
 MIN_GROUPED = 12  # options from which on the help is grouped
 
 
@@ -68,7 +68,8 @@ class Command(click.Command):
     @property
     def declared(self) -> list[type]:
         """The dataclasses of the command's options."""
-        return list(dict.fromkeys(one.declared for one in self.params if isinstance(one, Declared)))
+        found = (getattr(one, "declared", None) for one in self.params)
+        return [*dict.fromkeys(one for one in found if one is not None)]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, with ``--help-all`` if some options are advanced."""

@@ -52,7 +52,7 @@ def evaluate() -> None:
     help="score of an answer x: cos(x, b - a + c), or cos(x, b) cos(x, c) / cos(x, a)",
 )
 @json_option
-def analogies(vectors: str, questions: str, restrict: int, method: str, as_json: bool) -> None:
+def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> None:
     """Evaluate VECTORS on analogy questions.
 
     QUESTIONS has one question a line, "a b c d"; ": NAME" opens a section; - is standard input.
@@ -61,7 +61,7 @@ def analogies(vectors: str, questions: str, restrict: int, method: str, as_json:
     """
     from dcme_w2v import eval_analogies
 
-    score = eval_analogies(vectors, questions, restrict=restrict, method=method)
+    score = eval_analogies(vectors, questions, **values)
     print_json(score.as_dict(), indent=2) if as_json else click.echo(_analogy_table(score))
     _report_skipped(questions, score.skipped_lines)
 
@@ -117,18 +117,10 @@ def _correlations(pearson: float, spearman: float) -> str:
 @context_option
 @flag("--window N", "context words on each side (default: as trained)", type=int)
 @read_vocab_option
-@flag("--analogies FILE", "also score these analogy questions", name="questions")
+@flag("--analogies FILE", "also score these analogy questions")
 @json_option
 @reads_documents("corpus", labels=False)
-def likelihood(
-    model: str,
-    corpus: tuple[str, ...],
-    context: str | None,
-    window: int | None,
-    read_vocab: str | None,
-    questions: str | None,
-    as_json: bool,
-) -> None:
+def likelihood(model: str, corpus: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """Report the log-likelihood of a text under a model.
 
     MODEL is the file of word vectors of a run with --output-context. Each token is predicted from
@@ -138,14 +130,7 @@ def likelihood(
     from dcme_w2v import eval_likelihood
     from dcme_w2v.formats.sentences import CorpusPaths
 
-    found = eval_likelihood(
-        model,
-        CorpusPaths(corpus) if corpus else None,
-        context=context,
-        window=window,
-        read_vocab=read_vocab,
-        analogies=questions,
-    )
+    found = eval_likelihood(model, CorpusPaths(corpus) if corpus else None, **values)
     lines = [f"{name.replace('_', ' ')}: {value:.6g}" for name, value in found.items()]
     print_json(found, indent=2) if as_json else click.echo("\n".join(lines))
 

@@ -153,9 +153,7 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
 @output_option("PNG", "write the picture to this file; - is stdout")
 @projection_options(2000, "maximum number of documents")
 @reads_documents("docs")
-def plot(
-    model: str, docs: tuple[str, ...], output: str, method: str, limit: int, seed: int
-) -> None:
+def plot(model: str, docs: tuple[str, ...], output: str, **projection: Any) -> None:
     """Plot documents in two dimensions, colored by their most probable latent class.
 
     Requires pip install 'dcme-w2v[plot]'.
@@ -165,4 +163,4 @@ def plot(
 
     Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output).check()
     loaded = LatentClassifier.load(model)
-    plot_files(loaded, docs, output, method=method, limit=limit, seed=seed)
+    plot_files(loaded, docs, output, **projection)

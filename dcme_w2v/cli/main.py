@@ -14,39 +14,34 @@ from dcme_w2v import __version__
 from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.training.interrupts import Interrupted
+from dcme_w2v.words.habits import table
 
 from .command import Group
 from .options import flag
 from .signals import number_of, raise_on_signals
 from .streams import drop_output, prepare_streams
 
-# Name of a command -> "module:object", imported only when the command is used.
-COMMANDS = {
-    "train": "dcme_w2v.cli.train:train",
-    "vocab": "dcme_w2v.cli.vocab:vocab",
-    "phrases": "dcme_w2v.cli.phrases:phrases",
-    "eval": "dcme_w2v.cli.evaluate:evaluate",
-    "neighbors": "dcme_w2v.cli.neighbors:neighbors",
-    "analogy": "dcme_w2v.cli.neighbors:analogy",
-    "similarity": "dcme_w2v.cli.neighbors:similarity",
-    "odd-one-out": "dcme_w2v.cli.neighbors:odd_one_out",
-    "score": "dcme_w2v.cli.predictions:score",
-    "predict-word": "dcme_w2v.cli.predictions:predict_word",
-    "classes": "dcme_w2v.cli.classes:classes",
-    "merge": "dcme_w2v.cli.merge:merge",
-    "convert": "dcme_w2v.cli.convert:convert",
-    "check": "dcme_w2v.cli.check:check",
-    "info": "dcme_w2v.cli.info:info",
-    "plot": "dcme_w2v.cli.plot:plot",
-    "encode": "dcme_w2v.cli.encode:encode",
-    "explore": "dcme_w2v.cli.explore:explore",
-    "classify": "dcme_w2v.cli.classify:classify",
-    "fuse": "dcme_w2v.cli.fuse:fuse",
-    "scdv": "dcme_w2v.cli.scdv:scdv",
-    "latent": "dcme_w2v.cli.latent:latent",
-    "demo": "dcme_w2v.cli.demo:demo",
-    "doctor": "dcme_w2v.cli.doctor:doctor",
-}
+# Names of commands: the module, imported only when the command is used.
+COMMANDS = table("""
+train: train
+vocab phrases: corpus
+eval: evaluate
+neighbors analogy similarity odd-one-out: neighbors
+score predict-word: predictions
+classes: vectors
+merge: vectors
+convert: vectors
+check: vectors
+info: vectors
+plot: vectors
+encode: predictions
+explore: vectors
+classify: classify
+fuse: fuse
+scdv: scdv
+latent: latent
+demo doctor: machine
+""")
 
 
 @contextlib.contextmanager
@@ -72,10 +67,9 @@ class LazyGroup(Group):
         """Import and return a command; None if no command has the name."""
         if cmd_name not in COMMANDS:
             return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        command = getattr(importlib.import_module(module), name)
-        assert isinstance(command, click.Command)
-        return command
+        module = importlib.import_module(f"dcme_w2v.cli.{COMMANDS[cmd_name]}")
+        commands = (one for one in vars(module).values() if isinstance(one, click.Command))
+        return next(one for one in commands if one.name == cmd_name)
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         """Parse the command line."""

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -50,7 +50,12 @@ class SignedCommand(Command):
 
 
 def ask(
-    path: str, words: Sequence[str], k: int, as_json: bool, kind: str, index: str | None = None
+    kind: str,
+    vectors: str,
+    words: Sequence[str],
+    as_json: bool,
+    k: int = 1,
+    index: str | None = None,
 ) -> None:
     """Answer a question, or without words the questions of standard input.
 
@@ -60,12 +65,12 @@ def ask(
     from dcme_w2v.words.questions import Questions
     from dcme_w2v.words.vectors import Vectors
 
-    if not words and path == STANDARD:
+    if not words and vectors == STANDARD:
         raise UsageError("VECTORS is standard input; give the words as arguments")
-    is_new = index is not None and _check_index(path, index)
-    vectors = Vectors.load(path)
-    questions = Questions(vectors, k, None if index is None else _searcher(index, vectors, is_new))
-    answer(path, words, as_json, getattr(questions, kind), questions.vectors.words)
+    is_new = index is not None and _check_index(vectors, index)
+    loaded = Vectors.load(vectors)
+    questions = Questions(loaded, k, None if index is None else _searcher(index, loaded, is_new))
+    answer(vectors, words, as_json, getattr(questions, kind), loaded.words)
 
 
 def _check_index(path: str, index: str) -> bool:
@@ -241,9 +246,7 @@ _index = flag(
 @count_option
 @_index
 @json_option
-def neighbors(
-    vectors: str, words: tuple[str, ...], k: int, index: str | None, as_json: bool
-) -> None:
+def neighbors(**values: Any) -> None:
     """Print the nearest neighbors of words.
 
     Each line has a word, a neighbor and their cosine, separated by tabs. Out-of-vocabulary words
@@ -252,7 +255,7 @@ def neighbors(
     Without WORD, queries are read from standard input, one per line; on a terminal with line
     editing, history and completion of words by Tab.
     """
-    ask(vectors, words, k, as_json, "neighbors", index)
+    ask("neighbors", **values)
 
 
 @command(example="dcme-w2v analogy vectors.bin man woman king")
@@ -261,36 +264,36 @@ def neighbors(
 @count_option
 @_index
 @json_option
-def analogy(vectors: str, words: tuple[str, ...], k: int, index: str | None, as_json: bool) -> None:
+def analogy(**values: Any) -> None:
     """Answer "A is to B as C is to ?".
 
     Each line has a word and its cosine to b - a + c, separated by a tab, the best first. Without A
     B C, questions are read from standard input, one per line; then each line of the answer starts
     with the question.
     """
-    ask(vectors, words, k, as_json, "analogies", index)
+    ask("analogies", **values)
 
 
 @command(example="dcme-w2v similarity vectors.bin king queen")
 @click.argument("vectors")
 @click.argument("words", metavar="[A B]", nargs=-1)
 @json_option
-def similarity(vectors: str, words: tuple[str, ...], as_json: bool) -> None:
+def similarity(**values: Any) -> None:
     """Print the cosine similarity of two words.
 
     Without A B, pairs are read from standard input, one per line; then each line of the answer
     starts with the pair. To compare with human judgments, see `eval similarity`.
     """
-    ask(vectors, words, 1, as_json, "similarities")
+    ask("similarities", **values)
 
 
 @command(example="dcme-w2v odd-one-out vectors.bin breakfast lunch car dinner")
 @arguments("vectors words=[WORD]...")
 @json_option
-def odd_one_out(vectors: str, words: tuple[str, ...], as_json: bool) -> None:
+def odd_one_out(**values: Any) -> None:
     """Print the word that fits least to the others: the one furthest from the mean of all.
 
     Without WORD, lists of words are read from standard input, one per line; then each line of the
     answer starts with the list.
     """
-    ask(vectors, words, 1, as_json, "odd_ones")
+    ask("odd_ones", **values)

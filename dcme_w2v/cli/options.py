@@ -36,26 +36,9 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 # Values that are files or folders, for shell completion.
 PATHS = {
-    "CORPUS",
-    "DOCS",
-    "FILE",
-    "FOLDER",
-    "HTML",
-    "IN",
-    "INDEX",
-    "LABELED",
-    "MODEL",
-    "OUT",
-    "PAIRS",
-    "PART",
-    "PNG",
-    "QUESTIONS",
-    "ROWS",
-    "SHARE|FILE",
-    "VECTORS",
-    "X",
-    "X|FILE",
-}
+    "CORPUS", "DOCS", "FILE", "FOLDER", "HTML", "IN", "INDEX", "LABELED", "MODEL", "OUT", "PAIRS",
+    "PART", "PNG", "QUESTIONS", "ROWS", "SHARE|FILE", "VECTORS", "X", "X|FILE",
+}  # fmt: skip
 
 
 def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -> bool:
@@ -69,7 +52,8 @@ def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -
 class Option(click.Option):
     """An option below a heading of the help; an advanced one is shown by ``--help-all`` only.
 
-    `former` are earlier spellings of the flag, which still work.
+    `former` are earlier spellings of the flag, which still work; `declared` is the dataclass that
+    has the option as a field. With `is_bare`, it may be given without a value.
     """
 
     def __init__(
@@ -78,18 +62,13 @@ class Option(click.Option):
         group: str = "Other",
         advanced: bool = False,
         former: Sequence[str] = (),
+        declared: type | None = None,
+        is_bare: bool = False,
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
         self.group, self.advanced, self.former = group, advanced, former
-
-
-class Declared(Option):
-    """An option that is a field of the dataclass `declared`."""
-
-    def __init__(self, *arguments: Any, declared: type, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.declared = declared
+        self.declared, self.is_bare = declared, is_bare
 
 
 def flag(
@@ -227,8 +206,9 @@ def option_of(
     return click.option(
         *flags,
         item.name,
-        cls=Declared,
+        cls=Option,
         declared=cls,
+        is_bare=declared.bare is not None,
         former=[flag_of(old) for old in declared.former],
         default=item.default,
         show_default=item.default is not None and "(default:" not in declared.help,

@@ -1,9 +1,7 @@
-"""The commands `score` and `predict-word`: probabilities of a saved model."""
+"""Commands that apply a model to text: ``score``, ``predict-word`` and ``encode``."""
 
 from __future__ import annotations
 
-import json
-import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,23 +9,29 @@ import click
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.paths import Paths
-from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.options import TokenizerOptions, VocabularyOptions
+from dcme_w2v.sentences.options import EncodeOptions
 
 from .command import command
 from .neighbors import answer
 from .options import (
     arguments,
+    chosen_tokenizer,
+    collect,
     context_option,
     count_option,
     flag,
     json_option,
     option_of,
+    options_of,
+    output_option,
     read_vocab_option,
     reads_documents,
     threads_option,
 )
+from .streams import print_json
 
-if TYPE_CHECKING:  # numpy, slow for --help
+if TYPE_CHECKING:
     from dcme_w2v.words.predictions import ScoredLine
 
 
@@ -46,11 +50,8 @@ def score(
     model: str,
     corpus: tuple[str, ...],
     tokens: bool,
-    context: str | None,
-    read_vocab: str | None,
-    encoding_errors: str,
-    threads: int | None,
     as_json: bool,
+    **values: Any,
 ) -> None:
     """Print the log-probability of each line of a text under a model.
 
@@ -65,20 +66,18 @@ def score(
 
     if not corpus:
         raise UsageError("no text; give files or folders, or - for standard input")
+    context, read_vocab = values["context"], values["read_vocab"]
     if [model, context, read_vocab, *corpus].count(STANDARD) > 1:
         raise UsageError("standard input is given twice; give a file for one of them")
     paths = Paths().reads("MODEL", model).reads("CORPUS", *corpus).reads("--context", context)
     paths.reads("--read-vocab", read_vocab).check()
-    show = _as_json if as_json else _as_tokens if tokens else _as_line
-    for line in scored(
-        model,
-        CorpusPaths(corpus),
-        context=context,
-        read_vocab=read_vocab,
-        encoding_errors=encoding_errors,
-        threads=threads,
-    ):
-        click.echo(show(line))
+    for line in scored(model, CorpusPaths(corpus), **values):
+        if as_json:
+            record = {"log_probability": line.log_probability, "scored": line.scored}
+            numbers = line.log_probabilities.tolist()
+            print_json({**record, "tokens": line.tokens, "log_probabilities": numbers})
+        else:
+            click.echo(_as_tokens(line) if tokens else _as_line(line))
 
 
 def _as_line(line: ScoredLine) -> str:
@@ -88,18 +87,6 @@ def _as_line(line: ScoredLine) -> str:
 def _as_tokens(line: ScoredLine) -> str:
     pairs = zip(line.tokens, line.log_probabilities.tolist(), strict=True)
     return "".join(f"{token}\t{number:.6g}\n" for token, number in pairs)
-
-
-def _as_json(line: ScoredLine) -> str:
-    record: dict[str, Any] = {
-        "log_probability": line.log_probability if line.scored else None,
-        "scored": line.scored,
-        "tokens": line.tokens,
-        "log_probabilities": [
-            None if math.isnan(one) else one for one in line.log_probabilities.tolist()
-        ],
-    }
-    return json.dumps(record)
 
 
 @command("predict-word", example="dcme-w2v predict-word model the queen _ spain")
@@ -133,3 +120,40 @@ def predict_word(
     ).check()
     predictor = Predictor(LanguageModel.load(model, context, read_vocab), k)
     answer(model, words, as_json, predictor.gaps, predictor.words)
+
+
+@command(example="dcme-w2v encode vectors.npy sentences.txt --output sentences.npy")
+@arguments("vectors texts=TEXTS...")
+@output_option("X", "write X.npy, X.npz (sparse rows), X.tsv, or - for tabs on standard output")
+@options_of(EncodeOptions, TokenizerOptions)
+@option_of(VocabularyOptions, "encoding_errors")
+@threads_option
+@reads_documents("texts", whole=True, labels=False)
+def encode(
+    vectors: str,
+    texts: tuple[str, ...],
+    output: str,
+    encoding_errors: str,
+    threads: int | None,
+    **values: Any,
+) -> None:
+    """Encode sentences as vectors: the mean of the pooled rows of their words.
+
+    VECTORS: word vectors of any format, best with counts, as an .npy file with its .vocab file.
+    TEXTS: files, folders or -, also compressed; a line is a sentence. A sentence without any known
+    word is a row of zeros.
+    """
+    from dcme_w2v.sentences.jobs import encode_files
+
+    tokenizer = chosen_tokenizer(values)
+    facts = encode_files(
+        vectors,
+        texts,
+        output,
+        collect(EncodeOptions, values),
+        tokenizer=tokenizer,
+        encoding_errors=encoding_errors,
+        threads=threads,
+    )
+    zeros = f", {facts['zero_rows']:,} without any known word" if facts["zero_rows"] else ""
+    click.echo(f"{facts['rows']:,} sentences{zeros}: {facts['columns']} columns", err=True)

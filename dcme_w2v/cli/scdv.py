@@ -383,7 +383,7 @@ scdv.add_command(search)
 @output_option("PNG", "write the picture to this file (.png, .pdf or .svg); - is stdout")
 @flag("--labels FILE", "labels of the rows, one line per row; colors are by label")
 @projection_options(2000, "maximum number of rows")
-def plot(rows: str, output: str, labels: str | None, method: str, limit: int, seed: int) -> None:
+def plot(rows: str, output: str, labels: str | None, **projection: Any) -> None:
     """Plot document vectors in two dimensions.
 
     ROWS is a file (X.npz) that `scdv transform` wrote. Requires pip install 'dcme-w2v[plot]'.
@@ -396,6 +396,6 @@ def plot(rows: str, output: str, labels: str | None, method: str, limit: int, se
     picture_format(output)
     loaded = read_npz(rows)
     names = read_labels(labels, loaded.shape[0]) if labels else None
-    chosen, points = plane(loaded, method, limit, seed)
+    chosen, points = plane(loaded, **projection)
     own = ["|".join(names[int(i)]) for i in chosen] if names else None
     draw(output, points, own)

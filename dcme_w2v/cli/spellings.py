@@ -19,20 +19,23 @@ from dcme_w2v.declarations import declaration_of, flag_of, options_in
 from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.words.habits import table
 
-from .options import Declared
-
 if TYPE_CHECKING:
     from .command import Command
 
 MIN_SIMILARITY = 0.7  # of suggested names, from 0 to 1
 
-# word2vec.c's switches, by value; (): ignored. -train is the corpus, with word2vec.c's defaults.
-SWITCHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "-cbow": {"0": ("--model", "skipgram"), "1": ("--model", "cbow")},
-    "-binary": {"0": ("--format", "text"), "1": ("--format", "binary")},
-    "-hs": {"0": (), "1": ("--objective", "hs")},
-    "-debug": {"0": ("--quiet",), "1": (), "2": ()},
-}
+# word2vec.c's switches, by value. -train is the corpus, with word2vec.c's defaults.
+SWITCHES = table("""
+-cbow=0: --model skipgram
+-cbow=1: --model cbow
+-binary=0: --format text
+-binary=1: --format binary
+-hs=0:
+-hs=1: --objective hs
+-debug=0: --quiet
+-debug=1 -debug=2:
+""")
+SWITCHED = {name.partition("=")[0] for name in SWITCHES}
 CORPUS = "-train"
 
 # Options of other programs, in the form of `_plain_name`, and what to use instead.
@@ -68,13 +71,12 @@ class Given:
     spelled: str
     flag: str
     value: str | None = None
-    is_joined: bool = False  # --flag=value
 
     def written(self) -> list[str]:
         """Return the arguments that click parses."""
         if self.value is None:
             return [self.flag]
-        return [f"{self.flag}={self.value}"] if self.is_joined else [self.flag, self.value]
+        return [f"{self.flag}={self.value}"] if self.flag[:2] == "--" else [self.flag, self.value]
 
 
 def translated(command: Command, ctx: click.Context, args: list[str]) -> list[str]:
@@ -118,26 +120,22 @@ def _read(
             continue
         name, equals, value = argument.partition("=")
         flag = name if name in flags else aliases.get(name, name)
-        if flag not in flags and command.word2vec and flag in {*SWITCHES, CORPUS}:
-            found.append(Given(name, flag, left.pop(0) if left else ""))
-            continue
         glued = re.fullmatch("(-[a-z])([0-9]+)", name)  # -k10
-        if flag not in flags and glued is not None and glued[1] in flags:
-            found.append(Given(name, glued[1], glued[2]))
-            continue
-        if flag not in flags:
+        takes_value = True
+        if flag in flags:
+            option, old = flags[flag], _former(command)
+            if name in old and "--quiet" not in args:
+                warn(f"{name} is now called {old[name]}")
+            following = left[0] if left else ""
+            is_bare = getattr(option, "is_bare", False) and following[:1] == "-" != following
+            takes_value = not (option.is_flag or option.count or is_bare)  # --tune without a value
+        elif glued is not None and glued[1] in flags:
+            flag, equals, value = glued[1], "=", glued[2]
+        elif not (command.word2vec and flag in {*SWITCHED, CORPUS}):
             raise UsageError(f"unknown option {name}; {_option_hint(name, flags, ctx)}")
-        option = flags[flag]
-        if name in (old := _former(command)) and "--quiet" not in args:
-            warn(f"{name} is now called {old[name]}")
-        if equals:
-            found.append(Given(name, flag, value, is_joined=flag[:2] == "--"))
-        elif option.is_flag or option.count or not left:
-            found.append(Given(name, flag))
-        elif _is_bare(option) and left[0][:1] == "-" and left[0] != "-":
-            found.append(Given(name, flag))  # --tune without a value
-        else:
-            found.append(Given(name, flag, left.pop(0)))
+        if not equals and takes_value and left:
+            equals, value = "=", left.pop(0)
+        found.append(Given(name, flag, value if equals else None))
     return found, []
 
 
@@ -146,7 +144,7 @@ def _without_switches(found: list[Given | str], names: set[str | None]) -> list[
     given = {one.flag: one for one in found if isinstance(one, Given)}
     made: list[Given | str] = []
     for one in found:
-        if isinstance(one, str) or one.flag not in (*SWITCHES, CORPUS):
+        if isinstance(one, str) or one.flag not in (*SWITCHED, CORPUS):
             is_unused = isinstance(one, Given) and one.flag == "--negative" and one.value == "0"
             made += [] if is_unused and _is_tree(given) else [one]
         elif one.flag == CORPUS:
@@ -166,30 +164,22 @@ def _is_tree(given: Mapping[str, Given]) -> bool:
 
 def _switched(one: Given, given: Mapping[str, Given]) -> Iterator[Given]:
     """Yield the option that a switch means, unless another option contradicts it."""
-    meanings = SWITCHES[one.flag]
-    if one.value is None or one.value not in meanings:
-        raise UsageError(f"{one.flag} {one.value}: must be {' or '.join(meanings)}")
-    said = f"{one.flag} {one.value}"
-    if meaning := meanings[one.value]:
-        flag, value = meaning[0], meaning[1] if len(meaning) > 1 else None
+    said = f"{one.flag} {one.value or ''}"
+    if (meaning := SWITCHES.get(f"{one.flag}={one.value}")) is None:
+        values = [name.partition("=")[2] for name in SWITCHES if name.startswith(f"{one.flag}=")]
+        raise UsageError(f"{said}: must be {' or '.join(values)}")
+    flag, _, value = meaning.partition(" ")
+    if flag:
         other = given.get(flag)
-        if other is not None and other.value != value:
+        if other is not None and other.value != (value or None):
             raise UsageError(f"{said} and {other.spelled} {other.value} disagree; give one")
-        yield Given(one.flag, flag, value)
+        yield Given(one.flag, flag, value or None)
     negative = given.get("--negative")
     if one.flag == "-hs" and one.value == "1" and negative and negative.value != "0":
         raise UsageError(
             f"{said} and {negative.spelled} {negative.value}: are not trained together; "
             "give -negative 0"
         )
-
-
-def _is_bare(option: click.Option) -> bool:
-    """Return whether an option may be given without a value."""
-    if not isinstance(option, Declared):
-        return False
-    fields = {item.name: item for item in options_in(option.declared)}
-    return declaration_of(fields[str(option.name)]).bare is not None
 
 
 def _flags(command: click.Command, ctx: click.Context) -> dict[str, click.Option]:

@@ -22,7 +22,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.text.split import splitmix64
-from dcme_w2v.training.executor import Executor, Future
+from dcme_w2v.training.executor import Executor, Future, given_value
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.run import Checkpointer, interrupted
@@ -149,7 +149,9 @@ class Distributed:
                     "give fewer"
                 )
             shard = Shard.of(data, chosen)
-            futures.append(executor.submit(_given, shard, label=f"shard {k + 1}", worker_hint=k))
+            futures.append(
+                executor.submit(given_value, shard, label=f"shard {k + 1}", worker_hint=k)
+            )
         executor.wait(futures)
         return futures
 
@@ -210,7 +212,7 @@ class Distributed:
             calls += 1
             point = weights.table[:, : work.classes]
             start = [
-                executor.submit(_given, np.ascontiguousarray(point[block.rows]), worker_hint=b)
+                executor.submit(given_value, np.ascontiguousarray(point[block.rows]), worker_hint=b)
                 for b, block in enumerate(work.blocks)
             ]
             learned = learn(executor, work, calls - 1, data, start)
@@ -271,7 +273,3 @@ def _mean_offset(notes: Sequence[dict[str, Any]], classes: int) -> F64:
         if "offset" in one:
             found += np.asarray(one["offset"]) * (one["documents"] / total)
     return found
-
-
-def _given(value: Any) -> Any:
-    return value

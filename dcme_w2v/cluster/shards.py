@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import ClusterOptions, VocabularyOptions
 from dcme_w2v.text.encode import CountedCorpus, all_rare, tally
 from dcme_w2v.text.select_vocabulary import select_vocabulary
-from dcme_w2v.training.executor import Executor, Future
+from dcme_w2v.training.executor import Executor, Future, given_value
 
 from .address import check_address, open_cluster
 
@@ -221,17 +221,27 @@ def count(
         for k, shard in enumerate(shards)
     ]
     executor.wait(tallies)
-    while len(tallies) > 1:
-        pairs = [tallies[i : i + 2] for i in range(0, len(tallies), 2)]
-        tallies = [executor.submit(_added, pair) if pair[1:] else pair[0] for pair in pairs]
-    future = executor.submit(_vocabulary, tallies[0], options, given)
-    vocabulary = executor.result(future)
-    figures = executor.result(executor.submit(_figures, tallies[0]))
-    kept = int(vocabulary.counts.sum()) if given is None else figures["tokens"]
-    seconds = time.perf_counter() - started
+    total, figures = core.Table(), dict.fromkeys(("tokens", "replaced", "skipped"), 0)
+    files: dict[str, Any] = {}
+    truncated, counting = list[str](), 0
+    for one in tallies:
+        part = executor.result(one)
+        total.add(part.vocabulary.text, part.vocabulary.offsets, part.vocabulary.counts)
+        figures = {name: value + getattr(part, name) for name, value in figures.items()}
+        files |= {file["path"]: file for file in part.files}
+        truncated += part.truncated
+        counting = max(counting, part.counting_bytes, total.bytes(0))
+    vocabulary = given and given.pruned(options)
+    kept = figures["tokens"]
+    if vocabulary is None:
+        if (found := select_vocabulary(None, total, total.counts(), options)) is None:
+            raise CorpusError(all_rare(len(total), figures["tokens"], options))
+        vocabulary, kept = found.vocabulary, int(found.counts.sum())
     return Counted(
-        vocabulary=vocabulary, out_of_vocabulary=figures["tokens"] - kept, seconds=seconds,
-        future=future, **figures,
+        vocabulary=vocabulary, types=len(total), out_of_vocabulary=figures["tokens"] - kept,
+        files=list(files.values()), truncated=truncated, undercount=0, counting_bytes=counting,
+        seconds=time.perf_counter() - started, future=executor.submit(given_value, vocabulary),
+        **figures,
     )  # fmt: skip
 
 
@@ -257,43 +267,3 @@ def count_on(
 
 def _tally(shard: Shard, options: VocabularyOptions) -> CountedCorpus:
     return tally(shard.corpus(options), options)
-
-
-def _added(parts: list[CountedCorpus]) -> CountedCorpus:
-    """Return the counts of a corpus from the counts of consecutive parts."""
-    total = core.Table()
-    for one in parts:
-        total.add(one.vocabulary.text, one.vocabulary.offsets, one.vocabulary.counts)
-    files = {file["path"]: file for one in parts for file in one.files}
-    sums = {name: sum(getattr(one, name) for one in parts)
-            for name in ("tokens", "replaced", "skipped")}  # fmt: skip
-    return replace(
-        parts[0],
-        vocabulary=Vocabulary(*total.words(np.arange(len(total))), total.counts()),
-        types=len(total),
-        counting_bytes=max(total.bytes(0), *(one.counting_bytes for one in parts)),
-        truncated=[place for one in parts for place in one.truncated],
-        files=list(files.values()),
-        **sums,
-    )
-
-
-def _vocabulary(
-    found: CountedCorpus, options: VocabularyOptions, given: Vocabulary | None
-) -> Vocabulary:
-    if given is not None:
-        return given.pruned(options)
-    words = found.vocabulary
-    table = core.Table()
-    table.add(words.text, words.offsets, words.counts)
-    kept = select_vocabulary(None, table, words.counts, options)
-    if kept is None:
-        raise CorpusError(all_rare(found.types, found.tokens, options))
-    return kept.vocabulary
-
-
-def _figures(found: CountedCorpus) -> dict[str, Any]:
-    """Return the figures of a corpus without the words."""
-    names = ("tokens", "types", "replaced", "skipped", "truncated", "files",
-             "undercount", "counting_bytes")  # fmt: skip
-    return {name: getattr(found, name) for name in names}

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v import __version__
 from dcme_w2v.errors import (
     ClusterError,
     DcmeError,
@@ -18,21 +17,20 @@ from dcme_w2v.errors import (
     UsageError,
 )
 from dcme_w2v.files.paths import PARTIAL
-from dcme_w2v.formats.vectors.manifest import recorded_arguments
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus
 from dcme_w2v.training.checkpoint_folder import (
-    FORMAT,
     Checkpoint,
     CheckpointFolder,
+    Position,
     find_checkpoint,
     open_folder,
+    record_of,
 )
 from dcme_w2v.training.executor import Executor, Future
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.trainer import Progress
-from dcme_w2v.training.training_run import Fingerprint
+from dcme_w2v.training.trainer import Fingerprint, Progress
 from dcme_w2v.words import run
 from dcme_w2v.words.classes import check_classes
 from dcme_w2v.words.defaults import vectors_of
@@ -177,11 +175,12 @@ class _Session:
         self.received, self.folder, self.found = received, folder, found
         self.done: dict[str, Any] = {**dict.fromkeys(DONE, 0), "loss": None, "kernels": ""}
         self.round, self.seconds, self.figures = 0, 0.0, dict[str, Any]()
-        self.record: dict[str, Any] = {}  # of a checkpoint, as far as it is the same in all rounds
+        self.named: dict[str, Any] = {}  # the options that a checkpoint has
         self.tables: Tables | None = None  # of the last round
         self.deadline = 0.0  # signals before this time are ignored
         self.corpus: EncodedCorpus
         self.plan: Plan
+        self.fingerprint: Fingerprint
 
     # ---- signals ----
 
@@ -234,18 +233,16 @@ class _Session:
             words=words, shards=shards, blocks=blocks_of(shapes, executor.workers),
         )  # fmt: skip
         data = shards_of(executor, work, counted.future)
-        fingerprint = self._read(executor, counted, data)
-        self._prepare(work, fingerprint)
+        self.fingerprint = self._read(executor, counted, data)
+        self._prepare(work)
         self.reporter.stage("training", counted.tokens * options.epochs, "words")
         try:
             self.tables = run_rounds(
                 executor, work, rounds, first=self.round, data=data, end_round=self._end_round,
                 start=self._start(executor, work, counted.future),
             )  # fmt: skip
-        except DivergedError as error:
-            raise DivergedError(f"{error.message}{self._last_state()}") from error
-        except ClusterError as error:
-            raise ClusterError(f"{error.message}{self._resume_advice()}") from error
+        except (DivergedError, ClusterError) as error:
+            raise type(error)(f"{error.message}{self._last_state()}") from error
         self.figures |= {"shards": shards, "rounds": rounds, "mix": self.job.rounds.mix}
         self.figures |= executor.figures()
         return self._trained()
@@ -259,9 +256,7 @@ class _Session:
         words = counted.vocabulary
         counts = np.sum([one["counts"] for one in found], axis=0) if given else words.counts
         ids = sum(one["ids"] for one in found)
-        fields = {
-            item.name: getattr(counted, item.name) for item in dataclasses.fields(CountedCorpus)
-        }
+        fields = {name: value for name, value in vars(counted).items() if name != "future"}
         empty = np.zeros(0, dtype=np.uint32)
         self.corpus = EncodedCorpus(
             **{**fields, "out_of_vocabulary": counted.tokens - ids}, ids=empty, counts=counts,
@@ -274,7 +269,7 @@ class _Session:
         hashes = " ".join(one["hash"] for one in found)
         return run.fingerprint_of(hashes, words, counted.tokens, self.job.corpus)
 
-    def _prepare(self, work: WordsWork, fingerprint: Fingerprint) -> None:
+    def _prepare(self, work: WordsWork) -> None:
         """Check memory and disk, save the vocabulary, and read the checkpoint to resume from."""
         options, job = self.plan.options, self.job
         resources = resource_estimate(job, self.corpus, options)
@@ -283,26 +278,16 @@ class _Session:
         self.reporter.message(plan_line(resources))
         if job.save_vocab:
             self.corpus.vocabulary.save(job.save_vocab)
-        named = {
+        self.named = {
             **dataclasses.asdict(self.job.vocabulary), **dataclasses.asdict(options),
             "shards": work.shards, "rounds": self.plan.rounds, "mix": work.rule,
         }  # fmt: skip
         if self.found is not None:
-            self.found.check_options(named, ("threads",) if options.deterministic else ())
-            self.found.check_data(fingerprint)
+            self.found.check_options(self.named, ("threads",) if options.deterministic else ())
+            self.found.check_data(self.fingerprint)
             self.round = self.found.record["position"]["epoch"]
             self._take_notes(self.found)
             self.reporter.message(f"resuming {self.found.folder}, in round {self.round + 1}")
-        self.record = {
-            "format": FORMAT,
-            "version": __version__,
-            "kind": KIND,
-            "options": named,
-            "data": dataclasses.asdict(fingerprint),
-            "kernels": "",
-            "training": {"loss": 0.0, "losses": 0, "state": []},
-            "argv": recorded_arguments(),
-        }
 
     def _take_notes(self, found: Checkpoint) -> None:
         try:
@@ -357,9 +342,11 @@ class _Session:
         if self.folder is None:
             return
         found = {name: tables.get(name) for name in TABLES}
-        position = {"epoch": self.round, "seconds": self.seconds, "epoch_seconds": 0.0}
-        notes = {"done": self.done, "seconds": self.seconds}
-        record = {**self.record, "position": position, "notes": notes}
+        record = record_of(
+            KIND, self.named, self.fingerprint, Position(self.round, self.seconds), kernels="",
+            training={"loss": 0.0, "losses": 0, "state": []},
+            notes={"done": self.done, "seconds": self.seconds},
+        )  # fmt: skip
         try:
             self.folder.save(record, found, {}, [])
         except ResourceError as error:
@@ -379,17 +366,13 @@ class _Session:
         more = {"slowest": record.slowest, "median": record.median, "bytes": record.bytes}
         self.reporter.epoch({"round": record.round, **figures, **more})
 
-    def _resume_advice(self) -> str:
-        if self.folder is None or not self.folder.generations():
-            return ""
-        path = self.folder.path
-        return f"; the last checkpoint is in {path}, resume with --resume={path}"
-
     def _last_state(self) -> str:
+        """Return the end of an error message: where the last checkpoint is."""
         if self.folder is None:
-            return "; no state was saved, --checkpoint=FOLDER would"
-        generations = self.folder.generations()
-        return f"; the last good state is {generations[-1]}" if generations else ""
+            return "; no checkpoint was written (see --checkpoint)"
+        path = self.folder.path
+        last = f"; the last checkpoint is in {path}, resume with --resume={path}"
+        return last if self.folder.generations() else ""
 
     def progress(self) -> Progress:
         """Return the progress over all rounds."""

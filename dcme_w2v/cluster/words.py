@@ -23,7 +23,7 @@ from dcme_w2v.numeric.core import new_table
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.text.encode import encode
-from dcme_w2v.training.training_run import hash_of
+from dcme_w2v.training.trainer import hash_of
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import TrainOptions

@@ -5,9 +5,13 @@ text, vectors or rows compresses them. `dcme_w2v.files.opening` reads, and detec
 the content.
 """
 
+import bz2
 import contextlib
+import functools
+import gzip
 import importlib.util
 import io
+import lzma
 import os
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
@@ -20,28 +24,10 @@ _BUFFER_BYTES = 1 << 20
 
 # What other programs write, which none of our files is.
 UNSUPPORTED = {
-    ".kv", ".parquet", ".feather", ".arrow", ".h5", ".hdf5", ".pkl", ".pickle",
-    ".joblib", ".pt", ".pth", ".onnx", ".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".docx",
-    ".xlsx", ".sqlite", ".mat", ".magnitude",
+    ".kv", ".parquet", ".feather", ".arrow", ".h5", ".hdf5", ".pkl", ".pickle", ".joblib", ".pt",
+    ".pth", ".onnx", ".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".docx", ".xlsx", ".sqlite",
+    ".mat", ".magnitude",
 }  # fmt: skip
-
-
-def _gzip(file: Any) -> Any:
-    import gzip
-
-    return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
-
-
-def _bzip2(file: Any) -> Any:
-    import bz2
-
-    return bz2.BZ2File(file, "wb")
-
-
-def _xz(file: Any) -> Any:
-    import lzma
-
-    return lzma.LZMAFile(file, "wb")
 
 
 def _zstd(file: Any) -> Any:
@@ -51,9 +37,9 @@ def _zstd(file: Any) -> Any:
 
 
 COMPRESSORS: dict[str, Callable[[Any], Any]] = {
-    ".gz": _gzip,
-    ".bz2": _bzip2,
-    ".xz": _xz,
+    ".gz": lambda file: gzip.GzipFile("", "wb", 6, file, mtime=0),
+    ".bz2": lambda file: bz2.BZ2File(file, "wb"),
+    ".xz": functools.partial(lzma.LZMAFile, mode="wb"),
     ".zst": _zstd,
 }
 

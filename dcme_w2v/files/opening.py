@@ -377,3 +377,12 @@ def _open_address(path: str) -> Any:
         raise CorpusError(f"{path}: pip install 'dcme-w2v[{extra}]' to read it") from None
     except Exception as error:
         raise UnreadableError(f"{path}: cannot be opened: {error}") from error
+
+
+def is_utf8(word: bytes) -> bool:
+    """Return whether bytes are UTF-8."""
+    try:
+        word.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

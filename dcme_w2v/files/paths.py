@@ -12,6 +12,7 @@ target as a `Sidecar`. Tests check it: a new command needs a row in tests/path_r
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -68,15 +69,6 @@ class Sidecar:
     is_ours: Callable[[Path], bool]
 
 
-def _nothing() -> None:
-    """Accept any path."""
-
-
-def _none(name: str) -> bool:
-    """Accept no entry of a folder."""
-    return False
-
-
 @dataclass(frozen=True)
 class _File:
     """A file or folder that is read or written.
@@ -89,8 +81,8 @@ class _File:
     shown: str
     identity: Identity | None
     is_folder: bool
-    check: Callable[[], None] = _nothing
-    owns: Callable[[str], bool] = _none
+    check: Callable[[], object] = lambda: None
+    owns: Callable[[str], bool] | None = None
 
 
 class Paths:
@@ -141,25 +133,22 @@ class Paths:
             Files that are written with it; ignored for streams.
         """
         if path is not None:
-            self._add(flag, path, lambda: check_writable(path))
+            self._add(f"{flag} {path}", path, lambda: check_writable(path))
             for one in () if is_stream(path) else sidecars:
                 shown = f"{one.path} (beside {_shown(flag, path)})"
-                self._written.append(
-                    _File(one.path, shown, _identity(one.path, ""), False, _checking(one, shown))
-                )
+                self._add(shown, one.path, _checking(one, shown))
         return self
 
     def stdout(self, used: bool) -> Paths:
         """Declare that --json writes to standard output, if it is given."""
         if used:
-            identity = _identity(STANDARD, "stdout")
-            self._written.append(_File(STANDARD, "--json (stdout)", identity, False))
+            self._add("--json (stdout)", STANDARD)
         return self
 
     def log(self, flag: str, path: str | None) -> Paths:
         """Declare a log of JSON lines; an existing file must be a log."""
         if path is not None:
-            self._add(flag, path, lambda: check_log(path))
+            self._add(f"{flag} {path}", path, lambda: check_log(path))
         return self
 
     def model(
@@ -181,19 +170,17 @@ class Paths:
         sidecars : iterable of str
         """
         if path is not None:
-            self._add(flag, path, lambda: check(path), lambda name: True)
+            self._add(f"{flag} {path}", path, lambda: check(path), lambda name: True)
             for one in sidecars:
                 shown = f"{one} (beside {_shown(flag, path)})"
                 test = partial(_check_model_sidecar, one, check, shown)
-                self._written.append(
-                    _File(one, shown, _identity(one, ""), True, test, lambda name: True)
-                )
+                self._add(shown, one, test, lambda name: True)
         return self
 
     def folder(self, flag: str, path: str | None, owns: Callable[[str], bool]) -> Paths:
         """Declare a folder in which the entries whose names `owns` accepts are written."""
         if path is not None:
-            self._add(flag, path, lambda: _check_folder(flag, path), owns)
+            self._add(f"{flag} {path}", path, lambda: _check_folder(flag, path), owns)
         return self
 
     def temporary(self, flag: str, path: str | None) -> Paths:
@@ -224,12 +211,14 @@ class Paths:
             target.check()
 
     def _add(
-        self, flag: str, path: str, check: Callable[[], None], owns: Callable[[str], bool] = _none
+        self,
+        shown: str,
+        path: str,
+        check: Callable[[], object] = lambda: None,
+        owns: Callable[[str], bool] | None = None,
     ) -> None:
         identity = _identity(path, "stdout")
-        self._written.append(
-            _File(path, f"{flag} {path}", identity, owns is not _none, check, owns)
-        )
+        self._written.append(_File(path, shown, identity, owns is not None, check, owns))
 
 
 def _shown(flag: str, path: str) -> str:
@@ -247,7 +236,7 @@ def _check_two_outputs(target: _File, other: _File) -> None:
         )
     for inner, outer in ((target, other), (other, target)):
         name = _name_inside(inner, outer)
-        if name is not None and outer.owns(name):
+        if name is not None and outer.owns is not None and outer.owns(name):
             raise UsageError(
                 f"{inner.shown}: is in the folder {outer.shown}, which is written as a whole; "
                 "choose a file outside of it"
@@ -264,7 +253,7 @@ def _check_output(target: _File, source: _File) -> None:
             f"{target.shown}: is in the folder {source.shown}, which is read; choose a file outside"
         )
     name = _name_inside(source, target)
-    if name is not None and target.owns(name):
+    if name is not None and target.owns is not None and target.owns(name):
         raise UsageError(
             f"{target.shown}: would be replaced while {source.shown} in it is read; choose another"
         )
@@ -335,30 +324,11 @@ def _check_name(path: str, shown: str) -> None:
         raise UsageError(f"{shown.strip()}: is empty; give a name")
     if reason := platform.unusable(path):
         raise UsageError(f"{shown}: {reason}; choose another name")
-    target = Path(os.path.realpath(path))
-    folder = next((one for one in target.parents if _is_there(one)), Path(target.anchor))
-    for limit, names in (("PC_NAME_MAX", target.parts), ("PC_PATH_MAX", (f"{target} ",))):
-        longest, most = max(len(os.fsencode(name)) for name in names), _limit(folder, limit)
-        if most is not None and longest > most:
-            raise UsageError(
-                f"{shown}: is too long: {longest:,} bytes of at most {most:,}; choose a shorter "
-                "name"
-            )
-
-
-def _limit(folder: Path, name: str) -> int | None:
-    """Return a limit of the file system that a folder is on; None if it has none."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        found = os.pathconf(folder, name)
-        return found if found > 0 else None
-    return None
-
-
-def _is_there(folder: Path) -> bool:
     try:
-        return folder.is_dir()
-    except OSError:
-        return False
+        os.lstat(os.path.realpath(path))
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise UsageError(f"{shown}: is too long; choose a shorter name") from None
 
 
 def _checking(one: Sidecar, shown: str) -> Callable[[], None]:

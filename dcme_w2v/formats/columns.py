@@ -131,7 +131,7 @@ def _columns_of(path: str, head: bytes, kind: str) -> list[str]:
     if kind == "JSON lines":
         return list(json.loads(head))
     try:
-        return _batches(path, kind, None)[0]
+        return list(_opened(path, kind)[1].names)
     except CorpusError:  # for example, from standard input
         return []
 
@@ -205,7 +205,7 @@ def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
         if not isinstance(item, Mapping):
             kind = type(item).__name__
             raise UsageError(f"--text-column: is for files and dicts; item {number} is {kind}")
-        record = _Record(item, item)
+        record = _Record(item)
         if number == 1:
             _check_columns(table, item, record.has)
         yield _row(table, number, record)
@@ -285,13 +285,13 @@ def _labels(value: Any, place: str) -> list[str]:
 class _Record:
     """Looks up columns of one row; ``a.b`` is the field b of a."""
 
-    def __init__(self, known: Any, values: Any, rows: int = 1) -> None:
-        self.known, self._values, self.rows = known, values, rows
+    def __init__(self, values: Any, rows: int = 1) -> None:
+        self.known, self.rows = values, rows
 
     def __call__(self, name: str) -> Any:
         if name in self.known:
-            return self._values[name]
-        value = self._values
+            return self.known[name]
+        value = self.known
         for part in name.split("."):
             value = value.get(part) if isinstance(value, dict) else None
         return value
@@ -350,12 +350,12 @@ def _json_records(
             ) from None
         if not isinstance(values, dict):
             raise CorpusError(f"{table}: row {number} is no JSON object; give one a line")
-        record = _Record(values, values)
+        record = _Record(values)
         if number <= SEEN_ROWS:
             known |= dict.fromkeys(values)
             nested = ((name, one) for name, one in values.items() if isinstance(one, dict))
             known |= {f"{name}.{field}": None for name, one in nested for field in one}
-            seen |= {name for name in wanted if name in values or record(name) is not None}
+            seen |= set(filter(record.has, wanted))
             if number == SEEN_ROWS:
                 _check_columns(table, known, seen.__contains__)
         yield record
@@ -377,21 +377,18 @@ def _csv_records(
             raise CorpusError(f"{table}: is a JSON array; write one object a line, as jq -c '.[]'")
         delimiter = max(DELIMITERS, key=first.count)
         csv.field_size_limit(LINE_BYTES)
-        rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
-        header = next(rows)
+        rows = csv.DictReader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
+        header = rows.fieldnames or []
         _check_columns(table, header, header.__contains__)
-        places = {name: place for place, name in enumerate(header)}
         for number, row in enumerate(rows, 1):
-            if not row:
-                continue  # an empty line
-            if len(row) != len(header):
+            if None in row or None in row.values():
                 if file.truncated:
                     return
                 raise CorpusError(
-                    f"{table}: row {number} has {len(row)} fields, the header {len(header)}; "
-                    "repair it, or get the whole file"
+                    f"{table}: row {number} has more or fewer fields than the header; repair it, "
+                    "or get the whole file"
                 )
-            yield _Record(places, {name: row[place] for name, place in places.items()})
+            yield _Record(row)
     except UnicodeDecodeError as error:
         raise CorpusError(
             f"{table}: row {number + 1} is not UTF-8 ({error.reason}); convert the file"
@@ -407,7 +404,7 @@ def _arrow_records(
 ) -> Iterator[_Record]:
     if kind != "an Arrow stream" and file.packed:
         raise CorpusError(f"{table}: is compressed {kind}, which is read in parts; decompress it")
-    _, batches = _batches(table, kind, reader, table)
+    batches = _batches(table, kind, reader)
     number = table.group[1] if table.group else 0
     try:
         for batch in batches:
@@ -418,14 +415,14 @@ def _arrow_records(
                 columns = [part.column(name).to_pylist() for name in own]
                 if joined and (text := _joined_lines(table, own, columns)) is not None:
                     number += part.num_rows
-                    yield _Record(own, dict.fromkeys(own, text), part.num_rows)
+                    yield _Record(dict.fromkeys(own, text), part.num_rows)
                     continue
                 for values in zip(*columns, strict=True):
                     number += 1
-                    yield _Record(own, dict(zip(own, values, strict=True)))
-    except (OSError, ValueError, _arrow_error()) as error:
-        if isinstance(error, CorpusError):
-            raise
+                    yield _Record(dict(zip(own, values, strict=True)))
+    except (CorpusError, MemoryError):
+        raise
+    except Exception as error:  # pyarrow raises many kinds of errors for corrupt files
         reason = str(error).splitlines()[0]
         raise CorpusError(
             f"{table}: cannot be read after row {number} ({reason}); get the whole file"
@@ -444,16 +441,8 @@ def _joined_lines(table: Table, names: Iterable[str], columns: list[list[Any]]) 
     return text if is_plain and len(text.splitlines()) == len(columns[0]) else None
 
 
-def _arrow_error() -> type[Exception]:
-    import pyarrow as pa
-
-    return pa.ArrowException
-
-
-def _batches(
-    path: str, kind: str, reader: io.BufferedReader[Any] | None, table: Table | None = None
-) -> tuple[list[str], Iterator[Any]]:
-    """Return the names of all columns, and the batches of the columns of `table`."""
+def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
+    """Open a file of pyarrow; also return the schema."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -472,9 +461,12 @@ def _batches(
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise CorpusError(f"{path}: row 1: is no whole {kind} file ({reason}); get it") from None
-    schema = source.schema_arrow if kind == "Parquet" else source.schema
-    if table is None:
-        return list(schema.names), iter(())
+    return source, source.schema_arrow if kind == "Parquet" else source.schema
+
+
+def _batches(table: Table, kind: str, reader: Any) -> Iterator[Any]:
+    """Return the batches of the columns of a table."""
+    source, schema = _opened(table, kind, reader)
     group = None if table.group is None else table.group[0]
     _check_columns(table, schema.names, lambda name: _has_field(schema, name))
     given = [name for one in (*table.text, *table.label) for name in (one, *one.split(","))]
@@ -482,16 +474,16 @@ def _batches(
     chosen = [name for name in schema.names if name in tops]
     if kind == "Parquet":
         groups = None if group is None else [group]
-        return chosen, source.iter_batches(
+        return source.iter_batches(
             _parquet_rows(source.metadata, chosen),
             row_groups=groups,
             columns=chosen,
             use_threads=False,
         )
-    if is_stream:
-        return chosen, (batch.select(chosen) for batch in source)
+    if kind == "an Arrow stream":
+        return (batch.select(chosen) for batch in source)
     numbers = range(source.num_record_batches) if group is None else [group]
-    return chosen, (source.get_batch(number).select(chosen) for number in numbers)
+    return (source.get_batch(number).select(chosen) for number in numbers)
 
 
 def _rows_of(size: int, rows: int) -> int:
@@ -518,15 +510,11 @@ def row_groups(table: Table) -> list[Table]:
     kind = kind_of_table(table)
     if kind not in ("Parquet", "Arrow"):
         return [table]
-    _batches(table, kind, None, table)  # raises where it cannot be read
-    import pyarrow as pa
-    from pyarrow import parquet
-
+    _batches(table, kind, None)  # raises where a column is missing
+    source, _ = _opened(table, kind)
     if kind == "Parquet":
-        about = parquet.read_metadata(table)
-        rows = [about.row_group(number).num_rows for number in range(about.num_row_groups)]
+        rows = [source.metadata.row_group(i).num_rows for i in range(source.num_row_groups)]
     else:
-        source = pa.ipc.open_file(pa.memory_map(table))
         rows = [source.get_batch(i).num_rows for i in range(source.num_record_batches)]
     parts = []
     for number, before in enumerate(itertools.accumulate(rows[:-1], initial=0)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import os
 import reprlib
@@ -15,6 +16,7 @@ from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
 from dcme_w2v.numeric.arrays import I64, U8
+from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike
 
@@ -116,7 +118,8 @@ class Words(Sequence[str]):
             if self._scans <= _SCANS:
                 return self._scan(wanted)
             # assigned when complete: other threads may read it
-            self._index = {self.raw(i): i for i in range(len(self))}
+            block, ends = self.text.tobytes(), itertools.pairwise(self.offsets.tolist())
+            self._index = {block[a:b]: i for i, (a, b) in enumerate(ends)}
         return self._index.get(wanted)
 
     def _scan(self, word: bytes) -> int | None:
@@ -133,10 +136,6 @@ class Words(Sequence[str]):
         if number is None or number not in range(len(self))[start:stop]:
             raise ValueError(f"{value!r} is not in the list of words")
         return number
-
-    def count(self, value: object) -> int:
-        """Return 1 if a word is in the list, otherwise 0."""
-        return int(value in self)
 
     def _slice(self, start: int, stop: int, step: int) -> Words:
         if step != 1:
@@ -220,9 +219,9 @@ class Vocabulary(Words):
 
 def count_lines(words: Words, counts: I64) -> Iterator[memoryview]:
     """Yield lines "word count" as bytes, many lines at a time."""
-    for first in range(0, len(words), _WRITTEN_AT_ONCE):
-        end = min(first + _WRITTEN_AT_ONCE, len(words))
-        yield core.format_counts(words.text, words.offsets[first : end + 1], counts[first:end]).data
+    for rows in blocks_of_rows(len(words), _WRITTEN_AT_ONCE):
+        offsets = words.offsets[rows.start : rows.stop + 1]
+        yield core.format_counts(words.text, offsets, counts[rows]).data
 
 
 def merge(vocabularies: Sequence[Vocabulary]) -> Vocabulary:

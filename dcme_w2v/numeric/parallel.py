@@ -35,10 +35,10 @@ def ordered_map(
             yield running.popleft().result()
 
 
-def blocks_of_rows(count: int) -> Iterator[slice]:
-    """Yield slices that cover `count` rows."""
-    for first in range(0, count, _BLOCK_ROWS):
-        yield slice(first, min(first + _BLOCK_ROWS, count))
+def blocks_of_rows(count: int, step: int = _BLOCK_ROWS) -> Iterator[slice]:
+    """Yield slices of at most `step` rows that cover `count` rows."""
+    for first in range(0, count, step):
+        yield slice(first, min(first + step, count))
 
 
 def over_blocks(function: Callable[[slice], R], count: int, threads: int | None) -> Iterator[R]:

@@ -17,8 +17,7 @@ from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.token_ids import Batch, Numbering, batched
-from dcme_w2v.text.tokenizer import Tokenizer
-from dcme_w2v.text.word_pieces import WordPieces, character_pieces
+from dcme_w2v.text.tokenizer import Tokenizer, WordPieces, character_pieces
 from dcme_w2v.words.vectors import Vectors
 
 from .options import EncodeOptions

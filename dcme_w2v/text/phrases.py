@@ -227,28 +227,24 @@ def count_pairs(
     return CountedPairs(left[order], right[order], runs[order], counts[order], len(parts))
 
 
-class PairJoins:
-    """The pairs that one pass joins.
+def with_joined(
+    pieces: Iterable[U32], left: U32, right: U32, runs: U32, joined: U32, roles: U8
+) -> Iterator[U32]:
+    """Yield a text with pairs joined from left to right.
 
     Parameters
     ----------
+    pieces : iterable of ndarray of uint32
     left, right, runs, joined : ndarray of uint32, shape (n,)
         The pairs, and the ids of the joined words.
     roles : ndarray of uint8
         See `count_pairs`; by all ids of the text.
     """
-
-    def __init__(self, left: U32, right: U32, runs: U32, joined: U32, roles: U8) -> None:
-        self._pairs = left, right, runs, joined
-        self._roles = roles
-
-    def applied(self, pieces: Iterable[U32]) -> Iterator[U32]:
-        """Yield the text with pairs joined from left to right."""
-        table = core.Pairs(0)
-        table.add(*self._pairs)
-        for piece in pieces:
-            yield table.join(piece, self._roles)
-        yield table.join(np.zeros(0, dtype=np.uint32), self._roles, last=True)
+    table = core.Pairs(0)
+    table.add(left, right, runs, joined)
+    for piece in pieces:
+        yield table.join(piece, roles)
+    yield table.join(np.zeros(0, dtype=np.uint32), roles, last=True)
 
 
 PIECE = 1 << 18  # tokens per piece
@@ -405,7 +401,7 @@ class _Text:
         self._ids = ids
         self._reporter = reporter
         self._counts: I64 | None = counts  # None: the text has changed
-        self._passes: list[PairJoins] = []
+        self._passes: list[tuple[Any, ...]] = []  # arguments of `with_joined`
         self._table = starting_table(words)
         self.reads = 0  # in the last pass
 
@@ -413,7 +409,7 @@ class _Text:
         """Yield the ids of the text with phrases joined."""
         pieces: Iterable[U32] = self._stored(stage)
         for joins in self._passes:
-            pieces = joins.applied(pieces)
+            pieces = with_joined(pieces, *joins)
         return iter(pieces)
 
     def _stored(self, stage: str) -> Iterator[U32]:
@@ -486,7 +482,7 @@ class _Text:
             word = connectors[int(np.flatnonzero(roles[between])[0])]
             raise FormatError(f"the table has {word!r} as a connector and as a side of a phrase")
         roles[between] = np.arange(1, 1 + len(connectors))
-        self._passes.append(PairJoins(left, right, np.array(runs, dtype=np.uint32), joined, roles))
+        self._passes.append((left, right, np.array(runs, dtype=np.uint32), joined, roles))
         self._counts = None
 
     def _numbers(self, words: Sequence[bytes]) -> U32:

@@ -39,7 +39,7 @@ from dcme_w2v.formats.vectors.manifest import recorded_arguments
 from dcme_w2v.numeric.arrays import F32, U8, all_finite
 from dcme_w2v.options import CheckpointOptions
 
-from .training_run import Fingerprint, TrainingRun
+from .trainer import Fingerprint, TrainingRun
 
 FORMAT = 3
 RECORD = "checkpoint.json"
@@ -348,13 +348,12 @@ class CheckpointFolder:
                 _write_file(temporary / RECORD, iter([text.encode()]))
         except OSError as error:
             needed = sum(t.nbytes for t in tables.values()) + sum(s.nbytes for s in state)
-            raise self._unwritten(error, f"; it requires {needed / 1e6:,.1f} MB") from error
+            raise ResourceError(
+                f"{self.path}: the checkpoint cannot be written: {error.strerror}; it requires "
+                f"{needed / 1e6:,.1f} MB"
+            ) from error
         self._drop_oldest()
         return target
-
-    def _unwritten(self, error: OSError, needed: str = "") -> ResourceError:
-        reason = f"the checkpoint cannot be written: {error.strerror}"
-        return ResourceError(f"{self.path}: {reason}{needed}")
 
     def _drop_oldest(self) -> None:
         for old in self.generations()[:-KEPT]:
@@ -375,19 +374,19 @@ def generations_in(path: Path) -> list[Path]:
     return sorted(ours, key=lambda one: int(one.name))
 
 
-def record_of(run: TrainingRun, fingerprint: Fingerprint, position: Position) -> dict[str, Any]:
-    """Return the record of a checkpoint, without `files`."""
+def record_of(
+    kind: str, options: Mapping[str, Any], data: Fingerprint, position: Position, **more: Any
+) -> dict[str, Any]:
+    """Return the record of a checkpoint, without `files`; `more` are the other required entries."""
     return {
         "format": FORMAT,
         "version": __version__,
-        "kind": run.kind,
-        "options": dict(run.options),
-        "data": dataclasses.asdict(fingerprint),
-        "kernels": run.trainer.kernels,
+        "kind": kind,
+        "options": dict(options),
+        "data": dataclasses.asdict(data),
         "position": dataclasses.asdict(position),
-        "training": run.trainer.record(),
-        "notes": run.notes(),
         "argv": recorded_arguments(),
+        **more,
     }
 
 

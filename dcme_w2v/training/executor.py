@@ -147,3 +147,8 @@ def run_task(function: Callable[..., Any], label: str, worker: str | None, *args
     except Exception as error:
         message = " ".join(str(error).split()) or "no message"
         raise ClusterError(f"{type(error).__name__}: {message}{where}") from error
+
+
+def given_value(value: Any) -> Any:
+    """Return a value, which a task sends to a worker."""
+    return value

@@ -304,10 +304,9 @@ class Tee(Reporter):
 ProgressLike = bool | Callable[[ProgressUpdate], object] | Reporter
 
 
-@contextlib.contextmanager
 def reporting(
     quiet: bool = False, log_json: str | None = None, append: bool = False
-) -> Iterator[Reporter]:
+) -> contextlib.AbstractContextManager[Reporter]:
     """Create the reporter that fits stderr, and close it at the end.
 
     Parameters
@@ -327,8 +326,7 @@ def reporting(
     shown = Reporter()
     if not quiet:
         shown = Terminal(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr)
-    with _with_log(shown, log_json, append) as reporter:
-        yield reporter
+    return reporting_to(shown, log_json, append)
 
 
 @contextlib.contextmanager
@@ -347,12 +345,6 @@ def reporting_to(
         shown = Callback(progress)
     elif progress:
         raise UsageError(f"--progress={progress!r}: must be True, False or a function")
-    with _with_log(shown, log_json, append) as reporter:
-        yield reporter
-
-
-@contextlib.contextmanager
-def _with_log(shown: Reporter, log_json: str | None, append: bool) -> Iterator[Reporter]:
     reporter = shown
     if log_json is not None:
         reporter = Tee(shown, JsonLog(log_json, append=append, warn=shown.message))

@@ -12,8 +12,7 @@ from dcme_w2v.options import CheckpointOptions
 from .checkpoint_folder import Checkpoint, CheckpointFolder, Position, record_of
 from .interrupts import Interrupted, ReceivedSignal
 from .progress import Reporter
-from .trainer import Progress
-from .training_run import TrainingRun
+from .trainer import Progress, TrainingRun
 
 
 class Checkpointer:
@@ -128,11 +127,13 @@ class Checkpointer:
         if self.folder is None:
             return None
         assert self._fingerprint is not None
-        self._run.trainer.check_finite()
-        record = record_of(self._run, self._fingerprint, self.position)
-        self.latest = self.folder.save(
-            record, self._run.tables(), self._run.texts(), self._run.trainer.state()
-        )
+        run = self._run
+        run.trainer.check_finite()
+        record = record_of(
+            run.kind, run.options, self._fingerprint, self.position,
+            kernels=run.trainer.kernels, training=run.trainer.record(), notes=run.notes(),
+        )  # fmt: skip
+        self.latest = self.folder.save(record, run.tables(), run.texts(), run.trainer.state())
         self._saved = time.monotonic()
         return self.latest
 

@@ -8,7 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -124,25 +124,17 @@ def check_vectors(path: PathLike) -> Report:
     return report
 
 
-class _Tally:
-    """Sums of the faults of the parts of a file."""
+class _Tally(dict[int, Fault]):
+    """Sums of the faults of the parts of a file, by kind."""
 
-    def __init__(self) -> None:
-        self.counts = [0] * len(FAULT_NAMES)
-        self.places = [""] * len(FAULT_NAMES)
-
-    def add(self, kind: int, count: int, place: str) -> None:
+    def add(self, kind: int, count: int, place: str, detail: str = "") -> None:
         """Add faults of a kind, the first of which is at `place`."""
-        self.places[kind] = self.places[kind] or place
-        self.counts[kind] += count
+        before = self.get(kind, Fault(FAULT_NAMES[kind], 0, place, detail))
+        self[kind] = replace(before, count=before.count + count)
 
-    def faults(self, details: dict[int, str]) -> list[Fault]:
+    def listed(self) -> list[Fault]:
         """Return the kinds that occurred."""
-        kinds = [kind for kind, count in enumerate(self.counts) if count]
-        return [
-            Fault(FAULT_NAMES[kind], self.counts[kind], self.places[kind], details.get(kind, ""))
-            for kind in kinds
-        ]
+        return [self[kind] for kind in sorted(self)]
 
 
 def _check_rows(report: Report, reader: RowReader) -> None:
@@ -160,9 +152,9 @@ def _check_rows(report: Report, reader: RowReader) -> None:
             parts.append(part)
             end = part.offset + len(part.block)
     report.rows = reader.rows
-    details = _add_words(tally, words_of(parts), no_faults(), reader.row_place, "row")
-    report.faults += tally.faults(details)
-    _check_end(report, reader, whole=not any(beyond.counts), end=end)
+    _add_words(tally, words_of(parts), no_faults(), reader.row_place, "row")
+    report.faults += tally.listed()
+    _check_end(report, reader, whole=not beyond, end=end)
 
 
 def _check_end(report: Report, reader: RowReader, *, whole: bool, end: int) -> None:
@@ -189,12 +181,10 @@ def _check_npy(report: Report, path: Path) -> None:
     pair = load_pair(path)
     matrix, words, faults = pair.matrix, pair.words, pair.faults
     report.rows, report.dimension = matrix.shape
-    tally = _Tally()
-    for first, block in blocks_of(matrix):
-        _add_numbers(tally, path, first, block)
     vocabulary = vocabulary_path(path)
-    details = _add_words(tally, words, faults, lambda row: f"{vocabulary}:{row + 1}", "line")
-    report.faults += tally.faults(details)
+    report.faults += _faults_of(
+        path, blocks_of(matrix), words, faults, lambda row: f"{vocabulary}:{row + 1}", "line"
+    )
     if len(words) != len(matrix):
         detail = f"{len(words)} words for {len(matrix)} rows"
         report.faults.append(Fault(ROW_COUNT, 1, str(vocabulary), detail))
@@ -205,15 +195,31 @@ def _check_npy(report: Report, path: Path) -> None:
 
 def _check_safetensors(report: Report, path: Path) -> None:
     report.format = "safetensors"
-    tensors, tally = open_safetensors(path), _Tally()
+    tensors = open_safetensors(path)
+    words, faults = tensors.words, no_faults()
     report.rows, report.dimension = tensors.vectors.shape
+    check_words(words.text, words.offsets, faults)
+    blocks = ((rows.start, tensors.rows(rows)) for rows in blocks_of_rows(report.rows))
+    report.faults += _faults_of(
+        path, blocks, words, faults, lambda row: f"{path}: row {row + 1}", "row"
+    )
+
+
+def _faults_of(
+    path: Path,
+    blocks: Iterable[tuple[int, F32]],
+    words: Words,
+    faults: I64,
+    place: Callable[[int], str],
+    unit: str,
+) -> list[Fault]:
+    """Return the faults of vectors that are all in memory, and of their words."""
+    tally = _Tally()
     with np.errstate(over="ignore", invalid="ignore"):
-        for rows in blocks_of_rows(report.rows):
-            _add_numbers(tally, path, rows.start, tensors.rows(rows))
-    faults = no_faults()
-    check_words(tensors.words.text, tensors.words.offsets, faults)
-    details = _add_words(tally, tensors.words, faults, lambda row: f"{path}: row {row + 1}", "row")
-    report.faults += tally.faults(details)
+        for first, block in blocks:
+            _add_numbers(tally, path, first, block)
+    _add_words(tally, words, faults, place, unit)
+    return tally.listed()
 
 
 def _add_numbers(tally: _Tally, path: Path, first: int, block: F32) -> None:
@@ -231,17 +237,14 @@ def _add_words(
     faults: I64,
     place: Callable[[int], str],
     unit: str,
-) -> dict[int, str]:
+) -> None:
     """Add faults of words, and duplicates; `unit` is the noun for rows."""
     earlier = find_duplicates(words.text, words.offsets, faults)
-    details = {}
     for kind in np.flatnonzero(faults[:, 0]).tolist():
         count, row, _ = faults[kind].tolist()
-        tally.add(kind, count, place(row))
-        if kind == DUPLICATE:
-            shown = ascii(words.raw(row).decode("utf-8", "backslashreplace"))
-            details[kind] = f"{shown} is in {unit} {earlier + 1} too"
-    return details
+        shown = ascii(words.raw(row).decode("utf-8", "backslashreplace"))
+        detail = f"{shown} is in {unit} {earlier + 1} too" if kind == DUPLICATE else ""
+        tally.add(kind, count, place(row), detail)
 
 
 def _check_npy_end(report: Report, path: Path, matrix: F32) -> None:

@@ -121,15 +121,7 @@ class SimilarityScore:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures by name, for JSON."""
-        return {
-            "spearman": self.spearman,
-            "pearson": self.pearson,
-            "coverage": self.covered / self.pairs,
-            "pairs": self.pairs,
-            "covered": self.covered,
-            "by_ngrams": self.by_ngrams,
-            "skipped_lines": self.skipped_lines,
-        }
+        return {**vars(self), "coverage": self.covered / self.pairs}
 
 
 def eval_analogies(
@@ -277,12 +269,8 @@ def _vector_of(word: str, vectors: Vectors, spelled: dict[str, int]) -> F32 | No
 
 
 def _joined(name: str, parts: tuple[Section, ...] | list[Section]) -> Section:
-    return Section(
-        name,
-        sum(part.questions for part in parts),
-        sum(part.covered for part in parts),
-        sum(part.correct for part in parts),
-    )
+    counts = [(part.questions, part.covered, part.correct) for part in parts]
+    return Section(name, *np.sum([(0, 0, 0), *counts], axis=0).tolist())
 
 
 def covered_questions(words: Words, path: PathLike) -> I64:

@@ -11,8 +11,8 @@ from typing import Any
 
 def table(text: str) -> dict[str, str]:
     """Return what replaces each name, of lines ``name other-name: replacement``."""
-    lines = (line.partition(": ") for line in text.strip().splitlines())
-    return {name: replacement for names, _, replacement in lines for name in names.split()}
+    lines = (line.partition(":") for line in text.strip().splitlines())
+    return {name: replacement.strip() for names, _, replacement in lines for name in names.split()}
 
 
 # Options of `train`, some by value -> the name here, or a sentence.

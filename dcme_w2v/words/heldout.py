@@ -16,9 +16,8 @@ from dcme_w2v.errors import NoWordsError
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
-from dcme_w2v.options import HoldoutOptions, VocabularyOptions
+from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
-from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.training.progress import Reporter
 
 from .job import TrainJob
@@ -29,11 +28,6 @@ from .trainer import Trainer
 # Tokens scored after an epoch, up to the end of the sentence: with 100 dimensions and 70,000 words
 # this takes a tenth of an epoch over 17 million tokens.
 SCORED = 4096
-
-
-def lines_of(holdout: HoldoutOptions, seed: int) -> HeldOutLines | None:
-    """Return the choice of held-out lines; None if none are held out."""
-    return None if holdout.fraction is None else HeldOutLines(holdout.fraction, seed)
 
 
 def ids_of(
@@ -202,11 +196,6 @@ class HeldOut:
             "heldout_clusters_used": int(np.count_nonzero(used)),
             "heldout_largest_cluster": float(used.max() / used.sum()),
         }
-
-
-def scores_of(held_out: HeldOut | None) -> dict[str, float]:
-    """Return the figures of the vectors at the end of a run."""
-    return {} if held_out is None else held_out.figures or held_out.score()
 
 
 def prepared(

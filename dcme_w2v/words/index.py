@@ -20,6 +20,7 @@ from dcme_w2v.errors import DcmeError, FormatError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.nearest import Found, nearest_rows
+from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike
 
 from .vectors import Vectors
@@ -89,8 +90,7 @@ def build_index(
     usearch, threads = _usearch(), default_threads()
     inverse = vectors.inverse_lengths()
     graph = usearch.Index(ndim=vectors.dim, metric="ip", dtype="f32", expansion_search=SEARCHED)
-    for first in range(0, len(vectors), ADDED):
-        rows = slice(first, min(first + ADDED, len(vectors)))
+    for rows in blocks_of_rows(len(vectors), ADDED):
         units = np.ascontiguousarray(vectors.vectors[rows] * inverse[rows, None], dtype=np.float32)
         graph.add(np.arange(rows.start, rows.stop), units, threads=threads, copy=True)
         advance(rows.stop)

@@ -12,6 +12,7 @@ from dcme_w2v.files.paths import PARTIAL, Paths, Sidecar, as_paths
 from dcme_w2v.formats.model_folder import replaces
 from dcme_w2v.formats.npy import MAGIC
 from dcme_w2v.formats.sentences import Sentences
+from dcme_w2v.formats.vectors.fasttext import check_model_name
 from dcme_w2v.formats.vectors.vectors_io import (
     MANIFEST,
     VOCABULARY,
@@ -34,7 +35,6 @@ from dcme_w2v.options import (
 )
 from dcme_w2v.training.checkpoint_folder import paths_in
 
-from .fasttext_writer import check_model_name
 from .options import (
     ClassesOptions,
     FileOptions,

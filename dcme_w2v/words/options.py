@@ -11,6 +11,7 @@ from typing import Any
 
 from dcme_w2v.declarations import Checked, option, seed_option, threads_option
 from dcme_w2v.errors import UsageError
+from dcme_w2v.files.opening import is_utf8
 from dcme_w2v.options import TRAINS_CONTEXT
 
 _OF_DCME: dict[str, Any] = {
@@ -219,16 +220,8 @@ class NewWordsOptions(Checked, group="Input"):
         if self.unk is None:
             return
         word = self.unk.encode(errors="surrogateescape")
-        if word.split() != [word] or b"\0" in word or word == b"</s>" or not _is_text(word):
+        if word.split() != [word] or b"\0" in word or word == b"</s>" or not is_utf8(word):
             raise UsageError(f"--unk={self.unk!r}: must be one word, such as <unk>")
-
-
-def _is_text(word: bytes) -> bool:
-    try:
-        word.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)

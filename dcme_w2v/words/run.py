@@ -15,6 +15,7 @@ from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.disk import Result, write_with_fallback
 from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.formats.vectors.fasttext import save_model
 from dcme_w2v.formats.vectors.manifest import manifest_of, sidecars_of
 from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.formats.vectors.vectors_io import CombinedRows, Matrix, format_of, save_vectors
@@ -22,19 +23,17 @@ from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given
-from dcme_w2v.text.split import check_file
+from dcme_w2v.text.split import HeldOutLines, check_file
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.run import Checkpointer, interruptible, run_epochs
-from dcme_w2v.training.trainer import Progress
-from dcme_w2v.training.training_run import Fingerprint, TrainingRun, hash_of
+from dcme_w2v.training.trainer import Fingerprint, Progress, TrainingRun, hash_of
 
 from .classes import check_classes, save_classes, word_classes
 from .defaults import has_context, resolved, vectors_of
-from .fasttext_writer import save_model
-from .heldout import HeldOut, lines_of, prepared, scores_of
+from .heldout import HeldOut, prepared
 from .job import TrainJob, counts_path, paths_of
 from .options import ClassesOptions, OutputOptions, TrainOptions
 from .resources import (
@@ -106,7 +105,8 @@ def train(
             last = run_epochs(run, checkpointer, reporter, received)
             check_trained(last)
             seconds = checkpointer.position.seconds, time.monotonic() - start
-            manifest = manifest_for(job, corpus, training, last, *seconds, scores_of(held_out))
+            scores = {} if held_out is None else held_out.figures or held_out.score()
+            manifest = manifest_for(job, corpus, training, last, *seconds, scores)
             save_results(job, training, corpus, checkpointer, manifest=manifest)
         return as_vectors(job, training, words, manifest)
 
@@ -213,7 +213,7 @@ def _encoded(job: TrainJob, reporter: Reporter, initial: Initial | None) -> Enco
         cache_dir=job.cache_dir,
         threads=job.options.threads or 1,
         reporter=reporter,
-        holdout=lines_of(job, job.options.seed),
+        holdout=None if job.fraction is None else HeldOutLines(job.fraction, job.options.seed),
     )
     reporter.message(corpus_line(corpus))
     check_classes(job.classes, len(corpus.vocabulary))

@@ -13,7 +13,7 @@ from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32
-from dcme_w2v.text.select_vocabulary import InitialWords, starting_table
+from dcme_w2v.text.select_vocabulary import InitialWords
 
 from .defaults import has_context
 from .likelihood import Neighbors
@@ -80,8 +80,6 @@ class Initial:
             counts = None if counts is None else counts[rest]
         if np.isin(words.text, _SEPARATORS).any():
             raise FormatError(f"{self.name}: a word has whitespace or NUL bytes; {_REPAIR}")
-        if len(starting_table(InitialWords(words, counts, False))) < len(words):
-            raise FormatError(f"{self.name}: has a word twice; {_REPAIR}")
         return InitialWords(words, counts, init_vocab == "union")
 
 

@@ -36,7 +36,6 @@ _DTYPES |= {"I8": "|i1", "U8": "|u1"}
 _NAMES = {np.dtype(kind): name for name, kind in _DTYPES.items()}
 _NEWLINE = 10
 MAX_HEADER = 100_000_000  # bytes, as in the library of the format
-_ROWS = 1 << 14  # written at once
 
 
 @dataclass(frozen=True)
@@ -108,11 +107,8 @@ def tensor_pieces(tensors: Mapping[str, Array]) -> Iterator[bytes]:
     about += b" " * (-len(about) % 8)
     yield len(about).to_bytes(8, "little") + about
     for _, tensor in ordered:
-        for first in range(0, len(tensor), _ROWS):
-            yield tensor[first : first + _ROWS].tobytes()
-
-
-# ---- reading ----
+        for rows in blocks_of_rows(len(tensor)):
+            yield tensor[rows].tobytes()
 
 
 def open_safetensors(path: PathLike) -> Tensors:

@@ -6,14 +6,13 @@ its own row. n-grams are numbered by hashing, as fastText does it (csrc/text/ngr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from dcme_w2v._core.text import ngrams_of
 from dcme_w2v.numeric.arrays import F32, I32, I64
-from dcme_w2v.numeric.parallel import ordered_map
+from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
 from dcme_w2v.options import SubwordOptions
 
 from ..vocabulary import Words
@@ -99,14 +98,10 @@ class Subwords:
             mine = None if own is None else own[block]
             matrix[block] = self._composed(words[block], mine)
 
-        for _ in ordered_map(compose, self._blocks(len(words))):
+        step = max(1, _GATHERED_AT_ONCE // (4 * _ROWS_A_WORD * self.rows.shape[1]))
+        for _ in ordered_map(compose, blocks_of_rows(len(words), step)):
             pass
         return matrix
-
-    def _blocks(self, count: int) -> Iterator[slice]:
-        step = max(1, _GATHERED_AT_ONCE // (4 * _ROWS_A_WORD * self.rows.shape[1]))
-        for first in range(0, count, step):
-            yield slice(first, min(count, first + step))
 
     def _composed(self, words: Words, own: F32 | None) -> F32:
         total = np.zeros((len(words), self.rows.shape[1]), dtype=np.float32)

@@ -20,7 +20,7 @@ from dcme_w2v.files.compress import compression_of, uncompressed_name
 from dcme_w2v.files.opening import open_regular, read_regular
 from dcme_w2v.files.paths import Sidecar
 from dcme_w2v.numeric.arrays import F32, I64, U8, Array, unit_vectors
-from dcme_w2v.numeric.parallel import ordered_map
+from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
 from dcme_w2v.platform import PathLike
 
 from ..npy import MAGIC, npy_header, open_npy, read_npy
@@ -190,8 +190,8 @@ def vocabulary_path(path: PathLike) -> Path:
 def blocks_of(matrix: Matrix) -> Iterator[tuple[int, F32]]:
     """Yield contiguous blocks of rows of a matrix, each with its first row."""
     step = max(1, _WRITTEN_AT_ONCE // (4 * max(1, matrix.shape[1])))
-    for first in range(0, len(matrix), step):
-        yield first, np.ascontiguousarray(matrix[first : first + step])
+    for rows in blocks_of_rows(len(matrix), step):
+        yield rows.start, np.ascontiguousarray(matrix[rows])
 
 
 # ---- writing ----

@@ -1,7 +1,9 @@
-"""The command ``demo``: train on text that every machine has, and show nearest words."""
+"""Commands to try a machine: ``demo`` trains on text that it has, ``doctor`` describes it."""
 
 import ast
 import contextlib
+import importlib.metadata
+import platform
 import re
 import sys
 import sysconfig
@@ -10,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,7 +21,8 @@ from dcme_w2v.files.atomic import check_standard_output, optional_write
 from dcme_w2v.files.paths import Paths
 
 from .command import command
-from .options import flag
+from .options import flag, json_option
+from .streams import print_json
 
 # Words whose neighbors are shown, if the text contains them.
 SHOWN = ("array", "file", "string", "error", "matrix", "server", "thread", "probability")
@@ -137,3 +141,69 @@ def _paragraphs(text: str) -> Iterator[str]:
         words = WORD.findall(" ".join(lines).lower())
         if len(words) >= 5:
             yield " ".join(words)
+
+
+# Packages, each with its extra of `pip install 'dcme-w2v[EXTRA]'` and what it adds.
+_LISTED = """
+zstandard zst input compressed with zstd
+pyarrow parquet input from Parquet and Arrow
+boto3 s3 input from s3:// addresses
+requests http input from http:// addresses
+scikit-learn sklearn estimators in scikit-learn's pipelines
+distributed cluster training on a cluster
+usearch index neighbors --index
+matplotlib plot plots
+openTSNE explore plots and explore by t-SNE
+"""
+OPTIONAL = {
+    name: (adds, extra)
+    for name, extra, adds in (line.split(None, 2) for line in _LISTED.strip().splitlines())
+}
+
+
+@command(example="dcme-w2v doctor")
+@json_option
+def doctor(as_json: bool) -> None:
+    """Print the version, the kernels, the threads, the memory and the optional packages."""
+    found = _found()
+    if as_json:
+        print_json(found)
+        return
+    for name, value in found.items():
+        if not isinstance(value, dict):
+            click.echo(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
+    for name, version in found["packages"].items():
+        adds, extra = OPTIONAL[name]
+        lacks = f"not installed: pip install 'dcme-w2v[{extra}]'"
+        click.echo(f"{name}: {version or lacks} ({adds})")
+
+
+def _found() -> dict[str, Any]:
+    import numpy as np
+    import scipy
+
+    from dcme_w2v import __version__
+    from dcme_w2v._core.train import has_kernels
+    from dcme_w2v.declarations import default_threads
+    from dcme_w2v.numeric.core import INSTRUCTION_SETS, kernels_named
+    from dcme_w2v.numeric.memory import memory_limit
+
+    kernels = [name for name in INSTRUCTION_SETS if has_kernels(name)]
+    return {
+        "dcme-w2v": __version__,
+        "python": f"{platform.python_version()} {sys.executable}",
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "system": platform.platform(),
+        "kernels": kernels,
+        "chosen kernels": kernels_named() or kernels[-1],
+        "threads": default_threads(),
+        "memory bytes": memory_limit(),
+        "packages": {name: _version(name) for name in OPTIONAL},
+    }
+
+
+def _version(package: str) -> str | None:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(package)
+    return None

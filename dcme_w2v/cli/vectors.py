@@ -1,0 +1,311 @@
+"""Commands about files of vectors: convert, check, info, merge, classes, plot and explore."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.options import TokenizerOptions
+from dcme_w2v.sentences.options import CardOptions
+from dcme_w2v.words.options import OutputOptions, PostprocessOptions
+
+from .command import command
+from .options import (
+    arguments,
+    collect,
+    decorated_by,
+    flag,
+    given_options,
+    json_option,
+    option_of,
+    options_of,
+    output_option,
+    projection_options,
+    quiet_option,
+    threads_option,
+)
+from .streams import print_json
+
+if TYPE_CHECKING:
+    from dcme_w2v.words.check import Report
+    from dcme_w2v.words.vectors import Vectors
+
+FOLDER = "sentence-transformers"
+# --normalize is unit length here; another normal form than NFC comes from the manifest.
+RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
+
+
+@command(example="dcme-w2v convert vectors.npy vectors.bin")
+@arguments("source=IN target=OUT")
+@option_of(OutputOptions, "format")
+@options_of(PostprocessOptions)
+@decorated_by([option_of(TokenizerOptions, name) for name in RULE])
+@options_of(CardOptions)
+def convert(source: str, target: str, **values: Any) -> None:
+    """Convert word vectors between text, binary, npy and folders of sentence-transformers.
+
+    The format of IN is detected from its content. IN may be compressed (gzip, bzip2, xz, zstd),
+    have no header (GloVe), or no newlines after binary vectors. - is standard input or output. The
+    words of X.npy are in X.vocab in the same folder.
+    """
+    from dcme_w2v import Vectors
+    from dcme_w2v.formats.vectors.vectors_io import format_of, read_with, written_with
+    from dcme_w2v.words.exports import KV, changed_by, export, exported_with
+
+    if values["to"] == "kv" or target.lower().endswith(".kv"):
+        raise UsageError(KV)
+    chosen = OutputOptions(format=values.pop("format")).format
+    options, card = collect(PostprocessOptions, values), collect(CardOptions, values)
+    text = {name: values.pop(name) for name in RULE}
+    rule = TokenizerOptions(**text) if {*given_options()} & {*RULE} else None
+    if options.to == FOLDER:
+        _to_folder(source, target, options, card, rule, chosen)
+        return
+    if rule is not None or card != CardOptions():
+        raise UsageError(f"--tokenize, --language, --license, --scores: are for --to={FOLDER}")
+    paths = Paths().reads("IN", source, sidecars=read_with(source))
+    to = options.to
+    if to is None and chosen is None and target.lower().endswith(".safetensors"):
+        to = "safetensors"
+    sidecars = written_with(target, chosen) if to is None else exported_with(target, to)
+    paths.writes("OUT", target, sidecars).check()
+    if options.no_header and (chosen or format_of(target)) != "text":
+        raise UsageError(f"--no-header: is for text; {target} has another format")
+    if options.quantize and to != "safetensors":
+        raise UsageError(
+            f"--quantize: is for safetensors; name OUT .safetensors instead of {target}"
+        )
+    if options.quantize == "float16":
+        raise UsageError(f"--quantize=float16: is for --to={FOLDER}")
+    vectors = _loaded(source, options)
+    changed, notes = changed_by(options, vectors.vectors)
+    for note in notes:
+        click.echo(f"{source}: {note}", err=True)
+    if changed is not vectors.vectors:
+        vectors = Vectors(vectors.words, changed, vectors.counts, manifest=vectors.manifest)
+    if to is None:
+        vectors.save(target, chosen, header=not options.no_header)
+    else:
+        for note in export(target, vectors, to, options.quantize):
+            click.echo(f"{source}: {note}", err=True)
+    click.echo(f"{len(vectors)} vectors of {vectors.dim} written to {target}", err=True)
+
+
+def _to_folder(
+    source: str,
+    target: str,
+    options: PostprocessOptions,
+    card: CardOptions,
+    rule: TokenizerOptions | None,
+    format: str | None,
+) -> None:
+    """Write a folder of static embeddings."""
+    from dcme_w2v.sentences.folder import save_sentence_model
+
+    if format or options.normalize or options.postprocess != "none" or options.invalid != "error":
+        raise UsageError(
+            f"--to={FOLDER}: pools the vectors as they are; leave out --format, --normalize, "
+            "--postprocess and --invalid"
+        )
+    saved = save_sentence_model(
+        source,
+        target,
+        tokenize=rule,
+        dim=options.reduce,
+        limit=options.limit,
+        numbers=options.quantize or "float32",
+        card=card,
+    )
+    if rule is None and (saved.manifest or {})["tokenizer"] is None:
+        click.echo(
+            f"{target}: splits text at whitespace only; --tokenize words is for raw text", err=True
+        )
+    click.echo(f"{len(saved)} vectors of {saved.dim} written to {target}", err=True)
+
+
+def _loaded(source: str, options: PostprocessOptions) -> Vectors:
+    """Read vectors; with --invalid, report what was left out or corrected."""
+    from dcme_w2v import Vectors
+    from dcme_w2v.words.check import load_repaired
+
+    if options.invalid == "error":
+        return Vectors.load(source, limit=options.limit)
+    if is_stream(source) or Path(source).is_dir():
+        kind = "stream" if is_stream(source) else "folder"
+        raise UsageError(f"--invalid: {source} is a {kind}; give a file")
+    vectors, faults = load_repaired(source, options.invalid)
+    for what, count in faults.items():
+        click.echo(f"{source}: {count:,} {what}", err=True)
+    return vectors[: options.limit]
+
+
+@command(example="dcme-w2v check vectors.bin")
+@arguments("file")
+@json_option
+@click.pass_context
+def check(context: click.Context, file: str, as_json: bool) -> None:
+    r"""Check a file of word vectors.
+
+    The file may be text, binary or npy, also compressed. Prints the format, the number of rows and
+    the dimension, then each kind of fault with its count and first position. The exit code is 0
+    if there are no faults, otherwise 1.
+
+    \b
+    Kinds of faults:
+      wrong number of rows      not the number in the header
+      wrong dimension           a row has more or fewer numbers than the dimension in the header
+      not a number              a field that is not a number
+      NaN or infinite number
+      duplicate word            the word of an earlier row
+      empty word
+      invalid UTF-8 in a word   for example a truncated character
+      separator in a word       space, tab, line end, vertical tab or form feed
+      NUL byte in a word
+      bad count                 in the .vocab of an npy file
+      length not finite         numbers that are finite, but too large for cosines
+      trailing junk             bytes after the last row
+      unreadable                not a file of word vectors; the reason is printed
+    """
+    from dcme_w2v import check_vectors
+
+    report = check_vectors(file)
+    print_json(report.as_dict()) if as_json else click.echo(as_text(report))
+    context.exit(1 if report.faults else 0)
+
+
+def as_text(report: Report) -> str:
+    """Return a report as lines of text."""
+    lines = [f"{report.file}: {report.format or 'unknown format'}"]
+    lines += [f"rows: {report.rows}", f"dimension: {report.dimension}"]
+    for fault in report.faults:
+        detail = f" ({fault.detail})" if fault.detail else ""
+        lines.append(f"{fault.kind}: {fault.count}, first at {fault.place}{detail}")
+    return "\n".join(lines if report.faults else [*lines, "OK"])
+
+
+@command(example="dcme-w2v info vectors.bin")
+@arguments("file")
+@json_option
+def info(file: str, as_json: bool) -> None:
+    """Print what a file or folder holds, and the command that made it.
+
+    FILE: word vectors of any format, a folder of a model or of checkpoints, a manifest, a log of
+    --log-json, a vocabulary, a table of phrases, sparse rows (.npz, .svm), arrays (.npz, .npy).
+    The command is recorded for vectors with a manifest, for models and for checkpoints.
+    """
+    from dcme_w2v import describe
+    from dcme_w2v.explore.info import as_text
+
+    facts = describe(file)
+    print_json(facts, indent=2) if as_json else click.echo(as_text(facts))
+
+
+@command(example="dcme-w2v merge part-1 part-2 part-3 --output whole")
+@arguments("models...")
+@output_option("MODEL", "write the merged vectors or model here")
+def merge(models: tuple[str, ...], output: str) -> None:
+    """Merge models that were trained on the parts of a corpus.
+
+    MODELS: folders of --output-tables, .npy files of vectors, or classifiers; of the same words (or
+    features and classes), dimensions and options. A row of the result is the mean of their rows,
+    weighted by the count of its word or feature in each part.
+    """
+    from dcme_w2v import merge as merged
+
+    click.echo(merged(models, output), err=True)
+
+
+@command(
+    "classes",
+    example="dcme-w2v classes vectors.bin --classes 500 --output classes.txt\n"
+    "dcme-w2v classes vectors.bin --classes 500 --output - | sort -k 2 -n",
+)
+@arguments("vectors")
+@flag("--classes N", "number of classes", low=1, required=True)
+@output_option("FILE", "write the classes here; - is stdout")
+@flag("--limit N", "first N words only", low=1)
+@flag("--seed N", "random seed", default=1, low=0)
+@threads_option
+def classes(vectors: str, classes: int, output: str, limit: int | None, **values: Any) -> None:
+    """Cluster words by k-means of their vectors.
+
+    Writes lines "word class" in the order of VECTORS, as word2vec.c does with -classes. Vectors are
+    scaled to unit length, so that words of one class have vectors of similar directions. The
+    first word is in class 0. The result does not depend on --threads.
+    """
+    from dcme_w2v import Vectors, word_classes
+    from dcme_w2v.formats.vectors.vectors_io import read_with
+    from dcme_w2v.words.classes import save_classes
+
+    paths = Paths().reads("VECTORS", vectors, sidecars=read_with(vectors))
+    paths.writes("--output", output).check()
+    loaded = Vectors.load(vectors, limit=limit)
+    found = word_classes(loaded, classes, **values)
+    save_classes(output, loaded.words, found)
+    click.echo(f"{len(found):,} words in {int(found.max()) + 1:,} classes", err=True)
+
+
+@command(
+    example="dcme-w2v plot train.log other.log --output curves.svg\n"
+    "dcme-w2v plot vectors.npy --words 'king queen man woman' --output words.png",
+)
+@arguments("files...")
+@output_option("PNG", "write the picture to this file (.png, .pdf or .svg); - is stdout")
+@flag(
+    "--field NAME",
+    "figure of the logs to draw, such as lr; may be given several times (default: losses and "
+    "log-probabilities)",
+    name="fields",
+    multiple=True,
+)
+@flag("--words WORDS", "words to draw, separated by spaces")
+@flag("--limit N", "draw this many of the most frequent words (default: 200)", low=3)
+@flag("--method tsne|pca", "projection method of words (default: tsne)")
+@flag("--seed N", "random seed (default: 1)", low=0, high=2**32 - 1)
+def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
+    """Plot learning curves, or words on a plane.
+
+    FILES: one or several logs of --log-json, or word vectors of any format. Requires pip install
+    'dcme-w2v[plot]'.
+    """
+    from dcme_w2v import plot as draw
+
+    draw(files, output, **values)
+
+
+@command(
+    example="dcme-w2v explore vectors.npy --output page.html\n"
+    "dcme-w2v explore before.npy after.npy --output page.html",
+)
+@arguments("vectors...")
+@output_option("HTML", "write the page to this file; - is stdout")
+@flag(
+    "--labels FILE",
+    "labels, one line per row, with columns separated by tabs; points are colored by them",
+)
+@flag(
+    "--color N",
+    "column of --labels that colors the points; the others are titles of documents",
+    default=1,
+    low=1,
+    former=["--colour"],
+)
+@projection_options(50_000, "show this many rows of each file, the most frequent words")
+@quiet_option
+def explore(vectors: tuple[str, ...], output: str, quiet: bool, **options: Any) -> None:
+    """Write a page of HTML to explore vectors: neighbors, analogies and a map.
+
+    VECTORS: one or two files of word vectors of any format, or of rows of documents (.npz, .svm).
+    The page is a single file that a browser opens from the disk; it uses no network. Requires
+    pip install 'dcme-w2v[explore]' for t-SNE.
+    """
+    from dcme_w2v import explore_page
+    from dcme_w2v.training.progress import reporting
+
+    with reporting(quiet) as reporter:
+        explore_page(vectors, output, reporter=reporter, **options)
