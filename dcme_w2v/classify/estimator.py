@@ -23,7 +23,7 @@ from dcme_w2v.numeric.sklearn_base import (
     parameters,
 )
 from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.training.progress import Quiet
+from dcme_w2v.training.progress import QUIET
 
 from .calibration import Calibrated, calibration_data, calibration_on
 from .fit import Fit, Labelled, RemoteTraining, fit
@@ -111,9 +111,9 @@ def fit_sets(data: Labelled, labels: int, options: ClassifyOptions) -> tuple[Fit
     plan = resource_estimate(data.matrix, sum(map(len, sets)), classes, options, holdout=False)
     if shortage := resource_shortage(plan):
         raise shortage
-    data, left_out, by = calibration_data(data, classes, options, Quiet(), True)
+    data, left_out, by = calibration_data(data, classes, options, QUIET, True)
     task = Fit(data, classes, options, multilabel=True)
-    task.train(Quiet())
+    task.train(QUIET)
     if left_out is not None:
         by = calibration_on(task.weights, left_out, options, True)
     if classes > labels:

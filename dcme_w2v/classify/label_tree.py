@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array
+from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array, unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 
 from .fit import Labelled
@@ -165,9 +165,7 @@ def centroids(
     points = np.empty((classes, DIMENSIONS), dtype=np.float32)
     for begin in range(0, classes, BLOCK):
         points[begin : begin + BLOCK] = (own[begin : begin + BLOCK] @ matrix) @ signs
-    lengths = np.linalg.norm(points, axis=1, keepdims=True)
-    points /= np.where(lengths > 0, lengths, 1)
-    return points
+    return unit_vectors(points)
 
 
 def balanced_groups(points: F32, random: np.random.Generator) -> list[I64]:

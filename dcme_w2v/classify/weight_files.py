@@ -48,18 +48,10 @@ class VotingWeights(Weights):
         """Number of features without the bias feature."""
         return self.models[0].features
 
-    def get(self) -> F32:
+    @property
+    def table(self) -> F32:  # type: ignore[override]
         """Raise TypeError: there is no single table."""
         raise TypeError("a model by vote has several tables of weights")
-
-    def set(self, weights: F32) -> None:
-        """Raise TypeError."""
-        self.get()
-
-    def blocks(self) -> Iterator[F32]:
-        """Raise TypeError."""
-        self.get()
-        yield from ()
 
     def above_mean(self, number: int) -> F32:
         """Return the mean over the models."""

@@ -33,9 +33,8 @@ class Steps:
     @classmethod
     def of(cls, numbers: F32) -> Steps:
         """Return the nearest steps."""
-        lowest, highest = (float(f(numbers, initial=1.0)) for f in (np.min, np.max))
-        lowest = float(numbers.min()) if len(numbers) else lowest
-        step = (highest - lowest) / CODES or 1.0
+        lowest = float(numbers.min()) if len(numbers) else 1.0
+        step = (float(numbers.max(initial=1.0)) - lowest) / CODES or 1.0
         return cls(np.rint((numbers - lowest) / step).astype(np.uint8), lowest, step)
 
     def numbers(self) -> F32:

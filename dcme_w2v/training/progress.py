@@ -67,6 +67,7 @@ class Reporter:
 
 
 Quiet = Reporter
+QUIET = Reporter()
 
 
 class _Lines(Reporter):
