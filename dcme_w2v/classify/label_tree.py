@@ -100,14 +100,6 @@ def decoded(levels: I8, ends: F64) -> F32:
     return np.where(levels < 0, -own, own)
 
 
-def node_options(options: ClassifyOptions) -> ClassifyOptions:
-    """Return the options of the training of a node."""
-    given = dataclasses.replace(
-        options, objective="gd", threads=1, batch=options.batch or LEAF // 16, trees=None
-    )
-    return resolved(given, LEAF)
-
-
 def train_trees(
     data: Labelled,
     classes: int,
@@ -221,7 +213,10 @@ def _train(
     for parent in parents:
         pairs.append((child, parent[child]))
         child = parent[child]
-    own = node_options(options)
+    given = dataclasses.replace(
+        options, objective="gd", threads=1, batch=options.batch or LEAF // 16, trees=None
+    )
+    own = resolved(given, LEAF)
     parts: list[tuple[I32, csr_matrix]] = []
     counts = []
     for (number, above), parent in zip(reversed(pairs), reversed(parents), strict=True):

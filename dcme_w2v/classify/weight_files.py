@@ -112,9 +112,8 @@ def weights_of(model: Model, classes: int, bias: float) -> Weights:
     """Return the weights stored in a model's folder."""
     if "output" in model.arrays:
         return _low_rank(model, classes, bias)
-    if not any(name in model.arrays for name in ("weights", SPARSE_WEIGHTS[0])):
-        return _voting(model, classes, bias)
-    return _linear(model, classes, bias)
+    read = _voting if "offsets" in model.arrays else _linear
+    return read(model, classes, bias)
 
 
 def _linear(model: Model, classes: int, bias: float, suffix: str = "") -> Weights:
@@ -148,8 +147,6 @@ def _of_votes(weights: VotingWeights) -> dict[str, Array | ChunkedArray]:
 
 
 def _voting(model: Model, classes: int, bias: float) -> Weights:
-    if "offsets" not in model.arrays:
-        return _linear(model, classes, bias)  # raises: no array is there
     offsets = model.array("offsets", "float32", None, classes)
     if not len(offsets):
         raise model.fault("offsets", "has no rows")

@@ -259,16 +259,7 @@ def _clusters(
     def report(number: int, likelihood: float) -> None:
         reporter.advance(number, loss=-likelihood)
 
-    fitted = fit_mixture(
-        matrix,
-        options.clusters,
-        covariance=options.covariance,
-        seed=options.seed,
-        tolerance=options.tolerance,
-        iterations=options.iterations,
-        threads=threads,
-        report=report,
-    )
+    fitted = fit_mixture(matrix, options, threads, report)
     facts = {
         "log_likelihoods": fitted.log_likelihoods,
         "converged": fitted.converged,

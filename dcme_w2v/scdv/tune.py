@@ -174,20 +174,6 @@ def tune_documents(
             f"{given}: nothing is left to choose for --features={options.features}; omit it, or "
             "the options that --tune searches"
         )
-    return _searched(documents, vectors, options, searched, seconds, threads, reporter)
-
-
-def _searched(
-    documents: Sequence[Document],
-    vectors: Vectors,
-    options: ScdvOptions,
-    searched: Sequence[str],
-    seconds: float,
-    threads: int | None,
-    reporter: Reporter | None,
-) -> tuple[ScdvOptions, Tuned, str]:
-    """Search for the options of some names; see `tune_documents`."""
-    given = f"--tune={seconds:g}"
     labeled = [one for one in documents if one.labels]
     classes = sorted({label for one in labeled for label in one.labels})
     if len(classes) < 2:

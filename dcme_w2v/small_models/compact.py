@@ -73,17 +73,6 @@ def check_coding(model: Model) -> None:
             )
 
 
-def pack_bytes(codes: U8) -> U8:
-    """Return bytes, entropy-coded."""
-    return core.pack_numbers(codes.astype(np.uint32), 8)
-
-
-def unpack_bytes(model: Model, name: str, count: int) -> U8:
-    """Return so many bytes of an array of a model."""
-    data = model.array(name, "uint8", None)
-    return core.unpack_numbers(data, count, 8).astype(np.uint8)
-
-
 def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
     """Return the words of some rows in the order of their bytes, and their rows."""
     text, ends = words.text.tobytes(), words.offsets.tolist()

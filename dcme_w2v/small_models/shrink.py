@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dcme_w2v._core import fused as core
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import (
     COLUMNS,
@@ -287,7 +288,7 @@ class ShrunkModel(Classifier):
         if self.text is not None:
             steps = Steps.of(self.text.idf)
             kinds = steps.codes
-            arrays["idf"] = compact.pack_bytes(kinds)
+            arrays["idf"] = core.pack_numbers(kinds.astype(np.uint32), 8)
             description |= {"idf_lowest": steps.lowest, "idf_step": steps.step}
             description["features"] = dataclasses.asdict(self.text.options)
             if self.text.names is not None:
@@ -349,7 +350,7 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
         columns = compact.unpack_numbers(model, "columns", rows, 1 << 31)
         return None, np.zeros(rows, dtype=np.uint8), columns
     options = model.options("features", FeatureOptions)
-    kinds = compact.unpack_bytes(model, "idf", rows)
+    kinds = core.unpack_numbers(model.array("idf", "uint8", None), rows, 8).astype(np.uint8)
     lowest, step = (model.number(f"idf_{name}", -MAX_SIZE, MAX_SIZE) for name in ("lowest", "step"))
     idf = Steps(kinds, lowest, step).numbers()
     if "buckets" in model.arrays:
