@@ -134,6 +134,12 @@ def types_of(cls: type) -> dict[str, tuple[type, bool]]:
     return found
 
 
+def filled(options: Any, found: Mapping[str, Any]) -> Any:
+    """Return options with values for those that are None."""
+    left_open = {name: value for name, value in found.items() if getattr(options, name) is None}
+    return dataclasses.replace(options, **left_open)
+
+
 def default_threads() -> int:
     """Return the number of CPUs that this process may use."""
     if hasattr(os, "sched_getaffinity"):

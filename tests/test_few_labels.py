@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.few_labels import choose, domain, initial
+from dcme_w2v.few_labels import choose, initial
 from dcme_w2v.few_labels.evidence import PAPER_KEPT, evidence_of, learn, pairs_of
 from dcme_w2v.few_labels.fit import Fitted, TrainingRows, check_data, distill, fit, fit_out_of_fold
 from dcme_w2v.few_labels.initial import ScoredRows
@@ -236,7 +236,7 @@ def test_documents_with_several_labels_stay_in_one_fold():
     rows, labels = documents(30, 1)
     groups, numbers = np.repeat(np.arange(30), 2), np.repeat(labels, 2)
     numbers[1::2] = (numbers[1::2] + 1) % CLASSES
-    folds = training(rows[groups], numbers, rows, {}, groups).folds(1)
+    folds = training(rows[groups], numbers, rows, {}, groups).folds()
     assert (folds[::2] == folds[1::2]).all() and set(folds) == {0, 1, 2}
 
 
@@ -256,7 +256,7 @@ def test_cross_validation_chooses_the_best_candidate():
 )
 def test_maxent_replaces_a_default_that_is_clearly_worse(options, final, monkeypatch):
     """The words of the unlabeled documents go together across the classes."""
-    monkeypatch.setattr(choose.domain, "differs", lambda area, count: False)
+    monkeypatch.setattr(choose, "differs", lambda area, count: False)
     mixed = csr_matrix(documents(300, 2)[0][:, np.random.default_rng(3).permutation(WORDS)])
     mixed.sort_indices()
     data, said = training(*documents(80, 1), mixed, options), Messages()
@@ -306,8 +306,8 @@ def test_confident_decisions_are_learnt_and_scores_of_the_teacher_are_added():
 
 def test_the_default_is_taken_where_the_unlabelled_documents_are_of_another_domain():
     data, said = data_of(few=20, many=200, choose=True), Messages()
-    same, count = domain.separability(data, documents(200, 2)[1])
-    assert count > 50 and abs(same - 0.5) < 0.15 and not domain.differs(same, count)
+    same, count = choose.separability(data, documents(200, 2)[1])
+    assert count > 50 and abs(same - 0.5) < 0.15 and not choose.differs(same, count)
     marked = sparse.hstack([data.labeled.matrix, np.ones((len(data.labels), 1))])
     others = sparse.hstack([data.unlabeled.matrix, np.zeros((200, 1))])
     found = fit(training(marked, data.labels, others, {"choose": True}), said)
@@ -315,7 +315,7 @@ def test_the_default_is_taken_where_the_unlabelled_documents_are_of_another_doma
     assert found.record["choice"]["separability"] > 0.9
     assert "folds cannot choose" in said.messages[0]
     for area, count, expected in ((0.9, 2, 0), (0.8, 12, 0), (0.8, 100, 1), (0.64, 10_000, 0)):
-        assert domain.differs(area, count) == bool(expected)
+        assert choose.differs(area, count) == bool(expected)
 
 
 def test_class_priors_come_from_the_unlabelled_documents(monkeypatch):

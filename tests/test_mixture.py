@@ -5,7 +5,12 @@ import pytest
 from helpers import cloud
 from scipy.stats import multivariate_normal
 
-from dcme_w2v.scdv.mixture import COVARIANCES, Mixture, fit_mixture
+from dcme_w2v.scdv.mixture import Mixture, fit_mixture
+from dcme_w2v.scdv.options import COVARIANCES, ScdvOptions
+
+
+def fitted_to(points, clusters, **options):
+    return fit_mixture(points, ScdvOptions(clusters=clusters, **options))
 
 
 def dense_covariances(mixture):
@@ -48,7 +53,7 @@ def as_sklearn(mixture):
 def test_posteriors_equal_scikit_learns(covariance):
     points, _ = cloud(spread=1.0)
     points = points.astype(np.float64)  # scikit-learn computes in the points' precision
-    mixture = fit_mixture(points, 4, covariance=covariance, iterations=5).mixture
+    mixture = fitted_to(points, 4, covariance=covariance, iterations=5).mixture
     model = as_sklearn(mixture)
     np.testing.assert_allclose(mixture.posteriors(points), model.predict_proba(points), atol=1e-9)
     assert log_likelihood(mixture, points) == pytest.approx(model.score(points), abs=1e-9)
@@ -58,9 +63,8 @@ def test_posteriors_equal_scikit_learns(covariance):
 def test_log_likelihood_rises_to_that_of_the_result(covariance):
     points, _ = cloud(spread=1.0)
     reported = []
-    fitted = fit_mixture(
-        points, 4, covariance=covariance, tolerance=1e-5, report=lambda *args: reported.append(args)
-    )
+    options = ScdvOptions(clusters=4, covariance=covariance, tolerance=1e-5)
+    fitted = fit_mixture(points, options, report=lambda *args: reported.append(args))
     assert fitted.converged
     assert reported == list(enumerate(fitted.log_likelihoods))
     assert np.diff(fitted.log_likelihoods).min() > -1e-6
@@ -72,7 +76,7 @@ def test_log_likelihood_rises_to_that_of_the_result(covariance):
 def test_an_iteration_equals_the_textbook_m_step(covariance):
     points, _ = cloud(spread=1.0)
     before, after = (
-        fit_mixture(points, 3, covariance=covariance, iterations=rounds, tolerance=-1).mixture
+        fitted_to(points, 3, covariance=covariance, iterations=rounds, tolerance=0).mixture
         for rounds in (3, 4)
     )
     logs = densities(before, points)
@@ -94,7 +98,7 @@ def test_an_empty_component_is_restarted(covariance):
     """Two distinct points cannot fill four components; fitting still ends, with finite values."""
     points = np.repeat(np.array([[0, 0], [1, 3]], dtype=np.float32), 50, axis=0)
     points[:3] += np.array([[0, 8], [9, 0], [9, 9]], dtype=np.float32)
-    fitted = fit_mixture(points, 30, covariance=covariance, iterations=20)
+    fitted = fitted_to(points, 30, covariance=covariance, iterations=20)
     assert np.isfinite(fitted.mixture.means).all()
     posteriors = fitted.mixture.posteriors(points)
     np.testing.assert_allclose(posteriors.sum(axis=1), 1)

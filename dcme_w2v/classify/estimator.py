@@ -23,7 +23,7 @@ from dcme_w2v.numeric.sklearn_base import (
     parameters,
 )
 from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.training.progress import Quiet
+from dcme_w2v.training.progress import QUIET
 
 from .calibration import Calibrated, calibration_data, calibration_on
 from .fit import Fit, Labelled, RemoteTraining, fit
@@ -111,9 +111,9 @@ def fit_sets(data: Labelled, labels: int, options: ClassifyOptions) -> tuple[Fit
     plan = resource_estimate(data.matrix, sum(map(len, sets)), classes, options, holdout=False)
     if shortage := resource_shortage(plan):
         raise shortage
-    data, left_out, by = calibration_data(data, classes, options, Quiet(), True)
+    data, left_out, by = calibration_data(data, classes, options, QUIET, True)
     task = Fit(data, classes, options, multilabel=True)
-    task.train(Quiet())
+    task.train(QUIET)
     if left_out is not None:
         by = calibration_on(task.weights, left_out, options, True)
     if classes > labels:
@@ -254,12 +254,11 @@ class MaxentClassifier(LinearMixin, Estimator):
             matrix, numbers, weights = matrix[kept], numbers[kept], weights[kept]
         data = Labelled(matrix, numbers[:, None].tolist(), weights)
         options = self._options_for(data, given, is_remote=remote is not None)
-        self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
         self._indicator = self._calibration = None
         try:
-            self._take(*fit(data, len(self.classes_), options, remote=remote))
+            self._take(options, *fit(data, len(self.classes_), options, remote=remote))
         except KeyboardInterrupt as error:
-            error.partial = self._take(*error.partial)  # type: ignore[attr-defined]
+            error.partial = self._take(options, *error.partial)  # type: ignore[attr-defined]
             raise
         return self
 
@@ -306,11 +305,10 @@ class MaxentClassifier(LinearMixin, Estimator):
         options = resolved(given, count, multilabel=True)
         if is_loss_open(given, known, count):
             options = LossSearch(known, count, given).run().options(given, count)
-        self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
         task, (self._calibration, self.threshold_) = fit_sets(data, count, options)
         self.classes_ = np.arange(count)
         self._indicator = (issparse(y), y.dtype if hasattr(y, "dtype") else np.dtype(np.int64))
-        return self._take(task.weights, task.records)
+        return self._take(options, task.weights, task.records)
 
     def _remote_training(self) -> RemoteTraining | None:
         """Return the training on `cluster`, which the class of `dcme_w2v.cluster` supports."""
@@ -318,7 +316,10 @@ class MaxentClassifier(LinearMixin, Estimator):
             raise UsageError(f"cluster={self.cluster}: import MaxentClassifier from dcme_w2v")
         return None
 
-    def _take(self, weights: Weights, epochs: list[dict[str, Any]]) -> MaxentClassifier:
+    def _take(
+        self, options: ClassifyOptions, weights: Weights, epochs: list[dict[str, Any]]
+    ) -> MaxentClassifier:
+        self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
         self._weights, self.epochs_, self.n_iter_ = weights, epochs, len(epochs)
         return self
 

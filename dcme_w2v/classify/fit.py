@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.interrupts import ReceivedSignal
-from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.progress import Quiet, Reporter, QUIET
 from dcme_w2v.training.run import Checkpointer, interrupted, run_epochs
 from dcme_w2v.training.trainer import Fingerprint, TrainingRun, hash_of
 
@@ -25,7 +25,6 @@ from .trainer import (
     ClassifierTrainer,
     Weights,
     core_documents,
-    documents_at_once,
 )
 
 
@@ -61,12 +60,10 @@ class Labelled:
 
 def measure(weights: Weights, data: Labelled, measures: Measures, threads: int) -> dict[str, Any]:
     """Return the measures of a classifier on labeled documents."""
-    documents = core_documents(data.matrix)
-    step = documents_at_once(weights.classes)
-    for begin in range(0, len(data.labels), step):
-        end = min(begin + step, len(data.labels))
-        scores = weights.scores(documents, begin, end, threads)
-        measures.add(log_softmax(scores), data.labels[begin:end])
+    begin = 0
+    for scores in weights.batches(core_documents(data.matrix), threads):
+        measures.add(log_softmax(scores), data.labels[begin : begin + len(scores)])
+        begin += len(scores)
     return measures.result()
 
 
@@ -270,7 +267,7 @@ def fit(
     options: ClassifyOptions,
     holdout: Labelled | None = None,
     multilabel: bool = False,
-    reporter: Reporter | None = None,
+    reporter: Reporter = QUIET,
     remote: RemoteTraining | None = None,
 ) -> tuple[Weights, list[dict[str, Any]]]:
     """Train a linear classifier; see `Fit` for the parameters, and its attributes for the result.
@@ -282,7 +279,7 @@ def fit(
     """
     task = Fit(data, classes, options, holdout, multilabel, remote=remote)
     try:
-        task.train(reporter or Quiet())
+        task.train(reporter)
     except KeyboardInterrupt as error:
         error.partial = (task.weights, task.records)  # type: ignore[attr-defined]
         raise

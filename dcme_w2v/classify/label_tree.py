@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array
+from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array, unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 
 from .fit import Labelled
@@ -100,14 +100,6 @@ def decoded(levels: I8, ends: F64) -> F32:
     return np.where(levels < 0, -own, own)
 
 
-def node_options(options: ClassifyOptions) -> ClassifyOptions:
-    """Return the options of the training of a node."""
-    given = dataclasses.replace(
-        options, objective="gd", threads=1, batch=options.batch or LEAF // 16, trees=None
-    )
-    return resolved(given, LEAF)
-
-
 def train_trees(
     data: Labelled,
     classes: int,
@@ -165,9 +157,7 @@ def centroids(
     points = np.empty((classes, DIMENSIONS), dtype=np.float32)
     for begin in range(0, classes, BLOCK):
         points[begin : begin + BLOCK] = (own[begin : begin + BLOCK] @ matrix) @ signs
-    lengths = np.linalg.norm(points, axis=1, keepdims=True)
-    points /= np.where(lengths > 0, lengths, 1)
-    return points
+    return unit_vectors(points)
 
 
 def balanced_groups(points: F32, random: np.random.Generator) -> list[I64]:
@@ -223,7 +213,10 @@ def _train(
     for parent in parents:
         pairs.append((child, parent[child]))
         child = parent[child]
-    own = node_options(options)
+    given = dataclasses.replace(
+        options, objective="gd", threads=1, batch=options.batch or LEAF // 16, trees=None
+    )
+    own = resolved(given, LEAF)
     parts: list[tuple[I32, csr_matrix]] = []
     counts = []
     for (number, above), parent in zip(reversed(pairs), reversed(parents), strict=True):

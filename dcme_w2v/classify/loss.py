@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.training.interrupts import ReceivedSignal
-from dcme_w2v.training.progress import Reporter
+from dcme_w2v.training.progress import QUIET, Reporter
 
 from .fit import Labelled
 from .options import (
@@ -43,7 +43,7 @@ class LossSearch(Search):
         data: Labelled,
         classes: int,
         given: ClassifyOptions,
-        reporter: Reporter | None = None,
+        reporter: Reporter = QUIET,
         received: ReceivedSignal | None = None,
     ) -> None:
         super().__init__(

@@ -40,7 +40,7 @@ from .features import TextFeatures
 from .metrics import Calibration, calibrated
 from .options import ClassifyOptions, FeatureOptions
 from .top import Top, TopKSearch, most_probable, sorted_top
-from .trainer import Weights, core_documents, documents_at_once
+from .trainer import Weights, core_documents
 from .weight_files import arrays_of, weights_of
 
 KIND, VERSION = "classifier", 1
@@ -238,10 +238,7 @@ class Classifier(Predictor):
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
         """Yield the log-probabilities of all classes; see `Predictor.log_probabilities`."""
         documents = core_documents(self.align_features(matrix))
-        step = documents_at_once(len(self.classes))
-        for begin in range(0, matrix.shape[0], step):
-            end = min(begin + step, matrix.shape[0])
-            scores = self.weights.scores(documents, begin, end, threads or default_threads())
+        for scores in self.weights.batches(documents, threads or default_threads()):
             yield calibrated(scores, self.calibration)
 
     def most_probable(

@@ -9,6 +9,7 @@ from dcme_w2v.declarations import (
     Checked,
     default_threads,
     encoding_errors_option,
+    filled,
     flag_of,
     option,
     seed_option,
@@ -398,9 +399,9 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         "l2": 1e-6 if exact else L2_OF_SETS if multilabel and options.loss == "hinge" else 0.0,
         "threads": default_threads(),
     }
-    options = _filled(options, found)
+    options = filled(options, found)
     assert options.lr is not None
-    options = _filled(options, {"min_lr": options.lr / 10_000})
+    options = filled(options, {"min_lr": options.lr / 10_000})
     assert options.lr is not None and options.min_lr is not None
     if options.min_lr > options.lr:
         raise UsageError(f"--min-lr={options.min_lr:g}: must be at most --lr={options.lr:g}")
@@ -429,7 +430,7 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
         "loss": "hinge", "trees": 3, "epochs": 5, "lr": lr, "min_lr": lr / 10_000,
         "l2": L2_OF_SETS, "threads": default_threads(),
     }  # fmt: skip
-    return _filled(dataclasses.replace(options, objective="tree"), found)
+    return filled(dataclasses.replace(options, objective="tree"), found)
 
 
 def _has_dcme(options: ClassifyOptions) -> bool:
@@ -452,7 +453,7 @@ def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
         return dataclasses.replace(options, objective="gd")
     options = dataclasses.replace(options, objective="dcme")
     if options.dcme_update == "robust":
-        options = _filled(options, {"class_clusters": default_clusters(classes)})
+        options = filled(options, {"class_clusters": default_clusters(classes)})
     return options
 
 
@@ -471,8 +472,3 @@ def _check_update(options: ClassifyOptions, paper: bool) -> None:
             raise UsageError(
                 f"{flag_of(other)}={value:g}: is not of --dcme-update={rule}; give {flag_of(name)}"
             )
-
-
-def _filled(options: ClassifyOptions, found: dict[str, Any]) -> ClassifyOptions:
-    left_open = {name: value for name, value in found.items() if getattr(options, name) is None}
-    return dataclasses.replace(options, **left_open)

@@ -18,7 +18,7 @@ from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.text.split import check_file
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder, paths_in
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
-from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.progress import Quiet, Reporter, QUIET
 from dcme_w2v.training.run import Checkpointer, interruptible
 
 from . import sequences
@@ -101,7 +101,7 @@ def train(
     job: TrainJob,
     features: FeatureOptions,
     options: ClassifyOptions,
-    reporter: Reporter | None = None,
+    reporter: Reporter = QUIET,
     signals: AbstractContextManager[ReceivedSignal] | None = None,
     remote: RemoteTraining | None = None,
 ) -> Classifier | TreeClassifier:
@@ -131,7 +131,6 @@ def train(
     KeyboardInterrupt
         While training; its attribute `partial` is the `Classifier` so far.
     """
-    reporter = reporter or Quiet()
     _check(job, options, remote)
     if remote is not None:
         options = remote.prepare(options, job.checkpoints)
@@ -318,7 +317,7 @@ def dry_run(
     job: TrainJob,
     features: FeatureOptions,
     options: ClassifyOptions,
-    reporter: Reporter | None = None,
+    reporter: Reporter = QUIET,
 ) -> dict[str, Any]:
     """Read the documents and return the resources that training requires; see `train`.
 
@@ -331,7 +330,7 @@ def dry_run(
     paths_of(job).check()
     check_file(job.holdout, job.docs)
     _check_solver(options, job.checkpoints)
-    corpus = _read_documents(job, features, options, reporter or Quiet())
+    corpus = _read_documents(job, features, options, reporter)
     plan = _plan(job, corpus, resolved(options, len(corpus.classes), corpus.multilabel))
     return {
         **plan,

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.numeric.arrays import F32, F64, I32, I64, drop_pages
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64, drop_pages, unit_vectors
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table
 from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.trainer import Trainer
@@ -50,9 +50,7 @@ def similar_neighbours(
     projected = matrix[documents[some]] @ (signs * np.float32(2) - np.float32(1))
     points = np.zeros((classes, DIMENSIONS), dtype=np.float64)
     np.add.at(points, labels[some], projected)
-    lengths = np.linalg.norm(points, axis=1, keepdims=True)
-    points /= np.where(lengths > 0, lengths, 1)
-    return _split(points, np.arange(classes))
+    return _split(unit_vectors(points), np.arange(classes))
 
 
 def _split(points: F64, members: I64) -> I64:
@@ -181,6 +179,12 @@ class Weights:
         self.set(weights)
         self.offset[:] = offset
 
+    def batches(self, documents: core.Documents, threads: int) -> Iterator[F64]:
+        """Yield the scores of some documents at a time."""
+        step = documents_at_once(self.classes)
+        for begin in range(0, len(documents), step):
+            yield self.scores(documents, begin, min(begin + step, len(documents)), threads)
+
     def scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F64:
         """Return the scores of the documents from `begin` to `end` in all classes."""
         raw = self.raw_scores(documents, begin, end, threads)[:, : self.classes]
@@ -244,6 +248,10 @@ class LowRankWeights(Weights):
     def set(self, weights: F32) -> None:
         """Raise: a product has no unique factors."""
         raise TypeError("weights of low rank are set by their factors")
+
+    def blocks(self) -> Iterator[F32]:
+        """Yield `get()` in one piece."""
+        yield self.get()
 
     def above_mean(self, number: int) -> F32:
         """Return a class's weights minus the mean over all classes, shape (features,)."""

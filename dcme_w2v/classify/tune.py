@@ -20,7 +20,7 @@ from dcme_w2v.declarations import default_threads, flag_of
 from dcme_w2v.errors import CorpusError, DivergedError, UsageError
 from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
-from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.progress import QUIET, Reporter
 
 from .fit import Labelled, measure
 from .metrics import Measures
@@ -177,7 +177,7 @@ class Search:
         given: ClassifyOptions,
         seconds: float,
         weights: F32 | None = None,
-        reporter: Reporter | None = None,
+        reporter: Reporter = QUIET,
         received: ReceivedSignal | None = None,
     ) -> None:
         count = len(labels)
@@ -188,7 +188,7 @@ class Search:
             )
         self._features, self._labels, self._classes = features, labels, classes
         self._given, self._weights, self._seconds = given, weights, seconds
-        self._reporter, self._received = reporter or Quiet(), received or ReceivedSignal()
+        self._reporter, self._received = reporter, received or ReceivedSignal()
         self._order = np.random.default_rng(given.seed).permutation(count)
         self._fold = min(max(1, count // FOLDS), HELD_OUT)
         learned = min(count - self._fold, LEARNED)

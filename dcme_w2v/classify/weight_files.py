@@ -54,18 +54,10 @@ class VotingWeights(Weights):
         """Number of features without the bias feature."""
         return self.models[0].features
 
-    def get(self) -> F32:
+    @property
+    def table(self) -> F32:  # type: ignore[override]
         """Raise TypeError: there is no single table."""
         raise TypeError("a model by vote has several tables of weights")
-
-    def set(self, weights: F32) -> None:
-        """Raise TypeError."""
-        self.get()
-
-    def blocks(self) -> Iterator[F32]:
-        """Raise TypeError."""
-        self.get()
-        yield from ()
 
     def above_mean(self, number: int) -> F32:
         """Return the mean over the models."""
@@ -126,9 +118,8 @@ def weights_of(model: Model, classes: int, bias: float) -> Weights:
     """Return the weights stored in a model's folder."""
     if "output" in model.arrays:
         return _low_rank(model, classes, bias)
-    if not any(name in model.arrays for name in ("weights", SPARSE_WEIGHTS[0])):
-        return _voting(model, classes, bias)
-    return _linear(model, classes, bias)
+    read = _voting if "offsets" in model.arrays else _linear
+    return read(model, classes, bias)
 
 
 def _linear(model: Model, classes: int, bias: float, suffix: str = "") -> Weights:
@@ -162,8 +153,6 @@ def _of_votes(weights: VotingWeights) -> dict[str, Array | ChunkedArray]:
 
 
 def _voting(model: Model, classes: int, bias: float) -> Weights:
-    if "offsets" not in model.arrays:
-        return _linear(model, classes, bias)  # raises: no array is there
     offsets = model.array("offsets", "float32", None, classes)
     if not len(offsets):
         raise model.fault("offsets", "has no rows")

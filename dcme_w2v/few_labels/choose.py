@@ -16,7 +16,7 @@ from scipy import sparse
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.numeric.sparse_rows import ones
-from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.progress import QUIET, Reporter
 
 from . import initial
 from .fit import Fitted, TrainingRows, fit_final
@@ -66,7 +66,7 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
         out = folds == fold
         weights = initial.train(rows[~out], sides[~out], 2, L2, data.threads)
         tested = ScoredRows(rows[out], data.threads)
-        scores = np.concatenate(list(tested.scores(weights)))
+        scores = tested.all_scores(weights)
         areas.append(area_under_curve(scores[:, 1] - scores[:, 0], sides[out] == 1))
     return float(np.mean(areas)), count
 
@@ -222,7 +222,7 @@ def _measured(
     has the weight of its class among the unlabeled documents, by the mean decision of the
     candidates. None if each fold has a single class.
     """
-    folds = data.folds(data.options.seed)
+    folds = data.folds()
     scores = {name: np.zeros((len(folds), data.classes)) for name in choices}
     tested, decided = np.zeros(len(folds), dtype=bool), np.zeros(data.classes)
     for fold in np.unique(folds):
@@ -234,7 +234,7 @@ def _measured(
         rest = data.part(~out)
         for done, (name, choice) in enumerate(choices.items(), 1):
             rest.options = choice.options
-            found = fit_final(rest, choice.final, Quiet())
+            found = fit_final(rest, choice.final, QUIET)
             scores[name][out] = _scores(data, found, out)
             best, _ = data.unlabeled.decisions(found.weights)
             decided += np.bincount(best, minlength=data.classes)
@@ -251,7 +251,7 @@ def _scores(data: TrainingRows, found: Fitted, out: Bools) -> F64:
     """Return the scores of some labeled documents."""
     matrix = data.labeled.matrix[out]
     rows = ScoredRows(ones(matrix) if found.predicts_binary else matrix, data.threads)
-    return np.concatenate(list(rows.scores(found.weights)))
+    return rows.all_scores(found.weights)
 
 
 def _separability(data: TrainingRows) -> tuple[float, int]:

@@ -149,7 +149,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         matrix = check_features(self, X)
         rows = ones(matrix) if self._fitted.predicts_binary else matrix
         threads = self.threads or default_threads()
-        return np.concatenate(list(ScoredRows(rows, threads).scores(weights)))
+        return ScoredRows(rows, threads).all_scores(weights)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

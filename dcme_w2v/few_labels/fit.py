@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.model import Predictor
@@ -21,7 +22,7 @@ from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.numeric.sparse_rows import ones
-from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.progress import QUIET, Reporter
 
 from . import initial
 from .evidence import Evidence, Tied, evidence_of, learn
@@ -83,10 +84,10 @@ class TrainingRows:
         rows = rows if chosen is None else rows[chosen]
         return ones(rows) if self.options.is_paper else rows
 
-    def folds(self, seed: int) -> I64:
+    def folds(self) -> I64:
         """Return the fold of each labeled row, by class; the rows of a document share a fold."""
         _, first = np.unique(self.groups, return_index=True)
-        random = np.random.default_rng(seed)
+        random = np.random.default_rng(self.options.seed)
         own = initial.folds_of(self.labels[first], self.options.folds, random)
         return own[np.searchsorted(self.groups[first], self.groups)]
 
@@ -94,6 +95,27 @@ class TrainingRows:
         """Return a maximum-entropy model of some labeled rows."""
         rows = self.labeled.matrix[kept]
         return initial.train(rows, self.labels[kept], self.classes, l2, self.threads)
+
+    def chosen_l2(self) -> float:
+        """Return the L2 regularization with the best accuracy on the folds."""
+        folds, right = self.folds(), dict.fromkeys(initial.L2_GRID, 0)
+        for l2 in right:
+            for fold in np.unique(folds):
+                out = folds == fold
+                if not out.all():
+                    rows = ScoredRows(self.labeled.matrix[out], self.threads)
+                    decided, _ = rows.decisions(self.maxent(~out, l2))
+                    right[l2] += int((decided == self.labels[out]).sum())
+        return max(right, key=lambda l2: right[l2])
+
+    def train_on_both(self, teacher: Weights, count: int) -> Weights:
+        """Return a model of the labeled documents and the teacher's most confident decisions."""
+        decided, confidence = self.unlabeled.decisions(teacher)
+        taken = np.sort(np.argsort(-confidence, kind="stable")[:count])
+        pieces = [self.labeled.matrix, self.unlabeled.matrix[taken]]
+        rows = sparse.vstack(pieces, format="csr")
+        both = np.concatenate([self.labels, decided[taken]])
+        return initial.train(rows, both, self.classes, initial.L2_OF_MANY, self.threads)
 
 
 @dataclass
@@ -210,7 +232,7 @@ def check_data(
     return []
 
 
-def fit(data: TrainingRows, reporter: Reporter | None = None) -> Fitted:
+def fit(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
     """Fit the final model that the options name, or that cross-validation chooses.
 
     Parameters
@@ -222,7 +244,6 @@ def fit(data: TrainingRows, reporter: Reporter | None = None) -> Fitted:
     """
     from .choose import choose
 
-    reporter = reporter or Quiet()
     choice = choose(data, reporter)
     data.options = choice.options
     found = fit_final(data, choice.final, reporter).scaled(choice.scale)
@@ -230,22 +251,23 @@ def fit(data: TrainingRows, reporter: Reporter | None = None) -> Fitted:
     return found
 
 
-def fit_final(data: TrainingRows, final: str, reporter: Reporter | None = None) -> Fitted:
+def fit_final(data: TrainingRows, final: str, reporter: Reporter = QUIET) -> Fitted:
     """Fit the model of one kind; see `Fitted.final`."""
-    reporter = reporter or Quiet()
-    matrix, threads = data.labeled.matrix, data.threads
-    folds = data.folds(data.options.seed)
-    l2 = initial.chosen_l2(matrix, data.labels, data.classes, folds, threads)
-    weights = initial.train(matrix, data.labels, data.classes, l2, threads)
+    l2 = data.chosen_l2()
+    weights = initial.train(data.labeled.matrix, data.labels, data.classes, l2, data.threads)
     record: dict[str, Any] = {"l2": l2}
     if final == "maxent":
         return Fitted(weights, final, record=record)
     if data.options.initial == "self-training" or final == "self-training":
         reporter.stage("self-training", None, "documents")
-        weights = initial.self_train(matrix, data.labels, data.unlabeled, weights)
+        # each step learns more of its decisions
+        for step in range(1, initial.SELF_TRAINING_STEPS + 1):
+            count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
+            weights = data.train_on_both(weights, count)
         if final == "self-training":
             return Fitted(weights, final, record=record)
-        found = fit_rounds(data, weights, reporter)
+        sums = _statistics(data, Fitted(weights, "tied"), "round 1", reporter)
+        found = fit_rounds(data, sums, reporter)
     else:
         found = fit_out_of_fold(data, weights, l2, final == "beside", reporter)
     found.record = record | found.record
@@ -282,34 +304,27 @@ def fit_from_statistics(
     if parts is not None:
         sums += parts
     write(sums)
-    found = fit_rounds(data, None, reporter, sums)
+    found = fit_rounds(data, sums, reporter)
     by_levels = parts is not None or data.options.is_paper
     return found if by_levels else distill(data, found, reporter)
 
 
-def fit_rounds(
-    data: TrainingRows, weights: Weights | None, reporter: Reporter, first: Statistics | None = None
-) -> Fitted:
+def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitted:
     """Fit levels and their weights in rounds, without folds.
 
-    The initial model has seen all labels, or is given. The first round has the statistics of the
-    model `weights`, or `first`.
+    The initial model, whose statistics are `sums`, has seen all labels, or is given.
     """
-    matrix = data.features_of_levels()
-    found = Fitted(weights, "tied") if weights is not None else None
-    rounds, opening = [], first
-    for number in range(data.options.rounds or 1):
-        if found is None:
-            assert first is not None
-            sums = first
-        else:
-            sums = _statistics(data, found, f"round {number + 1}", reporter)
-        evidence = evidence_of(sums, data.options)
-        opening = sums if number == 0 else opening
-        found = _fused(data, evidence, learn(evidence.parts(matrix), data.labels))
-        rounds.append(_round_record(sums, evidence))
-    assert found is not None
-    found.record, found.sums = {"rounds": rounds}, opening
+    matrix, rounds = data.features_of_levels(), list[dict[str, Any]]()
+
+    def fitted(own: Statistics) -> Fitted:
+        evidence = evidence_of(own, data.options)
+        rounds.append(_round_record(own, evidence))
+        return _fused(data, evidence, learn(evidence.parts(matrix), data.labels))
+
+    found = fitted(sums)
+    for number in range(1, data.options.rounds or 1):
+        found = fitted(_statistics(data, found, f"round {number + 1}", reporter))
+    found.record, found.sums = {"rounds": rounds}, sums
     return found
 
 
@@ -322,7 +337,7 @@ def fit_out_of_fold(
     columns of the fold's documents. Weights learned on documents that the initial model has seen
     would trust the initial model too much.
     """
-    options, folds = data.options, data.folds(data.options.seed)
+    options, folds = data.options, data.folds()
     bad, own = np.zeros(len(folds), dtype=bool), {}
     for fold in np.unique(folds):
         rest = folds != fold
@@ -359,17 +374,15 @@ def fit_out_of_fold(
     return full
 
 
-def distill(data: TrainingRows, fused: Fitted, reporter: Reporter | None = None) -> Fitted:
+def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fitted:
     """Return a maximum-entropy model of the fused model's most confident decisions.
 
     The quarter of the decisions that are least certain is left out, since many of them are wrong.
     The scores of the fused model are added with a weight: the errors of the two models differ.
     """
-    (reporter or Quiet()).stage("distillation", None, "documents")
+    reporter.stage("distillation", None, "documents")
     count = int(np.ceil(CONFIDENT_SHARE * len(data.unlabeled)))
-    weights = initial.train_on_both(
-        data.labeled.matrix, data.labels, data.unlabeled, fused.weights, count
-    )
+    weights = data.train_on_both(fused.weights, count)
     table, own = weights.get(), fused.weights.get()
     own[-1] *= fused.weights.bias / weights.bias
     weights.set(table + np.float32(TEACHER_WEIGHT) * own)
@@ -401,7 +414,7 @@ def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None, out: Bo
     if base is None:
         return parts
     rows = ScoredRows(data.labeled.matrix[out], data.threads)
-    scores = np.concatenate(list(rows.scores(base)))
+    scores = rows.all_scores(base)
     unseen = base.offset <= initial.NEVER
     scores[:, unseen] = scores[:, ~unseen].min(axis=1, keepdims=True)
     return np.concatenate([parts, scores[:, :, None]], axis=2)

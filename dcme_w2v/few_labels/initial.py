@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.solver import solve
-from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
+from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.numeric.arrays import F64, I64
 
 L2_GRID = (1e-4, 1e-5, 1e-6)
@@ -38,9 +37,11 @@ class ScoredRows:
 
     def scores(self, weights: Weights) -> Iterator[F64]:
         """Yield the scores of a batch of documents at a time."""
-        for begin in range(0, len(self), CHUNK):
-            end = min(begin + CHUNK, len(self))
-            yield weights.scores(self._core, begin, end, self.threads)
+        return weights.batches(self._core, self.threads)
+
+    def all_scores(self, weights: Weights) -> F64:
+        """Return the scores of all documents."""
+        return np.concatenate(list(self.scores(weights)))
 
     def log_probabilities(self, weights: Weights) -> Iterator[F64]:
         """Yield the log-probabilities of a batch of documents at a time."""
@@ -53,12 +54,6 @@ class ScoredRows:
             best.append(piece.argmax(axis=1))
             confidence.append(piece.max(axis=1))
         return np.concatenate(best), np.concatenate(confidence)
-
-    def most_confident(self, weights: Weights, count: int) -> tuple[csr_matrix, I64]:
-        """Return the documents with the most confident decisions, in order, and the decisions."""
-        decided, confidence = self.decisions(weights)
-        taken = np.sort(np.argsort(-confidence, kind="stable")[:count])
-        return self.matrix[taken], decided[taken]
 
 
 def train(matrix: csr_matrix, labels: I64, classes: int, l2: float, threads: int) -> Weights:
@@ -96,48 +91,3 @@ def folds_of(labels: I64, folds: int, random: np.random.Generator) -> I64:
         own = random.permutation(np.flatnonzero(labels == label))
         found[own] = (np.arange(len(own)) + random.integers(folds)) % folds
     return found
-
-
-def chosen_l2(
-    matrix: csr_matrix,
-    labels: I64,
-    classes: int,
-    folds: I64,
-    threads: int,
-) -> float:
-    """Return the L2 regularization with the best accuracy on the folds."""
-    best, right = L2_GRID[0], -1
-    for l2 in L2_GRID:
-        hits = 0
-        for fold in np.unique(folds):
-            out = folds == fold
-            if out.all():
-                continue
-            weights = train(matrix[~out], labels[~out], classes, l2, threads)
-            decided, _ = ScoredRows(matrix[out], threads).decisions(weights)
-            hits += int((decided == labels[out]).sum())
-        if hits > right:
-            best, right = l2, hits
-    return best
-
-
-def train_on_both(
-    matrix: csr_matrix,
-    labels: I64,
-    unlabeled: ScoredRows,
-    teacher: Weights,
-    count: int,
-) -> Weights:
-    """Return a model of the labeled documents and the teacher's most confident decisions."""
-    taken, decided = unlabeled.most_confident(teacher, count)
-    rows = sparse.vstack([matrix, taken], format="csr")
-    both = np.concatenate([labels, decided])
-    return train(rows, both, teacher.classes, L2_OF_MANY, unlabeled.threads)
-
-
-def self_train(matrix: csr_matrix, labels: I64, unlabeled: ScoredRows, weights: Weights) -> Weights:
-    """Return a model that has also learned its own decisions about the unlabeled documents."""
-    for step in range(1, SELF_TRAINING_STEPS + 1):
-        count = len(unlabeled) * step // SELF_TRAINING_STEPS
-        weights = train_on_both(matrix, labels, unlabeled, weights, count)
-    return weights

@@ -22,7 +22,7 @@ from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.numeric.arrays import I64
 from dcme_w2v.numeric.sparse_rows import fit_columns, ones
 from dcme_w2v.options import HoldoutOptions
-from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.progress import QUIET, Reporter
 
 from .fit import Fitted, TrainingRows, check_data, fit, fit_from_statistics
 from .model import KIND, FusedModel
@@ -74,7 +74,7 @@ def paths_of(job: FuseJob) -> Paths:
 
 
 def fit_files(
-    job: FuseJob, features: FeatureOptions, options: FusedOptions, reporter: Reporter | None = None
+    job: FuseJob, features: FeatureOptions, options: FusedOptions, reporter: Reporter = QUIET
 ) -> FusedModel:
     """Fit a model to files and save it.
 
@@ -87,7 +87,6 @@ def fit_files(
     UsageError
         Options contradict each other or the files.
     """
-    reporter = reporter or Quiet()
     paths_of(job).check()
     _check_job(job, options)
     reporter.stage("reading", None, "documents")
@@ -234,13 +233,12 @@ def statistics_of_files(
     output: str,
     binary: bool = False,
     threads: int | None = None,
-    reporter: Reporter | None = None,
+    reporter: Reporter = QUIET,
 ) -> Statistics:
     """Write the statistics of unlabeled documents by an initial model: the map step.
 
     The documents are read once, in batches.
     """
-    reporter = reporter or Quiet()
     loaded = load_classifier(model)
     columns = loaded.features
     threads = threads or default_threads()

@@ -93,7 +93,7 @@ class Cost:
     weights : Weights
         W, and b as the weights of a constant 1.
     posterior : ndarray of float32, shape (n, stride)
-        xi; `posterior[:, :latent]` is meant, the rest is padding.
+        xi with padding; `xi` are the columns without, as `table` of the weights.
     log_alpha : ndarray of float32, shape (classes + own, stride)
         log alpha by label; the rows' own labels come after the others.
     sizes : ndarray of float64, shape (latent,)
@@ -119,6 +119,7 @@ class Cost:
         self._columns = core.Columns(self._documents, self._by_label)  # and of the rows
         stride = self.weights.table.shape[1]
         self.posterior = np.zeros((count, stride), dtype=np.float32)
+        self.xi, self.table = self.posterior[:, :latent], self.weights.table[:, :latent]
         self.log_alpha = np.zeros((data.classes + len(self.own), stride), dtype=np.float32)
         self.sizes = np.zeros(latent)
 
@@ -139,19 +140,20 @@ class Cost:
         point = minimize(
             function, self._point(), iterations=iterations, tolerance=1e-9, watch=watch
         )
-        self.weights.table[:, : self.latent] = point
+        self.table[:] = point
 
     def fit_alpha(self) -> None:
         """alpha_km ~ sum over the observations with label m of xi_nk, plus the smoothing."""
         counts = self.label_counts() + self.smoothing
-        mass = self.posterior[self.own, : self.latent].astype(np.float64)
+        mass = self.xi[self.own].astype(np.float64)
         self.sizes = self.label_counts().sum(axis=0) + mass.sum(axis=0)
         totals = counts.sum(axis=0) + mass.sum(axis=0)
         if self.data.classes == 0:
             mass[:, totals < MIN_SIZE] = 0  # else so few rows come back at 1 / 0
         alpha = np.concatenate([counts, mass]) / np.maximum(totals, 1e-300)
-        self.log_alpha[:, : self.latent] = NEVER
-        np.log(alpha, out=self.log_alpha[:, : self.latent], where=alpha > 0, casting="same_kind")
+        table = self.log_alpha[:, : self.latent]
+        table[:] = NEVER
+        np.log(alpha, out=table, where=alpha > 0, casting="same_kind")
 
     def label_counts(self) -> F64:
         """Return the sum of xi over the observations of each label, shape (classes, latent)."""
@@ -161,7 +163,7 @@ class Cost:
             of_label = csr_matrix(
                 (np.ones(n), (labels, np.arange(n))), shape=(self.data.classes, n)
             )
-            counts += of_label @ self.posterior[self._labeled, : self.latent].astype(np.float64)
+            counts += of_label @ self.xi[self._labeled].astype(np.float64)
         return counts
 
     # ---- the E-step, and the cost ----
@@ -169,8 +171,7 @@ class Cost:
     def fit_posterior(self) -> float:
         """Set xi_nk ~ p_nk alpha_k,y_n; returns the cost."""
         loss = self._loss(self._by_label, self.log_alpha, None, self.posterior, latent=True)
-        inner = self._point()[:-1].ravel()
-        return loss / self.data.count + 0.5 * self.l2 * float(inner @ inner) + self._prior()
+        return loss / self.data.count + self._penalty(self._point()) + self._prior()
 
     def balanced_posterior(self, shares: F64, balance: float) -> None:
         """Move xi of own labels: xi_nk ~ xi_nk p_nk^(1 / balance) shares_k / N_k.
@@ -179,20 +180,18 @@ class Cost:
         divergence of the shares is at most the divergence of xi. With equal shares and a balance of
         1 it is the E-step of (2).
         """
-        own, k = self.own, self.latent
-        weights, table = self.weights.table.copy(), self.log_alpha
-        sizes = self.posterior[:, :k].sum(axis=0, dtype=np.float64)
+        weights, table = self.weights.table.copy(), self.log_alpha[:, : self.latent]
         before = self.posterior.copy()
-        ratio = shares * len(before) / np.maximum(sizes, 1e-300)
-        table[:, :k] = NEVER
-        alpha = before[own, :k] * ratio
-        np.log(alpha, out=table[self.data.classes :, :k], where=alpha > 0, casting="same_kind")
-        table[: self.data.classes, :k] = 0  # of labeled rows xi stays
+        ratio = shares * len(before) / np.maximum(self.masses(), 1e-300)
+        table[:] = NEVER
+        alpha = self.xi[self.own] * ratio
+        np.log(alpha, out=table[self.data.classes :], where=alpha > 0, casting="same_kind")
+        table[: self.data.classes] = 0  # of labeled rows xi stays
         self.weights.table[:] = weights / np.float32(balance)
-        self._loss(self._by_label, table, None, self.posterior, latent=True)
+        self.fit_posterior()
         self.weights.table[:] = weights
         self.posterior[self._labeled] = before[self._labeled]
-        self.sizes = self.posterior[:, :k].sum(axis=0, dtype=np.float64)
+        self.sizes = self.masses()
 
     def balanced_cost(self, shares: F64, balance: float) -> float:
         """Return cross-entropy of xi and softmax + balance KL(shares of xi || shares) + penalty.
@@ -200,12 +199,10 @@ class Cost:
         At equal shares and a balance of 1 this is the bound F of (2) plus a constant.
         """
         loss = self._loss(self._by_row, self.posterior, None, None, latent=False)
-        inner = self._point()[:-1].ravel()
-        found = self.posterior[:, : self.latent].sum(axis=0, dtype=np.float64) / self.data.count
+        found = self.masses() / self.data.count
         ratio = np.where(found > 0, found, 1) / shares
         divergence = float((found * np.log(ratio)).sum())
-        penalty = 0.5 * self.l2 * float(inner @ inner)
-        return loss / self.data.count + balance * divergence + penalty
+        return loss / self.data.count + balance * divergence + self._penalty(self._point())
 
     def gradient(self, point: F64) -> tuple[float, F64, F64]:
         """Return the cost (2) at weights, its derivatives by them and by the logits of alpha.
@@ -234,8 +231,16 @@ class Cost:
         table = self.log_alpha[: self.data.classes, : self.latent]
         return -self.smoothing / self.data.count * float(table.sum(dtype=np.float64))
 
+    def masses(self) -> F64:
+        """Return the sum of the posteriors of each class."""
+        return self.xi.sum(axis=0, dtype=np.float64)
+
+    def _penalty(self, point: F64) -> float:
+        inner = point[:-1].ravel()
+        return 0.5 * self.l2 * float(inner @ inner)
+
     def _point(self) -> F64:
-        return self.weights.table[:, : self.latent].astype(np.float64)
+        return self.table.astype(np.float64)
 
     def _loss(
         self,
@@ -263,12 +268,11 @@ class Cost:
     ) -> tuple[float, F64]:
         """Return the mean loss of soft targets with the penalty, and its gradient."""
         gradient = np.empty(point.shape)
-        self.weights.table[:, : self.latent] = point
+        self.table[:] = point
         loss = self._loss(instances, rows, gradient, posterior, latent=latent)
         gradient /= self.data.count
         gradient[:-1] += self.l2 * point[:-1]
-        inner = point[:-1].ravel()
-        return loss / self.data.count + 0.5 * self.l2 * float(inner @ inner), gradient
+        return loss / self.data.count + self._penalty(point), gradient
 
 
 def _require_memory(data: Observations, latent: int) -> None:

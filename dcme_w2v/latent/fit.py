@@ -19,7 +19,7 @@ from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.arrays import F32, F64
 from dcme_w2v.numeric.lbfgs import minimize
-from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.progress import QUIET, Reporter
 
 from .cost import OWN, Cost, Observations
 from .model import LatentClassifier
@@ -64,7 +64,7 @@ def expectation_maximization(
     start: NDArray[np.floating],
     rounds: int,
     tolerance: float,
-    reporter: Reporter | None = None,
+    reporter: Reporter = QUIET,
     before: Solution | None = None,
 ) -> Solution:
     """Alternate the two M-steps and the E-step; the cost never rises.
@@ -90,15 +90,15 @@ def expectation_maximization(
     DivergedError
         The cost is not finite.
     """
-    cost.weights.table[:, : cost.latent] = 0 if before is None else before.weights
+    cost.table[:] = 0 if before is None else before.weights
 
     def step() -> float:
         cost.fit_alpha()
         return cost.fit_posterior()
 
     costs = [] if before is None else list(before.costs)
-    _alternate(cost, start, step, costs, rounds, tolerance, reporter or Quiet())
-    posterior = cost.posterior[:, : cost.latent].copy()
+    _alternate(cost, start, step, costs, rounds, tolerance, reporter)
+    posterior = cost.xi.copy()
     return Solution(cost.weights.get(), cost.alpha, cost.sizes.copy(), costs, posterior)
 
 
@@ -122,7 +122,7 @@ def _alternate(
     reported.
     """
     cost.posterior[:] = 0
-    cost.posterior[:, : cost.latent] = start
+    cost.xi[:] = start
     for number in range(len(costs) + 1, rounds + 1):
 
         def watch(_: int, value: float, __: F64, done: int = number - 1) -> None:
@@ -143,7 +143,7 @@ def balanced(
     balance: float,
     rounds: int,
     tolerance: float,
-    reporter: Reporter | None = None,
+    reporter: Reporter = QUIET,
 ) -> Solution:
     """Fit labels, most of which are unknown; the cost, `Cost.balanced_cost`, never rises.
 
@@ -166,13 +166,12 @@ def balanced(
         return value
 
     costs: list[float] = []
-    _alternate(cost, start, step, costs, rounds, tolerance, reporter or Quiet())
+    _alternate(cost, start, step, costs, rounds, tolerance, reporter)
     return Solution(cost.weights.get(), np.eye(cost.latent), cost.sizes.copy(), costs)
 
 
-def finish(cost: Cost, solution: Solution, reporter: Reporter | None = None) -> Solution:
+def finish(cost: Cost, solution: Solution, reporter: Reporter = QUIET) -> Solution:
     """Minimize (2) over weights, biases and the logits of alpha together, from a solution."""
-    progress = reporter or Quiet()
     features, latent, classes = cost.data.matrix.shape[1], cost.latent, cost.data.classes
     cut = (features + 1) * latent
     cost.weights.set(solution.weights)
@@ -187,13 +186,13 @@ def finish(cost: Cost, solution: Solution, reporter: Reporter | None = None) -> 
     costs = list(solution.costs)
 
     def watched(number: int, value: float, point: F64) -> None:
-        progress.advance(number, loss=value)
+        reporter.advance(number, loss=value)
 
     start = np.concatenate([solution.weights.astype(np.float64).ravel(), logits.ravel()])
     point = minimize(function, start, iterations=FINISH, tolerance=1e-9, watch=watched)
     value, _ = function(point)
     _finite(value, len(costs), cost)
-    sizes = cost.posterior[:, :latent].sum(axis=0, dtype=np.float64)
+    sizes = cost.masses()
     return Solution(cost.weights.get(), cost.alpha, sizes, [*costs, value])
 
 
@@ -243,7 +242,7 @@ def learn(
     labels: Sequence[Sequence[int]] | None,
     classes: Sequence[str],
     options: LatentOptions,
-    reporter: Reporter | None = None,
+    reporter: Reporter = QUIET,
     text: TextFeatures | None = None,
     multilabel: bool = False,
 ) -> LatentClassifier:
@@ -268,7 +267,6 @@ def learn(
     UsageError
         The options do not fit the documents.
     """
-    reporter = reporter or Quiet()
     options = resolved(options, len(classes), *matrix.shape)
     right = None
     if options.lsa:
@@ -298,7 +296,7 @@ def learn(
     )  # fmt: skip
 
 
-def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = None) -> Fit:
+def fit(data: Observations, options: LatentOptions, reporter: Reporter = QUIET) -> Fit:
     """Fit a model.
 
     Parameters
@@ -315,7 +313,6 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter | None = 
     DivergedError
         The cost is not finite.
     """
-    reporter = reporter or Quiet()
     if data.classes and options.unlabeled != "ignore":
         return _from_labeled(data, options, reporter)
     latent, rounds = options.latent or 2, options.epochs or EPOCHS
@@ -437,7 +434,7 @@ def _cross_validated(
             continue
         part = Observations(data.matrix, data.documents[kept], data.labels[kept], data.classes)
         reporter.stage(f"fold {number + 1} of {FOLDS}", None, "iterations")
-        solution = _with_unlabeled(part, options, Quiet()).solution
+        solution = _with_unlabeled(part, options, QUIET).solution
         weights = Weights(data.matrix.shape[1], data.classes, 1.0)
         weights.set(solution.weights)
         for how, one in (("ignore", labeled_classifier(part, options)), ("use", weights)):

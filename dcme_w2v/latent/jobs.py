@@ -29,7 +29,7 @@ from dcme_w2v.files.disk import Result, write_with_fallback
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.options import HoldoutOptions
-from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.progress import QUIET, Reporter
 
 from .fit import learn
 from .model import KIND, LatentClassifier
@@ -65,7 +65,7 @@ def fit_files(
     job: LatentJob,
     features: FeatureOptions,
     options: LatentOptions,
-    reporter: Reporter | None = None,
+    reporter: Reporter = QUIET,
 ) -> LatentClassifier:
     """Fit a model to files and save it.
 
@@ -76,7 +76,6 @@ def fit_files(
     UsageError
         Options contradict each other, or do not fit the documents.
     """
-    reporter = reporter or Quiet()
     paths_of(job).check()
     if features.by == "token":
         raise UsageError("--by=token: latent classes are of documents; omit it")

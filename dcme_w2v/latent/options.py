@@ -11,6 +11,7 @@ from dcme_w2v.declarations import (
     Checked,
     check_conflicts,
     default_threads,
+    filled,
     option,
     seed_option,
     threads_option,
@@ -186,5 +187,4 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     }
     if not own:
         found["l2"] = L2_UNLABELED if use else L2
-    left_open = {name: value for name, value in found.items() if getattr(options, name) is None}
-    return dataclasses.replace(options, **left_open)
+    return filled(options, found)

@@ -18,7 +18,7 @@ from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.numeric.memory import memory_limit, shortage
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_map
 from dcme_w2v.text.token_ids import NEW_WORDS, Batch, Numbering, Spool
-from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.progress import QUIET, Reporter
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors
 
@@ -51,7 +51,7 @@ def fit_documents(
     options: ScdvOptions | None = None,
     *,
     threads: int | None = None,
-    reporter: Reporter | None = None,
+    reporter: Reporter = QUIET,
     room: Callable[[int], None] | None = None,
 ) -> DocumentModel:
     """Fit a model of document vectors.
@@ -81,7 +81,7 @@ def fit_documents(
     UsageError
         There are more clusters than words.
     """
-    options, reporter = resolved(options or ScdvOptions()), reporter or Quiet()
+    options = resolved(options or ScdvOptions())
     spool = Spool()
     try:
         texts = _watched(texts, reporter)
@@ -259,16 +259,7 @@ def _clusters(
     def report(number: int, likelihood: float) -> None:
         reporter.advance(number, loss=-likelihood)
 
-    fitted = fit_mixture(
-        matrix,
-        options.clusters,
-        covariance=options.covariance,
-        seed=options.seed,
-        tolerance=options.tolerance,
-        iterations=options.iterations,
-        threads=threads,
-        report=report,
-    )
+    fitted = fit_mixture(matrix, options, threads, report)
     facts = {
         "log_likelihoods": fitted.log_likelihoods,
         "converged": fitted.converged,

@@ -8,18 +8,19 @@ Points are processed in blocks in single precision, sums are in double precision
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.numeric.arrays import F32, F64, I64
 from dcme_w2v.numeric.kmeans import ROUNDS, kmeans, memberships
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, over_blocks
 
-from .options import COVARIANCES
+from .options import ScdvOptions
 
 _MIN_VARIANCE = 1e-6  # added to every variance to keep it positive; relative if above 1
 _EMPTY = 0.5  # components with less than half a point are reseeded
@@ -87,7 +88,7 @@ class _Form:
     normalizer: float
 
     @classmethod
-    def of(cls, mixture: Mixture) -> _Form:
+    def of(cls, mixture: Mixture, dtype: type = np.float64) -> _Form:
         means, dim = mixture.means, mixture.means.shape[1]
         with np.errstate(divide="ignore"):
             logs = np.log(mixture.weights)
@@ -100,12 +101,8 @@ class _Form:
             log_volume = dim * np.log(mixture.covariance[0])
         linear = precision @ means.T
         constants = logs - 0.5 * np.einsum("kd,dk->k", means, linear)
-        return cls(constants, linear, precision, half_pi - 0.5 * float(log_volume))
-
-    def single(self) -> _Form:
-        """Return a copy in single precision."""
-        constants, linear = self.constants.astype(np.float32), self.linear.astype(np.float32)
-        return _Form(constants, linear, self.precision, self.normalizer)
+        shared = half_pi - 0.5 * float(log_volume)
+        return cls(constants.astype(dtype), linear.astype(dtype), precision, shared)
 
     def logits(self, points: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return log(weight x density) less the shared terms, shape (n, k)."""
@@ -118,25 +115,8 @@ class _Form:
         return -0.5 * float((self.precision * scatter).sum()) + count * float(self.normalizer)
 
 
-@dataclass
-class _Sums:
-    """Sufficient statistics of the points under their posteriors."""
-
-    counts: F64
-    sums: F64
-    log_likelihood: float = 0.0
-
-    @classmethod
-    def of(cls, shares: NDArray[np.floating], block: F32) -> _Sums:
-        """Sum up a block of points."""
-        counts = shares.sum(axis=0, dtype=np.float64)
-        return cls(counts, (shares.T @ block).astype(np.float64))
-
-    def __iadd__(self, other: _Sums) -> _Sums:
-        self.counts += other.counts
-        self.sums += other.sums
-        self.log_likelihood += other.log_likelihood
-        return self
+Sums = tuple[F64, F64, float]  # of posteriors, of points by them, and of the log-likelihood
+Shares = Callable[[slice], tuple[NDArray[np.floating], float]]  # and their log-likelihood
 
 
 @dataclass
@@ -160,41 +140,29 @@ class _Points:
         block = self.centered[rows]
         return block.T @ block
 
-    def sums(self, sum_up: Callable[[slice], _Sums]) -> _Sums:
-        """Return the sums over all blocks of points."""
+    def sums(self, shares_of: Shares) -> Sums:
+        """Return the sufficient statistics of the points under their posteriors."""
+
+        def sum_up(rows: slice) -> Sums:
+            shares, likelihood = shares_of(rows)
+            sums = (shares.T @ self.centered[rows]).astype(np.float64)
+            return shares.sum(axis=0, dtype=np.float64), sums, likelihood
+
         parts = over_blocks(sum_up, len(self.centered), self.threads)
-        total = next(parts)
-        for part in parts:
-            total += part
-        return total
+        return functools.reduce(lambda one, other: tuple(map(operator.add, one, other)), parts)
 
 
 def fit_mixture(
-    points: F32,
-    components: int,
-    *,
-    covariance: str = "tied",
-    seed: int = 1,
-    tolerance: float = 1e-4,
-    iterations: int = 100,
-    threads: int | None = None,
-    report: Report | None = None,
+    points: F32, options: ScdvOptions, threads: int | None = None, report: Report | None = None
 ) -> Fitted:
     """Fit a Gaussian mixture by expectation maximization from the best of several k-means starts.
 
     Parameters
     ----------
     points : ndarray of float32, shape (n, d)
-    components : int
-        Number of components, at most n.
-    covariance : {"tied", "spherical"}
-        See `Mixture`.
-    seed : int
-        Seed of the initialization and of reseeding.
-    tolerance : float
-        Stop when an iteration raises the mean log-density by less.
-    iterations : int
-        Maximum number of iterations.
+        Finite.
+    options : ScdvOptions
+        `clusters`, at most n, `covariance`, `seed`, `tolerance` and `iterations`.
     threads : int, optional
         Default: the CPUs that this process may use. The result does not depend on it.
     report : callable, optional
@@ -204,23 +172,14 @@ def fit_mixture(
     ------
     UsageError
         There are fewer points than components.
-    FormatError
-        A number is not finite.
     """
-    if covariance not in COVARIANCES:
-        raise UsageError(f"--covariance={covariance}: must be one of {', '.join(COVARIANCES)}")
-    if not np.isfinite(points).all():
-        row = int(np.argmin(np.isfinite(points).all(axis=1)))
-        raise FormatError(f"vector {row + 1} is NaN or infinite; run dcme-w2v check on the vectors")
     with one_blas_thread():
         mean = points.mean(axis=0, dtype=np.float64)
         moved = _Points((points - mean).astype(np.float32), threads)
-        start = _best_start(moved, components, covariance, seed)
-        random = np.random.default_rng([seed, 1])
-        found = _rounds(moved, start, tolerance, iterations, random, report)
-    fitted = found.mixture
-    final = replace(fitted, means=fitted.means + mean)
-    return replace(found, mixture=final)
+        start = _best_start(moved, options)
+        random = np.random.default_rng([options.seed, 1])
+        found = _rounds(moved, start, options.tolerance, options.iterations, random, report)
+    return replace(found, mixture=replace(found.mixture, means=found.mixture.means + mean))
 
 
 def _rounds(
@@ -236,60 +195,49 @@ def _rounds(
     reseeded = 0
     comparable = converged = False
     while True:
-        sums = _expect(points, mixture)
-        history.append(sums.log_likelihood)
+        counts, sums, likelihood = _expect(points, mixture)
+        history.append(likelihood)
         if report:
-            report(len(history) - 1, sums.log_likelihood)
+            report(len(history) - 1, likelihood)
         converged = comparable and history[-1] - history[-2] < tolerance
         if converged or len(history) > iterations:
             return Fitted(mixture, history, converged, reseeded)
-        empty = np.flatnonzero(sums.counts < _EMPTY)
-        mixture = _maximize(points, sums, mixture.kind)
+        empty = np.flatnonzero(counts < _EMPTY)
+        mixture = _maximize(points, counts, sums, mixture.kind)
         comparable = not len(empty)
         if len(empty):
             mixture = _reseed(points, mixture, empty, random)
             reseeded += len(empty)
 
 
-def _best_start(points: _Points, components: int, covariance: str, seed: int) -> Mixture:
-    """Return the best of several starts after a few iterations."""
-    starts = []
+def _best_start(points: _Points, options: ScdvOptions) -> Mixture:
+    """Return the best of several mixtures of hard clusters after a few iterations."""
+    starts, components = [], options.clusters
+    rounds = max(_MIN_ROUNDS, min(ROUNDS, _START_WORK // len(points.centered)))
     for number in range(_STARTS):
-        random = np.random.default_rng([seed, 0, number])
-        start = _start(points, components, covariance, int(random.integers(2**31)))
+        random = np.random.default_rng([options.seed, 0, number])
+        seed = int(random.integers(2**31))
+        _, nearest = kmeans(points.centered, components, seed, points.threads, rounds)
+        counts, sums, _ = points.sums(
+            lambda rows, own=nearest: (memberships(own[rows], components), 0.0)  # type: ignore[misc]
+        )
+        start = _maximize(points, counts, sums, options.covariance)
         tried = _rounds(points, start, 0.0, _TRIAL_ROUNDS, random, None)
         starts.append((tried.log_likelihoods[-1], start))
     return max(starts, key=lambda scored: scored[0])[1]
 
 
-def _start(points: _Points, components: int, covariance: str, seed: int) -> Mixture:
-    """Return the mixture of hard clusters."""
-    rounds = max(_MIN_ROUNDS, min(ROUNDS, _START_WORK // len(points.centered)))
-    _, nearest = kmeans(points.centered, components, seed, points.threads, rounds)
+def _expect(points: _Points, mixture: Mixture) -> Sums:
+    """Return the sufficient statistics under the posteriors (E step), and their mean likelihood."""
+    form = _Form.of(mixture, np.float32)
 
-    def sum_up(rows: slice) -> _Sums:
-        chosen = memberships(nearest[rows], components)
-        return _Sums.of(chosen, points.centered[rows])
+    def shares_of(rows: slice) -> tuple[NDArray[np.floating], float]:
+        shares = form.logits(points.centered[rows])
+        return shares, _log_sum(shares)  # replaces the logits by posteriors
 
-    return _maximize(points, points.sums(sum_up), covariance)
-
-
-def _expect(points: _Points, mixture: Mixture) -> _Sums:
-    """Return the sufficient statistics under the posteriors (E step)."""
-    form = _Form.of(mixture).single()
-
-    def sum_up(rows: slice) -> _Sums:
-        block = points.centered[rows]
-        shares = form.logits(block)
-        likelihood = _log_sum(shares)  # replaces the logits by posteriors
-        sums = _Sums.of(shares, block)
-        sums.log_likelihood = likelihood
-        return sums
-
-    total, count = points.sums(sum_up), len(points.centered)
-    shared = form.shared_terms(points.scatter, count)
-    total.log_likelihood = (total.log_likelihood + shared) / count
-    return total
+    counts, sums, likelihood = points.sums(shares_of)
+    count = len(points.centered)
+    return counts, sums, (likelihood + form.shared_terms(points.scatter, count)) / count
 
 
 def _log_sum(logits: NDArray[np.floating]) -> float:
@@ -302,10 +250,10 @@ def _log_sum(logits: NDArray[np.floating]) -> float:
     return float(highest.sum(dtype=np.float64) + np.log(totals, dtype=np.float64).sum())
 
 
-def _maximize(points: _Points, sums: _Sums, covariance: str) -> Mixture:
+def _maximize(points: _Points, counts: F64, sums: F64, covariance: str) -> Mixture:
     """Return the maximum-likelihood mixture for the sums (M step)."""
-    counts = np.maximum(sums.counts, np.finfo(np.float32).tiny)
-    means = sums.sums / counts[:, None]
+    counts = np.maximum(counts, np.finfo(np.float32).tiny)
+    means = sums / counts[:, None]
     count, dim = points.centered.shape
     variances = (points.scatter - (means * counts[:, None]).T @ means) / count
     if covariance == "spherical":

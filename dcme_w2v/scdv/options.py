@@ -1,10 +1,9 @@
 """The options of `scdv fit`; see `dcme_w2v.declarations`."""
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from dcme_w2v.declarations import Checked, option, seed_option
+from dcme_w2v.declarations import Checked, filled, option, seed_option
 
 COVARIANCES = ("tied", "spherical")
 DIRICHLET_PRIOR = 2000.0  # of query likelihood
@@ -110,8 +109,7 @@ BETTER: dict[str, Any] = {"term_frequency": "log", "center": True, "power": 0.5,
 def resolved(options: ScdvOptions) -> ScdvOptions:
     """Return the options with every default filled in: `PLAIN` for the paper and its baselines."""
     defaults = BETTER if options.features == "scdv" and options.preset is None else PLAIN
-    missing = {name: value for name, value in defaults.items() if getattr(options, name) is None}
-    return dataclasses.replace(options, **missing)
+    return filled(options, defaults)
 
 
 @dataclass(frozen=True)

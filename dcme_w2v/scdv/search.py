@@ -133,7 +133,8 @@ class Finder:
                 f"the index has {index.shape[0]:,} rows and --documents {len(language_model):,} "
                 "documents; give the same documents"
             )
-        self._model, self._language_model, self._share = model, language_model, share
+        self._model, self._share = model, share
+        self._language_model = language_model if share else None
         self._index = unit_rows(index.copy()).T.tocsr()
 
     def scores(self, queries: Sequence[bytes]) -> Iterator[F64]:
@@ -145,17 +146,13 @@ class Finder:
             return
         rows = (row for part in self._model.transform(queries) for row in unit_rows(part))
         for number, (query, row) in enumerate(zip(queries, rows, strict=True), 1):
-            if row.nnz or self._is_known(query):
+            language = self._language_model
+            if row.nnz or (language is not None and language.knows(query)):
                 cosines = (row @ self._index).toarray().ravel().astype(np.float64)
                 yield self._mixed(cosines, query)
             else:
                 warn(f"query {number}: none of its words is known; it has no answers")
                 yield np.zeros(self._index.shape[1])
-
-    def _is_known(self, query: bytes) -> bool:
-        """Whether the language model, if it counts, has a word of a query."""
-        model = self._language_model
-        return model is not None and self._share > 0 and model.knows(query)
 
     def answers(self, queries: Sequence[bytes], k: int = 10) -> Iterator[list[Hit]]:
         """Yield the k best documents for each query, best first; none where all scores are 0."""
@@ -186,7 +183,7 @@ class Finder:
         return float(np.mean(precisions))
 
     def _mixed(self, cosines: F64, query: bytes) -> F64:
-        if self._language_model is None or not self._share:
+        if self._language_model is None:
             return cosines
         likelihood = self._language_model.scores(query)
         likelihood -= likelihood.min()

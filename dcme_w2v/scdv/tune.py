@@ -18,7 +18,7 @@ from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.tune import HINGE_CLASSES, Search, Setting, Tuned
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.documents import Document
-from dcme_w2v.training.progress import Reporter
+from dcme_w2v.training.progress import QUIET, Reporter
 from dcme_w2v.words.vectors import Vectors
 
 from .fit import count_words, fit_documents
@@ -132,7 +132,7 @@ def tune_documents(
     fixed: Collection[str],
     seconds: float,
     threads: int | None = None,
-    reporter: Reporter | None = None,
+    reporter: Reporter = QUIET,
 ) -> tuple[ScdvOptions, Tuned, str]:
     """Choose the number of clusters, the power, the weight of tf-idf and the centering.
 
@@ -174,20 +174,6 @@ def tune_documents(
             f"{given}: nothing is left to choose for --features={options.features}; omit it, or "
             "the options that --tune searches"
         )
-    return _searched(documents, vectors, options, searched, seconds, threads, reporter)
-
-
-def _searched(
-    documents: Sequence[Document],
-    vectors: Vectors,
-    options: ScdvOptions,
-    searched: Sequence[str],
-    seconds: float,
-    threads: int | None,
-    reporter: Reporter | None,
-) -> tuple[ScdvOptions, Tuned, str]:
-    """Search for the options of some names; see `tune_documents`."""
-    given = f"--tune={seconds:g}"
     labeled = [one for one in documents if one.labels]
     classes = sorted({label for one in labeled for label in one.labels})
     if len(classes) < 2:

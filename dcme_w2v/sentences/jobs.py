@@ -16,6 +16,7 @@ from dcme_w2v.files.opening import LINE_BYTES
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.corpus import Block, Corpus
+from dcme_w2v.formats.npy import npy_header
 from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.formats.vectors.vectors_io import read_with
 from dcme_w2v.numeric.arrays import F32
@@ -24,8 +25,6 @@ from dcme_w2v.text.tokenizer import Tokenizer
 from .options import EncodeOptions
 from .pooling import Components
 from .table import SentenceTable, with_manifest
-
-_NPY_HEADER = 128  # bytes, with room for any number of rows
 
 
 def encode_files(
@@ -173,7 +172,7 @@ def _writing(output: str, kind: str, columns: int) -> Iterator[Callable[[F32], o
             )
             return
         count = 0
-        file.write(bytes(_NPY_HEADER))  # the number of rows is known at the end
+        file.write(npy_header(np.dtype("<f4"), (0, columns)))  # rows are counted until the end
 
         def write(rows: F32) -> None:
             nonlocal count
@@ -182,13 +181,4 @@ def _writing(output: str, kind: str, columns: int) -> Iterator[Callable[[F32], o
 
         yield write
         file.seek(0)
-        file.write(_npy_header((count, columns)))
-
-
-def _npy_header(shape: tuple[int, int]) -> bytes:
-    """Return the header of an npy file of float32, version 1.0, padded to `_NPY_HEADER` bytes."""
-    about = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
-    size = _NPY_HEADER - 10
-    return (
-        b"\x93NUMPY\x01\x00" + size.to_bytes(2, "little") + about.ljust(size - 1).encode() + b"\n"
-    )
+        file.write(npy_header(np.dtype("<f4"), (count, columns)))

@@ -33,9 +33,8 @@ class Steps:
     @classmethod
     def of(cls, numbers: F32) -> Steps:
         """Return the nearest steps."""
-        lowest, highest = (float(f(numbers, initial=1.0)) for f in (np.min, np.max))
-        lowest = float(numbers.min()) if len(numbers) else lowest
-        step = (highest - lowest) / CODES or 1.0
+        lowest = float(numbers.min()) if len(numbers) else 1.0
+        step = (float(numbers.max(initial=1.0)) - lowest) / CODES or 1.0
         return cls(np.rint((numbers - lowest) / step).astype(np.uint8), lowest, step)
 
     def numbers(self) -> F32:
@@ -72,17 +71,6 @@ def check_coding(model: Model) -> None:
                 f"{model.path}: {name}: is of a coding that dcme-w2v {LAST_VERSION} reads; shrink "
                 "the model again"
             )
-
-
-def pack_bytes(codes: U8) -> U8:
-    """Return bytes, entropy-coded."""
-    return core.pack_numbers(codes.astype(np.uint32), 8)
-
-
-def unpack_bytes(model: Model, name: str, count: int) -> U8:
-    """Return so many bytes of an array of a model."""
-    data = model.array(name, "uint8", None)
-    return core.unpack_numbers(data, count, 8).astype(np.uint8)
 
 
 def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:

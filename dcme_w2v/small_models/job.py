@@ -14,7 +14,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels.model import FusedModel
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.disk import Result, write_with_fallback
-from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.progress import Quiet, Reporter, QUIET
 
 from .options import ShrinkOptions
 from .shrink import ShrunkModel, WeightRanking, ranking_of, shrink
@@ -34,7 +34,7 @@ def shrink_file(
     holdout: Sequence[str] = (),
     labels: str | None = None,
     threads: int | None = None,
-    reporter: Reporter | None = None,
+    reporter: Reporter = QUIET,
 ) -> dict[str, Any]:
     """Write a small model of the model in a folder, and return its figures.
 
@@ -59,7 +59,6 @@ def shrink_file(
     UsageError
         The model has no linear weights, or no model is as small as wanted.
     """
-    reporter = reporter or Quiet()
     model = load_classifier(path)
     if not isinstance(model, Classifier):
         raise UsageError(f"{path}: has no weights of features; give a linear classifier")
@@ -80,10 +79,9 @@ def shrink_file(
     if holdout:
         figures["accuracy"] = accuracy(small)
     write_with_fallback([Result(output, "model", small.save)])
-    before = sum(file.stat().st_size for file in Path(path).iterdir())
     return {
         "levels": small.options.levels, **{n: small.record[n] for n in ("pairs", "features")},
-        "bytes": small.size(), "bytes_before": before, **figures,
+        "bytes": small.size(), "bytes_before": _bytes_in(path), **figures,
     }  # fmt: skip
 
 
@@ -236,5 +234,8 @@ def levels_of(path: str) -> dict[str, Any]:
         }
         for k in range(1, count + 1)
     ]
-    size = sum(file.stat().st_size for file in Path(path).iterdir())
-    return {"levels": levels, "pairs": int(evidence.levels.nnz), "bytes": size}
+    return {"levels": levels, "pairs": int(evidence.levels.nnz), "bytes": _bytes_in(path)}
+
+
+def _bytes_in(folder: str) -> int:
+    return sum(file.stat().st_size for file in Path(folder).iterdir())

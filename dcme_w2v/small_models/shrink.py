@@ -7,7 +7,7 @@ Weights are kept and clustered by this impact; no weight is learned again.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dcme_w2v._core import fused as core
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import (
     COLUMNS,
@@ -43,10 +44,6 @@ KIND = "shrunk"
 MAX_SIZE = 1e30  # of a value or a bias
 _BINS, _SHIFT = 1 << 15, 48  # a positive float64's first bits, which are in its order
 _AT_ONCE = 1 << 22  # weights whose impacts are computed at once
-
-LATER: Any = None  # weights that are made when they are first used
-
-Block = tuple[int, F64, F64]  # first feature, weights, impacts
 
 
 @dataclass(frozen=True)
@@ -106,12 +103,13 @@ class WeightRanking:
     """
 
     def __init__(self, weights: Weights, squares: F64, centered: bool) -> None:
-        self._weights, self._squares, self._centered = weights, _at_least(squares), centered
+        least = 1e-9 * max(float(squares.max(initial=0.0)), 1e-9)  # of features that do not occur
+        self._weights, self._squares, self._centered = weights, np.maximum(squares, least), centered
         self._bins, self._total = np.zeros(_BINS, dtype=np.int64), 0.0
         for _, _, impact in self._blocks():
             self._bins += np.bincount(_bin_of(impact[impact > 0]), minlength=_BINS)
             self._total += float(impact.sum())
-        self.count, self._biases = int(self._bins.sum()), _biases(weights)
+        self.count = int(self._bins.sum())
         if not self.count:
             raise CorpusError("all weights are 0; train the model on other documents")
         self._kept: tuple[Array, ...] = tuple(np.zeros(0) for _ in range(3))
@@ -149,13 +147,14 @@ class WeightRanking:
         place = np.empty(size, np.int32 if is_short else np.int64)
         # weights are float32 unless a mean is subtracted
         sizes = np.empty(size, np.float64 if self._centered else np.float32)
-        kept: tuple[Array, ...] = (place, sizes, np.empty(size, np.int8))
-        self._kept = kept
-        for block in self._blocks():
-            found = _above(block, lowest)
-            for own, part in zip(self._kept, found, strict=True):
-                own[at : at + len(part)] = part
-            at += len(found[0])
+        signs = np.empty(size, np.int8)
+        self._kept = (place, sizes, signs)
+        for first, rows, impact in self._blocks():
+            chosen = np.flatnonzero((impact > 0) & (_bin_of(impact) >= lowest))
+            found, own = rows.ravel()[chosen], slice(at, at + len(chosen))
+            place[own] = chosen + first * rows.shape[1]
+            sizes[own], signs[own] = np.abs(found), np.where(found < 0, -1, 1)
+            at += len(found)
 
     def _lowest(self, count: int) -> int:
         """Return the lowest bin of the `count` highest impacts."""
@@ -186,44 +185,21 @@ class WeightRanking:
         chosen[place[order[: count - int(chosen.sum())]]] = True
         return chosen
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[tuple[int, F64, F64]]:
         """Yield the first feature of a block, its weights, and their impacts."""
         at = 0
-        for block in _tables(self._weights):
+        for block in self._weights.blocks():
             rows = block[: self._weights.features - at].astype(np.float64)
             if self._centered:
                 rows -= rows.mean(axis=1, keepdims=True)
             yield at, rows, rows**2 * self._squares[at : at + len(rows), None]
             at += len(rows)
-
-
-def _tables(weights: Weights) -> Iterable[F32]:
-    """Return the weights and biases in blocks of rows; weights of low rank are one block."""
-    return weights.blocks() if weights.output is None else [weights.get()]
-
-
-def _above(block: Block, lowest: int) -> tuple[Array, ...]:
-    """Return places, sizes and signs of the weights whose impact is in a bin from `lowest`."""
-    at, rows, impact = block
-    chosen = np.flatnonzero((impact > 0) & (_bin_of(impact) >= lowest))
-    found = rows.ravel()[chosen]
-    return chosen + at * rows.shape[1], np.abs(found), np.where(found < 0, -1, 1).astype(np.int8)
+        last = block[-1].astype(np.float64)
+        self._biases = (last * self._weights.bias + self._weights.offset).astype(np.float32)
 
 
 def _bin_of(impact: F64) -> I64:
     return np.ascontiguousarray(impact).view(np.int64) >> _SHIFT
-
-
-def _at_least(squares: F64) -> F64:
-    """Return sums of squares above 0: a feature that does not occur has a small one."""
-    return np.maximum(squares, 1e-9 * max(float(squares.max(initial=0.0)), 1e-9))
-
-
-def _biases(weights: Weights) -> F32:
-    last = np.zeros(weights.classes, dtype=np.float32)
-    for block in _tables(weights):
-        last = block[-1]
-    return (last.astype(np.float64) * weights.bias + weights.offset).astype(np.float32)
 
 
 def squares_of(model: Classifier) -> F64:
@@ -311,7 +287,7 @@ class ShrunkModel(Classifier):
         if self.text is not None:
             steps = Steps.of(self.text.idf)
             kinds = steps.codes
-            arrays["idf"] = compact.pack_bytes(kinds)
+            arrays["idf"] = core.pack_numbers(kinds.astype(np.uint32), 8)
             description |= {"idf_lowest": steps.lowest, "idf_step": steps.step}
             description["features"] = dataclasses.asdict(self.text.options)
             if self.text.names is not None:
@@ -373,7 +349,7 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
         columns = compact.unpack_numbers(model, "columns", rows, 1 << 31)
         return None, np.zeros(rows, dtype=np.uint8), columns
     options = model.options("features", FeatureOptions)
-    kinds = compact.unpack_bytes(model, "idf", rows)
+    kinds = core.unpack_numbers(model.array("idf", "uint8", None), rows, 8).astype(np.uint8)
     lowest, step = (model.number(f"idf_{name}", -MAX_SIZE, MAX_SIZE) for name in ("lowest", "step"))
     idf = Steps(kinds, lowest, step).numbers()
     if "buckets" in model.arrays:

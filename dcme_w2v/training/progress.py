@@ -65,6 +65,7 @@ class Reporter:
 
 
 Quiet = Reporter
+QUIET = Reporter()
 
 
 class _Lines(Reporter):
