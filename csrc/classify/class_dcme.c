@@ -1,17 +1,17 @@
 /* Dual-clustering maximum entropy with a bound that is exact for the most probable classes.
  *
  * In the paper one center alpha_z approximates the dual distribution mu of a document in (5). Here
- * each cluster's center is a distribution over some neighboring classes of its own (class_clusters.h),
- * and mu is free to share itself out among the clusters; within the Q clusters of the greatest
- * bounds and the target's it is free altogether: the head. Only in the tail, the other clusters, it
- * is in proportion to the center. Maximizing (5) over these mu gives in closed form log Z >=
- * log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail) with the maximizer
- * p_j, p_k in proportion to the summands. The gap is what a tail cluster's classes have beyond
- * their centre's bound, one of them a high score, say; without a correction it grows, since nothing
- * pushes such a class down. So S clusters d are drawn from the T of the tail and scored, and (T /
- * S) (sum of exp(s_j) over d's classes - exp(u_d . x + H_d)) >= 0 is added to the sum: without
- * bias, and small where the bound is good. All C classes move at every document, by the gradient of
- * s_i less that logarithm:
+ * each cluster's center is a distribution over some neighboring classes of its own
+ * (class_clusters.h), and mu is free to share itself out among the clusters; within the Q clusters
+ * of the greatest bounds and the target's it is free altogether: the head. Only in the tail, the
+ * other clusters, it is in proportion to the center. Maximizing (5) over these mu gives in closed
+ * form log Z >= log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail) with
+ * the maximizer p_j, p_k in proportion to the summands. The gap is what a tail cluster's classes
+ * have beyond their centre's bound, one of them a high score, say; without a correction it grows,
+ * since nothing pushes such a class down. So S clusters d are drawn from the T of the tail and
+ * scored, and (T / S) (sum of exp(s_j) over d's classes - exp(u_d . x + H_d)) >= 0 is added to the
+ * sum: without bias, and small where the bound is good. All C classes move at every document, by
+ * the gradient of s_i less that logarithm:
  *
  *     the head      w_j += rate (1[j = i] - p_j) x
  *     the tail      w_j -= rate p_k alpha_kj x, as one column owed_k a cluster
@@ -46,12 +46,11 @@ static void update_moments(dcme_class_clusters *clusters, int64_t k, real entrop
     real *alpha = clusters->alpha + k * clusters->width;
     double square = 0;
     for (int64_t j = 0; j < classes_of(clusters, k); j++)
-        square += (double)alpha[j] * (double)alpha[j];
+        square += alpha[j] * (double)alpha[j];
     clusters->entropy[k] = entropy;
     clusters->square[k] = (real)square;
-    dcme_project(clusters->problem->model, alpha, k * clusters->width,
-                 columns_of(clusters, k), clusters->table + k,
-                 2 * clusters->stride);
+    dcme_project(clusters->problem->model, alpha, k * clusters->width, columns_of(clusters, k),
+                 clusters->table + k, 2 * clusters->stride);
 }
 
 static void start_cluster(dcme_class_clusters *clusters, int64_t k) {
@@ -60,9 +59,9 @@ static void start_cluster(dcme_class_clusters *clusters, int64_t k) {
     int64_t classes = classes_of(clusters, k);
     double total = 0;
     for (int64_t j = 0; j < classes; j++)
-        total += (double)counts[j];
+        total += counts[j];
     for (int64_t j = 0; j < classes; j++)
-        alpha[j] = (real)((double)counts[j] / total);
+        alpha[j] = (real)(counts[j] / total);
     atomic_init(&clusters->busy[k], 0);
     update_moments(clusters, k, dcme_entropy(alpha, classes));
 }
@@ -177,11 +176,11 @@ static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *pro
     shared_state *s = shared;
     open_clusters(&s->clusters, arena, problem);
     int64_t others = s->clusters.count - 1;
-    double round = options->center_interval * (double)problem->model->classes;
-    double interval = round / (double)s->clusters.count;
+    double round = options->center_interval * problem->model->classes;
+    double interval = round / s->clusters.count;
     s->top = dcme_min(options->exact_clusters, others);
     s->draws = dcme_min(options->draws, others - s->top);
-    s->interval = interval < 1 ? 1 : interval > 1e15 ? (int64_t)1e15 : (int64_t)interval;
+    s->interval = interval < 1 ? 1 : interval > 1e15 ? 1e15 : interval;
     DCME_SAVE(arena, s->turn);
 }
 
@@ -244,8 +243,8 @@ static void score(thread_state *me, dcme_batch *batch, int64_t d) {
     for (int64_t i = 0; i < me->scored; i++) {
         int64_t k = me->head[i], column = k * g->width, classes = classes_of(g, k);
         real *scores = me->scores + i * g->width, owed = me->products[g->stride + k];
-        dcme_batch_multiply(batch, d, model->weights, model->stride, column,
-                            columns_of(g, k), scores);
+        dcme_batch_multiply(batch, d, model->weights, model->stride, column, columns_of(g, k),
+                            scores);
         for (int64_t j = 0; j < classes; j++)
             scores[j] -= owed * g->alpha[column + j];
         for (int64_t j = classes; j < g->width; j++)
@@ -265,10 +264,10 @@ static double correct(thread_state *me) {
         real *steps = me->steps + i * g->width;
         double sum = 0;
         for (int64_t j = 0; j < g->width; j++)
-            sum += (double)steps[j];
+            sum += steps[j];
         /* it may have less while another thread is renewing the center */
-        real factor_here = sum > (double)bound ? factor : 0;
-        change += (double)factor_here * (sum - (double)bound) - sum;
+        real factor_here = sum > bound ? factor : 0;
+        change += factor_here * (sum - bound) - sum;
         for (int64_t j = 0; j < columns_of(g, me->head[i]); j++)
             steps[j] = factor_here * (steps[j] - bound * alpha[j]);
     }
@@ -293,7 +292,7 @@ static double to_errors(thread_state *me, const dcme_batch *batch, int64_t d) {
     dcme_scale(me->steps, -scale, me->steps, count);
     me->steps[target] += 1;
     dcme_scale(me->shares, scale, me->shares, g->stride);
-    return (double)largest + log(total) - (double)me->scores[target];
+    return largest + log(total) - me->scores[target];
 }
 
 static void update(thread_state *me, dcme_batch *batch, int64_t d, real rate) {
@@ -324,13 +323,11 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
         dcme_class_clusters_bounds(&s->clusters, batch, d, me->products, me->bounds);
         choose(me, batch, d);
         score(me, batch, d);
-        dcme_loss_add(loss, (double)batch->weights[d] * to_errors(me, batch, d));
+        dcme_loss_add(loss, batch->weights[d] * to_errors(me, batch, d));
         update(me, batch, d, rate * batch->weights[d]);
         if (++me->instances % s->interval == 0)
-            update_cluster(
-                &s->clusters,
-                (int64_t)(atomic_fetch_add(&s->turn, 1) % (uint64_t)s->clusters.count),
-                me->scratch);
+            update_cluster(&s->clusters, atomic_fetch_add(&s->turn, 1) % s->clusters.count,
+                           me->scratch);
     }
 }
 

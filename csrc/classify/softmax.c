@@ -1,8 +1,8 @@
 /* Exact softmax by stochastic gradient descent on small batches.
  *
  * For scores s = W x and target i, ascend log p_i = s_i - log sum_j exp(s_j):
- * w_j += rate e_j x with e_j = 1[j = i] - p_j (the gradient of (4)), for all documents of a batch at
- * once; an instance's weight multiplies its rate.
+ * w_j += rate e_j x with e_j = 1[j = i] - p_j (the gradient of (4)), for all documents of a batch
+ * at once; an instance's weight multiplies its rate.
  *
  * Of low rank, the hidden layer h = W^T x has fewer columns than there are classes, and scores are
  * s_j = f_j . h. Then f_j += rate e_j h, and W += rate x g^T, g = sum_j e_j f_j. Biases of the
@@ -61,7 +61,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
     dcme_batch_scores(batch, me->scores);
     for (int64_t d = 0; d < batch->count; d++)
-        dcme_loss_add(loss, (double)batch->weights[d] * -learn(me, batch, d, rate));
+        dcme_loss_add(loss, batch->weights[d] * -learn(me, batch, d, rate));
     dcme_columns_fill(&me->columns, batch);
     dcme_columns_update(&me->columns, batch, me->errors, rate);
 }

@@ -98,7 +98,8 @@ struct dcme_engine {
     _Atomic int diverged;
 };
 
-/* Make the threads, then their workers. Close the engine even if this fails: it frees the arenas. */
+/* Make the threads, then their workers. Close the engine even if this fails: it frees the arenas.
+ */
 dcme_status dcme_engine_open(dcme_engine *engine, dcme_error *error);
 dcme_status dcme_engine_open_workers(dcme_engine *engine, dcme_error *error);
 void dcme_engine_close(dcme_engine *engine);

@@ -47,8 +47,9 @@ typedef struct {
     const dcme_kernels *kernels;
 } dcme_statistics;
 
-/* Add the documents, whose log_probabilities are (count, classes); probabilities below `cut` count as 0. No value of a document is negative. The sums
- * have the same bits with any number of threads. */
+/* Add the documents, whose log_probabilities are (count, classes); probabilities below `cut` count
+ * as 0. No value of a document is negative. The sums have the same bits with any number of threads.
+ */
 dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_rows *documents,
                                 const double *log_probabilities, double cut, int32_t threads,
                                 dcme_error *error);

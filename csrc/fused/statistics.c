@@ -35,10 +35,10 @@ typedef struct {
     dcme_handle handle;
     dcme_statistics sums; /* the caller's, or this thread's own */
     const dcme_sparse_rows *documents;
-    const double *log_p;    /* of the piece; NULL: only counts */
-    double least;           /* log of the cut */
-    int64_t begin, count;   /* documents of the piece */
-    int64_t first, last;    /* those of them that this thread has */
+    const double *log_p;  /* of the piece; NULL: only counts */
+    double least;         /* log of the cut */
+    int64_t begin, count; /* documents of the piece */
+    int64_t first, last;  /* those of them that this thread has */
     int32_t thread, threads;
     int32_t owners; /* threads that share the features, each the groups of one remainder; or 1 */
     units units;    /* of the piece */
@@ -106,7 +106,7 @@ static void add_joint(const share *s, int64_t d, const part *n) {
     for (int64_t i = 0; kept > 0 && i < n->count; i++) {
         int64_t *restrict sums = t->joint + n->rows[i] * t->classes;
         for (int64_t k = 0; k < kept; k++)
-            sums[list[k]] += (int64_t)((uint64_t)n->x[i] * p[list[k]]);
+            sums[list[k]] += (uint64_t)n->x[i] * p[list[k]];
     }
 }
 
@@ -264,8 +264,8 @@ static dcme_status add_shares(const share *given, int apart) {
 static int is_repaid(const share *s) {
     const int64_t values = s->documents->starts[s->count], threads = s->threads;
     int64_t width = s->log_p ? s->sums.classes + 1 : 1;
-    return threads == 1 || (s->sums.height <= values / threads / REPAID &&
-                            s->sums.height <= OWN / width / threads);
+    return threads == 1 ||
+           (s->sums.height <= values / threads / REPAID && s->sums.height <= OWN / width / threads);
 }
 
 dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_rows *documents,

@@ -1,8 +1,8 @@
 /* Upper bounds of scores from weights in codes of four bits, in terms of one vector type of bytes;
  * included by vector.h. The file of each instruction set defines before: bytes, BYTES of them a
- * vector, VECTORS a step; repeat16(p) of 16 bytes in all lanes of 16, look_up(table, v) lane by lane,
- * and first_pairs(low, high) and last_pairs(low, high) of the first and the last 8 bytes of each
- * lane, which are numbers of 16 bits.
+ * vector, VECTORS a step; repeat16(p) of 16 bytes in all lanes of 16, look_up(table, v) lane by
+ * lane, and first_pairs(low, high) and last_pairs(low, high) of the first and the last 8 bytes of
+ * each lane, which are numbers of 16 bits.
  */
 typedef uint8_t octets __attribute__((vector_size(BYTES)));
 typedef octets unaligned_octets __attribute__((aligned(1), may_alias));

@@ -3,7 +3,7 @@
  * exp(x) = 2^n exp(r) with n = round(x / log 2) and |r| <= log(2) / 2; log 2 is subtracted in two
  * parts so that r is exact.
  */
-#define EXP_LIMIT 87.f /* beyond, exp(x) leaves float's normal range; the logistic is 0 or 1 */
+#define EXP_LIMIT 87.f      /* beyond, exp(x) leaves float's normal range; the logistic is 0 or 1 */
 #define EXP_ROUND 0x1.8p23f /* what is added to it is rounded, and is in the lowest bits */
 #define EXP_PER_LOG2 1.44269504088896341f
 #define EXP_LOG2_HIGH 0.693359375f

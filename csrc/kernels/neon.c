@@ -21,9 +21,7 @@ static inline void store_part(float *p, int64_t n, vec v) {
     vst1q_f32(p, v);
 }
 static inline vec madd(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }
-static inline vec clamp(vec v, vec least, vec most) {
-    return vmaxq_f32(least, vminq_f32(most, v));
-}
+static inline vec clamp(vec v, vec least, vec most) { return vmaxq_f32(least, vminq_f32(most, v)); }
 static inline float sum(vec v) { return vaddvq_f32(v); }
 
 static inline void sum2(float *p, vec a, vec b) { p[0] = sum(a), p[1] = sum(b); }

@@ -1,10 +1,10 @@
-/* The kernels in terms of one vector type, whose arithmetic the compilers know; included by the file
- * of each instruction set, which defines before: NAME, vec, LANES, SUM_CHUNKS, UPDATE_CHUNKS, and
- * load_part(p, n) store_part(p, n, v) madd(a, b, c) = ab + c, clamp(v, least, most) that leaves NaN
- * as it is, sum(v), sum2(p, a, b) for p[0 .. 2), sum4(p, a, b, c, d) for p[0 .. 4).
- * A part is the first n lanes, n a multiple of 4 below LANES; the others are 0 and not stored. For
- * integers: WIDE, wide, widen(p) of WIDE numbers, widen1(x) of one for all lanes, and
- * add_product(sums, x, p): sums[0 .. WIDE) += x p.
+/* The kernels in terms of one vector type, whose arithmetic the compilers know; included by the
+ * file of each instruction set, which defines before: NAME, vec, LANES, SUM_CHUNKS, UPDATE_CHUNKS,
+ * and load_part(p, n) store_part(p, n, v) madd(a, b, c) = ab + c, clamp(v, least, most) that leaves
+ * NaN as it is, sum(v), sum2(p, a, b) for p[0 .. 2), sum4(p, a, b, c, d) for p[0 .. 4). A part is
+ * the first n lanes, n a multiple of 4 below LANES; the others are 0 and not stored. For integers:
+ * WIDE, wide, widen(p) of WIDE numbers, widen1(x) of one for all lanes, and add_product(sums, x,
+ * p): sums[0 .. WIDE) += x p.
  *
  * A kernel goes through the list of rows once for each few chunks of LANES numbers, which stay in
  * registers meanwhile: SUM_CHUNKS where a chunk is one vector, UPDATE_CHUNKS where it is one of the

@@ -106,7 +106,7 @@ typedef struct {
     dcme_row_replicas replicas; /* first, for dcme_replicas_end() */
     const dcme_model *model;
     const huffman *tree;
-    int32_t last; /* target that was prefetched, -1 for none */
+    int32_t last;   /* target that was prefetched, -1 for none */
     real **rows;    /* (longest) of the path's nodes */
     real *scores;   /* dcme_stride(longest) */
     real *weights;  /* dcme_stride(longest) */

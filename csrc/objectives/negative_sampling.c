@@ -43,8 +43,8 @@ typedef struct {
     int32_t *pool;                /* (POOL) */
     uint32_t prefetched, waiting; /* samples so far; the one of number n is samples[n % SAMPLES] */
     sample samples[SAMPLES];
-    real *scores;               /* dcme_stride(draws + 1) */
-    real *weights;              /* dcme_stride(draws + 1) */
+    real *scores;  /* dcme_stride(draws + 1) */
+    real *weights; /* dcme_stride(draws + 1) */
 } thread_state;
 
 static void thread_open(void *thread, dcme_arena *arena, void *shared) {
@@ -163,8 +163,8 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
 
 #define NOISE_OBJECTIVE(own_prefetch)                                                              \
     {                                                                                              \
-        .open = dcme_word_noise_open,                                                                        \
-        .shared_size = sizeof(dcme_word_noise),                                                        \
+        .open = dcme_word_noise_open,                                                              \
+        .shared_size = sizeof(dcme_word_noise),                                                    \
         .whole = {"the noise distribution", "lower --max-vocab or raise --min-count"},             \
         .thread_open = thread_open,                                                                \
         .thread_size = sizeof(thread_state),                                                       \
@@ -172,7 +172,7 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
         .seed = seed,                                                                              \
         .prefetch = own_prefetch,                                                                  \
         .step = step,                                                                              \
-        .flush = dcme_replicas_end,                                                                            \
+        .flush = dcme_replicas_end,                                                                \
     }
 
 const dcme_objective dcme_objective_ns = NOISE_OBJECTIVE(prefetch_pooled);

@@ -30,8 +30,8 @@ double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items,
  * out[j] += sign log(count_j^power / sum of all), whose exponentials add up to 1 for sign 1. */
 void dcme_prior_add(real *out, real sign, const dcme_model *model, double power);
 
-/* What the threads of a word model share: the noise, with the log prior subtracted from the offsets,
- * which negative sampling has not. */
+/* What the threads of a word model share: the noise, with the log prior subtracted from the
+ * offsets, which negative sampling has not. */
 typedef struct {
     const dcme_model *model;
     dcme_noise noise;
