@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 dcme_status dcme_fail(dcme_error *error, dcme_status code, int64_t where, const char *format, ...) {
     if (error) {

@@ -154,7 +154,7 @@ double dcme_softmax(real *scores, const dcme_linear *model) {
     double total = dcme_total(scores, model->classes);
     dcme_scale(scores, (real)(1 / total), scores, model->classes);
     DCME_CLEAR(scores + model->classes, model->stride - model->classes);
-    return (double)largest + log(total);
+    return largest + log(total);
 }
 
 double dcme_softmax_errors(real *scores, int32_t target, const dcme_linear *model) {
@@ -162,5 +162,5 @@ double dcme_softmax_errors(real *scores, int32_t target, const dcme_linear *mode
     double partition = dcme_softmax(scores, model);
     dcme_scale(scores, -1, scores, model->classes);
     scores[target] += 1;
-    return (double)score - partition;
+    return score - partition;
 }

@@ -47,7 +47,7 @@ static void open_search(search *s, dcme_arena *arena, int64_t widest) {
 
 /* The most that a feature adds to a score, given the code of the weight. */
 static double most(real x, const real *edges, int code) {
-    return (double)x * (double)edges[x > 0 ? code + 1 : code];
+    return x * (double)edges[x > 0 ? code + 1 : code];
 }
 
 /* A document, and the parts of its bounds. */
@@ -64,10 +64,10 @@ static void take_document(search *s, const dcme_sparse_rows *documents, int64_t 
         double low = most(x, edges, 0), high = most(x, edges, DCME_CODES - 1);
         s->base += fmin(low, high);
         total += fabs(high - low);
-        size += fabs((double)x) * fmax(fabs((double)edges[0]), fabs((double)edges[DCME_CODES]));
+        size += fabs(x) * fmax(fabs(edges[0]), fabs(edges[DCME_CODES]));
     }
-    s->unit = total > 0 ? total / (double)(MOST_SUM - batch->starts[1]) : 1;
-    s->error = (double)(batch->starts[1] + 2) * 0x1p-23 * size; /* scores are sums of floats */
+    s->unit = total > 0 ? total / (MOST_SUM - batch->starts[1]) : 1;
+    s->error = (batch->starts[1] + 2) * 0x1p-23 * size; /* scores are sums of floats */
 }
 
 /* The number of each code of feature i: what the feature adds at most, in units, rounded up. */
@@ -132,7 +132,7 @@ static dcme_status score_group(search *s, int64_t group) {
 static real least_bound(const search *s) {
     if (s->found < s->count)
         return 0;
-    double least = ((double)s->scores[s->count - 1] - s->base - s->error) / s->unit;
+    double least = (s->scores[s->count - 1] - s->base - s->error) / s->unit;
     return least > 1 ? (real)floor(least - 1) : 0; /* 1: more than the rounding of these numbers */
 }
 

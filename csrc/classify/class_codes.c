@@ -4,7 +4,6 @@
  * LANES-th class a lane: most of the greatest weights are in different lanes. */
 #include "classify/class_codes.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { SAMPLE = 64, LANES = 128, UNIT = 32 }; /* UNIT: classes of 16 bytes of codes */

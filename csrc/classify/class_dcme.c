@@ -46,7 +46,7 @@ static void update_moments(dcme_class_clusters *clusters, int64_t k, real entrop
     real *alpha = clusters->alpha + k * clusters->width;
     double square = 0;
     for (int64_t j = 0; j < classes_of(clusters, k); j++)
-        square += (double)alpha[j] * (double)alpha[j];
+        square += alpha[j] * (double)alpha[j];
     clusters->entropy[k] = entropy;
     clusters->square[k] = (real)square;
     dcme_project(clusters->problem->model, alpha, k * clusters->width, columns_of(clusters, k),
@@ -59,9 +59,9 @@ static void start_cluster(dcme_class_clusters *clusters, int64_t k) {
     int64_t classes = classes_of(clusters, k);
     double total = 0;
     for (int64_t j = 0; j < classes; j++)
-        total += (double)counts[j];
+        total += counts[j];
     for (int64_t j = 0; j < classes; j++)
-        alpha[j] = (real)((double)counts[j] / total);
+        alpha[j] = (real)(counts[j] / total);
     atomic_init(&clusters->busy[k], 0);
     update_moments(clusters, k, dcme_entropy(alpha, classes));
 }
@@ -176,11 +176,11 @@ static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *pro
     shared_state *s = shared;
     open_clusters(&s->clusters, arena, problem);
     int64_t others = s->clusters.count - 1;
-    double round = options->center_interval * (double)problem->model->classes;
-    double interval = round / (double)s->clusters.count;
+    double round = options->center_interval * problem->model->classes;
+    double interval = round / s->clusters.count;
     s->top = dcme_min(options->exact_clusters, others);
     s->draws = dcme_min(options->draws, others - s->top);
-    s->interval = interval < 1 ? 1 : interval > 1e15 ? (int64_t)1e15 : (int64_t)interval;
+    s->interval = interval < 1 ? 1 : interval > 1e15 ? 1e15 : interval;
     DCME_SAVE(arena, s->turn);
 }
 
@@ -264,10 +264,10 @@ static double correct(thread_state *me) {
         real *steps = me->steps + i * g->width;
         double sum = 0;
         for (int64_t j = 0; j < g->width; j++)
-            sum += (double)steps[j];
+            sum += steps[j];
         /* it may have less while another thread is renewing the center */
-        real factor_here = sum > (double)bound ? factor : 0;
-        change += (double)factor_here * (sum - (double)bound) - sum;
+        real factor_here = sum > bound ? factor : 0;
+        change += factor_here * (sum - bound) - sum;
         for (int64_t j = 0; j < columns_of(g, me->head[i]); j++)
             steps[j] = factor_here * (steps[j] - bound * alpha[j]);
     }
@@ -292,7 +292,7 @@ static double to_errors(thread_state *me, const dcme_batch *batch, int64_t d) {
     dcme_scale(me->steps, -scale, me->steps, count);
     me->steps[target] += 1;
     dcme_scale(me->shares, scale, me->shares, g->stride);
-    return (double)largest + log(total) - (double)me->scores[target];
+    return largest + log(total) - me->scores[target];
 }
 
 static void update(thread_state *me, dcme_batch *batch, int64_t d, real rate) {
@@ -323,11 +323,10 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
         dcme_class_clusters_bounds(&s->clusters, batch, d, me->products, me->bounds);
         choose(me, batch, d);
         score(me, batch, d);
-        dcme_loss_add(loss, (double)batch->weights[d] * to_errors(me, batch, d));
+        dcme_loss_add(loss, batch->weights[d] * to_errors(me, batch, d));
         update(me, batch, d, rate * batch->weights[d]);
         if (++me->instances % s->interval == 0)
-            update_cluster(&s->clusters,
-                           (int64_t)(atomic_fetch_add(&s->turn, 1) % (uint64_t)s->clusters.count),
+            update_cluster(&s->clusters, atomic_fetch_add(&s->turn, 1) % s->clusters.count,
                            me->scratch);
     }
 }

@@ -25,7 +25,7 @@ static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *pro
     int64_t classes = problem->model->classes;
     double draws = options->objective == DCME_CLASSIFY_NCE ? options->negative : 0;
     dcme_noise_open(shared, arena, problem->counts, classes, options->noise_power, draws,
-                    log((double)classes));
+                    log(classes));
 }
 
 static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *problem,
@@ -52,7 +52,7 @@ static void to_errors(thread_state *me, int64_t count, real weight, dcme_loss *l
     for (int64_t j = 0; noise->offset && j < count; j++)
         me->scores[j] -= noise->offset[me->classes[j]];
     if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
-        dcme_loss_add(loss, (double)weight * dcme_logistic_loss(me->scores, count));
+        dcme_loss_add(loss, weight * dcme_logistic_loss(me->scores, count));
     me->problem->model->kernels->residuals(me->weights, me->scores, count);
 }
 

@@ -49,12 +49,12 @@ static void take_batch(void *argument, int64_t number, int64_t *begin, int64_t *
 static int64_t learn_batch(void *argument, int64_t begin, int64_t end) {
     worker *w = argument;
     dcme_classifier *c = w->classifier;
-    uint64_t number = (uint64_t)(begin / c->options.batch), epoch = (uint64_t)c->engine.epoch;
+    uint64_t number = begin / c->options.batch, epoch = c->engine.epoch;
     w->done->rate = dcme_learning_rate(&c->engine.schedule, c->engine.epoch, begin);
     w->batch.count = 0;
     for (int64_t i = begin; i < end; i++)
         dcme_batch_add_instance(&w->batch, &c->documents, &c->instances, c->order[i]);
-    w->batch.stream = dcme_stream((uint64_t)c->options.seed, epoch, number, DCME_NOISE);
+    w->batch.stream = dcme_stream(c->options.seed, epoch, number, DCME_NOISE);
     c->objective->step(w->thread, &w->batch, (real)w->done->rate, &w->done->loss);
     w->done->trained += end - begin;
     return end;
@@ -63,9 +63,9 @@ static int64_t learn_batch(void *argument, int64_t begin, int64_t end) {
 /* Fisher and Yates. The order is computed from the seed, so that an epoch can be repeated. */
 static void shuffle(void *job, int64_t epoch) {
     dcme_classifier *c = job;
-    uint64_t stream = dcme_stream((uint64_t)c->options.seed, (uint64_t)epoch, 0, DCME_ORDER);
+    uint64_t stream = dcme_stream(c->options.seed, epoch, 0, DCME_ORDER);
     for (int64_t i = 0; i < c->instances.count; i++) {
-        int64_t j = (int64_t)(dcme_random(&stream) % (uint64_t)(i + 1));
+        int64_t j = dcme_random(&stream) % (i + 1);
         c->order[i] = c->order[j];
         c->order[j] = i;
     }
@@ -144,7 +144,7 @@ dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classi
         c->problem.output = &c->output;
     }
     for (int64_t i = 0; i < instances->count; i++)
-        c->weight += instances->weights ? (double)instances->weights[i] : 1;
+        c->weight += instances->weights ? instances->weights[i] : 1;
     c->objective = choose(options, output);
     c->engine = (dcme_engine){
         .work = &WORK,

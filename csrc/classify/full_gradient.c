@@ -22,8 +22,10 @@ enum { PIECE = 16384 };
  * values from starts[c] to starts[c + 1], ascending by instance. */
 struct dcme_by_feature {
     dcme_arena arena;
-    int64_t count;       /* instances */
-    int64_t features;    /* of the documents, without the bias */
+    const dcme_sparse_rows *documents;
+    const dcme_instances *of; /* instances of the documents; both only until all is filled */
+    int64_t features;         /* of the documents, without the bias */
+    int64_t *places;     /* (features) values of a feature in a piece, then where the next goes */
     int64_t *first;      /* (pieces + 1) */
     int32_t *feature;    /* (columns) */
     int64_t *starts;     /* (columns + 1) */
@@ -31,97 +33,80 @@ struct dcme_by_feature {
     real *values;
 };
 
-static int64_t pieces_of(int64_t instances) { return (instances + PIECE - 1) / PIECE; }
-
-typedef struct {
-    const dcme_sparse_rows *documents;
-    const int64_t *numbers; /* the document of each instance */
-    int64_t *places; /* (features) values of a feature in a piece, then where the next goes */
-} source;
-
 void dcme_by_feature_close(dcme_by_feature *columns) {
     if (columns)
         dcme_arena_close(&columns->arena);
     dcme_free(columns);
 }
 
+/* Where the values of instance i begin, and end. */
+static const int64_t *bounds_of(const dcme_by_feature *columns, int64_t i) {
+    return columns->documents->starts + columns->of->documents[i];
+}
+
+static int64_t piece_end(const dcme_by_feature *columns, int64_t piece) {
+    return dcme_min((piece + 1) * PIECE, columns->of->count);
+}
+
 /* Count each feature's values in a piece; returns how many features have some. */
-static int64_t count_values(const source *from, int64_t features, int64_t begin, int64_t end) {
-    const dcme_sparse_rows *documents = from->documents;
+static int64_t count_values(dcme_by_feature *columns, int64_t piece) {
     int64_t distinct = 0;
-    DCME_CLEAR(from->places, features);
-    for (int64_t i = begin; i < end; i++) {
-        int64_t d = from->numbers[i];
-        for (int64_t v = documents->starts[d]; v < documents->starts[d + 1]; v++)
-            distinct += from->places[documents->features[v]]++ == 0;
+    DCME_CLEAR(columns->places, columns->features);
+    for (int64_t i = piece * PIECE; i < piece_end(columns, piece); i++) {
+        const int64_t *bounds = bounds_of(columns, i);
+        for (int64_t v = bounds[0]; v < bounds[1]; v++)
+            distinct += columns->places[columns->documents->features[v]]++ == 0;
     }
     return distinct;
 }
 
-static int64_t piece_end(const dcme_by_feature *columns, int64_t piece) {
-    return dcme_min((piece + 1) * PIECE, columns->count);
-}
-
-static void fill_piece(dcme_by_feature *columns, const source *from, int64_t piece) {
-    const dcme_sparse_rows *documents = from->documents;
-    int64_t begin = piece * PIECE, end = piece_end(columns, piece);
+static void fill_piece(dcme_by_feature *columns, int64_t piece) {
     int64_t c = columns->first[piece], at = columns->starts[c];
-    count_values(from, columns->features, begin, end);
+    count_values(columns, piece);
     for (int64_t f = 0; f < columns->features; f++) {
-        int64_t values = from->places[f];
-        from->places[f] = at;
+        int64_t values = columns->places[f];
+        columns->places[f] = at;
         if (!values)
             continue;
         at += values;
         columns->feature[c] = (int32_t)f;
         columns->starts[++c] = at;
     }
-    for (int64_t i = begin; i < end; i++) {
-        int64_t d = from->numbers[i];
-        for (int64_t v = documents->starts[d]; v < documents->starts[d + 1]; v++) {
-            int64_t place = from->places[documents->features[v]]++;
-            columns->instances[place] = (uint16_t)(i - begin);
-            columns->values[place] = documents->values[v];
+    for (int64_t i = piece * PIECE; i < piece_end(columns, piece); i++) {
+        const int64_t *bounds = bounds_of(columns, i);
+        for (int64_t v = bounds[0]; v < bounds[1]; v++) {
+            int64_t place = columns->places[columns->documents->features[v]]++;
+            columns->instances[place] = (uint16_t)(i % PIECE);
+            columns->values[place] = columns->documents->values[v];
         }
     }
 }
 
-static void fill(dcme_by_feature *columns, source *from, int64_t values) {
-    int64_t pieces = pieces_of(columns->count);
-    dcme_arena *arena = &columns->arena;
-    DCME_TAKE(arena, columns->first, pieces + 1);
-    DCME_TAKE_UNSET(arena, columns->instances, values);
-    DCME_TAKE_UNSET(arena, columns->values, values);
-    if (arena->status != DCME_OK)
-        return;
-    for (int64_t i = 0; i < pieces; i++)
-        columns->first[i + 1] = columns->first[i] + count_values(from, columns->features, i * PIECE,
-                                                                 piece_end(columns, i));
-    DCME_TAKE(arena, columns->feature, columns->first[pieces]);
-    DCME_TAKE(arena, columns->starts, columns->first[pieces] + 1);
-    for (int64_t i = 0; arena->status == DCME_OK && i < pieces; i++)
-        fill_piece(columns, from, i);
-}
-
-dcme_status dcme_by_feature_open(dcme_by_feature **columns, const dcme_sparse_rows *documents,
+dcme_status dcme_by_feature_open(dcme_by_feature **opened, const dcme_sparse_rows *documents,
                                  const dcme_instances *instances, int64_t features,
                                  dcme_error *error) {
     const dcme_purpose purpose = {"the documents by feature", "give fewer documents"};
-    source from = {documents, instances->documents, NULL};
-    dcme_by_feature *found = *columns = dcme_allocate_zeros(1, sizeof *found);
-    dcme_arena scratch = {0};
-    int64_t values = 0;
+    dcme_by_feature *columns = *opened = dcme_allocate_zeros(1, sizeof *columns);
+    int64_t values = 0, pieces = (instances->count + PIECE - 1) / PIECE;
+    if (!columns)
+        return dcme_no_memory(error, sizeof *columns, purpose.what, purpose.advice);
+    columns->documents = documents, columns->of = instances, columns->features = features;
     for (int64_t i = 0; i < instances->count; i++)
-        values += documents->starts[from.numbers[i] + 1] - documents->starts[from.numbers[i]];
-    if (!found)
-        return dcme_no_memory(error, sizeof *found, purpose.what, purpose.advice);
-    found->count = instances->count;
-    found->features = features;
-    DCME_TAKE(&scratch, from.places, features);
-    dcme_arena_join(&found->arena, &scratch);
-    fill(found, &from, values);
-    dcme_arena_close(&scratch);
-    return dcme_arena_check(&found->arena, purpose, error);
+        values += bounds_of(columns, i)[1] - bounds_of(columns, i)[0];
+    dcme_arena *arena = &columns->arena;
+    DCME_TAKE(arena, columns->places, features);
+    DCME_TAKE(arena, columns->first, pieces + 1);
+    DCME_TAKE_UNSET(arena, columns->instances, values);
+    DCME_TAKE_UNSET(arena, columns->values, values);
+    for (int64_t i = 0; arena->status == DCME_OK && i < pieces; i++)
+        columns->first[i + 1] = columns->first[i] + count_values(columns, i);
+    if (arena->status == DCME_OK) {
+        DCME_TAKE(arena, columns->feature, columns->first[pieces]);
+        DCME_TAKE(arena, columns->starts, columns->first[pieces] + 1);
+    }
+    for (int64_t i = 0; arena->status == DCME_OK && i < pieces; i++)
+        fill_piece(columns, i);
+    return dcme_arena_check(arena, purpose, error);
 }
 
 /* ---- scores, loss and gradient ---- */
@@ -162,7 +147,7 @@ static void *score(void *argument) {
 
 /* row = p - 1[j = label]; returns -log p_label */
 static double label_errors(const piece *p, int32_t label, real *row) {
-    double score = (double)row[label];
+    double score = row[label];
     double loss = dcme_softmax(row, p->model) - score;
     row[label] -= 1;
     return loss;
@@ -170,11 +155,11 @@ static double label_errors(const piece *p, int32_t label, real *row) {
 
 /* row = |t| p - t; returns -sum_j t_j log p_j */
 static double target_errors(const piece *p, int32_t label, real *row) {
-    const real *t = p->problem->soft->rows + (int64_t)label * p->model->stride;
+    const real *t = p->problem->soft->rows + label * p->model->stride;
     double inner = 0, mass = 0;
     for (int64_t j = 0; j < p->model->classes; j++) {
-        inner += (double)t[j] * (double)row[j];
-        mass += (double)t[j];
+        inner += t[j] * (double)row[j];
+        mass += t[j];
     }
     double loss = mass * dcme_softmax(row, p->model) - inner;
     for (int64_t j = 0; j < p->model->classes; j++)
@@ -185,7 +170,7 @@ static double target_errors(const piece *p, int32_t label, real *row) {
 /* row = p - xi with xi_k ~ p_k alpha_k,y, in logarithms; returns -log sum_k p_k alpha_k,y, which is
  * log sum exp(scores) - log sum exp(scores + log alpha) */
 static double latent_errors(const piece *p, int32_t label, real *row, real *xi) {
-    const real *log_alpha = p->problem->soft->rows + (int64_t)label * p->model->stride;
+    const real *log_alpha = p->problem->soft->rows + label * p->model->stride;
     for (int64_t k = 0; k < p->model->classes; k++)
         xi[k] = row[k] + log_alpha[k];
     double own = dcme_softmax(xi, p->model);
@@ -217,7 +202,7 @@ static void *compute_errors(void *argument) {
     for (int64_t d = s->begin; d < s->end; d++) {
         real *row = p->scores + d * p->model->stride;
         real weight = weights ? weights[p->first + d] : 1;
-        p->losses[d] = (double)weight * errors_of(p, d, row, s->posterior);
+        p->losses[d] = weight * errors_of(p, d, row, s->posterior);
         for (int64_t j = 0; weight != 1 && j < p->model->classes; j++)
             row[j] *= weight;
     }
@@ -233,13 +218,13 @@ static void add_products(double *restrict out, real *const *rows, const real *va
         const real *a = rows[i], *b = rows[i + 1], *c = rows[i + 2], *d = rows[i + 3];
         double va = values[i], vb = values[i + 1], vc = values[i + 2], vd = values[i + 3];
         for (int64_t j = 0; j < size; j++)
-            out[j] += va * (double)a[j] + vb * (double)b[j] + vc * (double)c[j] + vd * (double)d[j];
+            out[j] += va * a[j] + vb * b[j] + vc * c[j] + vd * d[j];
     }
     for (; i < count; i++) {
         const real *a = rows[i];
         double va = values[i];
         for (int64_t j = 0; j < size; j++)
-            out[j] += va * (double)a[j];
+            out[j] += va * a[j];
     }
 }
 
@@ -268,7 +253,7 @@ static void add_bias(piece *p) {
     for (int64_t d = 0; d < p->count; d++) {
         const real *row = p->scores + d * p->model->stride;
         for (int64_t j = 0; j < p->model->classes; j++)
-            out[j] += (double)p->model->bias * (double)row[j];
+            out[j] += p->model->bias * (double)row[j];
     }
 }
 

@@ -11,8 +11,6 @@
  */
 #include "classify/class_objective.h"
 
-#include <string.h>
-
 /* M. The weights are proportional to it, so it has no effect on which score is the highest; with
  * this one, softmax of the scores is near the probabilities of the classes. */
 #define MARGIN ((real)4)
@@ -80,7 +78,7 @@ static const int32_t *become_errors(real *scores, int64_t column, int64_t width,
     for (const int32_t *one = label; one < next; one++)
         scores[*one - column] = own[one - label];
     for (int64_t j = 0; j < width; j++)
-        *loss += (double)scores[j] * (double)scores[j];
+        *loss += scores[j] * (double)scores[j];
     return next;
 }
 
@@ -172,7 +170,7 @@ static void learn_strip(thread_state *me, dcme_batch *batch, int64_t column, rea
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
     const int64_t *sets = me->shared->problem->instances->sets;
-    const double scale = 2 * (double)MARGIN * (double)MARGIN; /* as if M were 1 */
+    const double scale = 2 * MARGIN * MARGIN; /* as if M were 1 */
     for (int64_t d = 0; d < batch->count; d++) {
         int64_t i = batch->numbers[d];
         me->places[d] = sets ? sets[i] : i;
@@ -182,7 +180,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     for (int64_t column = 0; column < batch->model->stride; column += STRIP)
         learn_strip(me, batch, column, rate);
     for (int64_t d = 0; d < batch->count; d++)
-        dcme_loss_add(loss, (double)batch->weights[d] * (me->losses[d] / scale));
+        dcme_loss_add(loss, batch->weights[d] * (me->losses[d] / scale));
 }
 
 const dcme_class_objective dcme_class_hinge = {

@@ -51,7 +51,7 @@ static int64_t expand(search *s, int64_t node, real score, int64_t found,
         add_feature(s, &row, end, documents->features[i], documents->values[i]);
     add_feature(s, &row, end, tree->bias_feature, tree->bias);
     for (int64_t c = 0; c < count; c++) {
-        double x = (double)s->linear[c]; /* log sigma(x) */
+        double x = s->linear[c]; /* log sigma(x) */
         double log_p = x > 0 ? -log1p(exp(-x)) : x - log1p(exp(x));
         s->found[found + c] = first + c;
         s->scores[found + c] = score + (real)log_p;

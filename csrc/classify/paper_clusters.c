@@ -29,7 +29,7 @@ static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *pro
     p->problem = problem;
     p->count = options->clusters;
     p->top_items = dcme_min(options->top_items, classes);
-    p->threshold = options->beta * (double)classes;
+    p->threshold = options->beta * classes;
     p->features = problem->model->features + 1;
     p->stride = dcme_stride(options->clusters);
     DCME_TAKE_SAVED(arena, p->u, p->features * p->stride, 0);
@@ -161,7 +161,7 @@ static double loss_of(dcme_batch *batch, int64_t d, double bound) {
     int64_t n =
         dcme_batch_rows(batch, d, model->weights, model->stride, batch->targets[d], batch->rows);
     for (int64_t r = 0; r < n; r++)
-        bound -= (double)(batch->values[batch->starts[d] + r] * batch->rows[r][0]);
+        bound -= batch->values[batch->starts[d] + r] * batch->rows[r][0];
     return bound;
 }
 
@@ -171,12 +171,12 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     for (int64_t d = 0; d < batch->count; d++) {
         dcme_paper_clusters_bounds(paper, batch, d, me->values);
         int64_t z = dcme_cluster_best(paper->clusters, me->values, paper->count);
-        double weight = (double)batch->weights[d];
+        double weight = batch->weights[d];
         if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
-            dcme_loss_add(loss, weight * loss_of(batch, d, (double)me->values[z]));
+            dcme_loss_add(loss, weight * loss_of(batch, d, me->values[z]));
         update_online(me, batch, d, z, rate * batch->weights[d]);
         dcme_paper_sums_add(&me->sums[z], batch, d, rate);
-        if ((double)me->sums[z].count >= paper->threshold)
+        if (me->sums[z].count >= paper->threshold)
             update_offline(me, z);
     }
 }

@@ -61,7 +61,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
     dcme_batch_scores(batch, me->scores);
     for (int64_t d = 0; d < batch->count; d++)
-        dcme_loss_add(loss, (double)batch->weights[d] * -learn(me, batch, d, rate));
+        dcme_loss_add(loss, batch->weights[d] * -learn(me, batch, d, rate));
     dcme_columns_fill(&me->columns, batch);
     dcme_columns_update(&me->columns, batch, me->errors, rate);
 }

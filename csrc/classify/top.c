@@ -7,7 +7,7 @@ void dcme_most_probable(int32_t *best, double *log_p, int64_t count, const real 
     if (count == 0)
         return;
     for (int64_t j = 0; j < classes; j++)
-        row[j] = (double)scores[j];
+        row[j] = scores[j];
     double total = kernels->log_sum_exp(row, classes);
     dcme_top_k(best, count, scores, classes);
     for (int64_t i = 0; i < count; i++)

@@ -17,7 +17,7 @@ int dcme_alias_build(dcme_alias *cells, double *weights, int32_t *order, int64_t
         return 0;
     int64_t small = 0, large = count; /* small ones from the left of `order`, large right */
     for (int64_t i = 0; i < count; i++) {
-        share[i] = weights[i] / total * (double)count;
+        share[i] = weights[i] / total * count;
         cells[i].other = (int32_t)i;
         cells[i].threshold = UINT32_MAX;
         order[share[i] < 1 ? small++ : --large] = (int32_t)i;

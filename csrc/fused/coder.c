@@ -7,8 +7,6 @@
  */
 #include "fused/fused.h"
 
-#include <string.h>
-
 enum {
     TOP = 1 << 24,
     ONE = 1 << 16,    /* probabilities are 16 bits */
@@ -194,9 +192,9 @@ dcme_status dcme_code_levels(int decoding, uint8_t *bytes, int64_t room, int64_t
     coder c;
     if (!x || !row) {
         dcme_free(x), dcme_free(row);
-        return dcme_no_memory(error, (int64_t)sizeof *x + levels->classes, "levels", "free some");
+        return dcme_no_memory(error, sizeof *x + levels->classes, "levels", "free some");
     }
-    open_contexts((context *)x, (int64_t)(sizeof *x / sizeof(context)));
+    open_contexts((context *)x, sizeof *x / sizeof(context));
     start(&c, decoding, bytes, bytes, room);
     for (int64_t i = 0; i < levels->rows && found <= levels->entries; i++) {
         for (int64_t k = levels->starts[i]; !decoding && k < levels->starts[i + 1]; k++)
@@ -288,8 +286,8 @@ dcme_status dcme_code_words(int decoding, uint8_t *bytes, int64_t room, int64_t 
     int64_t end = 0, before = 0, last = 0; /* of the text; the word before starts; its prefix */
     coder c;
     if (!x)
-        return dcme_no_memory(error, (int64_t)sizeof *x, "words", "free some");
-    open_contexts((context *)x, (int64_t)(sizeof *x / sizeof(context)));
+        return dcme_no_memory(error, sizeof *x, "words", "free some");
+    open_contexts((context *)x, sizeof *x / sizeof(context));
     start(&c, decoding, bytes, bytes, room);
     for (int64_t i = 0; i < n && end <= length; i++) {
         int64_t begin = end, own = decoding ? 0 : offsets[i + 1] - begin, prefix = 0;

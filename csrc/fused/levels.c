@@ -134,7 +134,7 @@ void dcme_bin_numbers(const double *numbers, const double *weights, int64_t n, d
                       double scale, int64_t bins, double *sums, double *moments, double *squares) {
     for (int64_t i = 0; i < n; i++) {
         double place = (numbers[i] - low) * scale;
-        int64_t bin = place > 0 ? (int64_t)place : 0;
+        int64_t bin = place > 0 ? place : 0;
         bin = dcme_min(bin, bins - 1);
         double moment = weights[i] * numbers[i];
         sums[bin] += weights[i];

@@ -106,7 +106,7 @@ static void add_joint(const share *s, int64_t d, const part *n) {
     for (int64_t i = 0; kept > 0 && i < n->count; i++) {
         int64_t *restrict sums = t->joint + n->rows[i] * t->classes;
         for (int64_t k = 0; k < kept; k++)
-            sums[list[k]] += (int64_t)((uint64_t)n->x[i] * p[list[k]]);
+            sums[list[k]] += (uint64_t)n->x[i] * p[list[k]];
     }
 }
 

@@ -136,11 +136,11 @@ static void score(thread_state *me, const dcme_instance *instances, int64_t coun
 
 /* The noise-contrastive loss of a target, by its scores. */
 static double loss_of(const thread_state *me, int32_t target, int64_t t, const real *targets) {
-    double loss = dcme_softplus((double)targets[t]), noise = 0;
+    double loss = dcme_softplus(targets[t]), noise = 0;
     for (int64_t k = 0; k < me->draws; k++)
         if (me->words[k] != target)
-            noise += dcme_softplus((double)me->weights[k * DCME_BLOCK_MAX + t]);
-    return loss + (double)me->weight * noise;
+            noise += dcme_softplus(me->weights[k * DCME_BLOCK_MAX + t]);
+    return loss + me->weight * noise;
 }
 
 /* Scores become weights. The weight of a target is 1 - sigma(x) = sigma(-x), and -x is its score.

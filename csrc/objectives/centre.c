@@ -24,11 +24,11 @@ void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, i
 void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t items, int64_t seed,
                         int64_t k) {
     real *alpha = cluster->alpha;
-    uint64_t stream = dcme_stream((uint64_t)seed, 0, (uint64_t)k, DCME_CENTRE);
+    uint64_t stream = dcme_stream(seed, 0, k, DCME_CENTRE);
     double total = 0;
     for (int64_t j = 0; j < items; j++) {
         double noise = 0.5 + (double)(dcme_random(&stream) >> 40) / 16777216;
-        total += alpha[j] = (real)((double)counts[j] * noise);
+        total += alpha[j] = (real)(counts[j] * noise);
     }
     for (int64_t j = 0; j < items; j++)
         alpha[j] = (real)(alpha[j] / total);
@@ -38,7 +38,7 @@ real dcme_entropy(const real *alpha, int64_t items) {
     double entropy = 0;
     for (int64_t j = 0; j < items; j++)
         if (alpha[j] > 0)
-            entropy -= (double)alpha[j] * log((double)alpha[j]);
+            entropy -= alpha[j] * log(alpha[j]);
     return (real)entropy;
 }
 

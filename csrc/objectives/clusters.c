@@ -18,7 +18,7 @@ static void update_moments(dcme_clusters *clusters, int64_t k, real entropy) {
     dcme_cluster *cluster = &clusters->clusters[k];
     double prior = 0;
     for (int64_t j = 0; j < clusters->model->items; j++)
-        prior += (double)cluster->alpha[j] * (double)clusters->prior[j];
+        prior += cluster->alpha[j] * (double)clusters->prior[j];
     clusters->entropy[k] = entropy + (real)prior;
 }
 
@@ -53,7 +53,7 @@ static int64_t add_rows(const dcme_model *model, real *u, const real *scores, in
     for (int64_t i = j; i < j + n; i++)
         best = scores[i] > scores[best] ? i : best;
     if (scores[best] > before)
-        dcme_scale(u, (real)exp((double)(before - scores[best])), u, model->stride);
+        dcme_scale(u, (real)exp(before - scores[best]), u, model->stride);
     dcme_exponentials(model->kernels, weights, scores + j, scores[best], DCME_FAINT, n);
     model->kernels->weighted_sum(u, rows, weights, n, model->stride);
     return best;
@@ -95,7 +95,7 @@ void dcme_clusters_open(dcme_clusters *c, dcme_arena *arena, const dcme_model *m
     c->model = model;
     c->count = options->clusters;
     c->top_items = dcme_min(options->top_items, model->items);
-    c->threshold = options->beta * (double)model->items;
+    c->threshold = options->beta * model->items;
     DCME_TAKE(arena, c->prior, model->items);
     DCME_TAKE_SAVED(arena, c->u, c->count * model->stride, 0);
     DCME_TAKE_SAVED(arena, c->entropy, c->count, 0);

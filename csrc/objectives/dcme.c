@@ -94,7 +94,7 @@ static void open_shared(void *shared, dcme_arena *arena, const dcme_model *model
     dcme_proposals_open(&s->proposals, arena, model, options, RHO, nu);
     s->draws = options->negative;
     s->threads = options->threads;
-    s->idle = IDLE * (double)options->clusters * s->proposals.clusters.threshold;
+    s->idle = IDLE * options->clusters * s->proposals.clusters.threshold;
 }
 
 static void open_ready(thread_state *me, dcme_arena *arena, const dcme_clusters *c, int64_t draws) {
@@ -149,7 +149,7 @@ static void prefetch(void *thread, int32_t target) {
  * cluster, that waits for the next instance. */
 static void update_offline(thread_state *me, int64_t k) {
     dcme_cluster *cluster = &me->clusters->clusters[k];
-    if ((double)me->sums[k].count < me->clusters->threshold || !dcme_cluster_take(cluster))
+    if (me->sums[k].count < me->clusters->threshold || !dcme_cluster_take(cluster))
         return;
     dcme_proposals_move(me->proposals, k, &me->sums[k], &me->scratch, &me->own);
     dcme_cluster_release(cluster);
@@ -159,8 +159,7 @@ static void update_offline(thread_state *me, int64_t k) {
 static void revive(thread_state *me, const dcme_instance *instance) {
     for (int64_t k = 0; k < me->clusters->count; k++) {
         dcme_cluster *cluster = &me->clusters->clusters[k];
-        if ((double)(me->instances - me->used[k]) <= me->shared->idle ||
-            !dcme_cluster_take(cluster))
+        if (me->instances - me->used[k] <= me->shared->idle || !dcme_cluster_take(cluster))
             continue;
         dcme_cluster_sums_clear(&me->sums[k], me->model);
         dcme_cluster_sums_add(&me->sums[k], me->model, instance->h, 1);
@@ -304,7 +303,7 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     model->kernels->dots(me->values, instance->h, me->rows, count + EXTRA, model->size);
     real rate = implicit_rate(me, z, instance->rate, me->values[count]);
     if (dcme_loss_wanted(loss, model->classes ? LOSS_EVERY_OF_CLASSES : DCME_LOSS_EVERY))
-        dcme_loss_add(loss, (double)surrogate_loss(me, z, instance));
+        dcme_loss_add(loss, surrogate_loss(me, z, instance));
     to_errors(me, z, instance, count, tops);
     move(me, z, instance, rate, count, tops);
 

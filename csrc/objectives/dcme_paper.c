@@ -122,14 +122,14 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY)) { /* -Q_t of (8) */
         real score;
         kernels->dots(&score, instance->h, &target, 1, stride);
-        dcme_loss_add(loss, (double)(me->scores[z] - score - clusters->prior[instance->target]));
+        dcme_loss_add(loss, me->scores[z] - score - clusters->prior[instance->target]);
     }
     kernels->update(instance->gradient, instance->h, &target, &one, instance->rate, 1, stride);
     dcme_axpy(kernels, instance->gradient, -1, clusters->u_rows[z], stride);
     if (clusters->top_items > 0)
         move_tops(me, z, instance);
     dcme_cluster_sums_add(&me->sums[z], model, instance->h, instance->rate);
-    if ((double)me->sums[z].count >= clusters->threshold)
+    if (me->sums[z].count >= clusters->threshold)
         update_offline(me, z);
 }
 

@@ -1,8 +1,6 @@
 /* See deferred_updates.h. */
 #include "objectives/deferred_updates.h"
 
-#include <string.h>
-
 enum { DEFERRED = 8 };
 
 static int64_t sums_of(const dcme_clusters *clusters, int one_sum) {
@@ -43,7 +41,7 @@ static void make_updates(dcme_deferred *d, const dcme_clusters *clusters, int64_
 void dcme_deferred_begin(dcme_deferred *d, const dcme_clusters *clusters, int64_t z, real **rows) {
     const dcme_cluster *cluster = &clusters->clusters[z];
     const int32_t *top = dcme_cluster_top(cluster);
-    size_t size = (size_t)clusters->top_items * sizeof *d->top;
+    size_t size = clusters->top_items * sizeof *d->top;
     if (d->count > 0 && memcmp(d->top, top, size) != 0)
         make_updates(d, clusters, z, rows);
     if (d->count > 0)

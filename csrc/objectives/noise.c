@@ -8,7 +8,7 @@ static const real NU = 16;
 double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power) {
     double total = 0;
     for (int64_t j = 0; j < items; j++)
-        total += weights[j] = pow((double)counts[j], power);
+        total += weights[j] = pow(counts[j], power);
     return total;
 }
 
@@ -17,7 +17,7 @@ double dcme_softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
 double dcme_logistic_loss(const real *scores, int64_t count) {
     double loss = dcme_softplus(-(double)scores[0]);
     for (int64_t i = 1; i < count; i++)
-        loss += dcme_softplus((double)scores[i]);
+        loss += dcme_softplus(scores[i]);
     return loss;
 }
 
@@ -65,7 +65,7 @@ void dcme_word_noise_open(void *shared, dcme_arena *arena, const dcme_model *mod
     s->model = model, s->draws = options->negative, s->threads = options->threads;
     s->virtual_draws = options->objective == DCME_DCME ? NU : (real)options->negative;
     dcme_noise_open(&s->noise, arena, model->counts, model->items, options->noise_power,
-                    options->objective == DCME_NS ? 0 : (double)s->virtual_draws, 0);
+                    options->objective == DCME_NS ? 0 : s->virtual_draws, 0);
     if (s->noise.offset && arena->status == DCME_OK)
         dcme_prior_add(s->noise.offset, -1, model, options->prior);
 }

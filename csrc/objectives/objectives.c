@@ -1,8 +1,6 @@
 /* The table of all objectives. */
 #include "objectives/objective.h"
 
-#include <stddef.h>
-
 const dcme_objective *dcme_objective_choose(const dcme_train_options *options) {
     if (options->block > 1)
         return &dcme_objective_blocks;

@@ -15,7 +15,7 @@ static void renew(dcme_proposals *p, int64_t z, real *q, dcme_proposal_scratch *
     dcme_cluster_choose_top(cluster, q, items, p->clusters.top_items);
     for (int64_t j = 0; j < items; j++) {
         mass += own->weights[j] = cluster->is_top[j] ? 0 : q[j];
-        proposal->bias[j] = (real)log((double)(p->virtual_draws * q[j])) - p->clusters.prior[j];
+        proposal->bias[j] = (real)log(p->virtual_draws * q[j]) - p->clusters.prior[j];
     }
     proposal->mass = (real)mass;
     if (mass > 0 && dcme_alias_build(own->cells, own->weights, own->order, items))

@@ -16,7 +16,7 @@ void dcme_replicas_open(dcme_row_replicas *replicas, dcme_arena *arena, const dc
 }
 
 void dcme_replicas_seed(dcme_row_replicas *replicas, uint64_t stream) {
-    replicas->turn = (int64_t)(stream % (uint64_t)(replicas->count > 0 ? replicas->count : 1));
+    replicas->turn = stream % (replicas->count > 0 ? replicas->count : 1);
 }
 
 void dcme_replicas_begin(dcme_row_replicas *replicas) {

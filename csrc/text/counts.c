@@ -4,8 +4,6 @@
 #include "common/integer.h"
 #include "text/utf8.h"
 
-#include <string.h>
-
 static int64_t last_space(const char *line, int64_t length) {
     while (length > 0 && line[length - 1] != ' ')
         length--;

@@ -86,7 +86,7 @@ static dcme_status flush(encoder *e) {
     batch *b = &e->batch;
     int64_t words = b->n / 2;
     DCME_TRY(dcme_reserve(e->vocabulary, words, e->error));
-    uint64_t mask = (uint64_t)e->vocabulary->capacity - 1;
+    uint64_t mask = e->vocabulary->capacity - 1;
     for (int64_t i = 0; i < words; i++) {
         int64_t start = b->borders[2 * i], length = b->borders[2 * i + 1] - start;
         b->hashes[i] = dcme_hash(e->text + start, length, e->text + e->length);

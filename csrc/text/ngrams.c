@@ -1,8 +1,6 @@
 /* See ngrams.h. */
 #include "text/ngrams.h"
 
-#include <string.h>
-
 /* Hash of Fowler, Noll and Vo, FNV-1a, of 32 bits. */
 static const uint32_t START = 2166136261u, PRIME = 16777619u;
 

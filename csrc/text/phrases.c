@@ -41,7 +41,7 @@ static int is_wanted(const dcme_pairs *pairs, uint64_t hash) {
 
 /* The low bits of a hash are the same for all pairs of a part: places come from the high ones. */
 static int64_t first_place(const dcme_pairs *pairs, uint64_t hash) {
-    return (int64_t)((hash >> 24) & (uint64_t)(pairs->capacity - 1));
+    return (hash >> 24) & (pairs->capacity - 1);
 }
 
 static slot *find(const dcme_pairs *pairs, const pair *wanted) {
@@ -68,7 +68,7 @@ static dcme_status grow(dcme_pairs *pairs, dcme_error *error) {
     int64_t capacity = pairs->capacity;
     slot *slots = dcme_allocate_zeros(capacity * 2, sizeof *slots);
     if (!slots)
-        return fail(capacity * 2 * (int64_t)sizeof *slots, error);
+        return fail(capacity * 2 * sizeof *slots, error);
     pairs->slots = slots;
     pairs->capacity = capacity * 2;
     pairs->used = 0;
@@ -84,7 +84,7 @@ static dcme_status halve(dcme_pairs *pairs, dcme_error *error) {
     slot *kept = dcme_allocate(pairs->used, sizeof *kept);
     int64_t n = 0;
     if (!kept)
-        return fail(pairs->used * (int64_t)sizeof *kept, error);
+        return fail(pairs->used * sizeof *kept, error);
     pairs->bits++;
     for (int64_t i = 0; i < pairs->capacity; i++) {
         const slot *s = &pairs->slots[i];
@@ -121,7 +121,7 @@ dcme_status dcme_pairs_open(dcme_pairs **opened, int64_t bytes, int32_t bits, ui
         pairs->most *= 2;
     pairs->slots = dcme_allocate_zeros(pairs->capacity, sizeof *pairs->slots);
     if (!pairs->slots)
-        return fail(pairs->capacity * (int64_t)sizeof *pairs->slots, error);
+        return fail(pairs->capacity * sizeof *pairs->slots, error);
     return DCME_OK;
 }
 
@@ -199,13 +199,13 @@ int64_t dcme_pairs_counted(const dcme_pairs *pairs, int64_t least, uint32_t *lef
     int64_t n = 0;
     for (int64_t i = 0; i < pairs->capacity; i++) {
         const slot *s = &pairs->slots[i];
-        if (s->value == 0 || (int64_t)s->value < least)
+        if (s->value == 0 || s->value < least)
             continue;
         if (left) {
             left[n] = s->left;
             right[n] = s->right;
             runs[n] = (uint32_t)s->run;
-            counts[n] = (int64_t)s->value;
+            counts[n] = s->value;
         }
         n++;
     }

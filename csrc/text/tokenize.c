@@ -75,7 +75,7 @@ static dcme_status reserve_characters(characters *list, int64_t n, dcme_error *e
     int64_t capacity = 2 * n + 64, bytes = capacity * (int64_t)sizeof *list->items;
     if (n <= list->capacity)
         return DCME_OK;
-    int32_t *items = (uint64_t)bytes > SIZE_MAX ? NULL : realloc(list->items, (size_t)bytes);
+    int32_t *items = (uint64_t)bytes > SIZE_MAX ? NULL : realloc(list->items, bytes);
     if (!items)
         return dcme_no_memory(error, bytes, "characters of a token", "shorten the token");
     list->items = items;
@@ -88,7 +88,7 @@ static dcme_status reserve_bytes(dcme_tokenizer *t, int64_t more, dcme_error *er
     int64_t capacity = 2 * (t->length + more);
     if (capacity / 2 <= t->capacity)
         return DCME_OK;
-    char *out = realloc(t->out, (size_t)capacity);
+    char *out = realloc(t->out, capacity);
     if (!out)
         return dcme_no_memory(error, capacity, "tokenised text", "give shorter texts");
     t->out = out;
@@ -182,7 +182,7 @@ static dcme_status sort_marks(const dcme_tokenizer *t, int32_t *items, int64_t n
         return dcme_no_memory(error, n * (int64_t)sizeof *marks, "marks", "shorten the token");
     for (int64_t i = 0; i < n; i++)
         marks[i] = (mark){combining_class(t, items[i]), (int32_t)i, items[i]};
-    qsort(marks, (size_t)n, sizeof *marks, by_class);
+    qsort(marks, n, sizeof *marks, by_class);
     for (int64_t i = 0; i < n; i++)
         items[i] = marks[i].character;
     if (marks != few)
@@ -356,7 +356,7 @@ dcme_status dcme_tokenizer_open(dcme_tokenizer **tokenizer, const dcme_unicode *
                                 dcme_error *error) {
     dcme_tokenizer *t = *tokenizer = dcme_allocate_zeros(1, sizeof *t);
     if (!t)
-        return dcme_no_memory(error, (int64_t)sizeof *t, "a tokeniser", "free some memory");
+        return dcme_no_memory(error, sizeof *t, "a tokeniser", "free some memory");
     t->unicode = *unicode;
     memset(t->actions, OTHER, sizeof t->actions);
     for (int32_t c = 1; c < ASCII; c++) {

@@ -50,7 +50,7 @@ static dcme_status grow(dcme_vocabulary *v, int64_t capacity) {
     if (!counts)
         return DCME_NO_MEMORY;
     v->counts = counts;
-    dcme_slot *slots = calloc((size_t)capacity, sizeof *slots);
+    dcme_slot *slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return DCME_NO_MEMORY;
     move_slots(v, slots, capacity);
@@ -104,7 +104,7 @@ static const char *keep(dcme_vocabulary *v, const char *word, int64_t length) {
 dcme_status dcme_insert(dcme_vocabulary *v, dcme_slot *slot, const char *word, int64_t length,
                         uint64_t hash, dcme_error *error) {
     if (v->types == DCME_TYPES_MAX)
-        return dcme_fail(error, DCME_NO_MEMORY, v->types * (int64_t)sizeof *v->words,
+        return dcme_fail(error, DCME_NO_MEMORY, v->types * sizeof *v->words,
                          "the corpus has more than %lld distinct words: split it",
                          (long long)DCME_TYPES_MAX);
     const char *kept = keep(v, word, length);
@@ -195,7 +195,7 @@ dcme_status dcme_vocabulary_merge(dcme_vocabulary *v, const dcme_vocabulary *oth
         for (int64_t k = 0; k < n; k++) {
             const dcme_word *word = &other->words[i + k];
             hashes[k] = dcme_hash(word->bytes, word->length, word->bytes + word->length);
-            __builtin_prefetch(&v->slots[hashes[k] & ((uint64_t)v->capacity - 1)]);
+            __builtin_prefetch(&v->slots[hashes[k] & (v->capacity - 1)]);
         }
         for (int64_t k = 0; k < n; k++)
             DCME_TRY(merge_word(v, other, i + k, hashes[k], errors, map, repairs, error));

@@ -11,8 +11,6 @@
  */
 #include "train/internal.h"
 
-#include <stddef.h>
-
 /* A row of a neighbor meets fewer targets than an input row, and is alone in its sum: it moves by
  * this times the learning rate. */
 static const real NEIGHBOUR_RATE = 4;
@@ -88,11 +86,6 @@ static void prefetch_input(const dcme_worker *worker, int64_t i) {
         dcme_prefetch(model->input + worker->batch.words[i] * model->stride, model->stride);
 }
 
-static void prefetch_first(dcme_worker *worker) {
-    for (int64_t i = 0; i < DCME_AHEAD; i++)
-        dcme_prefetch_target(worker, i);
-}
-
 void dcme_learn_cbow(dcme_worker *worker) {
     const dcme_trainer *trainer = worker->trainer;
     const dcme_model *model = &trainer->model;
@@ -106,7 +99,7 @@ void dcme_learn_cbow(dcme_worker *worker) {
         rows[i - 1] = model->input + batch->words[i] * model->stride;
     for (int64_t i = 0; i < ahead; i++)
         prefetch_input(worker, i);
-    prefetch_first(worker);
+    dcme_prefetch_first(worker);
     for (int64_t i = 0; i < batch->length; i++) {
         dcme_span near = dcme_window_at(worker, i);
         real **context = rows + near.from;
@@ -200,7 +193,7 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
 void dcme_learn_cbow_sliding(dcme_worker *worker) {
     const dcme_sentence_batch *batch = &worker->batch;
     if (!worker->trainer->objective->step_block)
-        prefetch_first(worker);
+        dcme_prefetch_first(worker);
     for (int64_t begin = 0; begin < batch->length; begin = batch->end[begin])
         learn_sentence(worker, begin, batch->end[begin]);
 }

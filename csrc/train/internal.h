@@ -86,3 +86,20 @@ static inline void dcme_prefetch_target(dcme_worker *worker, int64_t i) {
     if (i < worker->batch.length)
         worker->trainer->objective->prefetch(worker->thread, worker->batch.words[i]);
 }
+
+static inline void dcme_prefetch_first(dcme_worker *worker) {
+    for (int64_t i = 0; i < DCME_AHEAD; i++)
+        dcme_prefetch_target(worker, i);
+}
+
+/* Learn a target by a context vector; its direction is then in the worker's gradient. */
+static inline void dcme_learn_target(dcme_worker *worker, int32_t target, real rate,
+                                     const real *h) {
+    dcme_instance instance = {.target = target, .rate = rate, .h = h, .gradient = worker->gradient};
+    worker->trainer->objective->step(worker->thread, &instance, &worker->done->loss);
+}
+
+/* The weight of a word around position i in units of a linear window's farthest. */
+static inline real dcme_linear_weight(const dcme_worker *worker, int64_t i, int64_t j) {
+    return (real)(worker->trainer->options.window + 1 - (j < i ? i - j : j - i));
+}

@@ -8,24 +8,17 @@ static int64_t shard_size(int64_t length) {
 /* A shard ends with the sentence in which it reaches `size`; a sentence longer than that is cut. */
 static int64_t cut(int64_t *starts, const dcme_corpus *corpus, int64_t size) {
     int64_t shards = 0, begin = 0, sentence = 0;
-    for (int64_t i = 0; i < corpus->length; i++) {
-        int last = (corpus->ids[i] & DCME_SENTENCE_END) != 0;
-        if (i + 1 - sentence >= size)
-            last = 1;
-        if (!last)
+    for (int64_t i = 1; i <= corpus->length; i++) {
+        int is_end = i == corpus->length;
+        if (!(corpus->ids[i - 1] & DCME_SENTENCE_END) && i - sentence < size && !is_end)
             continue;
-        sentence = i + 1;
-        if (sentence - begin >= size) {
-            if (starts)
-                starts[shards] = begin;
-            shards++;
-            begin = sentence;
-        }
-    }
-    if (begin < corpus->length) {
+        sentence = i;
+        if (i - begin < size && !is_end)
+            continue;
         if (starts)
             starts[shards] = begin;
         shards++;
+        begin = i;
     }
     return shards;
 }
@@ -37,7 +30,7 @@ int dcme_has_words_only(const dcme_corpus *corpus) {
         uint32_t word = corpus->ids[i] & ~DCME_SENTENCE_END;
         largest = word > largest ? word : largest;
     }
-    return (int64_t)largest < corpus->items;
+    return largest < corpus->items;
 }
 
 int64_t *dcme_shards_cut(dcme_engine *engine, const dcme_corpus *corpus) {

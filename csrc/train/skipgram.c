@@ -30,12 +30,9 @@ static void learn_pair(dcme_worker *worker, pair p, int64_t *current) {
     real *h = vector_of(worker, p.position, current);
     if (!h)
         return;
-    dcme_instance instance = {.target = p.target,
-                              .rate = p.weight * worker->batch.rate,
-                              .h = h,
-                              .gradient = worker->gradient};
-    trainer->objective->step(worker->thread, &instance, &worker->done->loss);
-    dcme_axpy(trainer->model.kernels, h, worker->input_scale * instance.rate, worker->gradient,
+    real rate = p.weight * worker->batch.rate;
+    dcme_learn_target(worker, p.target, rate, h);
+    dcme_axpy(trainer->model.kernels, h, worker->input_scale * rate, worker->gradient,
               trainer->model.size);
 }
 
@@ -53,12 +50,11 @@ void dcme_learn_skipgram(dcme_worker *worker) {
         for (int64_t j = near.from; j < near.to; j++) {
             if (j == i)
                 continue;
-            int64_t distance = j < i ? i - j : j - i;
             dcme_prefetch_target(worker, j);
             if (waiting.position >= 0)
                 learn_pair(worker, waiting, &current);
             waiting = (pair){i, batch->words[j],
-                             linear ? (real)(window + 1 - distance) / (real)window : 1};
+                             linear ? dcme_linear_weight(worker, i, j) / (real)window : 1};
         }
     }
     learn_pair(worker, waiting, &current);

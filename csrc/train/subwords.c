@@ -89,11 +89,9 @@ static real look_around(dcme_worker *worker, int64_t i, int64_t *count) {
     real total = 0;
     *count = 0;
     for (int64_t j = window.from; j < window.to; j++) {
-        int64_t distance = j < i ? i - j : j - i;
         if (j == i)
             continue;
-        real weight =
-            options->window_mode == DCME_LINEAR ? (real)(options->window + 1 - distance) : 1;
+        real weight = options->window_mode == DCME_LINEAR ? dcme_linear_weight(worker, i, j) : 1;
         words->weights[*count] = weight;
         words->context[(*count)++] = dcme_word_vector(worker, j);
         total += weight;
@@ -119,11 +117,7 @@ static void learn_target(dcme_worker *worker, int64_t i) {
     DCME_CLEAR(worker->h, stride);
     scale(worker, count, 1 / total);
     kernels->weighted_sum(worker->h, words->context, words->weights, count, stride);
-    dcme_instance instance = {.target = worker->batch.words[i],
-                              .rate = rate,
-                              .h = worker->h,
-                              .gradient = worker->gradient};
-    trainer->objective->step(worker->thread, &instance, &worker->done->loss);
+    dcme_learn_target(worker, worker->batch.words[i], rate, worker->h);
     /* the weights belong to the exact gradient; word2vec does not divide it */
     if (options->gradient != DCME_EXACT)
         scale(worker, count, options->window_mode == DCME_LINEAR ? total * share : total);
@@ -134,8 +128,7 @@ static void learn_target(dcme_worker *worker, int64_t i) {
 void dcme_learn_cbow_subwords(dcme_worker *worker) {
     const dcme_sentence_batch *batch = &worker->batch;
     int64_t c = worker->trainer->options.window;
-    for (int64_t i = 0; i < DCME_AHEAD; i++)
-        dcme_prefetch_target(worker, i);
+    dcme_prefetch_first(worker);
     for (int64_t begin = 0, end; begin < batch->length; begin = end) {
         end = batch->end[begin];
         for (int64_t p = begin; p < end + c; p++) { /* p enters the window of p - c */

@@ -6,7 +6,7 @@
 void dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed) {
     int64_t stride = dcme_row_stride(items, dim);
     for (int64_t i = 0; i < items; i++) {
-        uint64_t stream = dcme_stream((uint64_t)seed, 0, (uint64_t)i, DCME_INITIAL);
+        uint64_t stream = dcme_stream(seed, 0, i, DCME_INITIAL);
         for (int64_t d = 0; d < stride; d++)
             table[i * stride + d] =
                 d < dim ? ((real)(dcme_random(&stream) >> 40) / 16777216 - (real)0.5) / (real)dim
@@ -18,9 +18,9 @@ void dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed
 static void fill_keep(uint32_t *keep, const dcme_corpus *corpus, double sample) {
     double words = 0;
     for (int64_t i = 0; i < corpus->items; i++)
-        words += (double)corpus->counts[i];
+        words += corpus->counts[i];
     for (int64_t i = 0; i < corpus->items; i++) {
-        double ratio = sample * words / (double)corpus->counts[i];
+        double ratio = sample * words / corpus->counts[i];
         double p = sqrt(ratio) + ratio;
         keep[i] = p >= 1 ? UINT32_MAX : (uint32_t)(p * 4294967295.0);
     }

@@ -86,12 +86,12 @@ static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, d
 static void take_shard(void *argument, int64_t shard, int64_t *begin, int64_t *end) {
     dcme_worker *worker = argument;
     const dcme_trainer *trainer = worker->trainer;
-    uint64_t seed = (uint64_t)trainer->options.seed, epoch = (uint64_t)trainer->engine.epoch;
+    uint64_t seed = trainer->options.seed, epoch = trainer->engine.epoch;
     *begin = trainer->starts[shard];
     *end = trainer->starts[shard + 1];
-    worker->subsample_stream = dcme_stream(seed, epoch, (uint64_t)shard, DCME_SUBSAMPLE);
-    worker->window_stream = dcme_stream(seed, epoch, (uint64_t)shard, DCME_WINDOW);
-    trainer->objective->seed(worker->thread, dcme_stream(seed, epoch, (uint64_t)shard, DCME_NOISE));
+    worker->subsample_stream = dcme_stream(seed, epoch, shard, DCME_SUBSAMPLE);
+    worker->window_stream = dcme_stream(seed, epoch, shard, DCME_WINDOW);
+    trainer->objective->seed(worker->thread, dcme_stream(seed, epoch, shard, DCME_NOISE));
 }
 
 static int64_t learn_batch(void *argument, int64_t position, int64_t end) {

@@ -2,8 +2,6 @@
  * with most writers, a line end. */
 #include "vectors.h"
 
-#include <string.h>
-
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the binary format is copied from and to memory, so the machine must be little-endian"
 #endif
@@ -17,7 +15,7 @@ static const char *find_space(const char *row, const char *stop, const char **wo
 
 int64_t dcme_cut_binary(const dcme_block *block, int64_t limit, int64_t *end) {
     const char *row = block->bytes, *stop = block->bytes + block->size, *word;
-    int64_t rows = 0, bytes = block->dim * (int64_t)sizeof(float);
+    int64_t rows = 0, bytes = block->dim * sizeof(float);
     for (; rows < limit; rows++) {
         const char *space = find_space(row, stop, &word);
         if (!space || stop - space - 1 < bytes)
@@ -41,7 +39,7 @@ static bool all_finite(const float *values, int64_t count) {
 
 void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows) {
     const char *start = block->bytes, *stop = start + block->size, *word;
-    size_t bytes = (size_t)block->dim * sizeof(float);
+    size_t bytes = block->dim * sizeof(float);
     rows->offsets[0] = 0;
     for (rows->count = 0; rows->count < limit; rows->count++) {
         float *values = rows->matrix + rows->count * rows->step;

@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Exact digits: the midpoint between two floats has at most 113. */
 enum { EXACT_DIGITS = 128 };
@@ -92,7 +91,7 @@ static float round_exactly(const decimal *number, double guess) {
 /* lead x 10^power. For a float's range the error is below 16 units in the last place: converting
  * and three factors add half a unit each, digits after the 19th much less. */
 static double approximate(uint64_t lead, int64_t power) {
-    double value = (double)lead;
+    double value = lead;
     for (; power > 22 && value < 1e100; power -= 22)
         value *= 1e22;
     for (; power < -22 && value > 1e-100; power += 22)
@@ -159,7 +158,7 @@ static const char *read_digits(const char *c, const char *end, decimal *number) 
     for (; c < end; c++) {
         if (is_digit(*c)) {
             if (lead < full)
-                lead = lead * 10 + (uint64_t)(*c - '0');
+                lead = lead * 10 + (*c - '0');
             else
                 dropped++;
         } else if (*c == '.' && !point) {

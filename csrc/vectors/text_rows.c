@@ -2,7 +2,6 @@
 #include "vectors.h"
 
 #include <math.h>
-#include <string.h>
 
 static inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -16,7 +15,7 @@ int64_t dcme_write_rows(bool binary, char *out, const float *matrix, int64_t dim
         if (binary) {
             *out++ = ' ';
             memcpy(out, matrix, dim * sizeof *matrix);
-            out += dim * (int64_t)sizeof *matrix;
+            out += dim * sizeof *matrix;
         }
         for (int64_t i = 0; !binary && i < dim; i++) {
             *out++ = ' ';

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int64_t offset) {
     dcme_fault *fault = &faults[kind];
@@ -125,7 +124,7 @@ dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64
         slots *= 2;
     word_table table = {text, offsets, calloc(slots, sizeof(slot)), slots - 1};
     if (!table.slots)
-        return dcme_fail(error, DCME_NO_MEMORY, (int64_t)(slots * sizeof(slot)),
+        return dcme_fail(error, DCME_NO_MEMORY, slots * sizeof(slot),
                          "no memory to look for repeated words among %lld", (long long)count);
     for (int64_t row = 0; row < count; row += ROWS_AT_ONCE)
         insert_rows(&table, row, dcme_min(row + ROWS_AT_ONCE, count), faults, earlier);

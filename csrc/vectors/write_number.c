@@ -8,8 +8,6 @@
  */
 #include "vectors.h"
 
-#include <string.h>
-
 #define SMALLEST_POWER -31
 
 /* 10^e scaled by a power of two into [2^63, 2^64) and rounded up, e = -31..45. Written by

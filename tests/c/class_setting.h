@@ -73,8 +73,8 @@ static inline void start(setting *s, const dcme_class_objective *objective) {
         s->outputs[i] =
             i % STRIDE < CLASSES ? (double)(dcme_random(&stream) >> 11) / (1ull << 53) - .5 : 0;
     s->output = (dcme_output){OUTPUTS, s->outputs};
-    s->problem = (dcme_problem){&s->model, &INSTANCES, &s->options,
-                                s->counts, NULL, dcme_widest(&CORPUS)};
+    s->problem =
+        (dcme_problem){&s->model, &INSTANCES, &s->options, s->counts, NULL, dcme_widest(&CORPUS)};
     s->batch = (dcme_batch){0};
     s->first = 0, s->last = DOCUMENTS;
     s->memory = s->arena = (dcme_arena){0};
