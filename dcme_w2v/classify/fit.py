@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.interrupts import ReceivedSignal
-from dcme_w2v.training.progress import Quiet, Reporter, QUIET
+from dcme_w2v.training.progress import QUIET, Reporter
 from dcme_w2v.training.run import Checkpointer, interrupted, run_epochs
 from dcme_w2v.training.trainer import Fingerprint, TrainingRun, hash_of
 

@@ -18,7 +18,7 @@ from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.text.split import check_file
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder, paths_in
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
-from dcme_w2v.training.progress import Quiet, Reporter, QUIET
+from dcme_w2v.training.progress import QUIET, Reporter
 from dcme_w2v.training.run import Checkpointer, interruptible
 
 from . import sequences

@@ -14,7 +14,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels.model import FusedModel
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.disk import Result, write_with_fallback
-from dcme_w2v.training.progress import Quiet, Reporter, QUIET
+from dcme_w2v.training.progress import QUIET, Reporter
 
 from .options import ShrinkOptions
 from .shrink import ShrunkModel, WeightRanking, ranking_of, shrink
