@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 import numpy as np
@@ -147,7 +146,7 @@ class Dataset:
         """Return the training documents that have labels, and the rows of the others."""
         has = np.array([bool(one) for one in self.labels], dtype=bool)
         chosen = np.flatnonzero(has)
-        labelled = dataclasses.replace(
+        labelled = replace(
             self, matrix=self.matrix[has], labels=[self.labels[i] for i in chosen],
             is_first=[self.is_first[i] for i in chosen] if self.is_first else [],
         )  # fmt: skip
@@ -408,8 +407,11 @@ def check_held_out(options: HoldoutOptions, read: Dataset) -> None:
 
 def pieces(
     model: Predictor, docs: Sequence[str], labels: str | None, size: int
-) -> Iterator[tuple[csr_matrix, Labels]]:
-    """Yield the rows and labels of `size` documents at a time, in the form that a model takes."""
+) -> Iterator[tuple[csr_matrix, Labels, list[bytes]]]:
+    """Yield rows, in the form that a model takes, labels and texts of `size` documents at a time.
+
+    Vectors have no texts.
+    """
     if are_vectors(docs):
         if model.text is not None:
             raise UsageError(
@@ -417,11 +419,12 @@ def pieces(
             )
         for path in docs:
             matrix, names = read_vectors(path, labels, model.record.get(COLUMNS))
-            yield known_columns(matrix, model, path), names
+            yield known_columns(matrix, model, path), names, []
         return
     documents = model.text.read(docs) if model.text is not None else read_documents(docs)
     while some := list(itertools.islice(documents, size)):
-        yield model.rows([document.text for document in some]), [d.labels for d in some]
+        texts = [document.text for document in some]
+        yield model.rows(texts), [document.labels for document in some], texts
 
 
 def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:

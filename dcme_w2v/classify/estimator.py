@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,14 +117,9 @@ def fit_sets(data: Labelled, labels: int, options: ClassifyOptions) -> tuple[Fit
     if left_out is not None:
         by = calibration_on(task.weights, left_out, options, True)
     if classes > labels:
-        task.weights = _without_last(task.weights)
+        found, task.weights = task.weights, Weights(data.matrix.shape[1], labels, options.bias)
+        task.weights.set(found.get()[:, :-1])
     return task, by or ((1.0, 0.0), 0.5)
-
-
-def _without_last(weights: Weights) -> Weights:
-    found = Weights(weights.features, weights.classes - 1, weights.bias)
-    found.set(weights.get()[:, :-1])
-    return found
 
 
 @parameters(
@@ -247,7 +242,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         if remote is not None:
             given = remote.prepare(given, CheckpointOptions())
         elif not self.tune and is_small(given, matrix, len(self.classes_)):
-            given = dataclasses.replace(given, solver="lbfgs")
+            given = replace(given, solver="lbfgs")
         weights = self._weights_of(sample_weight, numbers)
         if weights is not None:
             kept = weights > 0
@@ -300,7 +295,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(sets)).astype(np.float32)
             data = Labelled(matrix, sets, weights).some(np.flatnonzero(weights))
-        given = dataclasses.replace(given, loss="hinge")
+        given = replace(given, loss="hinge")
         known = data.some(np.flatnonzero([bool(one) for one in data.labels]))
         options = resolved(given, count, multilabel=True)
         if is_loss_open(given, known, count):
@@ -356,10 +351,10 @@ class MaxentClassifier(LinearMixin, Estimator):
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels
         if not known.all():
             raise UsageError(f"partial_fit: label {labels[~known][0]} is not one of classes")
-        options = dataclasses.replace(options_of(self), epochs=1, solver="sgd")
+        options = replace(options_of(self), epochs=1, solver="sgd")
         options = resolved(options, len(self.classes_))
         self.objective_ = options.objective
-        options = dataclasses.replace(options, min_lr=options.lr)
+        options = replace(options, min_lr=options.lr)
         if self.class_weight == "balanced":
             raise UsageError('class_weight="balanced": is for fit; give partial_fit a dict')
         weights, documents = self._weights_of(sample_weight, numbers), np.arange(len(labels))

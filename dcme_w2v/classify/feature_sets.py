@@ -1,7 +1,7 @@
 """The same texts under several settings of their features, counted once for each `--ngrams`."""
 
-import dataclasses
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from typing import Any
 
 from scipy.sparse import csr_matrix
@@ -71,7 +71,7 @@ class FeatureSets:
         """Return the options with as many features as any setting has."""
         if "features" in fixed or options.hashing is not None or options.by == "token":
             return options
-        return dataclasses.replace(options, features=max(MANY_FEATURES, options.most_features))
+        return replace(options, features=max(MANY_FEATURES, options.most_features))
 
     def choices(self) -> list[Setting]:
         """Return the settings to try, the setting of the options first."""
@@ -100,10 +100,10 @@ class FeatureSets:
     def of(self, setting: Setting) -> tuple[TextFeatures, csr_matrix]:
         """Return the features and the documents' rows."""
         own: dict[str, Any] = {name: setting[name] for name in self._open if name in setting}
-        options = dataclasses.replace(self._options, **own)
+        options = replace(self._options, **own)
         if options not in self._rows:
             if options.ngrams not in self._counts:
-                text = TextFeatures(dataclasses.replace(self._kept.options, ngrams=options.ngrams))
+                text = TextFeatures(replace(self._kept.options, ngrams=options.ngrams))
                 self._counts[options.ngrams] = text.fit_counts(self._kept.texts)
                 self._counted[options.ngrams] = text
             text = self._counted[options.ngrams]
@@ -114,4 +114,4 @@ class FeatureSets:
         """Return the documents as read, with those held out, under a setting."""
         text, matrix = self.of(setting)
         held = text.transform(self._kept.held)
-        return dataclasses.replace(read, text=text, matrix=matrix, held_matrix=held)
+        return replace(read, text=text, matrix=matrix, held_matrix=held)

@@ -44,8 +44,6 @@ class TextFeatures:
         The feature of each column, an n-gram's words joined by a space; None with hashing.
     buckets : ndarray of int64, shape (columns,), or None
         The hash value of each column, ascending, where only some have a column.
-    width : int or None
-        With buckets: hash values are below it.
     idf : ndarray of float32, shape (columns,)
         Factor of each column: log((1 + documents) / (1 + documents that have it)) + 1, or 1.
     tag_pairs : ndarray of int64, shape (classes + 1, classes + 1), or None
@@ -56,7 +54,6 @@ class TextFeatures:
         self.options, self.tokenizer = options, Tokenizer(options)
         self.names: Words | None = None
         self.buckets: I64 | None = None
-        self.width = options.hashing
         self._column_of_bucket: dict[int, int] = {}
         self.idf: F32 = np.zeros(0, dtype=np.float32)
         self.tag_pairs: I64 | None = None
@@ -69,13 +66,11 @@ class TextFeatures:
         names: Words | None,
         idf: F32,
         buckets: I64 | None = None,
-        width: int | None = None,
     ) -> TextFeatures:
         """Return features from their saved parts."""
         self = cls(options)
         self.names, self.idf = names, idf
         if buckets is not None:
-            self.width = width
             self._set_buckets(buckets)
         if names is not None:
             block, ends = names.text.tobytes(), names.offsets.tolist()
@@ -152,7 +147,7 @@ class TextFeatures:
         names = self.names
         if names is not None and len(names) > options.most_features:
             names, counts = names[: options.most_features], counts[:, : options.most_features]
-        found = TextFeatures.restored(options, names, self.idf, self.buckets, self.width)
+        found = TextFeatures.restored(options, names, self.idf, self.buckets)
         found.tag_pairs = self.tag_pairs
         found._set_idf(counts)
         return found, found._weighted(counts)
@@ -200,7 +195,7 @@ class TextFeatures:
 
     def _hashed(self, text: bytes) -> list[int]:
         """Return columns; a negative one, ~column, has the sign -1."""
-        width, found, some = self.width, [], self._column_of_bucket
+        width, found, some = self.options.hashing, [], self._column_of_bucket
         assert width is not None
         signed = self.options.hashing is not None and self.options.hashing_signs != "none"
         for gram in self._grams(text):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -134,7 +133,7 @@ class Fit(TrainingRun):
             self.weights = Weights(data.matrix.shape[1], classes, options.bias)
         else:
             training = ClassifierTrainer(*self._learned, sample_weight=sample_weight)
-            named = {**dataclasses.asdict(options), **(others or {})}
+            named = {**asdict(options), **(others or {})}
             super().__init__(training, named, training.count * training.epochs)
             self.weights = training.weights
         self._best_tables: dict[str, F32] = {}

@@ -5,9 +5,8 @@ Similar labels are clustered into nodes of a tree (Prabhu et al. 2018, Parabel; 
 documents with a label below it; small weights are dropped. Prediction is a beam search.
 """
 
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -213,7 +212,7 @@ def _train(
     for parent in parents:
         pairs.append((child, parent[child]))
         child = parent[child]
-    given = dataclasses.replace(
+    given = replace(
         options, objective="gd", threads=1, batch=options.batch or LEAF // 16, trees=None
     )
     own = resolved(given, LEAF)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import importlib
 import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -147,7 +146,7 @@ class Predictor(ABC):
         """Return the JSON entries of the model's folder without the features of text."""
         found = {
             "classes": self.classes,
-            entry: dataclasses.asdict(self.options),
+            entry: asdict(self.options),
             "several_labels": self.multilabel,
             "threshold": self.threshold,
             "record": self.record,
@@ -336,7 +335,7 @@ def store_text(
     """Add what `text_of` reads to the arrays and the description of a model."""
     description["features"] = None
     if text is not None:
-        description["features"] = dataclasses.asdict(text.options)
+        description["features"] = asdict(text.options)
         arrays["idf"] = text.idf
         if text.names is not None:
             arrays |= words_arrays(text.names)
@@ -390,6 +389,6 @@ def text_of(model: Model, columns: int) -> TextFeatures | None:
     if found != columns:
         raise model.fault("weights", f"are of {columns:,} features, must be of {found:,}")
     idf = model.array("idf", "float32", columns)
-    text = TextFeatures.restored(options, names, idf, buckets, options.hashing)
+    text = TextFeatures.restored(options, names, idf, buckets)
     restore_tag_pairs(model, text)
     return text

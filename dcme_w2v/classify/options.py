@@ -1,8 +1,7 @@
 """The single declaration of the options of classification; see `dcme_w2v.options`."""
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dcme_w2v.declarations import (
@@ -370,7 +369,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     """
     given = options
     if multilabel and options.loss is None and is_hinge_possible(options):
-        options = dataclasses.replace(options, loss="hinge")
+        options = replace(options, loss="hinge")
     is_tree = multilabel and classes >= TREE_CLASSES and is_hinge_possible(given)
     if options.objective == "tree" or (is_tree and given.loss is None) or options.trees:
         return _of_trees(given)
@@ -416,7 +415,7 @@ def _exact(
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
             raise UsageError(f"{given}: is not for {flag_of(name)} {value}")
-    return dataclasses.replace(options, objective="gd")
+    return replace(options, objective="gd")
 
 
 def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
@@ -430,7 +429,7 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
         "loss": "hinge", "trees": 3, "epochs": 5, "lr": lr, "min_lr": lr / 10_000,
         "l2": L2_OF_SETS, "threads": default_threads(),
     }  # fmt: skip
-    return filled(dataclasses.replace(options, objective="tree"), found)
+    return filled(replace(options, objective="tree"), found)
 
 
 def _has_dcme(options: ClassifyOptions) -> bool:
@@ -450,8 +449,8 @@ def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
     """Return the options with the objective that takes less time; an option of dcme selects it."""
     given = _has_dcme(options)
     if options.solver == "lbfgs" or (classes < DCME_CLASSES and not given):
-        return dataclasses.replace(options, objective="gd")
-    options = dataclasses.replace(options, objective="dcme")
+        return replace(options, objective="gd")
+    options = replace(options, objective="dcme")
     if options.dcme_update == "robust":
         options = filled(options, {"class_clusters": default_clusters(classes)})
     return options

@@ -1,12 +1,11 @@
 """The commands ``classify train``, ``test`` and ``predict``, from files to results."""
 
 import contextlib
-import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dcme_w2v.declarations import default_threads
@@ -361,7 +360,7 @@ class _Fit(Fit):
         described = f"{documents:,} documents of {classes:,} classes in {', '.join(job.docs[:3])}"
         super().__init__(
             data, classes, options, corpus.holdout, corpus.multilabel,
-            dataclasses.asdict(features), described, remote,
+            asdict(features), described, remote,
         )  # fmt: skip
 
     def current_model(self) -> Classifier:
@@ -497,7 +496,7 @@ def test(
         return sequences.test_tags(model, docs, threads)
     measures: Measures | ClusterMeasures | None = ClusterMeasures() if is_latent else None
     unlabelled = 0
-    for matrix, found in pieces(model, docs, labels, DOCUMENTS_TESTED):
+    for matrix, found, _ in pieces(model, docs, labels, DOCUMENTS_TESTED):
         if measures is None:
             multilabel = model.multilabel or any(len(one) > 1 for one in found)
             measures = Measures(len(model.classes), multilabel, model.threshold, _gains(model))
@@ -547,7 +546,7 @@ def predict(
     """
     least = -math.inf if count else math.log(model.threshold or math.ulp(0.0))
     count = min(count or len(model.classes), len(model.classes))
-    for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
+    for matrix, _, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
         for numbers, log_p in model.most_probable(matrix, count, threads):
             for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
                 found = enumerate(zip(chosen, row, strict=True))
@@ -571,7 +570,7 @@ def predict_labels(
             yield [name for name, _ in found]
         return
     count, search = min(count, len(model.classes)), TopKSearch(model.weights)
-    for matrix, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
+    for matrix, _, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
         rows = model.align_features(matrix)
         for row in search.top_k(rows, count, threads or default_threads()).tolist():
             yield [model.classes[j] for j in row]

@@ -1,10 +1,9 @@
 """The default learning rate, looked at on a held-out tenth of the documents."""
 
 import contextlib
-import dataclasses
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -129,7 +128,7 @@ def _best_power(trial: Callable[[int], F64]) -> float:
 
 
 def _at(options: ClassifyOptions, rate: float) -> ClassifyOptions:
-    return dataclasses.replace(options, lr=rate, min_lr=rate / 10_000)
+    return replace(options, lr=rate, min_lr=rate / 10_000)
 
 
 class _Trials:

@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -252,7 +252,7 @@ class Search:
 
     def _may_be_hinge(self) -> bool:
         try:
-            resolved(dataclasses.replace(self._given, loss="hinge"), self._classes)
+            resolved(replace(self._given, loss="hinge"), self._classes)
         except UsageError:
             return False
         return self._classes <= HINGE_CLASSES
@@ -288,7 +288,7 @@ class Search:
 
     def _options(self, setting: Setting) -> ClassifyOptions:
         options = with_setting(self._given, setting, self._classes)
-        return dataclasses.replace(options, threads=1)
+        return replace(options, threads=1)
 
     # ---- halving ----
 
@@ -400,7 +400,7 @@ class Search:
             return solve(*task, options, watch, sample_weight, last)
         scale = (len(self._labels) / self._full.documents) ** EXPONENT
         lr, low = (options.lr or 0.0) * scale, (options.min_lr or 0.0) * scale
-        options = dataclasses.replace(options, lr=lr, min_lr=low)
+        options = replace(options, lr=lr, min_lr=low)
         training = ClassifierTrainer(*task, options, sample_weight=sample_weight)
         for number in range(training.epochs):
             training.epoch(number, lambda progress: self._is_over())
@@ -421,7 +421,7 @@ def with_setting(given: ClassifyOptions, setting: Setting, classes: int) -> Clas
     """Return options with the values of a setting, resolved."""
     names = {item.name for item in dataclasses.fields(ClassifyOptions)}
     own = {name: value for name, value in setting.items() if name in names}
-    return resolved(dataclasses.replace(given, **own), classes)
+    return resolved(replace(given, **own), classes)
 
 
 def flags_of(setting: Setting) -> str:

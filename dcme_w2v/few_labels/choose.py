@@ -6,8 +6,7 @@ they were labels. A temperature by the folds corrects them (Guo et al. 2017).
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -123,7 +122,7 @@ class Choice:
     def of(self, name: str) -> Choice:
         """Return the choice of a candidate."""
         start, rounds, final = CANDIDATES[name]
-        return Choice(dataclasses.replace(self.options, initial=start, rounds=rounds), final)
+        return Choice(replace(self.options, initial=start, rounds=rounds), final)
 
 
 def choose(data: TrainingRows, reporter: Reporter) -> Choice:
@@ -156,7 +155,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> Choice:
         choices = {"given": as_given}
     measured = _measured(data, choices, reporter)
     if measured is None:
-        return dataclasses.replace(as_given, record={"chosen": as_given.final, **record})
+        return replace(as_given, record={"chosen": as_given.final, **record})
     accuracy = measured.accuracy()
     name = best = max(accuracy, key=lambda one: accuracy[one])
     if not free:
@@ -175,7 +174,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> Choice:
     if not is_other:
         record["fold_accuracy"] = {choices[one].final: value for one, value in accuracy.items()}
     record |= {"chosen": chosen.final, "fold_log_likelihood": log_likelihood, "scale": scale}
-    return dataclasses.replace(chosen, record=record, scale=scale)
+    return replace(chosen, record=record, scale=scale)
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -118,9 +118,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
             if self._fitted.evidence is None and not options.choose:
                 data.options = options  # `transform` needs levels, whatever predicts
                 levels = fit_final(data, "distill", reporter)
-                self._fitted = dataclasses.replace(
-                    self._fitted, evidence=levels.evidence, tied=levels.tied
-                )
+                self._fitted = replace(self._fitted, evidence=levels.evidence, tied=levels.tied)
         self.record_ = self._fitted.record
         evidence, tied = self._fitted.evidence, self._fitted.tied
         for name in ("levels_", "values_", "weights_"):

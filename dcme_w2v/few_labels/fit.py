@@ -8,9 +8,8 @@ documents for the final model.
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -164,7 +163,7 @@ class Fitted:
         weights.table *= np.float32(factor)
         if tied is not None:
             tied = Tied(factor * tied.weights, factor * tied.biases)
-        return dataclasses.replace(self, weights=weights, tied=tied)
+        return replace(self, weights=weights, tied=tied)
 
     def transform(self, matrix: csr_matrix) -> csr_matrix:
         """Return h of documents: float32, shape (documents, classes x levels)."""
@@ -386,7 +385,7 @@ def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fi
     table, own = weights.get(), fused.weights.get()
     own[-1] *= fused.weights.bias / weights.bias
     weights.set(table + np.float32(TEACHER_WEIGHT) * own)
-    return dataclasses.replace(fused, weights=weights, final="distill", base=None)
+    return replace(fused, weights=weights, final="distill", base=None)
 
 
 def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporter) -> Statistics:

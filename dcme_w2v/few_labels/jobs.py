@@ -1,8 +1,7 @@
 """`fuse fit`, `fuse statistics` and `fuse transform`: from files to files."""
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -101,11 +100,11 @@ def fit_files(
     if text is not None and text.is_by_token:
         text.tag_pairs = tag_pairs(read.labels, read.is_first, classes)
     if job.resume_statistics and not options.is_paper:
-        options = dataclasses.replace(options, initial="supervised", rounds=1)
+        options = replace(options, initial="supervised", rounds=1)
     if reference is not None or job.statistics:
         if options.choose:
             raise UsageError("--choose: --statistics and --reference have one initial model")
-        options = dataclasses.replace(options, choose=False)
+        options = replace(options, choose=False)
     options = resolved(options, len(read.labels), len(classes))
     matrix = read.matrix[rows]
     data = TrainingRows(matrix, numbers, unlabeled, len(classes), options, read.groups[rows])
@@ -189,7 +188,7 @@ def _features(
             raise UsageError(
                 "--hashing-signs=random: fused features count, which needs no signs; leave it out"
             )
-        features = dataclasses.replace(features, hashing_signs="none")
+        features = replace(features, hashing_signs="none")
     return TextFeatures(features)
 
 
@@ -221,7 +220,7 @@ def _corpus_line(
         f"unlabeled, {read.matrix.shape[1]:,} features"
     )
     if text is not None and text.buckets is not None:
-        line += f" (of {text.width:,} hash values)"
+        line += f" (of {text.options.hashing:,} hash values)"
     if empty:
         line += f"; {empty:,} unlabeled documents ({empty / others:.1%}) have no known feature"
     return line
@@ -244,7 +243,7 @@ def statistics_of_files(
     threads = threads or default_threads()
     sums = Statistics.zeros(columns, len(loaded.classes))
     reporter.stage("counting", None, "documents")
-    for matrix, _ in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE):
+    for matrix, _, _ in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE):
         rows = fit_columns(matrix, columns)
         check_values(rows)
         found = list(loaded.log_probabilities(rows, threads))
@@ -266,6 +265,6 @@ def transform_files(model: str, docs: Sequence[str], output: str) -> dict[str, i
         raise UsageError(f"{model}: has no levels; give a model of fuse fit")
     batches = (
         (loaded.transform(matrix), labels)
-        for matrix, labels in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE)
+        for matrix, labels, _ in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE)
     )
     return write_batches(output, len(loaded.column_names()), batches)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dcme_w2v.declarations import Checked, default_threads, option, seed_option, threads_option
@@ -115,7 +114,7 @@ def resolved(options: FusedOptions, documents: int, classes: int) -> FusedOption
     if options.is_paper:
         if options.choose:
             raise UsageError("--preset=paper and --choose: give one")
-        return dataclasses.replace(options, choose=False, threads=threads)
+        return replace(options, choose=False, threads=threads)
     free = all(getattr(options, name) is None for name in CHOSEN)
     choose = options.choose
     if choose and not free:
@@ -127,7 +126,7 @@ def resolved(options: FusedOptions, documents: int, classes: int) -> FusedOption
     beside = options.final == "beside"
     if beside and options.initial == "self-training":
         raise UsageError("--final=beside: needs scores out of fold; give --initial=supervised")
-    return dataclasses.replace(
+    return replace(
         options,
         impact=options.impact or "log",
         initial=options.initial or ("supervised" if beside else "self-training"),

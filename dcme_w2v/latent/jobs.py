@@ -1,10 +1,8 @@
 """`latent fit`, `latent transform` and `latent show`: from files to results."""
 
-import dataclasses
-import itertools
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -90,7 +88,7 @@ def fit_files(
         job.check_classes(classes, OR_CLUSTER)
     left_out = " left out" if options.unlabeled == "ignore" else ""
     reporter.message(corpus_line(read, classes, left_out, "labels"))
-    wanted = [dataclasses.replace(options, latent=size) for size in sizes]
+    wanted = [replace(options, latent=size) for size in sizes]
     check_held_out(HoldoutOptions(job.holdout), read)
     checked = [resolved(one, len(classes), *read.matrix.shape) for one in wanted]
     _require_room(job.output, text, checked, read.matrix.shape[1])
@@ -177,7 +175,7 @@ def transform_files(
 
     def batches() -> Iterator[tuple[csr_matrix, list[tuple[str, ...]]]]:
         nonlocal zero_rows
-        for matrix, own in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
+        for matrix, own, _ in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
             zero_rows += int((np.diff(matrix.indptr) == 0).sum())
             for part, log_p in scored(model, matrix, threads, is_latent=True):
                 values = log_p if log else np.exp(log_p)
@@ -199,7 +197,7 @@ def typical_documents(
     """
     best: list[list[dict[str, Any]]] = [[] for _ in range(model.latent)]
     number = 0
-    for matrix, texts, own in _with_texts(model, docs):
+    for matrix, own, texts in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
         at = 0
         for log_p in model.latent_log_probabilities(matrix, threads):
             for k in range(model.latent):
@@ -209,7 +207,7 @@ def typical_documents(
                         "document": number + at + int(i) + 1,
                         "probability": float(np.exp(log_p[i, k])),
                         "labels": list(own[at + i]),
-                        **({"text": texts[at + i]} if texts else {}),
+                        **({"text": texts[at + i].decode()} if texts else {}),
                     }
                     for i in order
                 ]
@@ -217,20 +215,6 @@ def typical_documents(
             at += len(log_p)
         number += matrix.shape[0]
     return best
-
-
-def _with_texts(model: LatentClassifier, docs: Sequence[str]) -> Any:
-    """Yield vectors, texts (empty for vectors) and labels of some documents at a time."""
-    if are_vectors(docs) or model.text is None:
-        for matrix, own in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
-            yield matrix, [], own
-        return
-    from dcme_w2v.formats.documents import read_documents
-
-    documents = read_documents(docs, encoding_errors=model.text.options.encoding_errors)
-    while some := list(itertools.islice(documents, DOCUMENTS_AT_ONCE)):
-        texts = [one.text for one in some]
-        yield model.rows(texts), [text.decode() for text in texts], [one.labels for one in some]
 
 
 def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:

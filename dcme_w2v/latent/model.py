@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ class LatentClassifier(Predictor):
         Whether it was fitted without labels.
     """
 
-    _: dataclasses.KW_ONLY
+    _: KW_ONLY
     weights: Weights
     shares: F64
     alpha: F32 | None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dcme_w2v.declarations import (
@@ -165,7 +164,7 @@ def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> L
     if options.latent is None:
         if own:
             raise UsageError("--latent is needed to cluster: give the number of classes")
-        options = dataclasses.replace(options, latent=labels if use else min(2 * labels, rows))
+        options = replace(options, latent=labels if use else min(2 * labels, rows))
     latent = options.latent
     assert latent is not None
     if latent < 2:

@@ -150,7 +150,7 @@ def plot_files(
         Maximum number of documents, sampled at random.
     seed : int
     """
-    parts = [csr_matrix(part) for part, _ in pieces(model, docs, None, DOCUMENTS_AT_ONCE)]
+    parts = [csr_matrix(part) for part, _, _ in pieces(model, docs, None, DOCUMENTS_AT_ONCE)]
     if not parts:
         raise CorpusError(f"{docs[0]}: has no documents; a picture needs 3")
     rows = join(parts)

@@ -10,11 +10,10 @@ clustering over distributional representations.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -206,7 +205,7 @@ class DocumentModel:
             arrays["mixture_means"] = self.mixture.means
             arrays["mixture_covariance"] = self.mixture.covariance
         description = {
-            "options": dataclasses.asdict(self.options),
+            "options": asdict(self.options),
             "topics": self.posteriors.shape[1],
             "threshold": self.threshold,
             "facts": self.facts,

@@ -5,9 +5,9 @@ for `classify train --tune`, with other candidates. In the end, the best setting
 the mean of the word vectors and with tf-idf.
 """
 
-import dataclasses
 import functools
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,18 +88,18 @@ class DocumentSets:
     def matrix(self, setting: Setting) -> csr_matrix:
         """Return the documents' rows."""
         own: dict[str, Any] = {name: setting[name] for name in self._searched if name in setting}
-        options = dataclasses.replace(self._options, **own)
+        options = replace(self._options, **own)
         if "features" in setting:
             options = ScdvOptions(features=setting["features"], min_df=self._options.min_df)
             options = resolved_vectors(options)
         if options not in self._rows:
             key = options.features, options.clusters, options.center
             if key not in self._models:  # a model with tf-idf serves all its weights
-                fitted = dataclasses.replace(options, tfidf=options.tfidf or 1.0)
+                fitted = replace(options, tfidf=options.tfidf or 1.0)
                 self._models[key] = fit_documents(
                     self._texts, self._vectors, fitted, threads=self._threads
                 )
-            model = dataclasses.replace(self._models[key], options=options)
+            model = replace(self._models[key], options=options)
             parts = list(model.transform(self._texts, self._threads))
             self._rows[options] = vstack(parts, format="csr")
         return self._rows[options]
@@ -194,4 +194,4 @@ def tune_documents(
     if winner is not None:
         kind = "tf-idf" if winner == "tfidf" else "the mean of the word vectors"
         note = f"; {kind} alone has this accuracy, which is better: --features {winner}"
-    return dataclasses.replace(options, **chosen), dataclasses.replace(tuned, setting=chosen), note
+    return replace(options, **chosen), replace(tuned, setting=chosen), note

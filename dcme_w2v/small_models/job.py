@@ -1,7 +1,7 @@
 """`fuse shrink`: the model in a folder, with given levels or within a number of bytes."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,7 @@ def compressed(
     def rows_for(small: ShrunkModel) -> Labelled | None:
         if held is None or small.text is None:
             return held
-        return dataclasses.replace(held, matrix=held.matrix[:, small.origin])
+        return replace(held, matrix=held.matrix[:, small.origin])
 
     def accuracy(small: Classifier) -> float:
         assert isinstance(small, ShrunkModel)
@@ -132,7 +132,7 @@ def within(
     def is_better(levels: int) -> bool:
         """Try a number of levels; return whether its model is the best so far."""
         nonlocal best, count, smallest
-        chosen = dataclasses.replace(options, levels=levels)
+        chosen = replace(options, levels=levels)
         fitting, size = _largest(model, chosen, ranking, count)
         if fitting is None:
             smallest = min(smallest, size)
@@ -173,7 +173,7 @@ def _largest(
     limit = options.max_bytes or 0
 
     def made(count: int) -> tuple[ShrunkModel, int]:
-        found = shrink(model, dataclasses.replace(options, keep=str(count)), ranking)
+        found = shrink(model, replace(options, keep=str(count)), ranking)
         return found, found.size()
 
     best, used = made(1)

@@ -6,9 +6,8 @@ Weights are kept and clustered by this impact; no weight is learned again.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,7 +68,7 @@ class Shrunk:
         found = Weights(levels.shape[0], levels.shape[1], BIAS)
         step = rows_at_once(found.classes)
         for begin in range(0, found.features, step):
-            part = dataclasses.replace(self.evidence, levels=levels[begin : begin + step])
+            part = replace(self.evidence, levels=levels[begin : begin + step])
             block = part.weights(np.ones(len(values)))
             found.table[begin : begin + len(block), : found.classes] = block
         found.table[-1, : found.classes] = self.biases
@@ -236,7 +235,7 @@ class ShrunkModel(Classifier):
     """
 
     weights: Weights = field(init=False, repr=False)
-    _: dataclasses.KW_ONLY
+    _: KW_ONLY
     shrunk: Shrunk
     columns: I64 | None
     binary: bool
@@ -289,14 +288,14 @@ class ShrunkModel(Classifier):
             kinds = steps.codes
             arrays["idf"] = core.pack_numbers(kinds.astype(np.uint32), 8)
             description |= {"idf_lowest": steps.lowest, "idf_step": steps.step}
-            description["features"] = dataclasses.asdict(self.text.options)
+            description["features"] = asdict(self.text.options)
             if self.text.names is not None:
                 arrays["words"] = compact.pack_words(self.text.names)
                 description["words_length"] = len(self.text.names.text)
             else:
                 assert self.text.buckets is not None
                 arrays["buckets"] = compact.pack_numbers(self.text.buckets)
-                description["width"] = self.text.width
+                description["width"] = self.text.options.hashing
             store_tag_pairs(self.text, arrays)
         elif self.columns is not None:
             arrays["columns"] = compact.pack_numbers(self.columns)
@@ -353,9 +352,8 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
     lowest, step = (model.number(f"idf_{name}", -MAX_SIZE, MAX_SIZE) for name in ("lowest", "step"))
     idf = Steps(kinds, lowest, step).numbers()
     if "buckets" in model.arrays:
-        width = int(model.number("width", 1, 1 << 31))
-        buckets = compact.unpack_numbers(model, "buckets", rows, width)
-        text = TextFeatures.restored(options, None, idf, buckets, width)
+        buckets = compact.unpack_numbers(model, "buckets", rows, options.hashing or 0)
+        text = TextFeatures.restored(options, None, idf, buckets)
     else:
         compact.check_coding(model)
         text = TextFeatures.restored(options, compact.unpack_words(model, rows), idf)
@@ -385,8 +383,8 @@ def shrink(
     else:
         text, rows = _small_text(text, rows)
     levels = shrunk.evidence.levels[rows]
-    evidence = dataclasses.replace(shrunk.evidence, levels=levels)
-    shrunk = dataclasses.replace(shrunk, evidence=evidence)
+    evidence = replace(shrunk.evidence, levels=levels)
+    shrunk = replace(shrunk, evidence=evidence)
     record = {
         "loss": shrunk.loss,
         "pairs": int(levels.nnz),
@@ -401,12 +399,12 @@ def shrink(
 
 def _small_text(text: TextFeatures, rows: I64) -> tuple[TextFeatures, I64]:
     """Return the features of some columns with the idf of the file, words in byte order."""
-    words, buckets, width = None, None, None
+    words, buckets = None, None
     if text.names is not None:
         words, rows = compact.in_byte_order(text.names, rows)
     else:
-        buckets, width = (rows if text.buckets is None else text.buckets[rows]), text.width
+        buckets = rows if text.buckets is None else text.buckets[rows]
     idf = Steps.of(text.idf[rows]).numbers()
-    small = TextFeatures.restored(text.options, words, idf, buckets, width)
+    small = TextFeatures.restored(text.options, words, idf, buckets)
     small.tag_pairs = text.tag_pairs
     return small, rows
