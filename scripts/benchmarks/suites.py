@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from many_labels import write_documents
+
 from dcme_w2v._core.train import has_kernels
 from dcme_w2v.numeric.core import INSTRUCTION_SETS
 
@@ -303,6 +305,28 @@ def label_sets(s: Setup) -> Iterator[Line]:
                 yield f"{folder.name}: LinearSVC", seed, "accuracy", 100 * float(line), "%"
 
 
+def many_labels(s: Setup) -> Iterator[Line]:
+    """Train on documents with tens of thousands of labels, made of paragraphs and headings."""
+    write_documents(s.file("corpus.txt"), s.file("articles.txt"), s.out("many"))
+    train, test, one = s.out("many/train.tsv"), s.out("many/test.tsv"), s.out("one.tsv")
+    lines = Path(test).read_text(encoding="utf-8").splitlines(keepends=True)
+    Path(one).write_text(lines[0], encoding="utf-8")
+    for seed in s.seeds:
+        own = ["--seed", seed, "--threads", 1]
+        _, seconds, private = _watched(s, "classify", "train", train, *own, "--output", s.out("m"))
+        made = json.loads(Path(s.out("m/model.json")).read_text())
+        setting = f"{made['record']['documents']:,} documents, {len(made['classes']):,} labels"
+        yield setting, seed, "CPU seconds", seconds, ""
+        yield setting, seed, "memory", private / 1e6, "MB"
+        size = sum(file.stat().st_size for file in Path(s.out("m")).iterdir())
+        yield setting, seed, "on disk", size / 1e6, "MB"
+        times = [s.run("classify", "predict", s.out("m"), x, "--threads", 1)[1] for x in (test, one)]
+        yield setting, seed, "a document", 1000 * (times[0] - times[1]) / (len(lines) - 1), "ms"
+        found = s.json("classify", "test", s.out("m"), test)
+        for metric in ("precision_at_1", "precision_at_5", "micro_f1"):
+            yield setting, seed, metric, 100 * found[metric], "%"
+
+
 def documents(s: Setup) -> Iterator[Line]:
     """Document vectors with a linear classifier (L-BFGS): SCDV and its baselines."""
     train, test, vectors = s.file("train.tsv"), s.file("test.tsv"), s.out("d.npy")
@@ -444,10 +468,9 @@ def scale_vocabulary(s: Setup) -> Iterator[Line]:
             yield setting, seed, "CPU time a token", seconds / made["tokens"]["corpus"] * 1e9, "ns"
 
 
-def _measured(s: Setup, text: str) -> Iterator[Line]:
-    out = s.out("scale.npy")
-    command = [sys.executable, "-m", "dcme_w2v", "train", text, "--epochs", "1", "--threads",
-               str(s.threads), "--output", out]  # fmt: skip
+def _watched(s: Setup, *arguments: object) -> tuple[str, float, int]:
+    """Run dcme-w2v; return its messages, CPU seconds, and memory that is not page cache."""
+    command = [sys.executable, "-m", "dcme_w2v", *map(str, arguments)]
     start, private = os.times(), 0
     with Path(s.out("log")).open("w") as log, subprocess.Popen(command, stderr=log) as run:
         while run.poll() is None:
@@ -460,6 +483,13 @@ def _measured(s: Setup, text: str) -> Iterator[Line]:
     if run.returncode:
         raise RuntimeError(messages[-500:])
     seconds = end.children_user + end.children_system - start.children_user - start.children_system
+    return messages, seconds, private
+
+
+def _measured(s: Setup, text: str) -> Iterator[Line]:
+    out = s.out("scale.npy")
+    messages, seconds, private = _watched(s, "train", text, "--epochs", 1, "--threads", s.threads,
+                                          "--output", out)  # fmt: skip
     made = json.loads(Path(f"{out}.json").read_text())
     tokens, dropped = made["tokens"]["corpus"], made["tokens"]["out_of_vocabulary"]
     forecast = re.search(r"([\d,]+) MB of memory", messages)
@@ -483,6 +513,7 @@ ALL = {
         likelihood,
         classify,
         label_sets,
+        many_labels,
         documents,
         few_labels,
         cluster,
