@@ -435,7 +435,7 @@ def _read_documents(
     read = read_documents(job.docs, job.labels, text, job.holdout, options.seed, most=most)
     classes = sorted(set(itertools.chain.from_iterable(read.labels)))
     job.check_classes(classes)
-    check_held_out(job.holdout, read)
+    check_held_out(job.holdout, read, classes)
     if text is not None and text.is_by_token:
         text.tag_pairs = sequences.tag_pairs(read.labels, read.is_first, classes)
     reporter.message(corpus_line(read, classes, " left out"))

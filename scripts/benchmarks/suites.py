@@ -320,8 +320,9 @@ def many_labels(s: Setup) -> Iterator[Line]:
         yield setting, seed, "memory", private / 1e6, "MB"
         size = sum(file.stat().st_size for file in Path(s.out("m")).iterdir())
         yield setting, seed, "on disk", size / 1e6, "MB"
-        times = [s.run("classify", "predict", s.out("m"), x, "--threads", 1)[1] for x in (test, one)]
-        yield setting, seed, "a document", 1000 * (times[0] - times[1]) / (len(lines) - 1), "ms"
+        predict = ("classify", "predict", s.out("m"), "--threads", 1)
+        all_of_them, start = (s.run(*predict, file)[1] for file in (test, one))
+        yield setting, seed, "a document", 1000 * (all_of_them - start) / (len(lines) - 1), "ms"
         found = s.json("classify", "test", s.out("m"), test)
         for metric in ("precision_at_1", "precision_at_5", "micro_f1"):
             yield setting, seed, metric, 100 * found[metric], "%"
