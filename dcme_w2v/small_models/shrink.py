@@ -126,8 +126,10 @@ class WeightRanking:
             place, size, sign = place[chosen], size[chosen], sign[chosen]
             del chosen
         lost = self._total - sum(float(part.sum()) for part in self._impacts(place, size))
-        clustered = fit_levels(size.astype(np.float64), self._squares_of(place), levels)
+        numbers, squares = size.astype(np.float64), self._squares_of(place)
         del size
+        clustered = fit_levels(numbers, squares, levels)
+        del numbers, squares
         loss = (2 * clustered.loss + lost) / max(self._total, 1e-300)
         shape = (self._weights.features, self._weights.classes)
         return Shrunk(assembled(place, sign, clustered, shape), self._biases, loss)
