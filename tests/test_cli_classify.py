@@ -193,12 +193,21 @@ def test_a_bomb_of_labels_takes_no_memory():
     assert peak < 16 << 20
 
 
-def test_held_out_documents_without_a_known_label_end_with_a_measure(cli):
+@pytest.mark.parametrize("command", ["classify train", "latent fit"])
+def test_held_out_documents_without_a_known_label_are_an_error(cli, command):
     write("".join(f"c{i % 3}|d{i % 2}\tw{i} common\n" for i in range(60)))
     write("e|f\tw1 common\n" * 5, "h.tsv")
-    cli(f"{TRAIN} --holdout h.tsv")
-    assert "held-out: precision at 1 0.0000" in cli.err
-    assert load_classifier("m").threshold == 0.5
+    error = cli.error(f"{command} d.tsv --output m --holdout h.tsv --quiet")
+    assert "--holdout h.tsv: no label is one of the training documents, such as 'c0'" in error
+    write("e|f\tw1 common\nc1|e\tw1 common\n", "h.tsv")
+    cli(f"{command} d.tsv --output m --holdout h.tsv --quiet")
+
+
+@pytest.mark.parametrize("command", ["test m", "predict m"])
+def test_documents_without_a_feature_of_the_model_are_warned_of(cli, model, command):
+    write("animals\tchat\ntools\tscie\nanimals\tcat\n", "n.tsv")
+    cli(f"classify {command} n.tsv")
+    assert "warning: n.tsv: 2 of 3 documents have no feature of the model" in cli.err
 
 
 @pytest.mark.parametrize("more", ["", "--objective tree"])

@@ -133,6 +133,9 @@ def test_wrong_parameters():
     for name, value in [("lr", 0), ("objective", "x"), ("epochs", "3"), ("random_state", -1)]:
         with pytest.raises(ValueError, match=name):
             MaxentClassifier(**{name: value}).fit([[1.0], [0.0]], [0, 1])
+    for X in (TEXTS, np.array(TEXTS), [["w1"], ["w2"]]):
+        with pytest.raises(ValueError, match=r"make_pipeline\(TfidfVectorizer\(\), MaxentClassif"):
+            MaxentClassifier().fit(X, range(len(X)))
     for options, texts, message in (
         ({"clusters": 0}, TEXTS, "clusters"),
         ({"features": "x"}, TEXTS, "features=x: must be one of"),

@@ -391,7 +391,7 @@ class Doubts:
 
 
 MIN_DOUBTED = 20  # documents
-SHARE_OF_CLASSES, SHARE_OF_MARKUP = 0.5, 0.1
+SHARE_OF_CLASSES, SHARE_OF_MARKUP, SHARE_OF_EMPTY = 0.5, 0.1, 0.1
 _LOOK_BYTES = 4096  # of a text
 _MARKUP = re.compile(rb"</?[a-zA-Z][^<>]{0,80}>")
 _HEADERS = frozenset(
@@ -399,10 +399,19 @@ _HEADERS = frozenset(
 )
 
 
-def check_held_out(options: HoldoutOptions, read: Dataset) -> None:
-    """Raise UsageError if documents are to be held out, and there are none."""
+def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str]) -> None:
+    """Raise UsageError if documents are to be held out, and none of them can be measured.
+
+    Without `classes`, labels are not compared.
+    """
+    given = f"--holdout={options.holdout}"
     if options.holdout is not None and not read.held_labels:
-        raise UsageError(f"--holdout={options.holdout}: has no document with a label; give more")
+        raise UsageError(f"{given}: has no document with a label; give more")
+    if options.file and classes and not set(classes) & set(itertools.chain(*read.held_labels)):
+        raise UsageError(
+            f"{given}: no label is one of the training documents, such as {classes[0]!r}; give "
+            "documents with their labels"
+        )
 
 
 def pieces(
@@ -410,8 +419,23 @@ def pieces(
 ) -> Iterator[tuple[csr_matrix, Labels, list[bytes]]]:
     """Yield rows, in the form that a model takes, labels and texts of `size` documents at a time.
 
-    Vectors have no texts.
+    Vectors have no texts. Warns at the end if a tenth of the documents or more have no feature of
+    the model.
     """
+    count = empty = 0
+    for found in _pieces(model, docs, labels, size):
+        count, empty = count + len(found[1]), empty + int((np.diff(found[0].indptr) == 0).sum())
+        yield found
+    if empty > SHARE_OF_EMPTY * count:
+        warn(
+            f"{docs[0]}: {empty:,} of {count:,} documents have no feature of the model; check "
+            "their language, columns and --tokenize"
+        )
+
+
+def _pieces(
+    model: Predictor, docs: Sequence[str], labels: str | None, size: int
+) -> Iterator[tuple[csr_matrix, Labels, list[bytes]]]:
     if are_vectors(docs):
         if model.text is not None:
             raise UsageError(

@@ -395,7 +395,7 @@ def _read_documents(
     most = features.features_of if job.tune.tune is None else None
     read = read_documents(job.docs, job.labels, text, job.holdout, options.seed, most=most)
     job.check_classes(read.classes)
-    check_held_out(job.holdout, read)
+    check_held_out(job.holdout, read, read.classes)
     if text is not None and text.is_by_token:
         text.tag_pairs = sequences.tag_pairs(read.labels, read.is_first, read.classes)
     reporter.message(corpus_line(read, read.classes, " left out"))

@@ -168,16 +168,18 @@ def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:
         levels, _ = fit_by_admm(pairs.number, pairs.weight, options.levels)
     else:
         levels = fit_levels(pairs.number, pairs.weight, options.levels)
-    return assembled(pairs, levels, statistics.joint.shape)
+    return assembled(pairs.place, pairs.sign, levels, statistics.joint.shape)
 
 
-def assembled(pairs: Pairs, levels: Levels, shape: tuple[int, ...]) -> Evidence:
-    """Return pairs and their levels as a matrix without the pairs of level 0."""
+def assembled(
+    place: NDArray[np.integer], sign: I8, levels: Levels, shape: tuple[int, ...]
+) -> Evidence:
+    """Return pairs and their levels as a matrix without the pairs of level 0; see `Pairs`."""
     used = levels.numbers > 0
-    place = pairs.place[used]
+    place = place[used]
     starts = np.searchsorted(place, np.arange(shape[0] + 1, dtype=place.dtype) * shape[1])
-    column = np.remainder(place, shape[1], out=place).astype(np.int32)
-    data = levels.numbers[used] * pairs.sign[used]
+    column = np.remainder(place, shape[1], out=place).astype(np.int32, copy=False)
+    data = levels.numbers[used] * sign[used]
     matrix = csr_matrix((data, column, starts), shape=shape)
     return Evidence(matrix, levels.values, levels.loss)
 

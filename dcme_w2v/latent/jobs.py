@@ -89,7 +89,7 @@ def fit_files(
     left_out = " left out" if options.unlabeled == "ignore" else ""
     reporter.message(corpus_line(read, classes, left_out, "labels"))
     wanted = [replace(options, latent=size) for size in sizes]
-    check_held_out(HoldoutOptions(job.holdout), read)
+    check_held_out(HoldoutOptions(job.holdout), read, classes)
     checked = [resolved(one, len(classes), *read.matrix.shape) for one in wanted]
     _require_room(job.output, text, checked, read.matrix.shape[1])
     tried: list[dict[str, Any]] = []

@@ -4,11 +4,12 @@
 `parameters` derives an estimator's constructor from the dataclass that declares its options.
 """
 
+import contextlib
 import dataclasses
 import difflib
 import inspect
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -267,11 +268,12 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
         Values are not finite, shapes do not match, or the labels are not class labels.
     """
     if validate_data is not None:
-        with np.errstate(over="ignore"):  # infinity, which it rejects
+        with _advising(estimator):
             rows, labels = validate_data(estimator, _sound(X), y, reset=reset, **_ACCEPTED)
         check_classification_targets(labels)
         return check_rows(csr_matrix(rows)), labels
-    rows, labels = _check_width(estimator, check_rows(X), reset), np.asarray(y)
+    with _advising(estimator):
+        rows, labels = _check_width(estimator, check_rows(X), reset), np.asarray(y)
     if labels.ndim != 1:
         raise UsageError(f"labels have the shape {labels.shape}; give one label a row")
     if rows.shape[0] != len(labels):
@@ -326,11 +328,26 @@ def check_all_labeled(labels: Array) -> None:
 
 def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
     """Check rows to predict, or to learn from without labels; returns them as `check_training`."""
-    if validate_data is not None:
-        with np.errstate(over="ignore"):
+    with _advising(estimator):
+        if validate_data is not None:
             rows = validate_data(estimator, _sound(X), reset=reset, **_ACCEPTED)
-        return check_rows(csr_matrix(rows))
-    return _check_width(estimator, check_rows(X), reset)
+            return check_rows(csr_matrix(rows))
+        return _check_width(estimator, check_rows(X), reset)
+
+
+@contextlib.contextmanager
+def _advising(estimator: Any) -> Iterator[None]:
+    """Advise a pipeline where rows are texts; infinity, which is rejected, gives no warning."""
+    try:
+        with np.errstate(over="ignore"):
+            yield
+    except ValueError as error:
+        if "could not convert string to float" not in str(error):
+            raise
+        raise UsageError(
+            f"X has text, not numbers ({error}); give texts to "
+            f"make_pipeline(TfidfVectorizer(), {type(estimator).__name__}())"
+        ) from None
 
 
 _ACCEPTED = {"accept_sparse": "csr", "dtype": np.float32}

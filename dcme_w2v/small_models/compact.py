@@ -48,7 +48,8 @@ def pack_levels(levels: csr_matrix, kinds: U8) -> U8:
     The probability of a level may depend on the feature's entry of `kinds`: the step of its idf.
     """
     starts = levels.indptr.astype(np.int64)
-    columns, data = levels.indices.astype(np.int32), levels.data.astype(np.int8)
+    columns = levels.indices.astype(np.int32, copy=False)
+    data = levels.data.astype(np.int8, copy=False)
     return core.pack_levels(starts, columns, data, kinds // 8, levels.shape[1])
 
 

@@ -28,7 +28,7 @@ from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.trainer import Weights, rows_at_once
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.few_labels.evidence import Evidence, Pairs, assembled
-from dcme_w2v.few_labels.fit import BIAS
+from dcme_w2v.few_labels.fit import BIAS, ones
 from dcme_w2v.formats.model_folder import Model, load_model, save_model, size_of_model
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, Bools
 from dcme_w2v.numeric.levels import fit_levels
@@ -122,12 +122,13 @@ class WeightRanking:
             place, size, sign = place[chosen], size[chosen], sign[chosen]
             del chosen
         lost = self._total - sum(float(part.sum()) for part in self._impacts(place, size))
-        pairs = Pairs(place, sign, size.astype(np.float64), self._squares_of(place))
-        del place, size, sign
-        clustered = fit_levels(pairs.number, pairs.weight, levels)
+        numbers, squares = size.astype(np.float64), self._squares_of(place)
+        del size
+        clustered = fit_levels(numbers, squares, levels)
+        del numbers, squares
         loss = (2 * clustered.loss + lost) / max(self._total, 1e-300)
         shape = (self._weights.features, self._weights.classes)
-        return Shrunk(assembled(pairs, clustered, shape), self._biases, loss)
+        return Shrunk(assembled(place, sign, clustered, shape), self._biases, loss)
 
     def _squares_of(self, place: NDArray[np.integer]) -> F64:
         """Return the sums of squares of the features of some places, which ascend."""

@@ -26,7 +26,7 @@ def lines_of(path):
         yield from (line.rstrip("\n") for line in lines)
 
 
-def main(paragraphs, articles, output):
+def write_documents(paragraphs, articles, output):
     """Write the documents."""
     headings = list(lines_of(articles))
     words = {one: re.findall(r"\w+", one.lower()) for one in set(headings)}
@@ -57,4 +57,4 @@ def main(paragraphs, articles, output):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    write_documents(*sys.argv[1:])

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from many_labels import write_documents
+
 from dcme_w2v._core.train import has_kernels
 from dcme_w2v.numeric.core import INSTRUCTION_SETS
 
@@ -303,30 +305,58 @@ def label_sets(s: Setup) -> Iterator[Line]:
                 yield f"{folder.name}: LinearSVC", seed, "accuracy", 100 * float(line), "%"
 
 
+def many_labels(s: Setup) -> Iterator[Line]:
+    """Train on documents with tens of thousands of labels, made of paragraphs and headings."""
+    write_documents(s.file("corpus.txt"), s.file("articles.txt"), s.out("many"))
+    train, test, one = s.out("many/train.tsv"), s.out("many/test.tsv"), s.out("one.tsv")
+    lines = Path(test).read_text(encoding="utf-8").splitlines(keepends=True)
+    Path(one).write_text(lines[0], encoding="utf-8")
+    for seed in s.seeds:
+        own = ["--seed", seed, "--threads", 1]
+        _, seconds, private = _watched(s, "classify", "train", train, *own, "--output", s.out("m"))
+        made = json.loads(Path(s.out("m/model.json")).read_text())
+        setting = f"{made['record']['documents']:,} documents, {len(made['classes']):,} labels"
+        yield setting, seed, "CPU seconds", seconds, ""
+        yield setting, seed, "memory", private / 1e6, "MB"
+        size = sum(file.stat().st_size for file in Path(s.out("m")).iterdir())
+        yield setting, seed, "on disk", size / 1e6, "MB"
+        predict = ("classify", "predict", s.out("m"), "--threads", 1)
+        all_of_them, start = (s.run(*predict, file)[1] for file in (test, one))
+        yield setting, seed, "a document", 1000 * (all_of_them - start) / (len(lines) - 1), "ms"
+        found = s.json("classify", "test", s.out("m"), test)
+        for metric in ("precision_at_1", "precision_at_5", "micro_f1"):
+            yield setting, seed, metric, 100 * found[metric], "%"
+
+
 def documents(s: Setup) -> Iterator[Line]:
-    """Document vectors with a linear classifier (L-BFGS): SCDV and its baselines."""
-    train, test, vectors = s.file("train.tsv"), s.file("test.tsv"), s.out("d.npy")
-    s.run("train", s.file("corpus.txt"), "--dim", 200, "--threads", s.threads, "--quiet",
-          "--output", vectors)  # fmt: skip
-    for name, options in {
-        "SCDV": [],
-        "SCDV and tf-idf": ["--center", "--term-frequency", "log", "--power", 0.5, "--tfidf", 2],
-        "weighted average": ["--features", "weighted-average"],
-        "tf-idf": ["--features", "tfidf"],
-    }.items():
+    """Classify by SCDV, the mean of the same word vectors of the training documents, and tf-idf."""
+    for folder in sorted(Path(s.file("documents")).iterdir()):
+        files = {part: str(folder / f"{part}.tsv") for part in ("train", "test")}
+        lines = Path(files["train"]).read_text(encoding="utf-8").splitlines(keepends=True)
+        Path(s.out("d.txt")).write_text("".join(x.partition("\t")[2] for x in lines))
         for seed in s.seeds:
-            model = s.out("scdv")
-            _, seconds = s.run("scdv", "fit", train, "--vectors", vectors, *options, "--threads",
-                               s.threads, "--seed", seed, "--quiet", "--output", model)  # fmt: skip
-            for part, file in (("train", train), ("test", test)):
-                s.run("scdv", "transform", model, file, "--output", s.out(f"{part}.npz"),
-                      "--labels", s.out(f"{part}.labels"))  # fmt: skip
-            s.run("classify", "train", s.out("train.npz"), "--labels", s.out("train.labels"),
-                  "--solver", "lbfgs", "--quiet", "--output", s.out("on-rows"))  # fmt: skip
-            found = s.json("classify", "test", s.out("on-rows"), s.out("test.npz"), "--labels",
-                           s.out("test.labels"))  # fmt: skip
-            yield name, seed, "CPU seconds of fit", seconds, ""
-            yield name, seed, "micro F1", 100 * found["micro_f1"], "%"
+            own = ["--threads", s.threads, "--seed", seed, "--quiet", "--output"]
+            s.run("train", s.out("d.txt"), "--tokenize", "words", "--model", "skipgram", *own,
+                  s.out("d.npy"))  # fmt: skip
+            for name, options in {
+                "SCDV": [],
+                "mean": ["--features", "weighted-average"],
+                "mean, centered": ["--features", "weighted-average", "--center"],
+                "tf-idf": ["--features", "tfidf"],
+            }.items():
+                model = s.out("scdv")
+                _, seconds = s.run("scdv", "fit", files["train"], "--vectors", s.out("d.npy"),
+                                   *options, *own, model)  # fmt: skip
+                for part, file in files.items():
+                    s.run("scdv", "transform", model, file, "--output", s.out(f"{part}.npz"),
+                          "--labels", s.out(f"{part}.labels"))  # fmt: skip
+                s.run("classify", "train", s.out("train.npz"), "--labels", s.out("train.labels"),
+                      *own, s.out("on-rows"))  # fmt: skip
+                found = s.json("classify", "test", s.out("on-rows"), s.out("test.npz"), "--labels",
+                               s.out("test.labels"))  # fmt: skip
+                setting = f"{folder.name}: {name}"
+                yield setting, seed, "CPU seconds of fit", seconds, ""
+                yield setting, seed, "micro F1", 100 * found["micro_f1"], "%"
 
 
 def few_labels(s: Setup) -> Iterator[Line]:
@@ -444,10 +474,9 @@ def scale_vocabulary(s: Setup) -> Iterator[Line]:
             yield setting, seed, "CPU time a token", seconds / made["tokens"]["corpus"] * 1e9, "ns"
 
 
-def _measured(s: Setup, text: str) -> Iterator[Line]:
-    out = s.out("scale.npy")
-    command = [sys.executable, "-m", "dcme_w2v", "train", text, "--epochs", "1", "--threads",
-               str(s.threads), "--output", out]  # fmt: skip
+def _watched(s: Setup, *arguments: object) -> tuple[str, float, int]:
+    """Run dcme-w2v; return its messages, CPU seconds, and memory that is not page cache."""
+    command = [sys.executable, "-m", "dcme_w2v", *map(str, arguments)]
     start, private = os.times(), 0
     with Path(s.out("log")).open("w") as log, subprocess.Popen(command, stderr=log) as run:
         while run.poll() is None:
@@ -460,6 +489,13 @@ def _measured(s: Setup, text: str) -> Iterator[Line]:
     if run.returncode:
         raise RuntimeError(messages[-500:])
     seconds = end.children_user + end.children_system - start.children_user - start.children_system
+    return messages, seconds, private
+
+
+def _measured(s: Setup, text: str) -> Iterator[Line]:
+    out = s.out("scale.npy")
+    messages, seconds, private = _watched(s, "train", text, "--epochs", 1, "--threads", s.threads,
+                                          "--output", out)  # fmt: skip
     made = json.loads(Path(f"{out}.json").read_text())
     tokens, dropped = made["tokens"]["corpus"], made["tokens"]["out_of_vocabulary"]
     forecast = re.search(r"([\d,]+) MB of memory", messages)
@@ -483,6 +519,7 @@ ALL = {
         likelihood,
         classify,
         label_sets,
+        many_labels,
         documents,
         few_labels,
         cluster,
