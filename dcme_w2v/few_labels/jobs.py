@@ -145,7 +145,7 @@ def _fit_with(
     parts = read_parts(job.resume_statistics, identity) if job.resume_statistics else None
     if reference is not None:
         reporter.message(
-            "warning: without folds the weights of the levels may be optimiztic, since the "
+            "warning: without folds the weights of the levels may be optimistic, since the "
             "initial model may have seen the labeled documents"
         )
 

@@ -27,8 +27,8 @@ from dcme_w2v.classify.model import (
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.trainer import Weights, rows_at_once
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.few_labels.evidence import Evidence, Pairs, assembled
-from dcme_w2v.few_labels.fit import BIAS, ones
+from dcme_w2v.few_labels.evidence import Evidence, assembled
+from dcme_w2v.few_labels.fit import BIAS
 from dcme_w2v.formats.model_folder import Model, load_model, save_model, size_of_model
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, Bools
 from dcme_w2v.numeric.levels import fit_levels
