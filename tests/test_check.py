@@ -60,7 +60,7 @@ def test_each_fault_is_reported(name):
 
 
 @pytest.mark.parametrize(
-    ("matrix", "vocabulary", "kind", "count", "place"),
+    "matrix, vocabulary, kind, count, place",
     [
         ([[1, np.nan], [2, 3], [np.inf, 1]], b"a\nb\nc\n", "NaN or infinite number", 2,
          "npy: row 1"),
@@ -115,9 +115,7 @@ def test_tolerated_variants_have_no_fault(content):
     assert check_vectors(Path("v")).faults == []
 
 
-@pytest.mark.parametrize(
-    ("name", "format"), [("x.txt", "text"), ("x.bin", "binary"), ("x.npy", "npy")]
-)
+@pytest.mark.parametrize("name, format", [("x.txt", "text"), ("x.bin", "binary"), ("x.npy", "npy")])
 def test_vectors_too_large_for_cosines_are_named_and_loaded(cli, name, format):
     matrix = np.ones((3, 4), dtype=np.float32)
     matrix[1] = 3e38

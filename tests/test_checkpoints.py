@@ -65,7 +65,7 @@ def restored(found, training):
 # ---- the state itself ----
 
 
-@pytest.mark.parametrize(("objective", "model"), list(zip(OBJECTIVES, [*MODELS, {}], strict=True)))
+@pytest.mark.parametrize("objective, model", list(zip(OBJECTIVES, [*MODELS, {}], strict=True)))
 def test_a_run_stopped_repeatedly_equals_an_uninterrupted_one(
     tmp_path, monkeypatch, objective, model
 ):
@@ -198,15 +198,6 @@ def test_a_table_that_is_not_finite_is_refused(kept):
     (path / RECORD).write_text(json.dumps(record))
     with pytest.raises(FormatError, match=r"context.npy: has a number that is NaN or infinite"):
         restored(Checkpoint.load(path), training)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "3", "{", "[" * 100_000, '{"format": NaN}', "\0", "é"])
-def test_an_invalid_record_is_rejected(kept, text):
-    training, folder, _ = kept
-    path = saved(folder, training, 1).folder / RECORD
-    path.write_text(text, encoding="latin-1")
-    with pytest.raises(FormatError, match=RECORD):
-        Checkpoint.load(path.parent)
 
 
 def test_a_table_of_another_shape_is_rejected(kept):

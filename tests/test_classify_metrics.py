@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax as scipy_log_softmax
 
 from dcme_w2v.classify.metrics import (
     Measures,
@@ -13,15 +12,6 @@ from dcme_w2v.classify.metrics import (
 )
 
 RANDOM = np.random.default_rng(3)
-
-
-@pytest.mark.parametrize("shape", [(3000, 50), (2, 100_000)])
-def test_log_softmax_of_more_numbers_than_are_taken_at_a_time(shape):
-    scores = RANDOM.normal(size=shape)
-    given = scores.copy()
-    found = log_softmax(scores)
-    assert found == pytest.approx(scipy_log_softmax(scores, axis=1))
-    assert (scores == given).all()
 
 
 def measured(log_p, labels, multilabel=False, threshold=0.5, pieces=1):

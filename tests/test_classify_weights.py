@@ -43,21 +43,19 @@ def test_gradient_of_many_documents_is_that_of_numpy_whatever_the_threads(classe
     documents = core_documents(X)
     instances = core.Instances(np.arange(35_000), y, 35_000, classes)
     columns = core.Columns(documents, instances)
-    found = []
-    for threads in (1, 2, 5):
-        gradient = np.full((42, classes), np.nan)
-        loss = model.linear.gradient(documents, instances, columns, gradient, threads)
-        found.append((loss, gradient))
+    gradients = np.full((3, 42, classes), np.nan)
+    losses = {
+        model.linear.gradient(documents, instances, columns, gradient, threads)
+        for gradient, threads in zip(gradients, (1, 2, 5), strict=True)
+    }
     rows = np.hstack([X.toarray(), np.zeros((35_000, 1)), np.full((35_000, 1), 0.5)])
     errors = log_softmax(rows @ model.get().astype(np.float64))
     loss = -errors[np.arange(35_000), y].sum()
     errors = np.exp(errors)
     errors[np.arange(35_000), y] -= 1
-    assert found[0][0] == pytest.approx(loss, rel=1e-6)
-    assert found[0][1] == pytest.approx(rows.T @ errors, abs=1e-3)
-    for loss, gradient in found[1:]:
-        assert loss == found[0][0]
-        assert (gradient == found[0][1]).all()
+    assert [*losses] == [pytest.approx(loss, rel=1e-6)]
+    assert gradients[0] == pytest.approx(rows.T @ errors, abs=1e-3)
+    assert (gradients == gradients[0]).all()
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 3.0}])
@@ -115,7 +113,7 @@ def test_partial_fit_uses_weights():
 
 
 @pytest.mark.parametrize(
-    ("weights", "message"),
+    "weights, message",
     [
         ([1.0], r"shape \(1,\): must be \(60,\)"),
         ([-1.0] * 60, "not negative"),

@@ -17,7 +17,7 @@ NAMES = {"text": "v.txt", "binary": "v.bin", "npy": "v.npy"}
 
 
 @pytest.mark.parametrize(
-    ("source", "target"),
+    "source, target",
     [("text", "binary"), ("binary", "npy"), ("npy", "text"), ("text", "text"), ("npy", "binary")],
 )
 def test_any_format_becomes_any_other(source, target, cli):

@@ -215,7 +215,7 @@ def test_a_killed_scheduler_is_one_line_that_names_resume(processes, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "code"),
+    "number, code",
     [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
 )
 def test_workers_of_an_external_cluster_keep_running_after_a_signal(

@@ -83,7 +83,7 @@ def test_every_command_compresses_its_files(here, cli, suffix):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    "name, message",
     [
         ("o.kv", ".kv files are not supported"),
         ("o.safetensors", ".safetensors files are not supported"),

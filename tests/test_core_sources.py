@@ -55,7 +55,7 @@ def test_a_missing_compiler_is_one_line(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the compiler's driver differs")
 @pytest.mark.parametrize(
-    ("target", "special"), [("x86_64-linux-gnu", True), ("aarch64-linux-gnu", False)]
+    "target, special", [("x86_64-linux-gnu", True), ("aarch64-linux-gnu", False)]
 )
 def test_each_source_is_compiled_once_for_the_target(tmp_path, target, special):
     """The compiler only writes down what it was called for: nothing depends on this machine."""

@@ -147,7 +147,7 @@ def test_strict_fails_on_skipped_files(mixed, cli, line):
         assert cli.err.count("warning: ") == 1
 
 
-@pytest.mark.parametrize(("byte", "message"), [(b"\0", "NUL bytes"), (b"x", "give text")])
+@pytest.mark.parametrize("byte, message", [(b"\0", "NUL bytes"), (b"x", "give text")])
 def test_an_endless_word_is_an_error(monkeypatch, byte, message):
     monkeypatch.setattr(corpus_module, "LINE_BYTES", 1 << 12)
     path = write("a", byte * 100_000)

@@ -39,7 +39,7 @@ def test_default_sample_depends_on_the_vocabulary_size():
 
 
 @pytest.mark.parametrize(
-    ("flag", "given"),
+    "flag, given",
     [
         ("model=skipgram", {"model": "skipgram", "window_mode": "fixed"}),
         ("objective=hs", {"objective": "hs", "window_mode": "fixed"}),

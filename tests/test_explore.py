@@ -126,7 +126,7 @@ def test_rows_of_documents_with_labels_and_titles():
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    "flags, message",
     [
         ("a.npy a.npy a.npy --method pca", "3 files; give one, or two to compare"),
         ("a.npy --labels short --method pca", "2 lines for 300 rows"),

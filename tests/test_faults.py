@@ -83,7 +83,7 @@ def test_a_truncated_file_is_read_on_request(cli, name):
     assert len(NOISE.split()) / 2 < tokens <= len(NOISE.split())
 
 
-@pytest.mark.parametrize(("errors", "words"), [("replace", 6), ("skip", 5)])
+@pytest.mark.parametrize("errors, words", [("replace", 6), ("skip", 5)])
 def test_binary_files_are_read_on_request(cli, errors, words):
     Path("c").write_bytes(TEXT + b"x\0y\n" * 9)
     assert "--allow-binary" in cli.error(TRAIN)
@@ -141,7 +141,7 @@ def file_limit():
 
 
 @pytest.mark.parametrize(
-    ("format", "size"),
+    "format, size",
     [("text", 0), ("binary", 0), ("npy", 0), ("text", 100), ("binary", 900), ("npy", 100)],
 )
 def test_a_full_disk(here, cli, file_limit, format, size):

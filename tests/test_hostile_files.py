@@ -77,7 +77,7 @@ def version_in(path):
 
 
 @pytest.mark.parametrize(
-    ("output", "flags"),
+    "output, flags",
     [
         ("run/v.npy", ""),
         ("run/v.npy", "--resume run"),
@@ -230,7 +230,7 @@ RESUME = f"train c.txt --output w.bin --resume k {SMALL}"
 
 
 @pytest.mark.parametrize(
-    ("pipe", "line"),
+    "pipe, line",
     [
         ("v.vocab", "neighbors v.npy a"),
         ("v.vocab", "check v.npy"),

@@ -75,29 +75,6 @@ def test_shards_in_turn_go_as_far_as_one_that_has_all_documents():
 
 
 @small
-@given(**SIZES, seed=st.integers(0, 99))
-def test_a_row_of_one_shard_is_taken_in_turn(rows, dim, shards, seed):
-    start, found = learned(rows, dim, shards, seed)
-    owner = np.random.default_rng(seed).integers(-1, shards, rows)  # -1: no shard has it
-    counts = [3.0 * (owner == k) for k in range(shards)]
-    mixed = mixing.in_turn(start, found, counts, 0.2)
-    for row, k in enumerate(owner):
-        wanted = found[k][row] if k >= 0 else start[row]
-        np.testing.assert_allclose(mixed[row], wanted, rtol=1e-5, atol=1e-6)
-
-
-def test_mixing_ranges_from_the_sum_to_the_mean():
-    x = np.array([0.0, 1e-15, 1e-9, 1e-3, 0.1, 1.0, 50.0, 1e6])
-    for shards in (1, 2, 8, 100):
-        found = mixing.share(x, shards)
-        assert found[:3] == pytest.approx(1, abs=1e-6)
-        assert found[-2:] == pytest.approx(1 / shards)
-        assert (np.diff(found) <= 1e-12).all()
-        one_by_one = sum((np.exp(-x[3:-2]) ** k) for k in range(shards)) / shards
-        np.testing.assert_allclose(found[3:-2], one_by_one)
-
-
-@small
 @given(**SIZES, seed=st.integers(0, 99), scale=st.sampled_from([0.01, 1.0, 100.0]))
 def test_any_number_of_blocks_gives_the_same_bits(rows, dim, shards, seed, scale):
     start, found = learned(rows, dim, shards, seed)

@@ -115,19 +115,8 @@ def test_names_cannot_escape_the_folder(folder, name):
         load_model(folder, "thing", 1)
 
 
-def test_another_kind_or_version(folder):
-    with pytest.raises(FormatError, match="of kind 'thing'; give one of other"):
-        load_model(folder, "other", 1)
-    with pytest.raises(FormatError, match=r"version 1 .* reads version 2"):
-        load_model(folder, "thing", 2)
-    with pytest.raises(FormatError, match="is not a model"):
-        load_model(folder.parent, "thing", 1)
-    with pytest.raises(FormatError, match="is not a model"):
-        load_model(folder / "means.npy", "thing", 1)
-
-
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    "damage, message",
     [
         (lambda folder: (folder / "means.npy").unlink(), "no such file"),
         (lambda folder: (folder / "means.npy").write_bytes(b""), "is corrupt"),

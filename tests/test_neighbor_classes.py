@@ -85,7 +85,7 @@ def test_the_dual_bound_has_the_classes():
 
 
 @pytest.mark.parametrize(
-    ("name", "array"),
+    "name, array",
     [
         ("classes", np.full((2, 3), 8, dtype=np.uint8)),
         ("odds", np.zeros((3, 4), dtype=np.int8)),

@@ -40,7 +40,7 @@ def manifest_of(path):
 
 
 @pytest.mark.parametrize(
-    ("kept", "counts"),
+    "kept, counts",
     [
         ("new", {"a": 8, "b": 7, "e": 10, "f": 8}),
         ("old", {word: BOTH[word] for word in ("b", "a", "c", "d", "only", "old")}),
@@ -84,7 +84,7 @@ def test_a_resumed_run_has_the_same_words(tables, cli):
 
 
 @pytest.mark.parametrize(
-    ("flags", "error"),
+    "flags, error",
     [
         ("--init-vocab old", "--init-vocab old: requires --init"),
         ("--init v.txt --init-vocab old --read-vocab counts",
@@ -109,7 +109,7 @@ def test_a_bare_unk_before_the_corpus_is_explained(cli):
     assert "no corpus: --unk new.txt is its word; give --unk after the corpus" in message
 
 
-@pytest.mark.parametrize(("flags", "word"), [("--unk", "<unk>"), ("--unk UNK", "UNK")])
+@pytest.mark.parametrize("flags, word", [("--unk", "<unk>"), ("--unk UNK", "UNK")])
 def test_rare_words_share_a_vector(cli, flags, word):
     cli(f"train new.txt {SMALL} --output o.txt --save-vocab counts {flags}")
     assert Path("counts").read_text() == f"e 10\na 8\nf 8\nb 7\n{word} 3\n"

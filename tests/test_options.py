@@ -75,7 +75,7 @@ def test_every_spelling_of_every_option_sets_its_field(item):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments, message",
     [
         (["--dim", "0"], "dim=0: must be at least 1"),
         (["-size", "x"], "dim='x': must be an integer"),
@@ -107,7 +107,7 @@ def test_numpy_numbers_become_python_numbers():
 
 
 @pytest.mark.parametrize(
-    ("flag", "nearest"),
+    "flag, nearest",
     [
         ("-min-cuont", "--min-count"),
         ("--min_count", "--min-count"),
@@ -138,7 +138,7 @@ class MadeUp(Checked, group="Model"):
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    "values, message",
     [
         ({"kind": "b", "size": 2}, "size=2: is not supported with kind=b; give kind=a"),
         ({"half": True}, "half: requires size"),

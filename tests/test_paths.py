@@ -56,7 +56,7 @@ def test_a_command_writes_only_its_declared_outputs(row, work, declared):
 
 
 @pytest.mark.parametrize(
-    ("row", "output", "source"),
+    "row, output, source",
     [
         (row, output, source)
         for row, output in ONE_OUTPUT
@@ -87,7 +87,7 @@ def test_an_output_that_belongs_to_an_input_is_an_error(row, work, capsys):
 
 
 @pytest.mark.parametrize(
-    ("row", "output", "other", "there"),
+    "row, output, other, there",
     [
         (row, one, two, one < two)
         for row in WRITING
@@ -134,7 +134,7 @@ def test_a_path_that_belongs_to_an_output_is_an_error(row, work, capsys, declare
 
 
 @pytest.mark.parametrize(
-    ("row", "output", "source"),
+    "row, output, source",
     [(row, output, one) for row, output in ONE_OUTPUT for one in row.folders],
     **ids,
 )
@@ -148,7 +148,7 @@ def test_an_output_in_an_input_folder_is_an_error(row, output, source, work, cap
             assert f"{row.flag(output)} {name}" in err and f"{row.flag(source)} in" in err
 
 
-@pytest.mark.parametrize(("row", "output"), [one for one in ONE_OUTPUT if "model" in one[0].reads])
+@pytest.mark.parametrize("row, output", [one for one in ONE_OUTPUT if "model" in one[0].reads])
 def test_an_output_in_an_input_model_is_an_error(row, output, work, capsys):
     model = row.reads["model"]
     for name in names_of(f"{model}/new{Path(row.writes[output]).suffix}", exists=False):

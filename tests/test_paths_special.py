@@ -50,7 +50,7 @@ def reader_of(path):
     thread.join(60)
 
 
-@pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
+@pytest.mark.parametrize("row, output", ONE_FILE, **ids)
 def test_a_named_pipe_is_written_to_and_kept(row, output, work, capsys):
     pipe = given(row, output, "pipe", os.mkfifo)
     if needs_two_files(row, pipe):
@@ -72,7 +72,7 @@ def test_a_pipe_without_a_reader_is_an_error(option, work, capsys, monkeypatch):
     assert "pipe: is a pipe that no program has read for 0 s" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
+@pytest.mark.parametrize("row, output", ONE_FILE, **ids)
 def test_symbolic_links_are_kept_and_hard_links_unchanged(row, output, work):
     new, old = Path("sub", "new"), Path("sub", "old")
     link = Path(given(row, output, "link", lambda path: Path(path).symlink_to(new)))
@@ -91,7 +91,7 @@ def test_symbolic_links_are_kept_and_hard_links_unchanged(row, output, work):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device")
-@pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
+@pytest.mark.parametrize("row, output", ONE_FILE, **ids)
 def test_a_device_is_written_to_and_kept(row, output, work, capsys):
     null = stat.S_IFCHR | 0o600, os.makedev(1, 3)
     device = given(row, output, "null", lambda path: os.mknod(path, *null))

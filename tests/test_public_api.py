@@ -36,7 +36,7 @@ def test_public_names_are_listed_and_found_once():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    "call, message",
     [
         (lambda v: dw.eval_likelihood(v), "no text; give a corpus, or analogies"),
         (lambda v: dw.eval_likelihood(v, ["a b"]), "context vectors are required"),

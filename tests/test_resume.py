@@ -100,7 +100,7 @@ def test_checkpoints_by_epochs_and_by_time(learn, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    "flags, said",
     [
         ("--lr 0.01", "--lr is 0.01 and was 0.075"),
         ("--epochs 4", "--epochs is 4 and was 3"),

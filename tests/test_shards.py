@@ -136,7 +136,7 @@ def test_files_missing_on_a_worker_are_named(files):
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "said"),
+    "name, data, said",
     [
         ("nul", b"a b\n" * 50 + b"a\0b\n", "is NUL"),
         ("empty", b"", "--shards 2: the corpus has too few lines"),

@@ -101,7 +101,7 @@ def test_scikit_learns_checks(estimator, check):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "options", "others"),
+    "estimator, options, others",
     [
         (
             MaxentClassifier,

@@ -14,7 +14,6 @@ from dcme_w2v._core import fused as core
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.classify.pipeline import predict, predict_labels
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.word_list import Words
 from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
 from dcme_w2v.small_models.shrink import ShrunkModel, WeightRanking, shrink, squares_of
 
@@ -82,39 +81,6 @@ def test_levels_round_trip(rows, classes, seed, share):
         np.testing.assert_array_equal(one, other)
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], min_codepoint=1)), unique=True))
-def test_words_round_trip(texts):
-    words = sorted(text.encode() for text in texts if text)
-    made = Words.from_words(words)
-    data = core.pack_words(made.text, made.offsets)
-    text, offsets = core.unpack_words(data, len(words), len(made.text))
-    assert text.tobytes() == b"".join(words)
-    np.testing.assert_array_equal(offsets, made.offsets)
-
-
-@given(st.lists(st.integers(0, 2**32 - 1)), st.lists(st.integers(0, 255)))
-def test_numbers_round_trip(large, codes):
-    for numbers, bits in ((large, 0), (codes, 8)):
-        data = core.pack_numbers(np.array(numbers, dtype=np.uint32), bits)
-        assert core.unpack_numbers(data, len(numbers), bits).tolist() == numbers
-
-
-@settings(max_examples=40)
-@given(st.binary(max_size=200), st.integers(0, 20), st.integers(0, 60))
-def test_damaged_bytes_are_read_within_bounds(data, rows, count):
-    given_bytes = np.frombuffer(data, dtype=np.uint8)
-    kinds = np.zeros(rows, dtype=np.uint8)
-    for read in (
-        lambda: core.unpack_levels(given_bytes, kinds, 5, min(count, 5 * rows)),
-        lambda: core.unpack_words(given_bytes, rows, count),
-    ):
-        try:
-            read()
-        except ValueError as error:
-            assert "damaged" in str(error)
-    assert len(core.unpack_numbers(given_bytes, count, 0)) == count
-
-
 # ---- models ----
 
 
@@ -145,7 +111,7 @@ def test_columns_of_vectors(texts, cli):
 
 
 @pytest.mark.parametrize(
-    ("line", "docs"),
+    "line, docs",
     [
         ("shrink vectors --keep 0.3", "rows.npz"),
         ("fit train.tsv --unlabeled test.tsv --preset paper", "test.tsv"),
@@ -166,7 +132,7 @@ def test_predict_and_probabilities_agree(line, docs, texts, cli, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("keep", "total", "expected"),
+    "keep, total, expected",
     [(None, 50, 50), ("7", 50, 7), ("1", 50, 1), ("0.1", 50, 5), ("1/20", 100, 5), ("1.0", 9, 9)],
 )
 def test_how_many_weights_are_kept(keep, total, expected):
@@ -215,7 +181,7 @@ def test_models_within_a_number_of_bytes(limit, texts, cli):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    "line, said",
     [
         ("text --max-bytes 900", "the smallest model takes 1,"),
         ("text --max-bytes 9000 --keep 3", "leave --keep out"),

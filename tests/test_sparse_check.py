@@ -36,7 +36,7 @@ BROKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("matrix", "message"), BROKEN)
+@pytest.mark.parametrize("matrix, message", BROKEN)
 def test_invalid_index_arrays_are_errors(matrix, message):
     with pytest.raises(UsageError, match=message):
         check_rows(matrix)

@@ -88,17 +88,6 @@ def test_invalid_ngrams_are_errors():
             Trainer(*text, options, ngrams=WordNgrams(good.options, starts, numbers))
 
 
-def test_vectors_are_means_and_exist_for_unseen_words():
-    vectors = dw.train(SENTENCES, output="v.txt", **QUICK)
-    model = vectors.subwords
-    assert (model.shortest, model.longest, model.rows.shape) == (3, 6, (50, 8))
-    assert "theoretical" in vectors and "theoretical" not in vectors.words
-    options = vectors.manifest["options"]
-    assert (options["subwords"], options["buckets"], options["vectors"]) == ("3-6", 50, "input")
-    np.testing.assert_array_equal(Vectors.load("v.txt").vectors, vectors.vectors)
-    assert model.rows.any(axis=1).all()  # unused n-grams have random initial vectors, as others
-
-
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
 def test_the_model_is_a_fasttext_model(model):
     path = Path("model.bin")

@@ -131,7 +131,7 @@ def test_every_line_feed_stays_and_no_other_separator():
 
 
 @pytest.mark.parametrize(
-    ("raw", "tokens", "bad"),
+    "raw, tokens, bad",
     [
         (b"ab\xffcd Ef", b" ab\xffcd ef", 2),
         (b"a\x00B", b" a\x00b", 1),

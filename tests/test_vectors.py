@@ -5,7 +5,6 @@ import pickle
 import threading
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,7 +67,7 @@ def test_a_slice_has_the_vectors_of_its_rows(key):
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    "asked, found",
     [("King", "king"), ("MAN", "man"), ("New York", "New_York"), (" man", "man"), ("qeen", "queen"),
      ("amn", "man"), ("queeen", "queen"),
      (unicodedata.normalize("NFD", "żółć"), "żółć"), ("nothing", None), (3, None)],
@@ -133,20 +132,8 @@ def test_gensim_gets_words_vectors_and_counts():
     assert type(keyed).load("k").index_to_key[-1] == "new"
 
 
-def test_a_wrong_format_is_an_error(tmp_path):
-    make_vectors().save("v.txt")
-    make_vectors().save("v.bin")
-    Path("glove").write_text("a 1 2\n")
-    for name, format in (("v.txt", "npy"), ("v.bin", "text"), ("v.txt", "binary"),
-                         ("glove", "binary")):  # fmt: skip
-        with pytest.raises(ValueError, match=name):
-            Vectors.load(tmp_path / name, format)
-    with pytest.raises(FileNotFoundError):
-        Vectors.load("none")
-
-
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments, message",
     [
         ((["a"], [1.0]), r"vectors of shape \(1,\)"),
         ((["a"], [[]]), r"vectors of shape \(1, 0\)"),

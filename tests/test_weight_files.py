@@ -28,7 +28,7 @@ def classifier(density, features=50, classes=37):
 
 
 @pytest.mark.parametrize("rows_at_once", [1, 7, 1000])
-@pytest.mark.parametrize(("density", "files"), [
+@pytest.mark.parametrize("density, files", [
     (0, {"starts", "columns", "values"}),
     (0.3, {"starts", "columns", "values"}),
     (1, None),
