@@ -62,17 +62,17 @@ def test_each_fault_is_reported(name):
 @pytest.mark.parametrize(
     "matrix, vocabulary, kind, count, place",
     [
-        ([[1, np.nan], [2, 3], [np.inf, 1]], b"a\nb\nc\n", "NaN or infinite number", 2,
-         "npy: row 1"),
-        ([[1], [2], [3]], b"a 9\nb 8\na 7\n", "duplicate word", 1, ".vocab:3"),
-        ([[1], [2]], b"a 9\nb x\n", "bad count", 1, ".vocab:2"),
-        ([[1], [2]], b"a b 9\nb 8\n", "separator in a word", 1, ".vocab:1"),
-        ([[1], [2]], b"a\nb\0\n", "NUL byte in a word", 1, ".vocab:2"),
-        ([1, 2], b"a\nb\n", "unreadable", 1, "npy"),
+        (np.diag([np.nan, 1, np.inf]), b"a\nb\nc\n", "NaN or infinite number", 2, "npy: row 1"),
+        (np.ones((3, 1)), b"a 9\nb 8\na 7\n", "duplicate word", 1, ".vocab:3"),
+        (np.ones((2, 1)), b"a 9\nb x\n", "bad count", 1, ".vocab:2"),
+        (np.ones((2, 1)), b"a b 9\nb 8\n", "separator in a word", 1, ".vocab:1"),
+        (np.ones((2, 1)), b"a\nb\0\n", "NUL byte in a word", 1, ".vocab:2"),
+        (np.ones(2), b"a\nb\n", "unreadable", 1, "npy"),
     ],
-)  # fmt: skip
+    ids=str,
+)
 def test_faults_of_npy_files(matrix, vocabulary, kind, count, place):
-    np.save("v.npy", np.asarray(matrix, dtype=np.float32))
+    np.save("v.npy", matrix.astype(np.float32))
     Path("v.vocab").write_bytes(vocabulary)
     (fault,) = check_vectors(Path("v.npy")).faults
     assert (fault.kind, fault.count) == (kind, count) and fault.place.endswith(place)

@@ -1,6 +1,5 @@
 """New text for earlier vectors (--init-vocab) and one vector for rare words (--unk)."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -70,17 +69,6 @@ def test_a_limit_includes_old_words(tables, cli):
     for limit, more in ((7, {"e"}), (2, set())):
         cli(f"{UNION} --output-tables new --max-vocab {limit}")
         assert set(counts_of("new")) == set(tables.vocabulary) | more
-
-
-def test_a_resumed_run_has_the_same_words(tables, cli):
-    line = f"{UNION} --epochs 4 --checkpoint-every 2"
-    cli(f"{line} --checkpoint state")
-    expected = Path("o").read_bytes()
-    *_, newest = sorted(path.name for path in Path("state").iterdir() if path.name.isdigit())
-    assert newest != "000001"
-    shutil.rmtree(f"state/{newest}")
-    cli(f"{line} --resume state")
-    assert Path("o").read_bytes() == expected
 
 
 @pytest.mark.parametrize(
