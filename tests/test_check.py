@@ -81,17 +81,6 @@ def test_faults_of_npy_files(matrix, vocabulary, kind, count, place):
             Vectors.load("v.npy")
 
 
-def test_all_kinds_of_faults_are_found_at_once():
-    Path("v").write_bytes(
-        b"9 2\na 1 2\nb 1\nc 1 x\nd nan 1\na 1 1\n 1 2\n\xff 1 2\nw w 1 2\ng\0 1 2\n"
-    )
-    report = check_vectors(Path("v"))
-    assert (report.format, report.rows, report.dimension) == ("text", 9, 2)
-    kinds = {content[1] for content in PLANTED.values()} | {"invalid UTF-8 in a word"}
-    kinds -= {"unreadable", "trailing junk", "wrong number of rows"}
-    assert {fault.kind: fault.count for fault in report.faults} == dict.fromkeys(kinds, 1)
-
-
 def test_the_command_lists_faults(cli):
     Path("v").write_bytes(b"4 1\na 1\na 2\na nan\n")
     lines = cli("check v", code=1).splitlines()

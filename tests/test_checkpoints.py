@@ -122,15 +122,6 @@ def kept(tmp_path):
     folder.close()
 
 
-def test_two_generations_are_kept(kept):
-    training, folder, _ = kept
-    for epoch in range(4):
-        saved(folder, training, epoch)
-    assert sorted(one.name for one in folder.path.iterdir()) == ["000003", "000004"]
-    for one in folder.generations():
-        assert {file.name for file in one.iterdir()} == {*FILES, RECORD}
-
-
 def test_two_runs_cannot_use_one_folder(kept):
     _, folder, _ = kept
     with pytest.raises(UsageError, match="is in use by another run"):

@@ -46,16 +46,6 @@ def test_hinge_converges_to_the_optimum():
     assert model.objective_ == "gd"
 
 
-def test_probabilities_and_the_default_rate():
-    rows, labels = problem(rows=200)
-    model = MaxentClassifier(loss="hinge", threads=1).fit(rows, labels)
-    assert model.lr_ == 0.5
-    assert model.predict_proba(rows).sum(axis=1) == pytest.approx(np.ones(200))
-    assert model.score(rows, labels) > 0.8
-    again = MaxentClassifier(loss="hinge", threads=1).fit(rows, labels)
-    assert np.array_equal(again.coef_, model.coef_)
-
-
 def sets_problem(seed=0, classes=40, documents=300):
     """Documents with one to three labels, each of which has features of its own."""
     random, features = np.random.default_rng(seed), classes + 10

@@ -173,15 +173,6 @@ def test_a_stopped_scheduler_is_an_error(processes, tmp_path, monkeypatch):
             cluster.wait([task])
 
 
-def test_a_scheduler_that_is_stopped_before_the_connection_is_an_error(processes, monkeypatch):
-    for name in ("CONNECT_SECONDS", "CLOSE_SECONDS"):
-        monkeypatch.setattr(dask, name, 0.5)
-    address = processes.open_scheduler()
-    processes.scheduler.send_signal(signal.SIGSTOP)
-    with pytest.raises(ClusterError, match="no scheduler answers at tcp"), open_cluster(address):
-        pass
-
-
 @contextlib.contextmanager
 def training(processes, tmp_path, workers):
     """Start `train` as a process, and wait for the first checkpoint."""

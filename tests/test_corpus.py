@@ -34,11 +34,6 @@ def test_a_folder_gives_its_files_sorted_without_hidden_ones():
     assert expand(["in"]) == sorted(wanted)
 
 
-def test_arguments_keep_their_order():
-    b, a = write("b", b"x"), write("a", b"x")
-    assert expand([b, "-", a, b, "s3://bucket/key"]) == [b, "-", a, b, "s3://bucket/key"]
-
-
 @pytest.mark.skipif(platform.user() == 0, reason="root may read everything")
 def test_unreadable_file():
     path = write("a", b"x")

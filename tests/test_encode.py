@@ -211,13 +211,6 @@ def test_cache_has_no_name_and_is_mapped_read_only():
     assert len(encoded.ids) == 0
 
 
-def test_ids_stay_valid_after_close():
-    encoded = encode(write(b"a b a"), ALL)
-    ids = encoded.ids
-    encoded.close()
-    assert ids.tolist() == [0, 1, 0 | LAST]
-
-
 def test_max_vocab_bounds_the_words_that_are_counted(monkeypatch):
     monkeypatch.setattr(encoding, "BOUNDED_WORDS", 40)
     monkeypatch.setattr(encoding, "BOUNDED_TIMES", 2)

@@ -8,7 +8,6 @@ import sys
 import types
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers import COMPRESSORS, manifest, train, write_corpus
 
@@ -51,23 +50,6 @@ def test_invalid_corpora(cli, name):
     assert ("c: " in error or "words" in error) and said in error
     assert Path("v.bin").read_bytes() == b"old"
     assert {path.name for path in Path().iterdir()} == {"c", "v.bin"}
-
-
-TAKEN = {
-    "one word": (b"a " * 9, 9),
-    **{f"{name} named .txt": (pack(TEXT), 200) for name, pack in COMPRESSORS.items()},
-}
-
-
-@pytest.mark.parametrize("name", TAKEN)
-def test_unusual_corpora_are_accepted(cli, name):
-    content, tokens = TAKEN[name]
-    Path("c.txt").write_bytes(content)
-    cli(TRAIN.replace("train c", "train c.txt"))
-    assert manifest("v.bin")["tokens"]["corpus"] == tokens
-    vectors = Vectors.load("v.bin")
-    assert np.isfinite(vectors.vectors).all()
-    assert {word[:1] for word in vectors.words} <= set("abcdex")
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)

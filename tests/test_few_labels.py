@@ -215,16 +215,6 @@ def test_documents_with_several_labels_stay_in_one_fold():
     assert (folds[::2] == folds[1::2]).all() and set(folds) == {0, 1, 2}
 
 
-def test_cross_validation_chooses_the_best_candidate():
-    data, said = data_of(few=8, many=200, choose=True), Messages()
-    found = fit(data, said)
-    choice = found.record["choice"]
-    assert set(choice["fold_accuracy"]) == set(choose.CANDIDATES)
-    assert choice["fold_accuracy"][choice["chosen"]] == max(choice["fold_accuracy"].values())
-    assert found.final == choice["chosen"] and accuracy(found) > 0.7
-    assert said.messages[-1].endswith(f"chosen: {choice['chosen']}")
-
-
 @pytest.mark.parametrize(
     "options, final",
     [({}, "maxent"), ({"rounds": 2}, "distill"), ({"choose": False}, "distill")],

@@ -13,7 +13,6 @@ from dcme_w2v.few_labels.statistics import (
     MAX_COUNT,
     UNIT,
     Statistics,
-    check_values,
     sum_over,
 )
 
@@ -76,17 +75,6 @@ def test_the_same_bytes_for_any_shards_in_any_order(shards):
     assert same(total, whole)
     pieces = (log_p[a : a + 17] for a in range(0, DOCUMENTS, 17))
     assert same(sum_over(rows, pieces, CLASSES, 2), whole)
-
-
-@pytest.mark.parametrize("value", [-0.5, 40000.0, np.nan])
-def test_invalid_values(value):
-    rows, log_p = rows_and_probabilities()
-    rows.data[7] = value
-    row = int(np.searchsorted(rows.indptr, 7, side="right")) - 1
-    with pytest.raises(UsageError, match=f"row {row}, column {rows.indices[7]}: is "):
-        check_values(rows)
-    with pytest.raises(ValueError, match="negative or too large"):
-        counted(rows, log_p)
 
 
 def test_parts_are_written_and_added():

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import PAPER, manifest, options_of, split, train, write_corpus
+from helpers import PAPER, manifest, options_of, train, write_corpus
 from scipy.special import logsumexp
 from texts import corpus
 
-from dcme_w2v.words.heldout import HeldOut, biases_of, dual_bounds, evenly_spaced
-from dcme_w2v.words.likelihood import LAST, contexts
+from dcme_w2v.words.heldout import HeldOut, biases_of, dual_bounds
+from dcme_w2v.words.likelihood import contexts
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
@@ -28,17 +28,6 @@ def text(here):
 def epochs_of(path):
     events = [json.loads(line) for line in Path(path).read_text().splitlines()]
     return events, [event for event in events if event["event"] == "epoch"]
-
-
-def test_held_out_sentences_are_spread_evenly():
-    ids = np.arange(1000, dtype=np.uint32)
-    ids[9::10] |= LAST
-    found = evenly_spaced(ids, 200)
-    assert 200 <= len(found) < 210
-    assert len(found) % 10 == 0
-    assert found[0] == 0
-    assert (found & ~LAST).max() > 900
-    assert evenly_spaced(ids, 5000).tolist() == ids.tolist()
 
 
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
@@ -84,15 +73,6 @@ def test_held_out_text_of_unknown_words_is_named(text, cli):
     assert said in cli.error(f"{line} --holdout other")
     cli(line)
     assert said in cli.error("eval likelihood t other")
-
-
-def test_training_ignores_held_out_lines(text):
-    """A run with held-out lines equals a run on a corpus without these lines."""
-    _, trained, _ = split(text, 0.2)
-    Path("rest").write_text("\n".join(" ".join(line) for line in trained))
-    flags = "--threads 1 --min-count 1"
-    assert train(text, "a.txt", "--holdout 0.2", flags) == train("rest", "b.txt", flags) == 0
-    assert Path("a.txt").read_bytes() == Path("b.txt").read_bytes()
 
 
 @pytest.mark.parametrize("update", [DCME, PAPER])

@@ -17,7 +17,7 @@ from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.latent.cost import Observations
 from dcme_w2v.latent.fit import fit, learn
 from dcme_w2v.latent.jobs import made_model
-from dcme_w2v.latent.model import LatentClassifier, through_alpha
+from dcme_w2v.latent.model import LatentClassifier
 from dcme_w2v.latent.options import LatentOptions, resolved
 from dcme_w2v.training.progress import Quiet
 
@@ -164,15 +164,6 @@ def test_several_labels_a_document():
     p = np.exp(np.concatenate(list(model.log_probabilities(matrix))))
     assert p.sum(axis=1) == pytest.approx(np.ones(80))
     assert np.sort(p, axis=1)[:, 1].mean() > 0.25  # two labels share the mass
-
-
-def test_label_probabilities_are_sums_over_classes():
-    random = np.random.default_rng(0)
-    log_p = np.log(random.dirichlet(np.ones(4), 6))
-    alpha = random.dirichlet(np.ones(3), 4)
-    assert np.exp(through_alpha(log_p, alpha)) == pytest.approx(np.exp(log_p) @ alpha)
-    never = np.array([[1.0, 0.0], [1.0, 0.0]])
-    assert np.isfinite(through_alpha(np.log([[0.5, 0.5]]), never)).all()
 
 
 @pytest.mark.parametrize(

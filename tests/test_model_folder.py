@@ -42,13 +42,6 @@ def test_a_saved_model_round_trips(folder):
     assert list(model.words()) == ["a", "über"]
 
 
-def test_a_model_is_replaced_completely(folder):
-    save_model(folder, "thing", 2, {"x": np.ones(1)}, {})
-    assert sorted(path.name for path in folder.iterdir()) == ["model.json", "x.npy"]
-    assert load_model(folder, "thing", 2).array("x", "float64", 1) == 1
-    assert [path.name for path in folder.parent.iterdir()] == ["model"]
-
-
 def test_several_that_save_to_one_folder_leave_one_whole_model(folder):
     """Each takes the target away to put its own there, at any time of the others."""
 

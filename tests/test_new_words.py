@@ -114,17 +114,6 @@ def test_without_rare_words_there_is_no_vector(cli):
     assert "<unk>" not in dw.Vectors.load("o")
 
 
-@pytest.mark.parametrize("holdout", ["0.3", "held.txt"])
-def test_unk_with_other_options(tables, cli, holdout):
-    Path("held.txt").write_text("a b unseen e\n" * 9)
-    Path("new.txt").write_text(NEW + "".join(f"a x{n}\n" for n in range(20)))
-    line = f"{UNION} --unk --holdout {holdout} --epochs 2 --checkpoint-every 1"
-    cli(f"{line} --checkpoint state")
-    manifest_of("o")
-    assert "<unk>" in dw.Vectors.load("o")
-    cli(f"{line} --resume state")
-
-
 def test_new_words_in_python():
     sentences = [["tea", "with", "milk"], ["tea", "with", "lemon"]] * 3 + [["rare", "tea"]]
     options = {"dim": 4, "min_count": 3, "threads": 1}
