@@ -168,3 +168,10 @@ def test_a_huge_file_of_zeros_is_rejected_unread(models, tmp_path):
     folder = shutil.copytree(models / "text", tmp_path / "model")
     os.truncate(folder / "model.json", 2 << 30)
     check_refused(folder, "bytes, the maximum is 1,073,741,824")
+
+
+def test_scores_that_overflow_are_one_line(models, here, cli):
+    damage(shutil.copytree(models / "rows", here / "m"), "weights[0]", 3e38)
+    (here / "docs.svm").write_text("a 0:3e38 1:3e38 2:3e38\n")
+    for command in ("test", "predict"):
+        assert "NaN or infinite" in cli.error(f"classify {command} m docs.svm")

@@ -160,6 +160,7 @@ EDITS = {
     "true is no number": {"position": {"epoch": True, "seconds": 1, "epoch_seconds": 1}},
     "epoch after the last": {"position": {"epoch": 99, "seconds": 1, "epoch_seconds": 1}},
     "other parts": {"training": {"loss": 0, "losses": 0, "state": [1, 2, 3]}},
+    "no number": {"training": {"loss": float("nan"), "losses": 0, "state": [1]}},
     "infinite time": {"position": {"epoch": 1, "seconds": float("1e999"), "epoch_seconds": 1}},
     "path outside": {"files": {"state.bin": SIZE, "../../x": SIZE}},
     "no tables": {"files": {"state.bin": SIZE}},

@@ -56,6 +56,14 @@ def test_every_format_has_the_same_rows(kind):
         lines_of(path, "body")
 
 
+@pytest.mark.parametrize("kind", FORMATS[:-2])
+def test_a_file_without_a_named_column_is_an_error_with_its_columns(kind, cli):
+    path = write(f"t.{kind}", ROWS)
+    for command in (f"vocab {path} -o -", f"classify train {path} -o m"):
+        cli(command, code=1)
+        assert "--text-column: text, label, meta, n" in cli.err and cli.err.count("\n") == 1
+
+
 @pytest.mark.parametrize("kind", ["parquet", "jsonl"])
 @pytest.mark.parametrize(
     "values, lines",

@@ -107,3 +107,10 @@ def test_directions_are_those_of_the_second_moment_of_a_context(context):
     spread = np.cov(rows.T.astype(float), aweights=weights, bias=True)
     rebuilt = found.vectors * found.values @ found.vectors.T
     np.testing.assert_allclose(rebuilt, np.outer(mu, mu) + spread / context, atol=1e-6)
+
+
+def test_mixing_ranges_from_the_sum_to_the_mean():
+    for shards in (8, 100):
+        between = sum(np.exp(-0.1 * k) for k in range(shards)) / shards
+        found = mixing.share(np.array([1e-15, 0.1, 1e6]), shards)
+        np.testing.assert_allclose(found, [1, between, 1 / shards], rtol=1e-6)
