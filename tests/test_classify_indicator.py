@@ -45,14 +45,6 @@ def test_rows_without_a_label_count_against_every_label():
     assert model.coef_.shape == (2, 1)
 
 
-def test_weights_of_rows_and_of_none():
-    weights = np.array([1.0, 1.0, 1.0, 0.0] * 10)
-    model = MaxentClassifier(threads=1, epochs=20).fit(ROWS, SETS, weights)
-    kept = weights > 0
-    same = MaxentClassifier(threads=1, epochs=20).fit(ROWS[kept], SETS[kept])
-    assert np.array_equal(model.coef_, same.coef_)
-
-
 def test_labels_that_all_rows_or_no_rows_have():
     sets = np.hstack([SETS, np.ones((40, 1)), np.zeros((40, 1))])
     found = MaxentClassifier(threads=1, epochs=20).fit(ROWS, sets).predict(ROWS)
@@ -115,3 +107,11 @@ def test_large_sets_keep_rows_for_the_calibration(monkeypatch):
     assert 0 < model.threshold_ < 1
     assert model._calibration != (1.0, 0.0)
     assert indicator.label_sets(sets[:2], 2)[1] == 6
+
+
+def test_weights_of_rows_and_of_none():
+    weights = np.array([1.0, 1.0, 1.0, 0.0] * 10)
+    model = MaxentClassifier(threads=1, epochs=20).fit(ROWS, SETS, weights)
+    kept = weights > 0
+    same = MaxentClassifier(threads=1, epochs=20).fit(ROWS[kept], SETS[kept])
+    assert np.array_equal(model.coef_, same.coef_)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
 import pytest
@@ -124,27 +123,6 @@ def test_deltas_of_a_lost_worker_are_recomputed(processes, straight, tmp_path, m
         assert digest(run_rounds(cluster, work(tmp_path), ROUNDS)) == straight
         assert cluster.figures()["lost_workers"] == 1
         assert cluster.reporter.lost.is_set()
-
-
-@pytest.mark.slow
-def test_late_results_of_an_unreachable_worker_are_dropped(processes, straight, tmp_path):
-    """Stopped for longer than the scheduler waits for a sign of life, then continued."""
-    reached, go = gates(tmp_path)
-
-    def stop():
-        process = int(reached.read_text())
-        os.kill(process, signal.SIGSTOP)
-        cluster.reporter.lost.wait(PATIENCE)
-        os.kill(process, signal.SIGCONT)
-        go.write_text("")
-
-    with opened(processes, 2) as cluster:
-        thread = threading.Thread(target=stop, daemon=True)
-        thread.start()
-        assert digest(run_rounds(cluster, work(tmp_path, "wait"), ROUNDS)) == straight
-        thread.join(PATIENCE)
-        assert cluster.reporter.lost.is_set()
-        assert digest(run_rounds(cluster, work(tmp_path), ROUNDS)) == straight
 
 
 def test_the_loss_of_all_workers_is_an_error(processes, tmp_path, monkeypatch):

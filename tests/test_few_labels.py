@@ -152,28 +152,6 @@ def test_log_odds_shrink_towards_the_prior():
     np.testing.assert_allclose(pairs.weight, [10, 10, 2, 2])
 
 
-def test_weights_of_levels_are_at_the_minimum():
-    random = np.random.default_rng(0)
-    parts, labels = random.normal(size=(60, 3, 2)), random.integers(0, 3, 60)
-    parts[np.arange(60), labels] += [0.5, 2.0]
-    found = learn(parts, labels)
-    base = np.log((np.bincount(labels, minlength=3) + 0.5) / 61.5)
-    scales = np.sqrt(np.mean(parts**2, axis=(0, 1)))
-
-    def loss(weights, biases):
-        scores = parts @ weights + biases
-        log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        penalty = 0.5e-4 * np.sum((weights * scales) ** 2) + 0.005 * np.sum((biases - base) ** 2)
-        return penalty - log_p[np.arange(60), labels].mean()
-
-    least = loss(found.weights, found.biases)
-    for step in (-0.02, 0.02):
-        for i in range(2):
-            assert loss(found.weights + step * np.eye(2)[i], found.biases) > least
-        for i in range(3):
-            assert loss(found.weights, found.biases + step * np.eye(3)[i]) > least
-
-
 def test_a_feature_of_one_labeled_document_gets_no_weight_from_it():
     """Each labeled document has a word of its own, which random unlabeled documents have, too.
 

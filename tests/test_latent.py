@@ -149,15 +149,6 @@ def test_a_saved_model_is_loaded_bit_identically(labels):
             assert model.explain(label, 3) == [tuple(one) for one in described["words"]]
 
 
-def test_rows_of_another_width_and_empty_ones():
-    model, matrix = saved(LatentOptions(latent=4, unsupervised=True, threads=1), False)
-    for rows in (matrix[:, :3], csr_matrix((2, 90), dtype=np.float32)):
-        found = np.concatenate(list(model.latent_log_probabilities(csr_matrix(rows))))
-        assert np.exp(found).sum(axis=1) == pytest.approx(np.ones(rows.shape[0]))
-    bias = model.weights.get()[-1].astype(float)
-    assert np.exp(found[0]) == pytest.approx(np.exp(bias) / np.exp(bias).sum(), abs=1e-6)
-
-
 def test_several_labels_a_document():
     model, matrix = saved(LatentOptions(latent=5, threads=1), multilabel=True)
     assert model.multilabel

@@ -39,17 +39,6 @@ def mixed_by_curvature(start, found, steps, count):
 
 
 @small
-@given(**SIZES, count=st.integers(1, 40))
-def test_blocks_cover_all_rows_in_multiples_of_the_grain(rows, dim, shards, count):
-    cuts = mixing.blocks(rows, count)
-    assert len(cuts) <= count
-    assert [row for cut in cuts for row in range(cut.start, cut.stop)] == list(range(rows))
-    for cut in cuts:
-        covered = [row for one in mixing.grains(rows, cut) for row in range(one.start, one.stop)]
-        assert covered == list(range(cut.stop - cut.start))
-
-
-@small
 @given(**SIZES, seed=st.integers(0, 99))
 def test_counts_weight_rows(rows, dim, shards, seed):
     start, found = learned(rows, dim, shards, seed)

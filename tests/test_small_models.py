@@ -97,19 +97,6 @@ def test_a_small_model_round_trips(name, texts):
     assert (found.argmax(axis=1) == probabilities(whole, texts).argmax(axis=1)).mean() > 0.8
 
 
-def test_columns_of_vectors(texts, cli):
-    cli("fuse shrink vectors --keep 0.3 --output s --quiet")
-    model = load_classifier("s")
-    wide = csr_matrix(np.eye(70, dtype=np.float32)[:, :60])
-    narrow = csr_matrix((2, 3), dtype=np.float32)
-    for matrix in (wide, narrow):
-        (found,) = list(model.log_probabilities(matrix, 1))
-        assert found.shape == (matrix.shape[0], 3) and np.isfinite(found).all()
-    name, _ = model.explain("class0", 1)[0]
-    assert name in [column for column, _ in load_classifier("vectors").explain("class0", 12)]
-    assert set(shrink(model, ShrinkOptions(keep="5")).columns) <= set(model.columns)
-
-
 @pytest.mark.parametrize(
     "line, docs",
     [
@@ -125,6 +112,7 @@ def test_predict_and_probabilities_agree(line, docs, texts, cli, monkeypatch):
     wanted = np.concatenate(list(found.log_probabilities(rows, 1))).argmax(axis=1)
     names = [found.classes[j] for j in wanted]
     assert [one[0][0] for one in predict(found, [docs])] == names
+    assert len(found.explain(names[0], 2)) == 2
     assert [one[0] for one in predict_labels(found, [docs])] == names
     monkeypatch.setattr("dcme_w2v.classify.best.MIN_CLASSES", 1)
     monkeypatch.setattr("dcme_w2v.classify.best.MAX_SHARE", 1)
