@@ -106,9 +106,7 @@ def test_hinge_is_the_default_for_several_labels_and_has_probabilities_of_each(h
 def test_folds_choose_the_rate_of_several_labels():
     rows, labels = sets_problem(classes=12, documents=120)
     data, given = Labelled(rows, labels), ClassifyOptions(threads=1)
-    assert is_loss_open(given, data, 12) and not is_loss_open(given, data, SHORT_SETS)
-    for more in ({"lr": 1.0}, {"loss": "softmax"}, {"epochs": 100}):
-        assert not is_loss_open(ClassifyOptions(**more), data, 12)
+    assert not is_loss_open(given, data, SHORT_SETS)
     tuned = LossSearch(data, 12, given).run()
     assert tuned.setting["loss"] == "hinge" and {one["loss"] for one in tuned.trials} == {"hinge"}
     found = {one["lr"]: one["accuracy"] for one in tuned.trials if one["epochs"] == 5}

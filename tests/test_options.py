@@ -7,7 +7,6 @@ import click
 import numpy as np
 import pytest
 
-from dcme_w2v import SCDV, LatentClassModel
 from dcme_w2v.cli.group import Group
 from dcme_w2v.cli.main import run
 from dcme_w2v.cli.options import collect, options_of
@@ -190,17 +189,6 @@ def test_british_spellings_still_work(line, now, tmp_path, monkeypatch, capsys):
     shown = capsys.readouterr().err
     assert f"is now called {now}\n" in shown
     assert "unknown option" not in shown and "unexpected" not in shown
-
-
-@pytest.mark.filterwarnings("default::dcme_w2v.errors.DcmeWarning")
-def test_british_spellings_still_work_in_python():
-    with pytest.warns(DcmeWarning, match="unlabelled is now called unlabeled"):
-        model = LatentClassModel(unlabelled="use")
-    with pytest.warns(DcmeWarning, match="unlabelled is now called unlabeled"):
-        model.set_params(unlabelled="auto")
-    assert model.get_params()["unlabeled"] == "auto"
-    with pytest.warns(DcmeWarning, match="centre is now called center"):
-        assert SCDV(centre=True).center
 
 
 def test_advanced_options_are_shown_by_help_all(capsys):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 import pytest
-from helpers import ALL_COMMANDS
+from documentation import COMMANDS
 from path_rows import ONE_OUTPUT, ROWS, WRITING, ids, names_of, refused, state
 
 from dcme_w2v.cli.main import run
@@ -22,14 +22,13 @@ from dcme_w2v.cli.main import run
 
 
 def test_every_command_and_every_path_is_in_the_table():
-    commands = {name for name, one in ALL_COMMANDS.items() if not isinstance(one, click.Group)}
-    assert commands == {f"dcme-w2v {row.command}" for row in ROWS}, "add a row to ROWS"
+    assert COMMANDS.keys() == {f"dcme-w2v {row.command}" for row in ROWS}, "add a row to ROWS"
     numbers = ("N", "X", "N|Nm", "0|1", "0", "[SECONDS]")
-    for name in commands:
+    for name in COMMANDS:
         rows = [row for row in ROWS if f"dcme-w2v {row.command}" == name]
         known = {one for row in rows for one in (*row.reads, *row.writes, *row.texts)}
         known |= {"text_column", "label_column"}  # names, not paths
-        for param in ALL_COMMANDS[name].params:
+        for param in COMMANDS[name].params:
             shown = param.metavar or ""
             a_choice = isinstance(param.type, click.Choice) or shown.islower()
             a_number = shown in numbers or isinstance(param.type, click.types.IntParamType)
