@@ -7,16 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import estimator, pipeline
-from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, FeatureOptions
-from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.classify.trainer import core_documents
 from dcme_w2v.classify.voting import VotingWeights
-from dcme_w2v.cluster.distribute import Distributed, scale_scores
+from dcme_w2v.cluster.distribute import Distributed
 from dcme_w2v.errors import UsageError
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Quiet
@@ -98,14 +96,6 @@ def test_gradient_equals_full_training(learn, shards):
 def test_the_score_factor_maximizes_held_out_likelihood(learn):
     record = learn("m", f"{flags_of('mixture', 4)} --holdout 0.3").record
     assert 0.25 <= record["cluster"]["score_factor"] <= 8
-    weights = Weights(3, 2, 0.1)
-    weights.table[:3, :2] = [[0.1, 0], [0, 0.1], [0.05, 0.02]]
-    matrix = csr_matrix(np.eye(3, dtype=np.float32))
-    holdout, rows = Labelled(matrix, [[0], [1], [-1]]), core_documents(matrix)
-    before = weights.scores(rows, 0, 3, 1)
-    found = scale_scores(weights, holdout)
-    assert found == pytest.approx(8, rel=0.01)  # both labels are right: the maximum factor
-    assert weights.scores(rows, 0, 3, 1) == pytest.approx(found * before, rel=1e-5)
 
 
 # ---- votes ----

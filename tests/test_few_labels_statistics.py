@@ -13,7 +13,6 @@ from dcme_w2v.few_labels.statistics import (
     MAX_COUNT,
     UNIT,
     Statistics,
-    sum_over,
 )
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -58,23 +57,6 @@ def test_sums_equal_numpys(sure):
     assert (found.documents, found.empty) == (DOCUMENTS, int((x.sum(axis=1) == 0).sum()))
     exact = rows.toarray().T.astype(np.float64) @ np.exp(log_p)
     np.testing.assert_allclose(found.joint / UNIT**2, exact, atol=0.3)
-
-
-@pytest.mark.parametrize("shards", [1, 2, 5, 32])
-def test_the_same_bytes_for_any_shards_in_any_order(shards):
-    rows, log_p = rows_and_probabilities()
-    whole = counted(rows, log_p)
-    order = np.random.default_rng(shards).permutation(DOCUMENTS)
-    parts = [
-        counted(sparse.csr_matrix(rows[own]), log_p[own], 1 + shards % 3)
-        for own in np.array_split(order, shards)
-    ]
-    total = Statistics.zeros(FEATURES, CLASSES)
-    for part in parts[::-1]:
-        total += part
-    assert same(total, whole)
-    pieces = (log_p[a : a + 17] for a in range(0, DOCUMENTS, 17))
-    assert same(sum_over(rows, pieces, CLASSES, 2), whole)
 
 
 def test_parts_are_written_and_added():

@@ -26,20 +26,20 @@ def text(here):
 
 
 def epochs_of(path):
-    events = [json.loads(line) for line in Path(path).read_text().splitlines()]
-    return events, [event for event in events if event["event"] == "epoch"]
+    events = map(json.loads, Path(path).read_text().splitlines())
+    return [event for event in events if event["event"] == "epoch"]
 
 
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
 def test_each_epoch_and_the_manifest_report(text, objective):
     flags = f"--objective {objective} --epochs 3 --threads 1 --holdout 0.2"
     assert train(text, "v.txt", flags, "--log-json log --lr 0.2 --sample 0") == 0
-    (events, epochs), written = epochs_of("log"), manifest("v.txt")
+    epochs, written = epochs_of("log"), manifest("v.txt")
     names = {name for name in epochs[0] if name.startswith("heldout")}
     assert set(SCORES) <= names
     assert (objective == "ns") == (f"{SCORES[0]}_with_noise" in names)
     assert (objective == "dcme") == names.issuperset(OF_CLUSTERS)
-    assert {name: epochs[-1][name] for name in names} == {name: written[name] for name in names}
+    assert epochs[-1].items() & written.items() >= {(name, written[name]) for name in names}
     assert epochs[-1][SCORES[0]] > epochs[0][SCORES[0]] + 0.01
     tokens = written["tokens"]
     assert tokens["held_out"] > 0
@@ -47,8 +47,6 @@ def test_each_epoch_and_the_manifest_report(text, objective):
     assert written["options"]["holdout"] == "0.2"
     assert 0 < epochs[0]["heldout_standard_error"] < 0.2
     assert epochs[0]["heldout_seconds"] <= epochs[-1]["heldout_seconds"] < written["total_seconds"]
-    (options,) = [event["options"] for event in events if "options" in event]
-    assert (options["objective"], options["dim"], options["epochs"]) == (objective, 16, 3)
     if objective == "dcme":
         assert all(epoch["heldout_gap"] >= 0 for epoch in epochs)
 

@@ -1,7 +1,6 @@
 """The folder of a model: round trips, and errors for other folders."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -40,24 +39,6 @@ def test_a_saved_model_round_trips(folder):
     assert isinstance(model.arrays["means"], np.memmap)
     assert not model.arrays["means"].flags.writeable
     assert list(model.words()) == ["a", "über"]
-
-
-def test_several_that_save_to_one_folder_leave_one_whole_model(folder):
-    """Each takes the target away to put its own there, at any time of the others."""
-
-    before = [path.name for path in folder.iterdir()]
-
-    def save(number):
-        for _ in range(12):
-            with atomic_folder(folder, ["x", *before]) as temporary:
-                (temporary / "x").write_text(str(number))
-
-    with ThreadPoolExecutor(6) as pool:
-        for done in [pool.submit(save, number) for number in range(6)]:
-            done.result()
-    assert [path.name for path in folder.parent.iterdir()] == ["model"]
-    assert [path.name for path in folder.iterdir()] == ["x"]
-    assert (folder / "x").read_text() in map(str, range(6))
 
 
 def test_a_new_folder_that_another_run_is_removing_is_made_again(folder, monkeypatch):

@@ -93,12 +93,7 @@ def test_the_dataclass_validates_values(arguments, message):
 
 def test_numpy_numbers_become_python_numbers():
     options = TrainOptions(dim=np.int16(7), lr=np.float32(0.5), sample=0)
-    assert [type(value) for value in (options.dim, options.lr, options.sample)] == [
-        int,
-        float,
-        float,
-    ]
-    assert (options.dim, options.lr, options.sample) == (7, 0.5, 0.0)
+    assert repr((options.dim, options.lr, options.sample)) == "(7, 0.5, 0.0)"
     with pytest.raises(UsageError, match="dim=True: must be an integer"):
         TrainOptions(dim=True)
     with pytest.raises(UsageError, match="deterministic=1: must be True or False"):

@@ -6,11 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import run_all
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
-from dcme_w2v._core import fused as core
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.classify.pipeline import predict, predict_labels
 from dcme_w2v.errors import FormatError, UsageError
@@ -65,20 +62,6 @@ def texts(made, here):
 
 
 # ---- coding ----
-
-
-@settings(max_examples=60)
-@given(st.integers(0, 30), st.integers(1, 9), st.integers(0, 2**32 - 1), st.floats(0, 1))
-def test_levels_round_trip(rows, classes, seed, share):
-    random = np.random.default_rng(seed)
-    dense = random.integers(-127, 128, (rows, classes)) * (random.random((rows, classes)) < share)
-    levels = csr_matrix(dense.astype(np.int8))
-    kinds = random.integers(0, 32, rows).astype(np.uint8)
-    starts, columns = levels.indptr.astype(np.int64), levels.indices.astype(np.int32)
-    data = core.pack_levels(starts, columns, levels.data, kinds, classes)
-    found = core.unpack_levels(data, kinds, classes, levels.nnz)
-    for one, other in zip(found, (starts, columns, levels.data), strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 # ---- models ----

@@ -68,7 +68,7 @@ FAULTS = [
     Fault("a folder with other content is replaced", "dcme_w2v/formats/model_folder.py", "    if foreign:\n", "    if False:\n", "model_folder paths bad_models"),
     Fault("JSON with NaN is read", "dcme_w2v/formats/model_folder.py", "    if not math.isfinite(number := float(text)):", "    if math.isnan(number := float(text)) and False:", "model_folder bad_models"),
     Fault("checkpoint: checksum is not compared", "dcme_w2v/training", "        if found != wanted:\n", "        if found[\"bytes\"] != wanted[\"bytes\"]:\n", "checkpoints"),
-    Fault("checkpoint: an option may differ", "dcme_w2v/training", "if name in kept and not same and name not in free:", "if False:", "checkpoints resume"),
+    Fault("checkpoint: an option may differ", "dcme_w2v/training", "        if differing:\n", "        if False:\n", "checkpoints resume"),
     Fault("checkpoint: other data", "dcme_w2v/training", "        if kept[\"hashes\"] == now.hashes:\n", "        if True:\n", "checkpoints resume"),
     Fault("checkpoint: file is not flushed", "dcme_w2v/files/folders.py", "        os.fsync(file.fileno())\n", "", "checkpoints hostile_files"),
     Fault("temporary files of another user are removed", "dcme_w2v/files/temporary.py", " and found.st_uid == platform.user()", "", "hostile_files"),
