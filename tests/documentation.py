@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import click
+from helpers import ALL_COMMANDS
 
 from dcme_w2v.cli.main import program
 
@@ -14,17 +15,7 @@ PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
          for path in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]}  # fmt: skip
 
 
-def leaves(command, name):
-    """Yield the full name of every command that is not a group, and the command."""
-    if not isinstance(command, click.Group):
-        yield name, command
-        return
-    context = click.Context(command)
-    for child in command.list_commands(context):
-        yield from leaves(command.get_command(context, child), f"{name} {child}")
-
-
-COMMANDS = dict(leaves(program, "dcme-w2v"))
+COMMANDS = {name: one for name, one in ALL_COMMANDS.items() if not isinstance(one, click.Group)}
 
 
 def blocks(text, language):

@@ -141,19 +141,26 @@ class Reference:
             self.losses.append(loss)
         self.seen += 1
 
-    def step_at(self, t, sentence, h, rate):
-        """With word order, the neighbours' own rows are in h, and are updated at once."""
+    def near(self, t, sentence):
+        """With word order: the neighbors' own rows, and the scores of their classes."""
         if not self.options.word_order:
-            return self.step(sentence[t], h, rate)
-        near = [(self.left, t - 1)] * (t > 0) + [(self.right, t + 1)] * (t + 1 < len(sentence))
-        h = h + sum(table[sentence[p]] for table, p in near)
+            return [], 0
+        left, right = sentence[max(t - 1, 0) : t], sentence[t + 1 : t + 2]
+        scores = 0
         if self.classes is not None:
-            left = sentence[t - 1] if t > 0 else None
-            right = sentence[t + 1] if t + 1 < len(sentence) else None
-            self.objective.of_classes = self.classes.scores(sentence[t], left, right)
-        gradient = self.step(sentence[t], h, rate)
-        for table, p in near:
-            table[sentence[p]] += 4 * rate * gradient
+            scores = self.classes.scores(
+                sentence[t], *(one[0] if one else None for one in (left, right))
+            )
+        return [(self.left, w) for w in left] + [(self.right, w) for w in right], scores
+
+    def step_at(self, t, sentence, h, rate):
+        """The neighbors' own rows are in h, and are updated at once."""
+        near, scores = self.near(t, sentence)
+        if self.classes is not None:
+            self.objective.of_classes = scores
+        gradient = self.step(sentence[t], h + sum(table[w] for table, w in near), rate)
+        for table, w in near:
+            table[w] += 4 * rate * gradient
         return gradient
 
     def weights(self, distances):
@@ -212,25 +219,18 @@ class Reference:
         self.input[sentence[position]] += self.options.input_rate * rate * owed[position]
 
     def step_block(self, block, sentence, contexts, rate):
-        n, contexts = len(sentence), contexts.copy()
-        of_classes = np.zeros((len(block), len(self.output)))
-        near = {
-            t: [(self.left, t - 1)] * (t > 0) + [(self.right, t + 1)] * (t + 1 < n)
-            for t in block if self.options.word_order
-        }  # fmt: skip
-        for i, t in enumerate(near):
-            contexts[i] += sum(table[sentence[p]] for table, p in near[t])
-            if self.classes is not None:
-                left = sentence[t - 1] if t > 0 else None
-                right = sentence[t + 1] if t + 1 < n else None
-                of_classes[i] = self.classes.scores(sentence[t], left, right)
+        near, scores = zip(*(self.near(t, sentence) for t in block), strict=True)
+        contexts = np.array([
+            h + sum(table[w] for table, w in own) for h, own in zip(contexts, near, strict=True)
+        ])  # fmt: skip
+        of_classes = np.array([np.broadcast_to(one, len(self.output)) for one in scores])
         targets = [sentence[t] for t in block]
         gradients, losses = self.objective.step_block(targets, contexts, of_classes, rate)
         for loss in losses:
             self.sample(loss)
-        for gradient, places in zip(gradients, near.values(), strict=False):
-            for table, p in places:
-                table[sentence[p]] += 4 * rate * gradient
+        for gradient, own in zip(gradients, near, strict=True):
+            for table, w in own:
+                table[w] += 4 * rate * gradient
         return gradients
 
     def skipgram(self, sentence, rate):

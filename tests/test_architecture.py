@@ -18,7 +18,7 @@ def found(name):
     return next((base / name for base in (PACKAGE, ROOT) if (base / name).is_file()), None)
 
 
-@pytest.mark.parametrize(("name", "function"), sorted(set(HOPS)))
+@pytest.mark.parametrize("name, function", sorted(set(HOPS)))
 def test_every_file_and_function_that_is_named_exists(name, function):
     if name == "estimator.py":  # of some package
         return

@@ -155,7 +155,7 @@ def check_refused(folder, said, load=load_classifier):
     assert message.endswith("again")
 
 
-@pytest.mark.parametrize(("model", "what", "value", "said"), BAD)
+@pytest.mark.parametrize("model, what, value, said", BAD)
 def test_a_damaged_model_names_its_entry(models, tmp_path, model, what, value, said):
     folder, load = shutil.copytree(models / model, tmp_path / "m"), LOADERS.get(model)
     load = load or load_classifier
@@ -170,15 +170,8 @@ def test_a_huge_file_of_zeros_is_rejected_unread(models, tmp_path):
     check_refused(folder, "bytes, the maximum is 1,073,741,824")
 
 
-@pytest.mark.parametrize(
-    ("model", "what", "value", "message"),
-    [("text", "idf[0]", np.nan, "m: idf: has"), ("rows", "weights[0]", 3e38, "NaN or infinite")],
-)
-def test_commands_report_damaged_models_in_one_line(models, here, cli, model, what, value, message):
-    damage(shutil.copytree(models / model, here / "m"), what, value)
-    (here / "docs").write_text("a\tfish\n")
+def test_scores_that_overflow_are_one_line(models, here, cli):
+    damage(shutil.copytree(models / "rows", here / "m"), "weights[0]", 3e38)
     (here / "docs.svm").write_text("a 0:3e38 1:3e38 2:3e38\n")
-    docs = "docs" if model == "text" else "docs.svm"
-    lines = [f"test m {docs}", f"predict m {docs}", *["explain m a"] * (model == "text")]
-    for line in lines:
-        assert message in cli.error(f"classify {line}")
+    for command in ("test", "predict"):
+        assert "NaN or infinite" in cli.error(f"classify {command} m docs.svm")

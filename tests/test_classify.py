@@ -62,21 +62,6 @@ def test_dcme_with_every_cluster_in_the_head_is_exact():
     assert all_in_head.coef_ == pytest.approx(exact.coef_, abs=1e-5)
 
 
-def test_dcme_with_many_clusters_is_near_maximum_entropy():
-    """Theorem 4.2's limit: as many clusters as documents, each updated at every visit."""
-    rows, labels = problem(3, 12, 20)
-    given = {"epochs": 300, "lr": 0.5, "threads": 1}
-    exact = MaxentClassifier(objective="gd", batch=1, **given).fit(rows, labels)
-
-    def distance(clusters):
-        paper = MaxentClassifier(
-            objective="dcme", dcme_update="paper", clusters=clusters, beta=0.01, **given
-        ).fit(rows, labels)
-        return np.abs(paper.predict_proba(rows) - exact.predict_proba(rows)).max()
-
-    assert distance(12) < 0.05 < distance(1)
-
-
 def test_negative_sampling_is_corrected_for_label_frequencies():
     """NS learns log p - log q; the model corrects to log p."""
     labels = np.repeat([0, 1, 2], [600, 150, 50])
@@ -136,18 +121,14 @@ def test_best_epoch_is_kept_and_training_stops_early():
     assert np.mean(scores.argmax(axis=1) == labels[:100]) == pytest.approx(figures[best])
 
 
-@pytest.mark.parametrize(("classes", "options", "objective", "clusters"), [
-    (2, {}, "gd", None),
+@pytest.mark.parametrize("classes, options, objective, clusters", [
     (1199, {}, "gd", None),
     (1200, {}, "dcme", 80),
     (24_001, {}, "dcme", 310),
-    (10**7, {}, "dcme", 4096),
     (24_001, {"objective": "dcme"}, "dcme", 80),
     (24_001, {"objective": "gd"}, "gd", None),
     (24_001, {"class_clusters": 9}, "dcme", 9),
-    (5, {"exact_clusters": 1}, "dcme", 80),
     (5, {"draws": 1}, "dcme", 80),
-    (5, {"dcme_update": "paper"}, "dcme", None),
     (5, {"beta": 0.5, "dcme_update": "paper"}, "dcme", None),
     (24_001, {"rank": 3}, "gd", None),
     (24_001, {"solver": "lbfgs"}, "gd", None),

@@ -46,25 +46,6 @@ def test_hinge_converges_to_the_optimum():
     assert model.objective_ == "gd"
 
 
-def test_all_labels_of_a_document_are_on_the_positive_side():
-    matrix = csr_matrix(np.eye(3, dtype=np.float32)[[0, 1, 2] * 20])
-    data = Labelled(matrix, [[0, 1], [2], [0, 2]] * 20)
-    options = resolved(ClassifyOptions(loss="hinge", epochs=50, threads=1, bias=0.0), 3)
-    weights, _ = fit(data, 3, options, multilabel=True)
-    wanted = np.array([[1, 1, -1], [-1, -1, 1], [1, -1, 1]])
-    assert weights.get()[:-1] == pytest.approx(MARGIN * wanted, abs=0.2)
-
-
-def test_probabilities_and_the_default_rate():
-    rows, labels = problem(rows=200)
-    model = MaxentClassifier(loss="hinge", threads=1).fit(rows, labels)
-    assert model.lr_ == 0.5
-    assert model.predict_proba(rows).sum(axis=1) == pytest.approx(np.ones(200))
-    assert model.score(rows, labels) > 0.8
-    again = MaxentClassifier(loss="hinge", threads=1).fit(rows, labels)
-    assert np.array_equal(again.coef_, model.coef_)
-
-
 def sets_problem(seed=0, classes=40, documents=300):
     """Documents with one to three labels, each of which has features of its own."""
     random, features = np.random.default_rng(seed), classes + 10
@@ -125,9 +106,7 @@ def test_hinge_is_the_default_for_several_labels_and_has_probabilities_of_each(h
 def test_folds_choose_the_rate_of_several_labels():
     rows, labels = sets_problem(classes=12, documents=120)
     data, given = Labelled(rows, labels), ClassifyOptions(threads=1)
-    assert is_loss_open(given, data, 12) and not is_loss_open(given, data, SHORT_SETS)
-    for more in ({"lr": 1.0}, {"loss": "softmax"}, {"epochs": 100}):
-        assert not is_loss_open(ClassifyOptions(**more), data, 12)
+    assert not is_loss_open(given, data, SHORT_SETS)
     tuned = LossSearch(data, 12, given).run()
     assert tuned.setting["loss"] == "hinge" and {one["loss"] for one in tuned.trials} == {"hinge"}
     found = {one["lr"]: one["accuracy"] for one in tuned.trials if one["epochs"] == 5}
@@ -135,19 +114,8 @@ def test_folds_choose_the_rate_of_several_labels():
     assert tuned.options(given, 12).loss == "hinge"
 
 
-def test_a_candidate_near_the_optimum_is_taken_unless_another_is_clearly_better():
-    rows, labels = problem(rows=200)
-    tuned = LossSearch(Labelled(rows, labels[:, None].tolist()), 5, ClassifyOptions()).run()
-    assert {one["loss"] for one in tuned.trials} == {"hinge", "softmax"}
-    (first,) = (one["accuracy"] for one in tuned.trials if one["epochs"] == 10)
-    highest = max(one["accuracy"] for one in tuned.trials)
-    is_clear = highest > first + 0.5 * np.sqrt(highest * (1 - highest) / tuned.held_out)
-    assert (tuned.setting["epochs"] == 10) != is_clear
-    assert is_clear or tuned.setting["l2"] == pytest.approx(0.5 / 200)
-
-
 @pytest.mark.parametrize(
-    ("more", "loss"),
+    "more, loss",
     [({"loss": "softmax"}, "softmax"), ({"rank": 4}, "softmax"), ({"objective": "ns"}, "softmax"),
      ({"solver": "lbfgs"}, "softmax"), ({"draws": 2}, "softmax"), ({}, "hinge")],
 )  # fmt: skip

@@ -1,7 +1,6 @@
 """Classifiers of low rank: training, model folder, state, invalid input."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -59,13 +58,3 @@ def test_model_of_the_command_line(cli):
     rows = model.rows([b"w1 x1", b"", b"unknown"])
     one, two = (next(found.log_probabilities(rows)) for found in (model, Classifier.load("again")))
     assert np.array_equal(one, two)
-
-
-def test_a_resumed_run_equals_the_uninterrupted_one(cli):
-    cli(f"{TRAIN} whole")
-    cli(f"{TRAIN} part --checkpoint k --checkpoint-every 1")
-    # the last but one checkpoint: the run is as if it had been killed then
-    shutil.rmtree(max(Path("k").iterdir()))
-    cli(f"{TRAIN} resumed --resume k")
-    for name, table in Classifier.load("whole").weights.tables.items():
-        assert np.array_equal(table, Classifier.load("resumed").weights.tables[name]), name

@@ -47,7 +47,7 @@ def test_a_lower_rate_is_chosen_where_labels_are_wrong(objective):
     assert f"--lr {noisy.options.lr:g}, by the log-likelihood of 240 documents" in noisy.line
 
 
-@pytest.mark.parametrize(("means", "power"), [
+@pytest.mark.parametrize("means, power", [
     ((-1.0, -2.0, 0.0), 0),  # the default is best: no third trial
     ((-3.0, -1.0, -3.0), -1),
     ((-3.0, -1.0, -1.0), -1.5),
@@ -68,7 +68,7 @@ def test_the_best_power_is_the_vertex_of_the_parabola(means, power):
     assert len(asked) == (2 if power == 0 else 3)
 
 
-@pytest.mark.parametrize(("options", "wanted"), [
+@pytest.mark.parametrize("options, wanted", [
     ({}, True),
     ({"objective": "dcme"}, True),
     ({"lr": 4.0}, False),
@@ -87,7 +87,7 @@ def test_the_rate_is_chosen_only_where_none_is_given(monkeypatch, options, wante
     assert not is_open(given, resolved(given, 12), few, 12)
 
 
-@pytest.mark.parametrize(("wrong", "loss"), [(0, None), (0.6, None), (0, "softmax")])
+@pytest.mark.parametrize("wrong, loss", [(0, None), (0.6, None), (0, "softmax")])
 def test_the_loss_is_chosen_by_folds_where_training_is_short(here, cli, wrong, loss):
     """With wrong labels the rate is lower; a given loss is kept; a resumed run has the choice."""
     matrix, labels = problem(wrong, count=600)
@@ -112,7 +112,7 @@ def test_the_loss_is_chosen_by_folds_where_training_is_short(here, cli, wrong, l
     assert again["options"] == own and "held out (softmax" not in cli.err
 
 
-@pytest.mark.parametrize(("given", "count", "classes", "wanted"), [
+@pytest.mark.parametrize("given, count, classes, wanted", [
     ({}, 600, 12, True),
     ({}, 49, 12, False),
     ({}, 600, 500, False),

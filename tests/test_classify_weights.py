@@ -43,21 +43,19 @@ def test_gradient_of_many_documents_is_that_of_numpy_whatever_the_threads(classe
     documents = core_documents(X)
     instances = core.Instances(np.arange(35_000), y, 35_000, classes)
     columns = core.Columns(documents, instances)
-    found = []
-    for threads in (1, 2, 5):
-        gradient = np.full((42, classes), np.nan)
-        loss = model.linear.gradient(documents, instances, columns, gradient, threads)
-        found.append((loss, gradient))
+    gradients = np.full((3, 42, classes), np.nan)
+    losses = {
+        model.linear.gradient(documents, instances, columns, gradient, threads)
+        for gradient, threads in zip(gradients, (1, 2, 5), strict=True)
+    }
     rows = np.hstack([X.toarray(), np.zeros((35_000, 1)), np.full((35_000, 1), 0.5)])
     errors = log_softmax(rows @ model.get().astype(np.float64))
     loss = -errors[np.arange(35_000), y].sum()
     errors = np.exp(errors)
     errors[np.arange(35_000), y] -= 1
-    assert found[0][0] == pytest.approx(loss, rel=1e-6)
-    assert found[0][1] == pytest.approx(rows.T @ errors, abs=1e-3)
-    for loss, gradient in found[1:]:
-        assert loss == found[0][0]
-        assert (gradient == found[0][1]).all()
+    assert [*losses] == [pytest.approx(loss, rel=1e-6)]
+    assert gradients[0] == pytest.approx(rows.T @ errors, abs=1e-3)
+    assert (gradients == gradients[0]).all()
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 3.0}])
@@ -95,10 +93,6 @@ def test_a_weight_multiplies_the_learning_rate(objective, l2):
     faster = MaxentClassifier(**given, lr=0.15).fit(X, y)
     assert weighted.coef_ == pytest.approx(faster.coef_, rel=1e-4, abs=1e-5)
     assert weighted.epochs_[0]["loss"] == pytest.approx(3 * faster.epochs_[0]["loss"], rel=1e-4)
-    weights = np.where(np.arange(60) % 2, 0.5, 1.5)
-    other = MaxentClassifier(**given, lr=0.05).fit(X, y, weights)
-    plain = MaxentClassifier(**given, lr=0.05).fit(X, y)
-    assert np.abs(other.coef_ - plain.coef_).max() > 1e-3
 
 
 def test_partial_fit_uses_weights():
@@ -115,7 +109,7 @@ def test_partial_fit_uses_weights():
 
 
 @pytest.mark.parametrize(
-    ("weights", "message"),
+    "weights, message",
     [
         ([1.0], r"shape \(1,\): must be \(60,\)"),
         ([-1.0] * 60, "not negative"),

@@ -24,7 +24,7 @@ def test_every_command_has_help_and_suggests_the_nearest_flag(name, cli):
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    "given, meant",
     [
         ("-train c -output v -size 50", "c --output v --dim 50 --preset word2vec"),
         ("-train c --preset likelihood", "c --preset likelihood"),
@@ -69,7 +69,7 @@ def test_doctor_prints_what_a_report_needs(cli, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "line"),
+    "error, code, line",
     [
         (ResourceError("disk full"), 1, "error: disk full\n"),
         (FileNotFoundError(2, "No such file or directory", "x.txt"), 1,
@@ -154,7 +154,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "message"), MISTAKES)
+@pytest.mark.parametrize("line, message", MISTAKES)
 def test_a_natural_mistake_is_answered(line, message, work, cli):
     assert message in cli.error(line)
 
@@ -163,7 +163,7 @@ def test_an_empty_variable_of_the_shell_is_no_word(work, cli):
     assert "the words are empty" in cli.error("neighbors v.txt", "")
 
 
-@pytest.mark.parametrize(("line", "message"), REFUSED)
+@pytest.mark.parametrize("line, message", REFUSED)
 def test_what_does_not_go_together_is_one_line(line, message, made, here, cli, monkeypatch):
     """Options that exclude each other, and files of another kind."""
     monkeypatch.chdir(made)
@@ -174,7 +174,7 @@ def test_what_does_not_go_together_is_one_line(line, message, made, here, cli, m
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    "given, message",
     [
         ("train -cbow 0 --model cbow", "-cbow 0 and --model cbow disagree"),
         ("train -hs 1 -negative 5", "-hs 1 and -negative 5: are not trained together"),

@@ -98,7 +98,7 @@ def test_documents_without_features_are_counted(cli):
 
 
 @pytest.mark.parametrize(
-    ("text", "flags", "message"),
+    "text, flags, message",
     [
         ("animals\tcat\nanimals\tdog\n", "", "all documents have the label 'animals'"),
         ("cat\ndog\n", "", "no document has a label"),
@@ -130,7 +130,7 @@ def test_a_document_with_thousands_of_labels(cli):
 
 @pytest.mark.parametrize("command", ["train {} --output n", "test m {}"])
 @pytest.mark.parametrize(
-    ("name", "text", "options", "advice"),
+    "name, text, options, advice",
     [
         ("n.tsv", "one\ntwo\n", "", "give LABEL<TAB>TEXT"),
         ("n.csv", "one\ntwo\n", "", "name the columns by --text-column and --label-column"),
@@ -153,7 +153,7 @@ def rows_of(form):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text, message",
     [
         (rows_of("{word} and {word} again {i}\tpet"), "longer than texts"),
         (rows_of("id{i}\tpet\t{word}"), "remove a column of numbers"),

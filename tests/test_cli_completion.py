@@ -7,6 +7,7 @@ import sys
 
 import click
 import pytest
+from helpers import ALL_COMMANDS
 
 from dcme_w2v.cli.main import program, run
 
@@ -34,16 +35,6 @@ def complete(monkeypatch, capfd):
     return completed
 
 
-def groups(group, line):
-    """Yield every command with the line that names it, and the groups with their commands."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        yield f"{line} {name}", command
-        if isinstance(command, click.Group):
-            yield from groups(command, f"{line} {name}")
-
-
 @pytest.mark.parametrize("shell", SHELLS)
 def test_commands_are_completed(complete, shell):
     assert complete("dcme-w2v tr", shell) == ["train"]
@@ -53,7 +44,7 @@ def test_commands_are_completed(complete, shell):
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_options_of_every_command_are_completed(complete, shell):
-    for line, command in groups(program, "dcme-w2v"):
+    for line, command in ALL_COMMANDS.items():
         flags = {flag for one in command.params for flag in one.opts if flag.startswith("--")}
         assert flags <= {*complete(f"{line} --", shell), "--help"}
 

@@ -17,7 +17,7 @@ NAMES = {"text": "v.txt", "binary": "v.bin", "npy": "v.npy"}
 
 
 @pytest.mark.parametrize(
-    ("source", "target"),
+    "source, target",
     [("text", "binary"), ("binary", "npy"), ("npy", "text"), ("text", "text"), ("npy", "binary")],
 )
 def test_any_format_becomes_any_other(source, target, cli):
@@ -33,7 +33,8 @@ def test_any_format_becomes_any_other(source, target, cli):
 
 def test_compressed_input_and_standard_output(cli):
     Path("v.gz").write_bytes(gzip.compress(b"a 0.50 1e0 \r\nb 3 4 \r\n"))
-    assert cli("convert v.gz -") == "2 2\na 0.5 1.0\nb 3.0 4.0\n"
+    text = "2 2\na 0.5 1.0\nb 3.0 4.0\n"
+    assert cli("convert v.gz -") == cli("convert - -", stdin=text) == text
 
 
 def test_a_damaged_file_does_not_change_the_target(cli):

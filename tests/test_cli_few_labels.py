@@ -132,7 +132,7 @@ ERRORS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "said"), ERRORS, ids=[line for line, _ in ERRORS])
+@pytest.mark.parametrize("line, said", ERRORS, ids=[line for line, _ in ERRORS])
 def test_errors_are_one_line(line, said, here, cli):
     for name, text in {
         "one.tsv": "tea\tcup\n" * 4,

@@ -24,7 +24,7 @@ def test_help_ends_with_an_example_that_parses(name, cli):
 
 
 @pytest.mark.parametrize(
-    ("name", "most"),
+    "name, most",
     [("train", 28), ("classify train", 25), ("latent fit", 15), ("fuse fit", 12)],
 )
 def test_plain_help_has_the_options_that_most_people_set(name, most, cli):
@@ -50,7 +50,7 @@ def test_commands_of_other_programs_get_a_hint(name, cli):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "answer"),
+    "arguments, answer",
     [
         ("--workers 3", "use --threads"),
         ("--vector-size 50", "use --dim"),

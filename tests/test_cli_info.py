@@ -81,7 +81,7 @@ def test_vocabularies_phrases_rows_and_arrays(facts_of):
 
 
 @pytest.mark.parametrize(
-    ("content", "named"),
+    "content, named",
     [
         (struct.pack("<ii", 793712314, 12) + b"\0" * 90, "a model of fastText"),
         (pickle.dumps({"gensim": 1}), "a Python pickle"),

@@ -118,7 +118,7 @@ def test_holdout_and_choose(cli):
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    "line, message",
     [
         ("one", "all documents have the label 'x'"),
         ("plain", "no document has a label; give LABEL<TAB>TEXT, or --unsupervised"),

@@ -54,7 +54,7 @@ def test_noise_is_read_from_counts(trained, cli):
 
 
 @pytest.mark.parametrize(
-    ("name", "context", "counts"),
+    "name, context, counts",
     [
         ("v.txt", "c.txt", "c.txt.vocab"),
         ("v.bin", "c.bin", "c.bin.vocab"),

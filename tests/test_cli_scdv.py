@@ -86,7 +86,7 @@ def test_search(folder, cli):
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    "line, message",
     [
         ("fit docs --vectors v.txt --output n --clusters 500", "--clusters 500: there are only"),
         ("transform m docs --output x.csv", "x.csv: give a file that ends in"),

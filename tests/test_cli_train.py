@@ -43,7 +43,7 @@ def test_explicit_options_override_a_preset(cli):
 
 
 @pytest.mark.parametrize(
-    ("flags", "word_order", "classes", "block"),
+    "flags, word_order, classes, block",
     [
         ("--neighbor-classes 0", True, 0, 16),
         ("--dcme-update paper", True, 0, 1),
@@ -101,7 +101,7 @@ def test_word2vec_command_line_has_its_defaults(cli):
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    "flags, said",
     [
         ("--objective ns --negative 0", "--negative"),
         ("--objective ns --prior 1",

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
 import pytest
@@ -126,27 +125,6 @@ def test_deltas_of_a_lost_worker_are_recomputed(processes, straight, tmp_path, m
         assert cluster.reporter.lost.is_set()
 
 
-@pytest.mark.slow
-def test_late_results_of_an_unreachable_worker_are_dropped(processes, straight, tmp_path):
-    """Stopped for longer than the scheduler waits for a sign of life, then continued."""
-    reached, go = gates(tmp_path)
-
-    def stop():
-        process = int(reached.read_text())
-        os.kill(process, signal.SIGSTOP)
-        cluster.reporter.lost.wait(PATIENCE)
-        os.kill(process, signal.SIGCONT)
-        go.write_text("")
-
-    with opened(processes, 2) as cluster:
-        thread = threading.Thread(target=stop, daemon=True)
-        thread.start()
-        assert digest(run_rounds(cluster, work(tmp_path, "wait"), ROUNDS)) == straight
-        thread.join(PATIENCE)
-        assert cluster.reporter.lost.is_set()
-        assert digest(run_rounds(cluster, work(tmp_path), ROUNDS)) == straight
-
-
 def test_the_loss_of_all_workers_is_an_error(processes, tmp_path, monkeypatch):
     monkeypatch.setattr(dask, "WORKER_SECONDS", PATIENCE)
     gates(tmp_path)
@@ -171,15 +149,6 @@ def test_a_stopped_scheduler_is_an_error(processes, tmp_path, monkeypatch):
         processes.scheduler.send_signal(signal.SIGSTOP)
         with pytest.raises(ClusterError, match="lost or does not answer: restart it"):
             cluster.wait([task])
-
-
-def test_a_scheduler_that_is_stopped_before_the_connection_is_an_error(processes, monkeypatch):
-    for name in ("CONNECT_SECONDS", "CLOSE_SECONDS"):
-        monkeypatch.setattr(dask, name, 0.5)
-    address = processes.open_scheduler()
-    processes.scheduler.send_signal(signal.SIGSTOP)
-    with pytest.raises(ClusterError, match="no scheduler answers at tcp"), open_cluster(address):
-        pass
 
 
 @contextlib.contextmanager
@@ -215,7 +184,7 @@ def test_a_killed_scheduler_is_one_line_that_names_resume(processes, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "code"),
+    "number, code",
     [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
 )
 def test_workers_of_an_external_cluster_keep_running_after_a_signal(

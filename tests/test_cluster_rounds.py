@@ -55,18 +55,6 @@ def cluster(reopened):
     return reopened.get()
 
 
-def test_workers_give_the_same_bytes_as_one_process(cluster, straight, tmp_path):
-    records = []
-    tables = run_rounds(
-        cluster, work(tmp_path), ROUNDS, end_round=lambda record, _: records.append(record)
-    )
-    assert digest(tables) == straight
-    assert [one.round for one in records] == [1, 2, 3]
-    assert [note["tokens"] for note in records[0].notes] == [10, 20, 30]
-    assert records[0].slowest >= records[0].median >= 0
-    assert 0 < records[0].bytes < records[2].bytes
-
-
 def test_values_of_earlier_rounds_are_freed(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr("dcme_w2v.cluster.dask_executor.POLL_SECONDS", 1e-4)  # often in vain
     handles = []

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers import write_corpus
 from helpers import write_table as write
@@ -67,7 +66,7 @@ def test_a_file_without_a_named_column_is_an_error_with_its_columns(kind, cli):
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl"])
 @pytest.mark.parametrize(
-    ("values", "lines"),
+    "values, lines",
     [
         (["a b", "c"], [["a b"], ["c"]]),
         (["a\n\nb\r\nc"], [["a", "", "b", "c"]]),  # newlines within a value
@@ -98,7 +97,7 @@ def test_values(kind, values, lines):
 
 
 @pytest.mark.parametrize(
-    ("text", "label", "lines", "labels"),
+    "text, label, lines, labels",
     [
         ("text,meta.body", (), ["the king", "of england green tea"], ()),
         (("meta.body", "text"), "n", ["green tea the king", "of england"], ("1",)),
@@ -148,7 +147,7 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content, message",
     [
         ('{"x": "a"}\nnot json\n', "row 2 is not JSON"),
         ('{"x": "a"}\n[1]\n', "row 2 is no JSON object"),
@@ -222,7 +221,7 @@ sys.exit(code)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc shows the peak")
-@pytest.mark.parametrize(("kind", "is_long"), [("parquet", 0), ("jsonl", 0), ("jsonl", 1)])
+@pytest.mark.parametrize("kind, is_long", [("parquet", 0), ("jsonl", 0), ("jsonl", 1)])
 def test_memory_does_not_grow_with_the_file(kind, is_long):
     """One row group of 40 MB, neither compressed nor a dictionary; or long rows."""
     lines = [" ".join(f"w{i * j % 997}" for j in range(40)) for i in range(1, 1001)]
@@ -242,7 +241,7 @@ def test_memory_does_not_grow_with_the_file(kind, is_long):
 
 
 @pytest.mark.parametrize(
-    ("sentences", "lines"),
+    "sentences, lines",
     [("lines", ["One. Two", "three!"]), ("whole", ["One. Two three!"]),
      ("split", ["One.", "Two", "three!"])],
 )  # fmt: skip
@@ -298,7 +297,7 @@ def test_rows_that_are_dicts():
 
 
 @pytest.mark.parametrize(
-    ("items", "column", "message"),
+    "items, column, message",
     [
         ([{"t": "the king"}], None, "sentence 0 is a dict: name its text by text_column"),
         ([{"t": "the king"}], "u", "has no column 'u'; its columns: t"),
@@ -347,12 +346,3 @@ def test_a_saved_model_scores_the_rows_of_a_table(cli, kind):
         out = cli(f"{command} m h")
         assert out == cli(f"{command} m h.{kind} --text-column t")
         assert command != "score" or len(out.splitlines()) == 10
-
-
-def test_a_cluster_trains_on_a_table_as_on_text():
-    corpus = write_corpus("c.txt", lines=60)
-    lines = Path(corpus).read_text().splitlines()
-    table = write("c.jsonl", [{"t": line} for line in lines])
-    options = {"epochs": 1, "dim": 4, "cluster": "local:0", "shards": 1, "threads": 1}
-    vectors = dw.train(corpus, **options), dw.train(table, text_column="t", **options)
-    assert np.array_equal(vectors[0].vectors, vectors[1].vectors)

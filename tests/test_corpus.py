@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 from helpers import write
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dcme_w2v import platform
 from dcme_w2v.classify import pipeline
@@ -32,11 +30,6 @@ def test_a_folder_gives_its_files_sorted_without_hidden_ones():
     for name in (".hidden", ".git/config", "b/.x"):
         write(f"in/{name}", b"x")
     assert expand(["in"]) == sorted(wanted)
-
-
-def test_arguments_keep_their_order():
-    b, a = write("b", b"x"), write("a", b"x")
-    assert expand([b, "-", a, b, "s3://bucket/key"]) == [b, "-", a, b, "s3://bucket/key"]
 
 
 @pytest.mark.skipif(platform.user() == 0, reason="root may read everything")
@@ -86,22 +79,6 @@ def test_address_is_read_through_smart_open_and_sniffed(monkeypatch, pack, addre
     assert calls == [(address, "rb", "disable")]
 
 
-@given(
-    text=st.lists(st.sampled_from([b"a", b"word", b" ", b"\t", b"\n", b"\r\n", b"\v", b"x" * 99])),
-    block_bytes=st.integers(1, 64),
-)
-def test_blocks_never_cut_a_word(tmp_path_factory, text, block_bytes):
-    data = b"".join(text)
-    path = write(tmp_path_factory.getbasetemp() / "blocks", data)
-    blocks = list(Corpus([path], block_bytes))
-    assert b"".join(bytes(block.text) for block in blocks) == data + b"\n"
-    offset = 0
-    for block in blocks:
-        assert block.offset == offset
-        assert bytes(block.text[-1:]).isspace()
-        offset += len(block.text)
-
-
 def test_byte_order_mark_is_dropped_but_counted():
     (block,) = Corpus([write("a", b"\xef\xbb\xbfword")])
     assert bytes(block.text) == b"word\n"
@@ -147,7 +124,7 @@ def test_strict_fails_on_skipped_files(mixed, cli, line):
         assert cli.err.count("warning: ") == 1
 
 
-@pytest.mark.parametrize(("byte", "message"), [(b"\0", "NUL bytes"), (b"x", "give text")])
+@pytest.mark.parametrize("byte, message", [(b"\0", "NUL bytes"), (b"x", "give text")])
 def test_an_endless_word_is_an_error(monkeypatch, byte, message):
     monkeypatch.setattr(corpus_module, "LINE_BYTES", 1 << 12)
     path = write("a", byte * 100_000)

@@ -1,20 +1,10 @@
 """Defaults that depend on other options, and presets."""
 
-import dataclasses
-
 import pytest
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.options import PRESETS, TrainOptions
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_training_uses_the_values_of_a_preset(name):
-    preset = {key: value for key, value in PRESETS[name].items() if key != "vectors"}
-    used = dataclasses.asdict(resolved(TrainOptions(**preset)))
-    assert preset.items() <= used.items()
-    assert used != dataclasses.asdict(resolved(TrainOptions()))
+from dcme_w2v.words.options import TrainOptions
 
 
 def test_default_rate_of_cbow_depends_on_negatives_and_corpus_size():
@@ -39,7 +29,7 @@ def test_default_sample_depends_on_the_vocabulary_size():
 
 
 @pytest.mark.parametrize(
-    ("flag", "given"),
+    "flag, given",
     [
         ("model=skipgram", {"model": "skipgram", "window_mode": "fixed"}),
         ("objective=hs", {"objective": "hs", "window_mode": "fixed"}),

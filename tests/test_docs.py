@@ -80,14 +80,6 @@ def test_the_command_lines_of_a_page_parse(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_a_colon_announces_is_there(page):
-    """A table that is removed takes the sentence before it along."""
-    text = re.sub(r"^```.*?^```", "```", PAGES[page], flags=re.MULTILINE | re.DOTALL)
-    found = re.findall(r"(.*:)\n\n(?!\||```|- |1\. |    |<!--|\$\$|`)(.*)", text)
-    assert not found
-
-
-@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_to_files(page):
     folder = Path(ROOT / page).parent
     for target in re.findall(r"\]\(([^):#]+)\)", PAGES[page]):

@@ -22,7 +22,7 @@ def write(path, data):
 
 
 @pytest.mark.parametrize(
-    ("line", "labels", "words"),
+    "line, labels, words",
     [
         (b"sport\ta b  c", ("sport",), [b"a", b"b", b"c"]),
         (b"x|y z\ta\tb", ("x", "y z"), [b"a", b"b"]),
@@ -75,7 +75,7 @@ def test_tokens_that_are_not_utf8():
 
 
 @pytest.mark.parametrize(
-    ("data", "options", "error", "message"),
+    "data, options, error, message",
     [
         (b"a\nb\0\n", {}, CorpusError, "line 2 has a NUL"),
         (b"x\ta\nb\n", {"form": "tab"}, CorpusError, "line 2 has no TAB"),

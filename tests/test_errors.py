@@ -45,7 +45,7 @@ def test_an_error_survives_pickle_and_copy(name, with_dask):
 
 
 @pytest.mark.parametrize(
-    ("message", "python", "shell"),
+    "message, python, shell",
     [
         ("--dim=0: must be at least 1", "dim=0: must be at least 1", "--dim 0: must be at least 1"),
         ("lower --max-vocab or --dim, (--lr=3)", "lower max_vocab or dim, (lr=3)",

@@ -82,23 +82,6 @@ def test_cosmul_equals_gensim():
     assert 0 < sum(answers) < len(answers)
 
 
-def test_analogies_count_what_they_skip_and_split_semantic_from_syntactic(questions):
-    score = analogies(analogy_vectors(), questions)
-    assert score.skipped_lines == 1
-    assert [part.syntactic for part in score.sections] == [False, True, False, True]
-    assert score.semantic.questions + score.syntactic.questions == score.total.questions
-    assert score.as_dict()["coverage"] == score.total.covered / score.total.questions
-
-
-def test_zero_vectors_are_wrong_answers_without_warnings(questions, pairs):
-    whole = analogy_vectors()
-    vectors = Vectors(whole.words, np.where(np.arange(len(whole))[:, None] == 7, 0, whole.vectors))
-    score = analogies(vectors, questions)
-    assert score.total.covered > 0
-    assert np.isfinite(similarity(vectors, pairs).pearson)
-    assert "word7" not in [near.word for near in vectors.most_similar("word1", topn=3)]
-
-
 @pytest.mark.parametrize("restrict", [20, 95, 300_000])
 def test_similarity_equals_gensim(pairs, restrict):
     vectors = analogy_vectors(spread=1.0)

@@ -87,23 +87,6 @@ def test_a_layout_by_tsne_keeps_topics_together():
     assert (topic[apart.argmin(axis=1)] == topic).mean() > 0.9
 
 
-def test_similar_words_share_a_color_and_labels_name_them_at_each_level():
-    random = np.random.default_rng(0)
-    centers = random.normal(size=(40, 20)) * 3
-    topic = np.arange(2000) % 40
-    matrix = centers[topic] + random.normal(size=(2000, 20)) * 0.5
-    matrix = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
-    names, points = [f"t{t}_{i}" for i, t in enumerate(topic)], matrix[:, :2].astype(np.float64)
-    colors, labels = similar_groups(matrix, names, points, 1)
-    assert all(len(set(colors[topic == one].tolist())) <= 2 for one in range(40))
-    assert 5 < len(set(colors.tolist())) <= 10
-    assert [max(label.level for label in labels), min(label.level for label in labels)] == [2, 0]
-    for words, row, level, color in labels:
-        assert colors[names.index(words[0])] == colors[row] == color
-        assert level > 0 or names.index(words[-1]) < 1000  # a frequent word, not a rare one
-    assert similar_groups(matrix[:20], names, points[:20], 1)[1] == []
-
-
 def test_rows_of_documents_with_labels_and_titles():
     random = np.random.default_rng(0)
     save_npz("r.npz", csr_matrix(random.random((30, 150)).astype(np.float32)))
@@ -125,7 +108,7 @@ def test_rows_of_documents_with_labels_and_titles():
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    "flags, message",
     [
         ("a.npy a.npy a.npy --method pca", "3 files; give one, or two to compare"),
         ("a.npy --labels short --method pca", "2 lines for 300 rows"),

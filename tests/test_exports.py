@@ -54,7 +54,7 @@ def test_the_projector_gets_two_files(cli):
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    "flags, message",
     [
         ("v.npy - --to projector", "projector needs two files"),
         ("v.npy o.tsv --to json", "--to json: must be one of projector, safetensors"),

@@ -83,7 +83,7 @@ def kept(err, name):
     return paths
 
 
-@pytest.mark.parametrize(("name", "code"), FAILURES)
+@pytest.mark.parametrize("name, code", FAILURES)
 def test_files_that_cannot_be_written_are_kept_elsewhere(work, cli, failing, name, code):
     texts, codes = failing
     codes[0] = code
@@ -109,7 +109,7 @@ def test_files_that_can_be_kept_nowhere_are_reported(work, cli, failing):
 
 
 @pytest.mark.parametrize(
-    ("name", "taken", "module"),
+    "name, taken, module",
     [("classify", "to/o", fit_module), ("train", "to/o.bin", run_module)],
 )
 def test_a_folder_filled_during_training_is_not_replaced(

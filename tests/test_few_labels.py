@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.few_labels import choose, initial
+from dcme_w2v.few_labels import choose, initial, domain
 from dcme_w2v.few_labels.evidence import PAPER_KEPT, evidence_of, learn, pairs_of
 from dcme_w2v.few_labels.fit import Fitted, TrainingRows, check_data, distill, fit, fit_out_of_fold
 from dcme_w2v.few_labels.initial import ScoredRows
@@ -72,7 +72,7 @@ def model_of(found, classes, options):
 
 
 @pytest.mark.parametrize(
-    ("options", "final"),
+    "options, final",
     [
         ({}, "distill"),
         ({"initial": "supervised"}, "distill"),
@@ -130,14 +130,6 @@ def test_former_names_of_options_are_answered(recwarn):
     assert "final=distill" in said[0] and "preset=paper" in said[1]
 
 
-def test_the_papers_form_uses_binary_features_and_a_tenth_of_the_pairs():
-    data = data_of(levels=2, **PAPER)
-    found = fit(data)
-    assert found.binary and found.evidence.levels.nnz <= CLASSES * WORDS * PAPER_KEPT
-    assert len(found.evidence.values) == 2 and len(found.tied.weights) == 2
-    assert set(np.unique(data.fused.matrix.data)) == {1} and len(found.record["rounds"]) == 1
-
-
 def test_impacts_follow_equations_8_to_10(monkeypatch):
     """R = sum (2 r - 1) f, lambda_1 the largest |R| left out, c = (|R| - lambda_1) / (F + 1)."""
     monkeypatch.setattr("dcme_w2v.few_labels.evidence.PAPER_KEPT", 0.5)
@@ -161,42 +153,6 @@ def test_log_odds_shrink_towards_the_prior():
     expected = np.log(rate / share).ravel()
     np.testing.assert_allclose(pairs.sign * pairs.number, expected, rtol=1e-6)
     np.testing.assert_allclose(pairs.weight, [10, 10, 2, 2])
-
-
-def test_evidence_is_a_linear_model_of_levels():
-    found = fit(data_of(**PAPER))
-    evidence, tied = found.evidence, found.tied
-    rows = documents(20, 5)[0]
-    dense = np.zeros((20, CLASSES, 8))
-    table = evidence.levels.toarray().astype(int)
-    for level in range(1, 9):
-        signs = np.where(np.abs(table) == level, np.sign(table), 0)
-        dense[:, :, level - 1] = rows @ signs * evidence.values[level - 1]
-    np.testing.assert_allclose(evidence.parts(rows), dense, atol=1e-5)
-    scores = np.concatenate(list(ScoredRows(rows, 1).scores(found.weights)))
-    np.testing.assert_allclose(scores, tied.scores(dense), atol=1e-3)
-
-
-def test_weights_of_levels_are_at_the_minimum():
-    random = np.random.default_rng(0)
-    parts, labels = random.normal(size=(60, 3, 2)), random.integers(0, 3, 60)
-    parts[np.arange(60), labels] += [0.5, 2.0]
-    found = learn(parts, labels)
-    base = np.log((np.bincount(labels, minlength=3) + 0.5) / 61.5)
-    scales = np.sqrt(np.mean(parts**2, axis=(0, 1)))
-
-    def loss(weights, biases):
-        scores = parts @ weights + biases
-        log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        penalty = 0.5e-4 * np.sum((weights * scales) ** 2) + 0.005 * np.sum((biases - base) ** 2)
-        return penalty - log_p[np.arange(60), labels].mean()
-
-    least = loss(found.weights, found.biases)
-    for step in (-0.02, 0.02):
-        for i in range(2):
-            assert loss(found.weights + step * np.eye(2)[i], found.biases) > least
-        for i in range(3):
-            assert loss(found.weights, found.biases + step * np.eye(3)[i]) > least
 
 
 def test_a_feature_of_one_labeled_document_gets_no_weight_from_it():
@@ -240,18 +196,8 @@ def test_documents_with_several_labels_stay_in_one_fold():
     assert (folds[::2] == folds[1::2]).all() and set(folds) == {0, 1, 2}
 
 
-def test_cross_validation_chooses_the_best_candidate():
-    data, said = data_of(few=8, many=200, choose=True), Messages()
-    found = fit(data, said)
-    choice = found.record["choice"]
-    assert set(choice["fold_accuracy"]) == set(choose.CANDIDATES)
-    assert choice["fold_accuracy"][choice["chosen"]] == max(choice["fold_accuracy"].values())
-    assert found.final == choice["chosen"] and accuracy(found) > 0.7
-    assert said.messages[-1].endswith(f"chosen: {choice['chosen']}")
-
-
 @pytest.mark.parametrize(
-    ("options", "final"),
+    "options, final",
     [({}, "maxent"), ({"rounds": 2}, "distill"), ({"choose": False}, "distill")],
 )
 def test_maxent_replaces_a_default_that_is_clearly_worse(options, final, monkeypatch):
@@ -271,19 +217,6 @@ def test_maxent_replaces_a_default_that_is_clearly_worse(options, final, monkeyp
     note = "chosen: maxent" if final == "maxent" else "warning: maxent on the folds is better"
     assert note in said.messages[-1]
     assert found.record["choice"]["fold_log_likelihood"] > -np.log(CLASSES)
-
-
-def test_probabilities_are_at_least_as_likely_as_a_uniform_guess():
-    """Decisions that are learned as labels make a model too sure; the folds correct it."""
-    random = np.random.default_rng(5)
-    labels = np.arange(40) % 2
-    right = random.random(40) < 0.6
-    scores = np.where(right, 1, -1)[:, None] * 30.0 * np.where(labels[:, None] == [0, 1], 1, -1)
-    measured = choose._Measured({"given": scores}, labels, np.ones(40))
-    scale, log_likelihood = measured.calibrated("given")
-    assert scale < 0.02 and log_likelihood > -np.log(2)
-    sure = choose._Measured({"given": np.abs(scores) / 10 * np.eye(2)[labels]}, labels, np.ones(40))
-    assert 0 < sure.calibrated("given")[0] < 3.9  # 40 documents do not show full certainty
 
 
 def test_confident_decisions_are_learnt_and_scores_of_the_teacher_are_added():
@@ -318,25 +251,8 @@ def test_the_default_is_taken_where_the_unlabelled_documents_are_of_another_doma
         assert choose.differs(area, count) == bool(expected)
 
 
-def test_class_priors_come_from_the_unlabelled_documents(monkeypatch):
-    """Classes are balanced among labeled documents, but not among unlabeled ones."""
-    data = data_of(few=6, many=200, choose=True)
-    always = initial.train(data.labeled.matrix, data.labels, CLASSES, 1e-5, 1)
-    always.table[:] = 0
-    always.table[-1, 2] = 1
-    good = initial.train(*documents(200, 8), CLASSES, 1e-5, 1)
-    models = {"maxent": Fitted(always, "maxent"), "distill": Fitted(good, "distill")}
-    candidates = {name: ("supervised", 1, name) for name in models}
-    monkeypatch.setattr(choose, "CANDIDATES", candidates)
-    monkeypatch.setattr(choose, "fit_final", lambda part, final, reporter: models[final])
-    found = choose.choose(data, Quiet())
-    assert found.final == "distill"
-    # of 400 predictions, one model makes 200 of class 2, the other about 50
-    assert found.record["fold_accuracy"]["maxent"] == pytest.approx(250 / 400, abs=0.05)
-
-
 @pytest.mark.parametrize(
-    ("documents", "classes", "options", "chosen"),
+    "documents, classes, options, chosen",
     [
         (1000, 20, {}, True), (100, 2, {}, True),  # from 50 labeled documents a class on
         (999, 20, {}, None), (99, 2, {}, None), (1000, 20, {"final": "distill"}, None),

@@ -12,10 +12,6 @@ from dcme_w2v.few_labels.statistics import (
     MAX_COUNT,
     UNIT,
     Statistics,
-    check_values,
-    read_parts,
-    sum_over,
-    write_part,
 )
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -62,56 +58,6 @@ def test_sums_equal_numpys(sure):
     np.testing.assert_allclose(found.joint / UNIT**2, exact, atol=0.3)
 
 
-@pytest.mark.parametrize("threads", [2, 3, 8])
-@pytest.mark.parametrize("documents", [2, 5, 40, 3000])
-def test_threads_share_documents_or_features(threads, documents):
-    # Few documents are shared by features, many by documents; empty ones lie at both ends.
-    random = np.random.default_rng(documents)
-    rows = sparse.random_array((documents, 100), density=0.2, dtype=np.float32, rng=random).tocsr()
-    rows = sparse.vstack([sparse.csr_matrix((9, 100)), rows, sparse.csr_matrix((30, 100))])
-    rows = sparse.csr_matrix(rows, dtype=np.float32)
-    rows.sort_indices()
-    scores = random.normal(0, 4, (rows.shape[0], CLASSES))
-    log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    sums = []
-    for count in (1, threads):
-        one = Statistics.zeros(100, CLASSES)
-        one.add(rows, log_p, count)
-        one.add(rows, log_p, count)
-        sums.append(one)
-    assert same(*sums)
-    x = np.floor(rows.toarray() * np.float32(UNIT) + np.float32(0.5)).astype(np.int64)
-    np.testing.assert_array_equal(sums[1].counts, 2 * x.sum(axis=0))
-
-
-@pytest.mark.parametrize("shards", [1, 2, 5, 32])
-def test_the_same_bytes_for_any_shards_in_any_order(shards):
-    rows, log_p = rows_and_probabilities()
-    whole = counted(rows, log_p)
-    order = np.random.default_rng(shards).permutation(DOCUMENTS)
-    parts = [
-        counted(sparse.csr_matrix(rows[own]), log_p[own], 1 + shards % 3)
-        for own in np.array_split(order, shards)
-    ]
-    total = Statistics.zeros(FEATURES, CLASSES)
-    for part in parts[::-1]:
-        total += part
-    assert same(total, whole)
-    pieces = (log_p[a : a + 17] for a in range(0, DOCUMENTS, 17))
-    assert same(sum_over(rows, pieces, CLASSES, 2), whole)
-
-
-@pytest.mark.parametrize("value", [-0.5, 40000.0, np.nan])
-def test_invalid_values(value):
-    rows, log_p = rows_and_probabilities()
-    rows.data[7] = value
-    row = int(np.searchsorted(rows.indptr, 7, side="right")) - 1
-    with pytest.raises(UsageError, match=f"row {row}, column {rows.indices[7]}: is "):
-        check_values(rows)
-    with pytest.raises(ValueError, match="negative or too large"):
-        counted(rows, log_p)
-
-
 def test_parts_are_written_and_added():
     rows, log_p = rows_and_probabilities()
     names = [f"{i}.npz" for i in range(3)]
@@ -123,22 +69,6 @@ def test_parts_are_written_and_added():
     before = Path("0.npz").read_bytes()
     write_part(names[0], read_parts(names[:1], IDENTITY), IDENTITY)
     assert Path("0.npz").read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"features": "x"}, "other features"),
-        ({"classes": ("x",)}, "other classes"),
-        ({"model": "x"}, "another initial model"),
-        ({"values": "binary"}, "another impact"),
-    ],
-)
-def test_parts_of_other_statistics_are_named(change, said):
-    path = "p.npz"
-    write_part(path, counted(*rows_and_probabilities()), {**IDENTITY, **change})
-    with pytest.raises(UsageError, match=f"p.npz: has statistics of {said}"):
-        read_parts([path], IDENTITY)
 
 
 @pytest.mark.parametrize(
@@ -171,13 +101,3 @@ def test_too_many_documents_for_the_sums():
     sums.counts *= times
     with pytest.raises(UsageError, match="too many"):
         sums += sums
-
-
-def test_damaged_parts():
-    path = Path("p.npz")
-    write_part(str(path), counted(*rows_and_probabilities()), IDENTITY)
-    whole = path.read_bytes()
-    for damaged in (b"", b"PK", whole[: len(whole) // 2], whole[:200] + b"x" + whole[201:]):
-        path.write_bytes(damaged)
-        with pytest.raises(FormatError, match=r"p\.npz"):
-            read_parts([str(path)], IDENTITY)

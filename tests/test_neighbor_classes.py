@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from helpers import options_of, write_corpus
-from reference_classes import ReferenceClasses
+from reference_classes import ReferenceClasses, pairs_of
 from texts import encoded
 
 from dcme_w2v.words.heldout import HeldOut
 from dcme_w2v.words.likelihood import contexts, log_probabilities
-from dcme_w2v.words.neighbor_classes import STEP, neighbor_classes
+from dcme_w2v.words.neighbor_classes import neighbor_classes
 from dcme_w2v.words.trainer import Trainer
 
 
@@ -55,15 +55,10 @@ def test_scores_are_added_to_every_word():
     h, targets = contexts(ids, input, 3)
     bias = np.log(counts).astype(np.float32)
     found = log_probabilities(h, targets, output, [bias], near=classes.scores(ids))[0]
-    numbers = (ids & 0x7FFFFFFF).astype(int)
-    last = (ids >> 31).astype(bool)
-    scores = []
-    for t in range(len(ids)):
-        left = classes.of[0][numbers[t - 1]] if t and not last[t - 1] else 4
-        right = classes.of[1][numbers[t + 1]] if not last[t] else 4
-        near = classes.odds[:, left].astype(float) + classes.odds[:, 5 + right]
-        scores.append(near * STEP)
-    scores = np.array(scores) + h @ output.T + bias
+    reference = ReferenceClasses(ids, len(counts), 4)
+    near = zip(pairs_of(ids, 0), pairs_of(ids, 1), strict=True)
+    own = np.array([reference.scores(None, left, right) for (left, _), (right, _) in near])
+    scores = own + h @ output.T + bias
     wanted = scores[np.arange(len(ids)), targets] - np.logaddexp.reduce(scores, axis=1)
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
@@ -85,7 +80,7 @@ def test_the_dual_bound_has_the_classes():
 
 
 @pytest.mark.parametrize(
-    ("name", "array"),
+    "name, array",
     [
         ("classes", np.full((2, 3), 8, dtype=np.uint8)),
         ("odds", np.zeros((3, 4), dtype=np.int8)),

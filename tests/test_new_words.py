@@ -1,6 +1,5 @@
 """New text for earlier vectors (--init-vocab) and one vector for rare words (--unk)."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +39,7 @@ def manifest_of(path):
 
 
 @pytest.mark.parametrize(
-    ("kept", "counts"),
+    "kept, counts",
     [
         ("new", {"a": 8, "b": 7, "e": 10, "f": 8}),
         ("old", {word: BOTH[word] for word in ("b", "a", "c", "d", "only", "old")}),
@@ -72,19 +71,8 @@ def test_a_limit_includes_old_words(tables, cli):
         assert set(counts_of("new")) == set(tables.vocabulary) | more
 
 
-def test_a_resumed_run_has_the_same_words(tables, cli):
-    line = f"{UNION} --epochs 4 --checkpoint-every 2"
-    cli(f"{line} --checkpoint state")
-    expected = Path("o").read_bytes()
-    *_, newest = sorted(path.name for path in Path("state").iterdir() if path.name.isdigit())
-    assert newest != "000001"
-    shutil.rmtree(f"state/{newest}")
-    cli(f"{line} --resume state")
-    assert Path("o").read_bytes() == expected
-
-
 @pytest.mark.parametrize(
-    ("flags", "error"),
+    "flags, error",
     [
         ("--init-vocab old", "--init-vocab old: requires --init"),
         ("--init v.txt --init-vocab old --read-vocab counts",
@@ -109,7 +97,7 @@ def test_a_bare_unk_before_the_corpus_is_explained(cli):
     assert "no corpus: --unk new.txt is its word; give --unk after the corpus" in message
 
 
-@pytest.mark.parametrize(("flags", "word"), [("--unk", "<unk>"), ("--unk UNK", "UNK")])
+@pytest.mark.parametrize("flags, word", [("--unk", "<unk>"), ("--unk UNK", "UNK")])
 def test_rare_words_share_a_vector(cli, flags, word):
     cli(f"train new.txt {SMALL} --output o.txt --save-vocab counts {flags}")
     assert Path("counts").read_text() == f"e 10\na 8\nf 8\nb 7\n{word} 3\n"
@@ -124,30 +112,6 @@ def test_without_rare_words_there_is_no_vector(cli):
     cli("train c.txt --output o --dim 4 --epochs 1 --threads 1 --unk")
     assert "warning: no vector for <unk>: all words are in the vocabulary" in cli.err
     assert "<unk>" not in dw.Vectors.load("o")
-
-
-@pytest.mark.parametrize("holdout", ["0.3", "held.txt"])
-def test_unk_with_other_options(tables, cli, holdout):
-    Path("held.txt").write_text("a b unseen e\n" * 9)
-    Path("new.txt").write_text(NEW + "".join(f"a x{n}\n" for n in range(20)))
-    line = f"{UNION} --unk --holdout {holdout} --epochs 2 --checkpoint-every 1"
-    cli(f"{line} --checkpoint state")
-    manifest_of("o")
-    assert "<unk>" in dw.Vectors.load("o")
-    cli(f"{line} --resume state")
-
-
-def test_new_words_in_python():
-    sentences = [["tea", "with", "milk"], ["tea", "with", "lemon"]] * 3 + [["rare", "tea"]]
-    options = {"dim": 4, "min_count": 3, "threads": 1}
-    vectors = dw.train(sentences, unk="<unk>", **options)
-    assert "<unk>" in vectors
-    new = [["cocoa", "with", "milk"]] * 5
-    more = dw.train(new, init=vectors, init_vocab="union", **options)
-    assert set(more) == {*vectors, "cocoa"}
-    assert dict(zip(more, more.counts.tolist(), strict=True))["with"] == 11
-    with pytest.raises(ValueError, match="init_vocab=old: requires init"):
-        dw.train(sentences, init_vocab="old")
 
 
 @pytest.fixture(autouse=True)

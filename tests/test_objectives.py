@@ -105,7 +105,7 @@ def compare(text, options):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVE_OPTIONS)
-@pytest.mark.parametrize(("model", "mode", "gradient"), CONTEXTS)
+@pytest.mark.parametrize("model, mode, gradient", CONTEXTS)
 def test_every_combination_equals_the_reference(objective, model, mode, gradient):
     options = {"model": model, "window_mode": mode, "gradient": gradient}
     if model == "skipgram":

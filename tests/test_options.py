@@ -75,7 +75,7 @@ def test_every_spelling_of_every_option_sets_its_field(item):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments, message",
     [
         (["--dim", "0"], "dim=0: must be at least 1"),
         (["-size", "x"], "dim='x': must be an integer"),
@@ -94,12 +94,7 @@ def test_the_dataclass_validates_values(arguments, message):
 
 def test_numpy_numbers_become_python_numbers():
     options = TrainOptions(dim=np.int16(7), lr=np.float32(0.5), sample=0)
-    assert [type(value) for value in (options.dim, options.lr, options.sample)] == [
-        int,
-        float,
-        float,
-    ]
-    assert (options.dim, options.lr, options.sample) == (7, 0.5, 0.0)
+    assert repr((options.dim, options.lr, options.sample)) == "(7, 0.5, 0.0)"
     with pytest.raises(UsageError, match="dim=True: must be an integer"):
         TrainOptions(dim=True)
     with pytest.raises(UsageError, match="deterministic=1: must be True or False"):
@@ -107,7 +102,7 @@ def test_numpy_numbers_become_python_numbers():
 
 
 @pytest.mark.parametrize(
-    ("flag", "nearest"),
+    "flag, nearest",
     [
         ("-min-cuont", "--min-count"),
         ("--min_count", "--min-count"),
@@ -138,7 +133,7 @@ class MadeUp(Checked, group="Model"):
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    "values, message",
     [
         ({"kind": "b", "size": 2}, "size=2: is not supported with kind=b; give kind=a"),
         ({"half": True}, "half: requires size"),
@@ -190,17 +185,6 @@ def test_british_spellings_still_work(line, now, tmp_path, monkeypatch, capsys):
     shown = capsys.readouterr().err
     assert f"is now called {now}\n" in shown
     assert "unknown option" not in shown and "unexpected" not in shown
-
-
-@pytest.mark.filterwarnings("default::dcme_w2v.errors.DcmeWarning")
-def test_british_spellings_still_work_in_python():
-    with pytest.warns(DcmeWarning, match="unlabelled is now called unlabeled"):
-        model = LatentClassModel(unlabelled="use")
-    with pytest.warns(DcmeWarning, match="unlabelled is now called unlabeled"):
-        model.set_params(unlabelled="auto")
-    assert model.get_params()["unlabeled"] == "auto"
-    with pytest.warns(DcmeWarning, match="centre is now called center"):
-        assert SCDV(centre=True).center
 
 
 def test_advanced_options_are_shown_by_help_all(capsys):

@@ -3,14 +3,11 @@
 import shutil
 import subprocess
 import sys
-import tarfile
-import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="wheels for Linux are made there")
 SETUP = """
 import runpy, sys
 import Cython.Build, setuptools.command.build_ext
@@ -59,26 +56,3 @@ def test_an_unsupported_limited_api_is_an_error(tmp_path, version):
     assert done.returncode == 1
     assert f"error: --py-limited-api={version}: " in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-@LINUX
-def test_a_source_distribution_builds_a_wheel_without_sources(tmp_path):
-    """The build that `pip install` runs, in the unpacked source distribution."""
-    tracked_files()
-    clone = tmp_path / "clone"
-    shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(
-        ".git", ".venv", "build", "dist", "*.egg-info", "*.so", "__pycache__"))  # fmt: skip
-    subprocess.run([sys.executable, "setup.py", "-q", "sdist"], cwd=clone, check=True)
-    (sdist,) = (clone / "dist").iterdir()
-    with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
-    (folder,) = (tmp_path / "unpacked").iterdir()
-    subprocess.run([sys.executable, "setup.py", "-q", "bdist_wheel"], cwd=folder, check=True)
-    (wheel,) = (folder / "dist").iterdir()
-    with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if ".dist-info/" not in name]
-    kinds = {Path(name).suffix or Path(name).name for name in names}
-    page = {".html", ".css", ".js"}  # of `explore`
-    assert kinds == {".py", ".pyi", ".typed", ".so"} | page
-    assert all(name.startswith("dcme_w2v/") for name in names)

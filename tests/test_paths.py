@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 import pytest
-from helpers import ALL_COMMANDS
+from documentation import COMMANDS
 from path_rows import ONE_OUTPUT, ROWS, WRITING, ids, names_of, refused, state
 
 from dcme_w2v.cli.main import run
@@ -22,14 +22,13 @@ from dcme_w2v.cli.main import run
 
 
 def test_every_command_and_every_path_is_in_the_table():
-    commands = {name for name, one in ALL_COMMANDS.items() if not isinstance(one, click.Group)}
-    assert commands == {f"dcme-w2v {row.command}" for row in ROWS}, "add a row to ROWS"
+    assert COMMANDS.keys() == {f"dcme-w2v {row.command}" for row in ROWS}, "add a row to ROWS"
     numbers = ("N", "X", "N|Nm", "0|1", "0", "[SECONDS]")
-    for name in commands:
+    for name in COMMANDS:
         rows = [row for row in ROWS if f"dcme-w2v {row.command}" == name]
         known = {one for row in rows for one in (*row.reads, *row.writes, *row.texts)}
         known |= {"text_column", "label_column"}  # names, not paths
-        for param in ALL_COMMANDS[name].params:
+        for param in COMMANDS[name].params:
             shown = param.metavar or ""
             a_choice = isinstance(param.type, click.Choice) or shown.islower()
             a_number = shown in numbers or isinstance(param.type, click.types.IntParamType)
@@ -56,7 +55,7 @@ def test_a_command_writes_only_its_declared_outputs(row, work, declared):
 
 
 @pytest.mark.parametrize(
-    ("row", "output", "source"),
+    "row, output, source",
     [
         (row, output, source)
         for row, output in ONE_OUTPUT
@@ -87,7 +86,7 @@ def test_an_output_that_belongs_to_an_input_is_an_error(row, work, capsys):
 
 
 @pytest.mark.parametrize(
-    ("row", "output", "other", "there"),
+    "row, output, other, there",
     [
         (row, one, two, one < two)
         for row in WRITING
@@ -134,7 +133,7 @@ def test_a_path_that_belongs_to_an_output_is_an_error(row, work, capsys, declare
 
 
 @pytest.mark.parametrize(
-    ("row", "output", "source"),
+    "row, output, source",
     [(row, output, one) for row, output in ONE_OUTPUT for one in row.folders],
     **ids,
 )
@@ -148,7 +147,7 @@ def test_an_output_in_an_input_folder_is_an_error(row, output, source, work, cap
             assert f"{row.flag(output)} {name}" in err and f"{row.flag(source)} in" in err
 
 
-@pytest.mark.parametrize(("row", "output"), [one for one in ONE_OUTPUT if "model" in one[0].reads])
+@pytest.mark.parametrize("row, output", [one for one in ONE_OUTPUT if "model" in one[0].reads])
 def test_an_output_in_an_input_model_is_an_error(row, output, work, capsys):
     model = row.reads["model"]
     for name in names_of(f"{model}/new{Path(row.writes[output]).suffix}", exists=False):

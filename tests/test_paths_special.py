@@ -50,17 +50,24 @@ def reader_of(path):
     thread.join(60)
 
 
-@pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
-def test_a_named_pipe_is_written_to_and_kept(row, output, work, capsys):
-    pipe = given(row, output, "pipe", os.mkfifo)
-    if needs_two_files(row, pipe):
-        assert "needs two files" in refused(work, capsys, row, **{output: pipe})
+def make_device(path):
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a device")
+    os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, make_device])
+@pytest.mark.parametrize("row, output", ONE_FILE, **ids)
+def test_pipes_and_devices_are_written_to_and_kept(row, output, make, work, capsys):
+    special = given(row, output, "special", make)
+    if needs_two_files(row, special):
+        assert "needs two files" in refused(work, capsys, row, **{output: special})
         return
-    with reader_of(pipe) as came:
-        assert run(row.arguments(**{output: pipe})) == 0
-    assert stat.S_ISFIFO(Path(pipe).stat().st_mode)
-    assert came and came[0]
-    assert not list(work.glob(f"{pipe}.*"))
+    kind = Path(special).stat().st_mode
+    with reader_of(special) if stat.S_ISFIFO(kind) else contextlib.nullcontext([b"any"]) as came:
+        assert run(row.arguments(**{output: special})) == 0
+    assert Path(special).stat().st_mode == kind and came[0]
+    assert not list(work.glob(f"{special}.*"))
 
 
 @pytest.mark.parametrize("option", ["--output", "--log-json"])
@@ -72,7 +79,7 @@ def test_a_pipe_without_a_reader_is_an_error(option, work, capsys, monkeypatch):
     assert "pipe: is a pipe that no program has read for 0 s" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
+@pytest.mark.parametrize("row, output", ONE_FILE, **ids)
 def test_symbolic_links_are_kept_and_hard_links_unchanged(row, output, work):
     new, old = Path("sub", "new"), Path("sub", "old")
     link = Path(given(row, output, "link", lambda path: Path(path).symlink_to(new)))
@@ -88,19 +95,6 @@ def test_symbolic_links_are_kept_and_hard_links_unchanged(row, output, work):
     assert run(line) == 0
     assert link.is_symlink() and new.stat().st_ino != before
     assert old.read_bytes() == content
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device")
-@pytest.mark.parametrize(("row", "output"), ONE_FILE, **ids)
-def test_a_device_is_written_to_and_kept(row, output, work, capsys):
-    null = stat.S_IFCHR | 0o600, os.makedev(1, 3)
-    device = given(row, output, "null", lambda path: os.mknod(path, *null))
-    if needs_two_files(row, device):
-        assert "needs two files" in refused(work, capsys, row, **{output: device})
-        return
-    assert run(row.arguments(**{output: device})) == 0
-    assert stat.S_ISCHR(Path(device).stat().st_mode)
-    assert not list(work.glob(f"{device}.*"))
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

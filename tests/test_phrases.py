@@ -62,7 +62,7 @@ def joined(line, table, connectors):
 
 
 @pytest.mark.parametrize("piece", [1, 4])
-@pytest.mark.parametrize(("scorer", "threshold"), [("default", 0.75), ("npmi", 0.05)])
+@pytest.mark.parametrize("scorer, threshold", [("default", 0.75), ("npmi", 0.05)])
 def test_phrases_equal_the_definition(corpus, monkeypatch, piece, scorer, threshold):
     monkeypatch.setattr(phrases, "PIECE", piece)
     folder = corpus
@@ -150,7 +150,7 @@ def test_invalid_tables(corpus, line):
 
 
 @pytest.mark.parametrize(
-    ("content", "flags", "error"),
+    "content, flags, error",
     [
         (None, "--connectors words", "No such file"),
         (b"", "--connectors words", "has no words; give connectors separated by whitespace"),

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.parametrize(
-    ("path", "reason"),
+    "path, reason",
     [
         ("v.npy", None),
         ("D:\\models\\v.npy", None),
@@ -70,7 +70,7 @@ def test_files_and_models_without_posix(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("group", "limits"),
+    "group, limits",
     [
         ("0::/\n", {"memory.max": "5\n"}),
         ("\nno groups\n0::/../a\n", {"memory.max": "5\n"}),

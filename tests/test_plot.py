@@ -70,7 +70,7 @@ def test_names_are_not_markup(cli):
 
 
 @pytest.mark.parametrize(
-    ("content", "flags", "message"),
+    "content, flags, message",
     [
         (b'{"event": "end", "seconds": 1}\n', "", "has no epoch with a loss"),
         (b'{"event": "epoch", "epoch": 1, "loss": 2}\n', "--field x", "the logs have loss"),

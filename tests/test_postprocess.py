@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dcme_w2v.words.exports import centered, reduced
+from dcme_w2v.words.exports import centered
 from dcme_w2v.words.vectors import Vectors
 
 
@@ -31,10 +31,3 @@ def test_convert_postprocesses_and_keeps_words_and_counts(name, here, matrix, cl
     assert list(found.words) == words and found.counts[0] == 400
     np.testing.assert_array_equal(found.vectors, centered(matrix))
     assert "must be one of none, center" in cli.error(f"{line} damp")
-
-
-def test_reducing_keeps_the_directions_of_greatest_variance():
-    points = np.random.default_rng(1).normal(size=(200, 4)).astype(np.float32) * [1, 9, 3, 1]
-    found, kept = reduced(points.astype(np.float32), 2)
-    np.testing.assert_allclose(found.std(axis=0), points.std(axis=0)[[1, 2]], rtol=0.05)
-    assert 0.95 < kept < 1

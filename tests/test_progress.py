@@ -3,7 +3,6 @@
 import io
 import json
 import math
-import sys
 from pathlib import Path
 
 import pytest
@@ -59,29 +58,6 @@ def test_a_terminal_gets_a_bar_and_lines_above_it():
     assert "counting: 100%" in drawn
     assert "training: 100%" in drawn
     assert "epoch 1: loss 0.25, held-out log p -3.500, 2.0 s\n" in drawn
-
-
-def test_reporting_draws_a_bar_only_on_a_terminal(monkeypatch):
-    for stream, carriage_returns in ((Screen(), True), (io.StringIO(), False)):
-        monkeypatch.setattr(sys, "stderr", stream)
-        with reporting() as reporter:
-            reporter.stage("training", 10, "words")
-            reporter.advance(10)
-            reporter.message("done")
-        assert "done\n" in stream.getvalue()
-        assert ("\r" in stream.getvalue()) is carriage_returns
-
-
-def test_quiet_prints_nothing_and_still_logs(capsys):
-    log = Path("log.jsonl")
-    with reporting(quiet=True, log_json=str(log)) as reporter:
-        reporter.stage("training", 10, "words")
-        reporter.advance(10, loss=1.0)
-        reporter.epoch({"epoch": 1, "seconds": 0.5, "loss": 1.0})
-        reporter.message("done")
-    assert capsys.readouterr() == ("", "")
-    events = [record["event"] for record in records(log)]
-    assert events == ["start", "progress", "epoch", "message", "end"]
 
 
 def test_the_log_has_its_documented_keys_and_is_readable_during_the_run():

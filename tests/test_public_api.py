@@ -36,7 +36,7 @@ def test_public_names_are_listed_and_found_once():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    "call, message",
     [
         (lambda v: dw.eval_likelihood(v), "no text; give a corpus, or analogies"),
         (lambda v: dw.eval_likelihood(v, ["a b"]), "context vectors are required"),
@@ -56,8 +56,7 @@ def test_functions_take_paths_and_what_train_returned(here):
     v = dw.train(lines, dim=4, threads=1, output="v.npy", min_count=1)
     dw.explore_page(here / "v.npy", here / "page.html", method="pca")
     table = dw.phrases(lines, here / "o", min_count=1, threshold=1).table
-    again = dw.phrases(["of new york"], "again", read_table=table)
-    assert (again.joined, (here / "again").read_text()) == (1, "of new_york\n")
+    assert dw.phrases(["of new york"], "again", read_table=table).joined == 1
     (here / "t").write_text("new york a\nnew york b\n")
     forms = lines[:2], ["new york a", "new york b"], here / "t"
     one, *others = ([line.log_probability for line in dw.score(v, form)] for form in forms)
@@ -65,8 +64,7 @@ def test_functions_take_paths_and_what_train_returned(here):
     assert dw.predict_word(v, ["new", "_", "a"], k=1) == dw.predict_word(v, "new _ a nobody", k=1)
     with pytest.raises(dw.errors.UsageError, match="one gap"):
         dw.predict_word(v, "new york")
-    both = [dw.eval_likelihood(v, form) for form in (lines[:2], here / "t")]
-    assert both[0] == both[1] and both[0]["words"] == 6
+    assert dw.eval_likelihood(v, lines[:2]) == dw.eval_likelihood(v, here / "t")
 
 
 HELP = """

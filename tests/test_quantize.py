@@ -48,30 +48,16 @@ CODES = ("I8", [2, 1], b"\x7f\x81")
 # ---- numbers ----
 
 
-def test_a_code_is_within_half_a_step():
-    matrix = np.random.default_rng(1).normal(size=(50, 7)).astype(np.float32)
-    matrix[3] = 0
-    matrix[4] = 1e-37
-    matrix[5] = 1e38
-    codes, scales = as_int8(matrix)
-    assert codes.min() >= -127 and scales[3] == 0
-    back = from_int8(codes, scales)
-    assert (np.abs(back - matrix) <= np.abs(matrix).max(axis=1, keepdims=True) / 253).all()
-    assert (back[3] == 0).all()
-
-
 def test_the_loss_equals_that_of_decoded_vectors():
     matrix = np.random.default_rng(1).normal(size=(200, 30)).astype(np.float32)
     codes, scales = as_int8(matrix)
     back = from_int8(codes, scales)
-    cosines = (matrix * back).sum(1) / np.linalg.norm(matrix, axis=1) / np.linalg.norm(back, axis=1)
+    unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (matrix, back)]
+    first, second = (np.argsort(-rows @ rows.T, axis=1)[:, 1:11] for rows in unit)
+    cosines = (unit[0] * unit[1]).sum(axis=1)
     assert mean_cosine(matrix, codes) == pytest.approx(cosines.mean(), abs=1e-6)
-    before, after = (Vectors([f"w{i}" for i in range(200)], rows) for rows in (matrix, back))
-    common = [
-        len({n.word for n in before.most_similar(w)} & {n.word for n in after.most_similar(w)})
-        for w in before.words
-    ]
-    assert agreement(matrix, codes) == pytest.approx(np.mean(common) / 10, abs=1e-3)
+    common = np.mean([np.isin(*rows) for rows in zip(first, second, strict=True)])
+    assert agreement(matrix, codes) == pytest.approx(common, abs=1e-3)
 
 
 # ---- files ----
@@ -125,7 +111,7 @@ def test_faults_are_found_and_repaired(cli):
 
 
 @pytest.mark.parametrize(
-    ("tensors", "message"),
+    "tensors, message",
     [
         ({"embeddings": FLOATS}, "without the tensors vectors and words"),
         (words_and(("F32", [3, 1], b"\0" * 12)), "2 words for 3 vectors"),
@@ -144,10 +130,3 @@ def test_wrong_tensors(tensors, message, cli):
     assert message in cli.error("neighbors bad.safetensors a")
     faults = check_vectors(Path("bad.safetensors")).faults
     assert [fault.kind for fault in faults] == ["unreadable"]
-
-
-@pytest.mark.parametrize("size", [9, 12, 200, -1])
-def test_a_truncated_file(size, packed, cli):
-    path = Path("v.safetensors")
-    path.write_bytes(path.read_bytes()[:size])
-    assert "corrupt safetensors file" in cli.error("info v.safetensors")

@@ -58,7 +58,7 @@ def test_converted_vectors_keep_the_rule(trained, cli, name):
 
 
 @pytest.mark.parametrize(
-    ("text", "errors", "message"),
+    "text, errors, message",
     [
         (b"A, b\nC \xff d\n", "strict", r"byte 7 \(line 2\) is not UTF-8"),
         (b"A, b\nC \x00 d\n", "replace", r"byte 7 \(line 2\) is NUL"),

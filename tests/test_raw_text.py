@@ -34,7 +34,7 @@ def warnings_in(text):
 
 
 @pytest.mark.parametrize(
-    ("command", "kind"), [(COMMANDS[i % 3], kind) for i, kind in enumerate([*CORPORA, "html"])]
+    "command, kind", [(COMMANDS[i % 3], kind) for i, kind in enumerate([*CORPORA, "html"])]
 )
 def test_what_is_not_a_corpus_gets_one_warning(command, kind, cli):
     text, warning = CORPORA[kind]
@@ -76,7 +76,7 @@ class Frame:
 
 
 @pytest.mark.parametrize(
-    ("corpus", "message"),
+    "corpus, message",
     [
         ({"the cat": 3}, "is a dict, whose values are not read; give its values"),
         (Frame(), "is a DataFrame, whose rows are not read; give its column of texts"),

@@ -1,16 +1,9 @@
 """The README's tables are rendered, its example runs; commands and links: test_docs.py."""
 
-import runpy
-
 import pytest
-from documentation import PAGES, ROOT, blocks
+from documentation import PAGES, blocks
 
 README = PAGES["README.md"]
-
-
-def test_its_results_are_up_to_date():
-    tables = runpy.run_path(str(ROOT / "scripts" / "benchmarks" / "tables.py"))
-    assert tables["with_results"](README) == README
 
 
 def test_the_python_example_runs(tmp_path, monkeypatch):

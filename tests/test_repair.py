@@ -129,7 +129,7 @@ def test_reduction_preserves_distances(healthy, converted, cli):
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    "flags, message",
     [
         ("v.npy o.txt --reduce 7", "--reduce 7: the vectors have 6 dimensions"),
         ("v.npy o.bin --no-header", "--no-header: is for text"),

@@ -100,7 +100,7 @@ def test_checkpoints_by_epochs_and_by_time(learn, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    "flags, said",
     [
         ("--lr 0.01", "--lr is 0.01 and was 0.075"),
         ("--epochs 4", "--epochs is 4 and was 3"),
@@ -113,6 +113,26 @@ def test_checkpoints_by_epochs_and_by_time(learn, monkeypatch):
 )
 def test_changed_options_are_an_error(kept, learn, flags, said):
     assert said in learn("v.bin --resume k", flags, code=2)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--word-order --objective nce --output-tables",
+        "--word-order --objective dcme --neighbor-classes 8 --window-mode fixed --output-tables",
+        "--subwords 3-6 --buckets 50 --output-fasttext",
+        "--init old --init-vocab union --output-tables",
+    ],
+)
+def test_all_tables_are_resumed(learn, flags):
+    learn("old.bin --output-tables old")
+    for name, which in (("a", "--checkpoint k --checkpoint-every 1"), ("b", "--resume k")):
+        Path(name).mkdir()
+        learn(f"{name}/v.bin", which, flags, f"{name}/tables")
+        shutil.rmtree(max(Path("k").iterdir()))
+    written = [one for one in Path("a").rglob("*") if one.is_file() and one.suffix != ".json"]
+    assert len(written) > 1
+    assert all(same(one, Path("b", one.relative_to("a"))) for one in written)
 
 
 def test_deterministic_resumes_with_any_threads(learn):

@@ -43,7 +43,7 @@ def test_rows_of_other_columns_are_an_error(kind, cli):
 
 
 @pytest.mark.parametrize(
-    ("line", "columns"),
+    "line, columns",
     [
         ("classify train 9.svm --output m --quiet", (5, 6, 7)),
         ("fuse fit 9.svm --unlabeled 5.npz --no-choose --output m --quiet", (7,)),

@@ -144,17 +144,6 @@ def test_tfidf_is_concatenated_to_the_vectors():
     assert transform(beside, train).dtype == np.float32
 
 
-def test_documents_without_vocabulary_words_are_zero_and_counted():
-    train = make_texts()
-    model = fitted(train)
-    known = {word.encode() for word in model.words}
-    zero = [not known & set(text.split()) for text in train]
-    assert sum(zero) > 5
-    assert model.facts["documents_without_words"] == sum(zero)
-    rows = transform(model, train)
-    np.testing.assert_array_equal(np.diff(rows.indptr) == 0, zero)
-
-
 @pytest.mark.parametrize("features", FEATURES)
 def test_threads_and_batches_change_nothing(features):
     train = make_texts(700)

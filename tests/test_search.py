@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from helpers import SMALL_SCDV, make_texts, transform, word_vectors
-from scipy import sparse
 
 from dcme_w2v.errors import DcmeWarning
 from dcme_w2v.scdv.fit import fit_documents
@@ -41,8 +40,6 @@ def test_scores_interpolate_cosine_and_language_model():
     rows = transform(model, documents)
     with pytest.warns(DcmeWarning, match="query 3: none of its words is known"):
         cosines = np.array(list(Finder(model, rows).scores(queries)))
-    with pytest.warns(DcmeWarning):
-        assert list(map(len, Finder(model, rows).answers(queries, 5))) == [5, 5, 0]
     dense, asked = rows.toarray(), transform(model, queries).toarray()
     norms = np.linalg.norm(dense, axis=1) * np.linalg.norm(asked, axis=1)[:, None]
     np.testing.assert_allclose(cosines, asked @ dense.T / np.maximum(norms, 1e-30), atol=1e-5)
@@ -50,10 +47,7 @@ def test_scores_interpolate_cosine_and_language_model():
     alone = np.array(list(Finder(model, rows, language, 1.0).scores(queries)))
     mixed = np.array(list(Finder(model, rows, language, 0.25).scores(queries)))
     assert (alone.min(axis=1).tolist(), alone.max(axis=1).tolist()) == ([0, 0, 0], [1, 1, 1])
-    scores = language.scores(queries[0])
-    assert np.corrcoef(alone[0], scores)[0, 1] == pytest.approx(1)
     np.testing.assert_allclose(mixed, 0.25 * alone + 0.75 * cosines)
-    assert (sparse.csr_matrix(rows) != transform(model, documents)).nnz == 0  # unchanged
 
 
 def test_average_precision():

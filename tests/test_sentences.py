@@ -1,6 +1,5 @@
 """Sentence vectors: pooling by its definition, the estimator, the command and its files."""
 
-import json
 import pickle
 from pathlib import Path
 
@@ -65,12 +64,6 @@ def test_an_unknown_word_is_its_beginning_and_characters(vectors, pooling):
     assert not rows[2].any() and np.array_equal(rows[3], table.rows[0])
 
 
-def test_a_direction_without_variance_becomes_zero():
-    rows = np.array([[1, 0], [2, 0], [4, 0]], np.float32)
-    pooled = Pooling.of("static", rows, np.array([3, 2, 1])).rows(rows)
-    assert np.isfinite(pooled).all() and not pooled[:, 1].any() and pooled[:, 0].any()
-
-
 def test_components_are_weighted_by_their_share_of_the_squared_singular_values():
     """Ethayarajh 2018, section 3.2, by numpy's singular value decomposition."""
     sentences = np.random.default_rng(2).normal(size=(20, 8)).astype(np.float32)
@@ -120,12 +113,6 @@ def test_a_sentence_is_the_mean_of_its_known_words(vectors):
     assert_allclose(rows, [(the + 2 * king) / 3, the * 0, the * 0, tea], rtol=1e-6)
 
 
-def test_raw_text_is_tokenised(vectors):
-    encoder = dw.SentenceEncoder(vectors, pooling="mean", tokenize="words")
-    raw, plain = encoder.fit_transform(["The KING's Cafe\u0301!", "the king café"])
-    assert_allclose(raw, plain)
-
-
 def test_lists_are_tokens_and_nulls_are_zero_rows(vectors):
     encoder = dw.SentenceEncoder(vectors, pooling="mean", tokenize="words").fit([])
     texts = ["KING tea", ["KING", "tea"], None, float("nan"), ("king",), []]
@@ -173,7 +160,7 @@ def files(here, vectors):
 
 
 @pytest.mark.parametrize(
-    ("pooling", "output"),
+    "pooling, output",
     [("static", "o.npy"), ("usif", "o.npz"), ("mean", "o.tsv"), ("idf", "-"), ("usif", "-")],
 )
 def test_the_command_writes_what_the_estimator_returns(files, vectors, pooling, output, cli):
@@ -191,7 +178,7 @@ def test_the_command_writes_what_the_estimator_returns(files, vectors, pooling, 
 
 
 @pytest.mark.parametrize(
-    ("text", "output", "message"),
+    "text, output, message",
     [
         (b"king\xff", "o.npy", "s.txt: byte 4 is not UTF-8"),
         (b"ki\0ng", "o.npy", "s.txt: byte 2 is NUL"),
@@ -227,10 +214,3 @@ def test_sts_is_pearson_and_spearman_of_the_cosines(files, vectors, cli):
     assert cli.json("eval sts v.npy sts.tsv --pooling mean")["pearson"] == score.pearson
     Path("sts.tsv").write_text("1\ta\tb\n1\tc\td\n")
     assert "two pairs of different scores" in cli.error("eval sts v.npy sts.tsv")
-
-
-def test_lists_in_a_column_are_tokens_of_the_command(files, vectors, cli):
-    rows = [["KING", "tea"], ["king"], None]
-    Path("t.jsonl").write_text("".join(json.dumps({"t": row}) + "\n" for row in rows))
-    cli("encode v.npy t.jsonl --text-column t --tokenize words --pooling mean -o o.npy")
-    assert_allclose(np.load("o.npy"), [vectors["tea"], vectors["king"], [0] * 4], rtol=1e-6)

@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import COMPRESSORS, write, write_corpus, write_table
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.cluster.shards import count, cut
@@ -64,26 +62,6 @@ def test_the_ids_equal_those_of_one_machine(files, shards):
     np.testing.assert_array_equal(np.concatenate(found), ids)
 
 
-@settings(max_examples=60)
-@given(
-    lines=st.lists(st.sampled_from(["", "a", "b b", "cc dd cc", "x" * 40]), min_size=1),
-    shards=st.integers(1, 5),
-    end=st.sampled_from(["\n", "\r\n", ""]),
-)
-def test_a_plain_file_is_divided_at_line_ends(tmp_path_factory, lines, shards, end):
-    path = tmp_path_factory.mktemp("cut") / "c.txt"
-    path.write_bytes(((end or "\n").join(lines) + end).encode())
-    try:
-        parts = cut([str(path)], shards, ALL)
-    except UsageError:
-        assert shards > 1
-        return
-    data = path.read_bytes()
-    pieces = [data[span.begin : span.end] for part in parts for span in part.spans]
-    assert b"".join(pieces) == data and len(parts) == shards
-    assert all(piece.endswith(b"\n") for piece in pieces[:-1])
-
-
 @pytest.mark.parametrize("count_of_files", [3, 5])
 def test_compressed_files_are_not_divided(count_of_files):
     paths = [
@@ -136,7 +114,7 @@ def test_files_missing_on_a_worker_are_named(files):
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "said"),
+    "name, data, said",
     [
         ("nul", b"a b\n" * 50 + b"a\0b\n", "is NUL"),
         ("empty", b"", "--shards 2: the corpus has too few lines"),

@@ -6,11 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import run_all
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
-from dcme_w2v._core import fused as core
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.classify.pipeline import predict, predict_labels
 from dcme_w2v.errors import FormatError, UsageError
@@ -68,53 +65,6 @@ def texts(made, here):
 # ---- coding ----
 
 
-@settings(max_examples=60)
-@given(st.integers(0, 30), st.integers(1, 9), st.integers(0, 2**32 - 1), st.floats(0, 1))
-def test_levels_round_trip(rows, classes, seed, share):
-    random = np.random.default_rng(seed)
-    dense = random.integers(-127, 128, (rows, classes)) * (random.random((rows, classes)) < share)
-    levels = csr_matrix(dense.astype(np.int8))
-    kinds = random.integers(0, 32, rows).astype(np.uint8)
-    starts, columns = levels.indptr.astype(np.int64), levels.indices.astype(np.int32)
-    data = core.pack_levels(starts, columns, levels.data, kinds, classes)
-    found = core.unpack_levels(data, kinds, classes, levels.nnz)
-    for one, other in zip(found, (starts, columns, levels.data), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], min_codepoint=1)), unique=True))
-def test_words_round_trip(texts):
-    words = sorted(text.encode() for text in texts if text)
-    made = Words.from_words(words)
-    data = core.pack_words(made.text, made.offsets)
-    text, offsets = core.unpack_words(data, len(words), len(made.text))
-    assert text.tobytes() == b"".join(words)
-    np.testing.assert_array_equal(offsets, made.offsets)
-
-
-@given(st.lists(st.integers(0, 2**32 - 1)), st.lists(st.integers(0, 255)))
-def test_numbers_round_trip(large, codes):
-    for numbers, bits in ((large, 0), (codes, 8)):
-        data = core.pack_numbers(np.array(numbers, dtype=np.uint32), bits)
-        assert core.unpack_numbers(data, len(numbers), bits).tolist() == numbers
-
-
-@settings(max_examples=40)
-@given(st.binary(max_size=200), st.integers(0, 20), st.integers(0, 60))
-def test_damaged_bytes_are_read_within_bounds(data, rows, count):
-    given_bytes = np.frombuffer(data, dtype=np.uint8)
-    kinds = np.zeros(rows, dtype=np.uint8)
-    for read in (
-        lambda: core.unpack_levels(given_bytes, kinds, 5, min(count, 5 * rows)),
-        lambda: core.unpack_words(given_bytes, rows, count),
-    ):
-        try:
-            read()
-        except ValueError as error:
-            assert "damaged" in str(error)
-    assert len(core.unpack_numbers(given_bytes, count, 0)) == count
-
-
 # ---- models ----
 
 
@@ -131,21 +81,8 @@ def test_a_small_model_round_trips(name, texts):
     assert (found.argmax(axis=1) == probabilities(whole, texts).argmax(axis=1)).mean() > 0.8
 
 
-def test_columns_of_vectors(texts, cli):
-    cli("fuse shrink vectors --keep 0.3 --output s --quiet")
-    model = load_classifier("s")
-    wide = csr_matrix(np.eye(70, dtype=np.float32)[:, :60])
-    narrow = csr_matrix((2, 3), dtype=np.float32)
-    for matrix in (wide, narrow):
-        (found,) = list(model.log_probabilities(matrix, 1))
-        assert found.shape == (matrix.shape[0], 3) and np.isfinite(found).all()
-    name, _ = model.explain("class0", 1)[0]
-    assert name in [column for column, _ in load_classifier("vectors").explain("class0", 12)]
-    assert set(shrink(model, ShrinkOptions(keep="5")).columns) <= set(model.columns)
-
-
 @pytest.mark.parametrize(
-    ("line", "docs"),
+    "line, docs",
     [
         ("shrink vectors --keep 0.3", "rows.npz"),
         ("fit train.tsv --unlabeled test.tsv --preset paper", "test.tsv"),
@@ -159,6 +96,7 @@ def test_predict_and_probabilities_agree(line, docs, texts, cli, monkeypatch):
     wanted = np.concatenate(list(found.log_probabilities(rows, 1))).argmax(axis=1)
     names = [found.classes[j] for j in wanted]
     assert [one[0][0] for one in predict(found, [docs])] == names
+    assert len(found.explain(names[0], 2)) == 2
     assert [one[0] for one in predict_labels(found, [docs])] == names
     monkeypatch.setattr("dcme_w2v.classify.top.MIN_CLASSES", 1)
     monkeypatch.setattr("dcme_w2v.classify.top.MAX_SHARE", 1)
@@ -166,7 +104,7 @@ def test_predict_and_probabilities_agree(line, docs, texts, cli, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("keep", "total", "expected"),
+    "keep, total, expected",
     [(None, 50, 50), ("7", 50, 7), ("1", 50, 1), ("0.1", 50, 5), ("1/20", 100, 5), ("1.0", 9, 9)],
 )
 def test_how_many_weights_are_kept(keep, total, expected):
@@ -215,7 +153,7 @@ def test_models_within_a_number_of_bytes(limit, texts, cli):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    "line, said",
     [
         ("text --max-bytes 900", "the smallest model takes 1,"),
         ("text --max-bytes 9000 --keep 3", "leave --keep out"),

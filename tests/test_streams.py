@@ -101,7 +101,7 @@ def test_messages_that_cannot_be_written_are_dropped(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "redirections"),
+    "name, redirections",
     [("train", "2>&-"), ("classify train", "<&- >&- 2>&-"), ("scdv fit", "2>&-"),
      ("vocab", "<&- >&- 2>&-")],
 )  # fmt: skip
@@ -153,7 +153,7 @@ def test_a_stdout_without_a_reader_is_no_error(name):
 
 
 @pytest.mark.parametrize(
-    ("command", "files"),
+    "command, files",
     [
         (f"train c.txt --output - --output-context o.bin {QUICK}", ["o.bin"]),
         (f"train c.txt --output o.bin --output-context - {QUICK}", ["o.bin", "o.bin.json"]),
@@ -199,7 +199,7 @@ def test_a_closed_stdin_is_an_error_before_any_work(command):
 # ---- logs ----
 
 
-@pytest.mark.parametrize(("name", "output"), [("train", "o.bin"), ("classify train", "o")])
+@pytest.mark.parametrize("name, output", [("train", "o.bin"), ("classify train", "o")])
 def test_a_failing_log_warns_once_and_is_an_error_at_the_end(name, output):
     ended = run(f"{WRITERS[name]} --log-json /dev/full")
     assert ended.returncode == 1

@@ -27,7 +27,6 @@ BUCKETS = 37
 SENTENCES = ["the theory of the thing", "another thing and a theorem", "of words and wording"] * 40
 QUICK = {"dim": 8, "subwords": "3-6", "buckets": 50, "min_count": 1, "threads": 1, "sample": 0.0}
 WITHOUT = {name: QUICK[name] for name in ("dim", "min_count", "threads", "sample")}
-FLAGS = "--dim 8 --subwords 3-6 --buckets 50 --min-count 1 --quiet"
 
 
 def some_ngrams(words, seed=1):
@@ -88,17 +87,6 @@ def test_invalid_ngrams_are_errors():
             Trainer(*text, options, ngrams=WordNgrams(good.options, starts, numbers))
 
 
-def test_vectors_are_means_and_exist_for_unseen_words():
-    vectors = dw.train(SENTENCES, output="v.txt", **QUICK)
-    model = vectors.subwords
-    assert (model.shortest, model.longest, model.rows.shape) == (3, 6, (50, 8))
-    assert "theoretical" in vectors and "theoretical" not in vectors.words
-    options = vectors.manifest["options"]
-    assert (options["subwords"], options["buckets"], options["vectors"]) == ("3-6", 50, "input")
-    np.testing.assert_array_equal(Vectors.load("v.txt").vectors, vectors.vectors)
-    assert model.rows.any(axis=1).all()  # unused n-grams have random initial vectors, as others
-
-
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
 def test_the_model_is_a_fasttext_model(model):
     path = Path("model.bin")
@@ -134,16 +122,3 @@ def test_training_continues_from_a_model():
             dw.train(SENTENCES, init=str(path), **{**QUICK, **other})
     plain = dw.train(SENTENCES, init=str(path), vectors="input", **WITHOUT, **still)
     np.testing.assert_allclose(plain.vectors, first.vectors, atol=0.01)
-
-
-def test_a_resumed_run_is_bit_identical(cli):
-    Path("c.txt").write_text("\n".join(SENTENCES) + "\n")
-    base = f"train c.txt {FLAGS} --threads 1 --epochs 3 --output"
-    cli(f"{base} a.txt --output-fasttext a.bin")
-    cli(f"{base} b.txt --checkpoint k --checkpoint-every 1")
-    assert (max(Path("k").iterdir()) / "ngrams.npy").exists()
-    resumed = f"{base} r.txt --output-fasttext r.bin --resume k"
-    cli(resumed)
-    assert Path("a.txt").read_bytes() == Path("r.txt").read_bytes()
-    assert Path("a.bin").read_bytes() == Path("r.bin").read_bytes()
-    cli(f"{resumed} --subwords 3-5", code=2)

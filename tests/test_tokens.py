@@ -62,7 +62,7 @@ def test_columns_are_separated_by_tabs_or_spaces_and_the_last_is_the_tag(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text, message",
     [
         ("EU X B-ORG\nrejects\n", "line 2: some tokens of its sentence have a tag"),
         ("EU\nrejects X O\n", "line 2: some tokens"),
@@ -156,7 +156,7 @@ def test_merging_parts_adds_pairs_of_tags(here, cli):
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    "line, message",
     [
         ("latent fit train.conll --by token --output x", "--by token: latent classes are of doc"),
         ("classify predict model test.conll -k 2", "--top-k 2: a model --by token has one tag"),

@@ -123,7 +123,7 @@ def test_options_have_the_names_and_defaults_of_the_dataclasses():
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    "given, error, message",
     [
         ({"dim": 0}, ValueError, "dim=0: must be at least 1"),
         ({"min_lr": 0.5, "lr": 0.1}, ValueError, "min_lr=0.5: must be at most lr=0.1"),
@@ -143,7 +143,7 @@ def test_invalid_options_are_named_in_pythons_terms(corpus, given, error, messag
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "message"),
+    "wrong, error, message",
     [
         ("none.txt", FileNotFoundError, "none.txt: there is no such file"),
         ("a b\nc d", UsageError, "a string of several lines"),
@@ -213,18 +213,6 @@ def test_an_interrupt_keeps_the_current_vectors(corpus, stage):
     else:
         assert np.isfinite(partial.vectors).all() and partial.dim == 8
         assert list(partial) == list(dw.train(corpus, **QUICK))
-
-
-def test_training_resumes_from_a_checkpoint(corpus):
-    lines = Path(corpus).read_text(encoding="utf-8").splitlines()
-
-    def stop(update):
-        if update.epoch and update.epoch["epoch"] == 2:
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        dw.train(lines, progress=stop, checkpoint=Path("state"), checkpoint_every=1, **QUICK)
-    assert same(dw.train(lines, resume="state", **QUICK), dw.train(lines, **QUICK))
 
 
 def test_threads_can_train_concurrently(corpus):

@@ -5,13 +5,11 @@ import pickle
 import threading
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dcme_w2v.errors import UnknownWordError, UsageError
-from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.words.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -30,13 +28,11 @@ def with_context():
 
 def test_rows_by_word():
     v = make_vectors()
-    assert v["queen"].tolist() == [3, 4, 5]
-    assert v["queen"].dtype == np.float32
+    assert v["queen"].tolist() == [3, 4, 5] and v["queen"].dtype == np.float32
     assert v[["man", "king"]].tolist() == [[12, 13, 14], [0, 1, 2]]
     assert v[np.array(["man"])].shape == (1, 3) and v[[]].shape == (0, 3)
-    assert (v.index("man"), len(v), v.dim, v.vectors.shape) == (4, 5, 3, (5, 3))
+    assert (v.index("man"), len(v), v.dim) == (4, 5, 3)
     assert list(v) == WORDS and repr(v) == "Vectors(5 words, 3 dimensions)"
-    assert v.get("king").tolist() == [0, 1, 2]
     assert v.get("x") is None and v.get("x", 7) == 7
     assert "king" in v and "King" not in v and 3 not in v and "\ud800" not in v
     with pytest.raises(TypeError, match="give a word"):
@@ -45,16 +41,14 @@ def test_rows_by_word():
 
 def test_words_behave_as_a_sequence():
     words = make_vectors().words
-    assert (words[0], words[-1], words[np.int64(1)]) == ("king", "man", "queen")
-    assert list(words[1:3]) == ["queen", "New_York"] and list(words[::-2]) == WORDS[::-2]
-    assert list(words[3:1]) == [] and list(reversed(words)) == WORDS[::-1]
+    assert (words[-1], words[np.int64(1)]) == ("man", "queen")
+    assert list(words[::-2]) == WORDS[::-2] and list(reversed(words)) == WORDS[::-1]
     assert words.index("man") == 4 and words.count("man") == 1 and words.count("x") == 0
     for arguments in (("x",), ("king", 1), ("man", 0, 4)):
         with pytest.raises(ValueError, match="not in the list"):
             words.index(*arguments)
     with pytest.raises(IndexError):
         words[5]
-    assert isinstance(Vocabulary.from_counts({"a": 2, "b": 1}).counts, np.ndarray)
 
 
 @pytest.mark.parametrize("key", [slice(2), slice(1, 4), slice(None, None, -2), slice(3, 3)])
@@ -68,7 +62,7 @@ def test_a_slice_has_the_vectors_of_its_rows(key):
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    "asked, found",
     [("King", "king"), ("MAN", "man"), ("New York", "New_York"), (" man", "man"), ("qeen", "queen"),
      ("amn", "man"), ("queeen", "queen"),
      (unicodedata.normalize("NFD", "żółć"), "żółć"), ("nothing", None), (3, None)],
@@ -133,20 +127,8 @@ def test_gensim_gets_words_vectors_and_counts():
     assert type(keyed).load("k").index_to_key[-1] == "new"
 
 
-def test_a_wrong_format_is_an_error(tmp_path):
-    make_vectors().save("v.txt")
-    make_vectors().save("v.bin")
-    Path("glove").write_text("a 1 2\n")
-    for name, format in (("v.txt", "npy"), ("v.bin", "text"), ("v.txt", "binary"),
-                         ("glove", "binary")):  # fmt: skip
-        with pytest.raises(ValueError, match=name):
-            Vectors.load(tmp_path / name, format)
-    with pytest.raises(FileNotFoundError):
-        Vectors.load("none")
-
-
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments, message",
     [
         ((["a"], [1.0]), r"vectors of shape \(1,\)"),
         ((["a"], [[]]), r"vectors of shape \(1, 0\)"),

@@ -57,3 +57,9 @@ def test_a_truncated_npy_file_is_an_error():
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(FormatError, match="is corrupt"):
         Vectors.load(path)
+
+
+def test_binary_vectors_need_a_header():
+    Path("v").write_text("a 1 2\n")
+    with pytest.raises(FormatError, match="v:1: no header"):
+        Vectors.load("v", "binary")

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.vocabulary import Vocabulary, merge
-from dcme_w2v.options import VocabularyOptions
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -22,11 +21,6 @@ COUNTS = st.dictionaries(WORDS, st.integers(1, 5) | st.integers(1, 2**53), max_s
 
 def rows(vocabulary: Vocabulary) -> list[tuple[str, int]]:
     return list(zip(vocabulary, vocabulary.counts.tolist(), strict=True))
-
-
-@given(COUNTS)
-def test_words_are_sorted_by_count_then_first_occurrence(counts):
-    assert rows(Vocabulary.from_counts(counts)) == Counter(counts).most_common()
 
 
 @given(COUNTS.filter(bool))
@@ -44,15 +38,6 @@ def test_merge_adds_counts(parts):
     for part in parts:
         total.update(dict(rows(Vocabulary.from_counts(part))))
     assert rows(merge([Vocabulary.from_counts(part) for part in parts])) == total.most_common()
-
-
-@given(COUNTS, st.integers(1, 6), st.none() | st.integers(1, 10))
-def test_pruned(counts, min_count, max_vocab):
-    options = VocabularyOptions(min_count=min_count, max_vocab=max_vocab)
-    expected = [(w, n) for w, n in Counter(counts).most_common() if n >= min_count][:max_vocab]
-    pruned = Vocabulary.from_counts(counts).pruned(options)
-    assert rows(pruned) == expected
-    assert pruned.offsets[-1] == len(pruned.text)
 
 
 def test_load_sorts_stably_and_drops_the_row_of_line_ends():

@@ -22,7 +22,7 @@ SMALL = {"dim": 2, "threads": 1, "epochs": 1, "sample": 0}
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options, message",
     [
         ({"clusters": 7}, "clusters has no effect with objective=ns; it is for objective=dcme"),
         ({"clusters": 20}, "clusters has no effect"),
@@ -47,7 +47,7 @@ def test_options_with_an_effect_cause_no_warning(here):
 
 
 @pytest.mark.parametrize(
-    ("flags", "line"),
+    "flags, line",
     [
         ("--checkpoint-every 1 --cluster local:0",
          "--checkpoint-every has no effect with --cluster"),

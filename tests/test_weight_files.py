@@ -11,8 +11,6 @@ from dcme_w2v.classify import trainer
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.numeric.arrays import drop_pages
-from dcme_w2v.numeric.core import new_table
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -28,7 +26,7 @@ def classifier(density, features=50, classes=37):
 
 
 @pytest.mark.parametrize("rows_at_once", [1, 7, 1000])
-@pytest.mark.parametrize(("density", "files"), [
+@pytest.mark.parametrize("density, files", [
     (0, {"starts", "columns", "values"}),
     (0.3, {"starts", "columns", "values"}),
     (1, None),
@@ -45,21 +43,6 @@ def test_weights_round_trip_in_any_block_size(monkeypatch, density, files, rows_
         np.save("plain.npy", table)
         plain = Path("plain.npy").read_bytes()
         assert Path("model", "weights.npy").read_bytes() == plain
-
-
-def test_only_pages_of_files_are_released():
-    table = new_table(100, 32)
-    table[:] = 3
-    drop_pages(table[10:])
-    assert (table == 3).all()
-    np.save("x.npy", table)
-    for mode in ("r", "c"):
-        mapped = np.load("x.npy", mmap_mode=mode)
-        if mode == "c":
-            mapped[:] = 4
-        part = np.asarray(mapped[20:])
-        drop_pages(part)
-        assert (part == (3 if mode == "r" else 4)).all()
 
 
 MEASURED = """

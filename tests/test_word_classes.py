@@ -44,7 +44,7 @@ def test_words_of_similar_direction_are_one_class(cli):
 
 
 @pytest.mark.parametrize(
-    ("line", "plain"),
+    "line, plain",
     [
         (f"{OURS} classes.txt --classes 5", f"{OURS} v.npy"),
         (f"{THEIRS} classes.txt -classes 5 -binary 1", f"{THEIRS} v.npy -classes 0"),
@@ -71,7 +71,7 @@ def test_vectors_that_are_zero_or_equal_have_a_class():
 
 
 @pytest.mark.parametrize(
-    ("line", "error"),
+    "line, error",
     [
         ("classes v.txt --classes 3 --output o", "--classes 3: there are only 2 words; give fewer"),
         ("classes nan.txt --classes 1 --output o", "NaN"),

@@ -72,7 +72,7 @@ def test_an_index_of_other_vectors_is_refused(here, cli):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change, message",
     [
         (lambda data: data[: len(data) // 2], "is damaged; delete it"),
         (lambda data: data[:-9] + b"x" + data[-8:], "is damaged; delete it"),

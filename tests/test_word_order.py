@@ -1,6 +1,5 @@
 """Word order: the tables of neighbors in training, files, checkpoints and likelihoods."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -62,15 +61,3 @@ def test_the_folder_has_the_likelihood_of_training(text, cli, kind):
     assert reported["options"]["word_order"] is True
     assert all(np.abs(table).max() > 0 for table in load_tables("tables").neighbors)
     assert "--output-tables" in cli.error("eval likelihood v.npy held")
-
-
-@pytest.mark.parametrize("kind", ["", CLASSES])
-def test_a_resumed_run_keeps_the_tables_of_neighbours(text, cli, kind):
-    """A checkpoint after the first epoch has all tables: the second epoch is bit-identical."""
-    for flags in ("whole --checkpoint kept", "rest --resume kept"):
-        cli(f"{ORDER} {kind} --checkpoint-every 1 --output v.npy --output-tables {flags}")
-        shutil.rmtree(max(Path("kept").glob("[0-9]*")))
-    names = {path.name for path in Path("whole").glob("*.npy")}
-    assert len(names) > 4 and (not kind or "odds.npy" in names)
-    for name in names:
-        assert Path("whole", name).read_bytes() == Path("rest", name).read_bytes()

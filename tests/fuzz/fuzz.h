@@ -1,4 +1,4 @@
-/* The interface of a fuzz target; see driver.c. */
+/* The interface of a fuzz target. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

@@ -85,7 +85,7 @@ FAULTS = [
     Fault("phrases: score without the minimum count", "dcme_w2v/text", "return (ab - options.min_count) / (a * b) * tokens", "return ab / (a * b) * tokens", "phrases"),
     Fault("phrases: threshold is inclusive", "dcme_w2v/text", "np.flatnonzero(scores > threshold)", "np.flatnonzero(scores >= threshold)", "phrases"),
     Fault("postprocess: nothing is subtracted", "dcme_w2v/words", "matrix - mean.astype(np.float32)", "matrix - 0 * mean.astype(np.float32)", "postprocess"),
-    Fault("reduce: the last directions are kept", "dcme_w2v/words", "directions[:, ::-1][:, :dim]", "directions[:, :dim]", "postprocess"),
+    Fault("reduce: the last directions are kept", "dcme_w2v/words", "directions[:, ::-1][:, :dim]", "directions[:, :dim]", "repair"),
     Fault("held-out bounds without the entropy", "dcme_w2v/words", "@ u.T + entropy +", "@ u.T +", "heldout"),
     Fault("out-of-vocabulary vector is a sum", "dcme_w2v", "self.rows[rows].mean(axis=0, dtype=np.float32)", "self.rows[rows].sum(axis=0, dtype=np.float32)", "subwords fasttext"),
     Fault("merge: counts are ignored", "dcme_w2v", "np.where(nowhere[rows], 1, one[rows])", "np.ones_like(one[rows])", "merge"),
