@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, random_array
 
-from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify import top
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError
 
 TEXTS = [b"b a a", b"", b"a c, C", "é b b".encode()]
@@ -90,3 +92,12 @@ def test_words_in_too_few_or_too_many_documents_are_dropped():
 )
 def test_few_classes_keep_more_words(options, classes, features):
     assert FeatureOptions(**options).features_of(classes) == features
+
+
+def test_rare_words_are_features_where_classes_are_few(tmp_path):
+    docs, model = tmp_path / "docs.tsv", tmp_path / "m"
+    docs.write_text("".join(f"{i % 2}\tw{2 * i} w{2 * i + 1}\n" for i in range(16_000)))
+    train = ["classify", "train", str(docs), "--lr", "1", "--epochs", "1", "--quiet"]
+    for more, count in ((["--features", "30000"], 30_000), ([], 32_000)):
+        assert run([*train, "--output", str(model), *more]) == 0
+        assert Classifier.load(model).text.columns == count

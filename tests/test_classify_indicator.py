@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
 from sklearn.datasets import make_multilabel_classification
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.estimator import label_sets
@@ -115,3 +118,18 @@ def test_weights_of_rows_and_of_none():
     kept = weights > 0
     same = MaxentClassifier(threads=1, epochs=20).fit(ROWS[kept], SETS[kept])
     assert np.array_equal(model.coef_, same.coef_)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_labels_are_predicted_as_well_as_by_one_against_the_rest(seed):
+    rows, sets = documents(seed)
+    assert (sets.sum(axis=1) == 0).any()
+    model = MaxentClassifier(threads=1).fit(rows[:1000], sets[:1000])
+    assert sets[:1000].any(axis=0).all()
+    other = OneVsRestClassifier(LinearSVC()).fit(rows[:1000], sets[:1000])
+    ours, peer = (
+        f1_score(sets[1000:], one.predict(rows[1000:]), average="micro") for one in (model, other)
+    )
+    assert ours > peer - 0.01
+    p = model.predict_proba(rows[1000:])
+    assert p.mean() == pytest.approx(sets.mean(), abs=0.05)  # calibrated

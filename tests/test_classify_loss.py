@@ -130,3 +130,23 @@ def test_calibration_finds_the_logistic_function_of_scores():
     p = 1 / (1 + np.exp(-(0.7 * scores - 1.5)))
     labels = [list(np.flatnonzero(row)) for row in random.random(p.shape) < p]
     assert calibration_of(scores, labels) == pytest.approx((0.7, -1.5), abs=0.05)
+
+
+def test_all_labels_of_a_document_are_on_the_positive_side():
+    matrix = csr_matrix(np.eye(3, dtype=np.float32)[[0, 1, 2] * 20])
+    data = Labelled(matrix, [[0, 1], [2], [0, 2]] * 20)
+    options = resolved(ClassifyOptions(loss="hinge", epochs=50, threads=1, bias=0.0), 3)
+    weights, _ = fit(data, 3, options, multilabel=True)
+    wanted = np.array([[1, 1, -1], [-1, -1, 1], [1, -1, 1]])
+    assert weights.get()[:-1] == pytest.approx(MARGIN * wanted, abs=0.2)
+
+
+def test_a_candidate_near_the_optimum_is_taken_unless_another_is_clearly_better():
+    rows, labels = problem(rows=200)
+    tuned = LossSearch(Labelled(rows, labels[:, None].tolist()), 5, ClassifyOptions()).run()
+    assert {one["loss"] for one in tuned.trials} == {"hinge", "softmax"}
+    (first,) = (one["accuracy"] for one in tuned.trials if one["epochs"] == 10)
+    highest = max(one["accuracy"] for one in tuned.trials)
+    is_clear = highest > first + 0.5 * np.sqrt(highest * (1 - highest) / tuned.held_out)
+    assert (tuned.setting["epochs"] == 10) != is_clear
+    assert is_clear or tuned.setting["l2"] == pytest.approx(0.5 / 200)

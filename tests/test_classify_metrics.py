@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax as scipy_log_softmax
 
 from dcme_w2v.classify.metrics import (
     Measures,
     best_threshold,
+    calibration_of,
     log_softmax,
     propensity_gains,
 )
@@ -114,3 +116,22 @@ def test_rare_labels_count_more_in_the_propensity_scored_precision():
         (gains[0] + 2 * gains[2]) / (gains[0] + 2 * gains[2] + gains[3])
     )
     assert (propensity_gains(counts, 1) == 1).all()  # log N below 1
+
+
+@pytest.mark.parametrize("shape", [(3000, 50), (2, 100_000)])
+def test_log_softmax_of_more_numbers_than_are_taken_at_a_time(shape):
+    scores = RANDOM.normal(size=shape)
+    given = scores.copy()
+    found = log_softmax(scores)
+    assert found == pytest.approx(scipy_log_softmax(scores, axis=1))
+    assert (scores == given).all()
+
+
+def test_scores_that_separate_the_labels_have_a_threshold_between_them():
+    scores = np.array([[5.0, 5, -5], [-5, -5, 5]] * 20)
+    labels = [[0, 1], [2]] * 20
+    a, b = calibration_of(scores, labels)
+    assert 0 < a < 2 and abs(b) < 1
+    log_p = -np.logaddexp(0, -(100 * scores))  # 0 or -500
+    assert best_threshold(log_p, labels) == pytest.approx(0.5)
+    assert best_threshold(log_p, labels, may_be_none=True) == pytest.approx(0.5)

@@ -12,9 +12,9 @@ from dcme_w2v.classify import estimator, pipeline
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, FeatureOptions
-from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.classify.trainer import core_documents
 from dcme_w2v.classify.weight_files import VotingWeights
-from dcme_w2v.cluster.distribute import Distributed, scale_scores
+from dcme_w2v.cluster.distribute import Distributed
 from dcme_w2v.errors import UsageError
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Quiet

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -274,3 +275,33 @@ def test_workers_and_their_folder_end_when_the_program_is_killed(tmp_path, monke
     with scratch_folder("dcme-w2v-cluster-") as mine, scratch_folder("dcme-w2v-cluster-") as other:
         assert not left.exists() and Path(mine).is_dir() and Path(other).is_dir()
     assert not list(tmp_path.glob(".dcme-w2v-cluster-*"))
+
+
+@pytest.mark.slow
+def test_late_results_of_an_unreachable_worker_are_dropped(processes, straight, tmp_path):
+    """Stopped for longer than the scheduler waits for a sign of life, then continued."""
+    reached, go = gates(tmp_path)
+
+    def stop():
+        process = int(reached.read_text())
+        os.kill(process, signal.SIGSTOP)
+        cluster.reporter.lost.wait(PATIENCE)
+        os.kill(process, signal.SIGCONT)
+        go.write_text("")
+
+    with opened(processes, 2) as cluster:
+        thread = threading.Thread(target=stop, daemon=True)
+        thread.start()
+        assert digest(run_rounds(cluster, work(tmp_path, "wait"), ROUNDS)) == straight
+        thread.join(PATIENCE)
+        assert cluster.reporter.lost.is_set()
+        assert digest(run_rounds(cluster, work(tmp_path), ROUNDS)) == straight
+
+
+def test_a_scheduler_that_is_stopped_before_the_connection_is_an_error(processes, monkeypatch):
+    for name in ("CONNECT_SECONDS", "CLOSE_SECONDS"):
+        monkeypatch.setattr(dask, name, 0.5)
+    address = processes.open_scheduler()
+    processes.scheduler.send_signal(signal.SIGSTOP)
+    with pytest.raises(ClusterError, match="no scheduler answers at tcp"), open_cluster(address):
+        pass

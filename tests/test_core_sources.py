@@ -1,6 +1,9 @@
 """The C sources as a whole: which folder includes which, and how setup.py compiles them."""
 
+import os
 import re
+import subprocess
+import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -35,3 +38,46 @@ def test_suppressed_races_are_in_sources_that_exist():
     text = (ROOT / "tests" / "tsan.supp").read_text(encoding="utf-8")
     named = re.findall(r"^race:(csrc/\S+)$", text, flags=re.M)
     assert named and not [name for name in named if not (ROOT / name).exists()]
+
+
+COMPILER = """#!/bin/sh
+case "$*" in *-dumpmachine*) echo "$FAKE_TARGET"; exit;; esac
+echo "$@" >> "$FAKE_LOG"
+while [ $# -gt 0 ]; do
+    case "$1" in -o) : > "$2";; *.a) : > "$1";; esac
+    shift
+done
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="setup.py ends before it looks for one")
+def test_a_missing_compiler_is_one_line(tmp_path):
+    folders = ["--build-lib", str(tmp_path / "lib"), "--build-temp", str(tmp_path / "temp")]
+    pytest.importorskip("Cython")
+    command = [sys.executable, "setup.py", "-q", "build_ext", *folders]
+    ended = subprocess.run(command, cwd=ROOT, env=os.environ | {"CC": "no-such-cc"},
+                           capture_output=True, text=True, timeout=120)  # fmt: skip
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].startswith("error: no C compiler no-such-cc: install gcc")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the compiler's driver differs")
+@pytest.mark.parametrize(
+    ("target", "special"), [("x86_64-linux-gnu", True), ("aarch64-linux-gnu", False)]
+)
+def test_each_source_is_compiled_once_for_the_target(tmp_path, target, special):
+    """The compiler only writes down what it was called for: nothing depends on this machine."""
+    tool, log = tmp_path / "compiler", tmp_path / "log"
+    tool.write_text(COMPILER)
+    tool.chmod(0o755)
+    names = {name: str(tool) for name in ("CC", "AR", "LDSHARED")}
+    environment = os.environ | names | {"FAKE_TARGET": target, "FAKE_LOG": str(log)}
+    folders = ["--build-lib", str(tmp_path / "lib"), "--build-temp", str(tmp_path / "temp")]
+    pytest.importorskip("Cython")
+    command = [sys.executable, "setup.py", "-q", "build_ext", *folders]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=120)
+    calls = log.read_text().splitlines()
+    for source in CSRC.rglob("*.c"):
+        (call,) = (line for line in calls if f"-c {source.relative_to(ROOT)} " in line)
+        assert ("-mavx2" in call) == (special and source.stem == "avx2")
+        assert ("-mavx512f" in call) == (special and source.stem == "avx512")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from helpers import write
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dcme_w2v import platform
 from dcme_w2v.classify import pipeline
@@ -143,3 +145,19 @@ def test_a_string_is_one_path():
     assert pipeline.TrainJob(path, "m").docs == latent.LatentJob(path, "m").docs == (path,)
     job = fused.FuseJob(path, "m", unlabeled=path, resume_statistics="s")
     assert (job.docs, job.unlabeled, job.resume_statistics) == ((path,), (path,), ("s",))
+
+
+@given(
+    text=st.lists(st.sampled_from([b"a", b"word", b" ", b"\t", b"\n", b"\r\n", b"\v", b"x" * 99])),
+    block_bytes=st.integers(1, 64),
+)
+def test_blocks_never_cut_a_word(tmp_path_factory, text, block_bytes):
+    data = b"".join(text)
+    path = write(tmp_path_factory.getbasetemp() / "blocks", data)
+    blocks = list(Corpus([path], block_bytes))
+    assert b"".join(bytes(block.text) for block in blocks) == data + b"\n"
+    offset = 0
+    for block in blocks:
+        assert block.offset == offset
+        assert bytes(block.text[-1:]).isspace()
+        offset += len(block.text)

@@ -2,9 +2,13 @@
 
 import doctest
 import importlib
+import os
 import random
 import re
+import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -68,3 +72,37 @@ def test_each_value_is_answered_by_its_own_replacement():
             dw.train(**known)
     with pytest.raises(ValueError, match=re.escape("for all words give topn=len(v)")):
         dw.Vectors(["a"], [[1]]).most_similar("a", topn=None)
+
+
+def test_the_backend_for_annif_trains_and_suggests(tmp_path, monkeypatch):
+    """Against stubs of Annif's classes: its own are not installed."""
+    page = (PAGE.parent / "howto" / "annif.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+
+    class AnnifBackend:
+        def __init__(self, datadir):
+            self.datadir, self.project = datadir, SimpleNamespace(subjects=None)
+
+    class SuggestionBatch:
+        from_sequence = staticmethod(lambda found, subjects: found)
+
+    suggestion = SimpleNamespace(SubjectSuggestion=SimpleNamespace, SuggestionBatch=SuggestionBatch)
+    stubs = {"annif": SimpleNamespace(), "annif.suggestion": suggestion}
+    stubs["annif.backend"] = SimpleNamespace(backend=SimpleNamespace(AnnifBackend=AnnifBackend))
+    for name, module in stubs.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if shutil.which("dcme-w2v") is None:
+        pytest.skip("the command is not installed beside Python")
+    names = {}
+    exec(compile(code, "annif.md", "exec"), names)
+    documents = [
+        SimpleNamespace(text=f"w{i % 3}\nu{i % 2} common", subject_set=[i % 3, 3 + i % 2])
+        for i in range(90)
+    ]
+    backend = names["DcmeBackend"](str(tmp_path))
+    backend._train(SimpleNamespace(documents=documents), {}, jobs=1)
+    backend.initialize()
+    (found,) = backend._suggest_batch(["w2 u0"], {"limit": 100})
+    assert len(found) == 5 and all(0 <= one.score <= 1 for one in found)
+    assert {one.subject_id for one in found[:2]} == {2, 3}

@@ -2,7 +2,9 @@
 
 import dataclasses
 import errno
+import io
 import resource
+import sys
 import tempfile
 import threading
 from collections import Counter
@@ -287,3 +289,22 @@ def test_a_full_cache_folder():
 def test_an_empty_vocabulary_is_explained(run):
     with pytest.raises(CorpusError, match=r"2 distinct words \(3 tokens\).*lower min_count"):
         run(write(b"a b a"), VocabularyOptions(min_count=5))
+
+
+def test_standard_input_and_files_in_order(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo")))
+    first, second = write(b"zero", b"three")
+    with encode([first, "-", second], ALL) as encoded:
+        assert list(encoded.vocabulary) == ["zero", "one", "two", "three"]
+        assert encoded.files == [
+            {"path": first, "size": 4},
+            {"path": "-", "size": None},
+            {"path": second, "size": 5},
+        ]
+
+
+def test_ids_stay_valid_after_close():
+    encoded = encode(write(b"a b a"), ALL)
+    ids = encoded.ids
+    encoded.close()
+    assert ids.tolist() == [0, 1, 0 | LAST]

@@ -3,10 +3,12 @@
 import sys
 
 import numpy as np
+import pytest
 from scipy.sparse import random as random_matrix
 
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer
+from dcme_w2v.errors import FormatError
 
 DOCUMENTS, FEATURES, CLASSES = 600, 50, 20
 
@@ -28,3 +30,30 @@ def test_views_of_the_state_keep_the_run_open():
     assert sys.getrefcount(run) > before
     views.clear()
     assert sys.getrefcount(run) == before
+
+
+def test_a_stop_before_an_epoch_leaves_it_unfinished():
+    run = trainer()._core
+    run.stop()
+    assert not run.epoch(0)
+    assert (run.unfinished(), run.progress()["trained"]) == (0, 0)
+    with pytest.raises(ValueError, match="not finished"):
+        run.epoch(1)
+    assert run.epoch(0)
+    assert (run.unfinished(), run.progress()["trained"]) == (-1, DOCUMENTS)
+
+
+def test_a_state_with_positions_beyond_the_data_is_refused():
+    run = trainer()._core
+    run.state()[0][:] = np.frombuffer(np.int64(7).tobytes(), dtype=np.uint8)  # the epoch, of two
+    with pytest.raises(FormatError):
+        run.restored()
+
+
+def test_rows_that_are_not_finite_are_found_by_their_numbers():
+    learning = trainer()
+    learning.weights.table[3, 5] = np.inf
+    run = learning._core
+    assert not run.is_finite(0, FEATURES + 1)
+    assert not run.is_finite(3, 4)
+    assert run.is_finite(0, 3) and run.is_finite(4, FEATURES + 1)

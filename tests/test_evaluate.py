@@ -111,3 +111,20 @@ def test_bytes_that_are_not_utf8_name_the_file(score):
     path.write_bytes(b"caf\xe9\tword1\t3\n")
     with pytest.raises(FormatError, match=r"latin1\.txt: is not UTF-8"):
         score(analogy_vectors(), path)
+
+
+def test_analogies_count_what_they_skip_and_split_semantic_from_syntactic(questions):
+    score = analogies(analogy_vectors(), questions)
+    assert score.skipped_lines == 1
+    assert [part.syntactic for part in score.sections] == [False, True, False, True]
+    assert score.semantic.questions + score.syntactic.questions == score.total.questions
+    assert score.as_dict()["coverage"] == score.total.covered / score.total.questions
+
+
+def test_zero_vectors_are_wrong_answers_without_warnings(questions, pairs):
+    whole = analogy_vectors()
+    vectors = Vectors(whole.words, np.where(np.arange(len(whole))[:, None] == 7, 0, whole.vectors))
+    score = analogies(vectors, questions)
+    assert score.total.covered > 0
+    assert np.isfinite(similarity(vectors, pairs).pearson)
+    assert "word7" not in [near.word for near in vectors.most_similar("word1", topn=3)]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcme_w2v._core.text import ngrams_of
-from dcme_w2v.errors import DcmeError, DcmeWarning, FormatError
+from dcme_w2v.errors import DcmeWarning, FormatError
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.options import ScdvOptions

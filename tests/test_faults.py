@@ -1,12 +1,16 @@
 """Invalid input and failing systems: one line, exit code 1 or 2, old files unchanged."""
 
+import io
 import os
 import random
 import resource
+import sys
+import types
 from pathlib import Path
 
+import numpy as np
 import pytest
-from helpers import COMPRESSORS, manifest, write_corpus
+from helpers import COMPRESSORS, manifest, train, write_corpus
 
 from dcme_w2v.formats.corpus import Corpus
 from dcme_w2v.words.vectors import Vectors
@@ -132,3 +136,30 @@ def test_a_full_disk(here, cli, file_limit, format, size):
     file_limit(resource.RLIM_INFINITY)
     assert "File too large" in cli.err and cli.err.count("\n") == 1
     assert {path: path.read_bytes() for path in here.iterdir()} == before
+
+
+TAKEN = {
+    "one word": (b"a " * 9, 9),
+    **{f"{name} named .txt": (pack(TEXT), 200) for name, pack in COMPRESSORS.items()},
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_unusual_corpora_are_accepted(cli, name):
+    content, tokens = TAKEN[name]
+    Path("c.txt").write_bytes(content)
+    cli(TRAIN.replace("train c", "train c.txt"))
+    assert manifest("v.bin")["tokens"]["corpus"] == tokens
+    vectors = Vectors.load("v.bin")
+    assert np.isfinite(vectors.vectors).all()
+    assert {word[:1] for word in vectors.words} <= set("abcdex")
+
+
+def test_a_full_standard_output(here, capsys, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(here))
+    with io.FileIO("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", types.SimpleNamespace(buffer=full))
+        assert train(write_corpus(here / "c.txt"), "-") == 1
+        monkeypatch.undo()
+    error = capsys.readouterr().err
+    assert error.startswith("error: standard output: cannot be written: No space left")

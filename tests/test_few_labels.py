@@ -9,8 +9,8 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.few_labels import choose, initial, domain
-from dcme_w2v.few_labels.evidence import PAPER_KEPT, evidence_of, learn, pairs_of
+from dcme_w2v.few_labels import choose, initial
+from dcme_w2v.few_labels.evidence import evidence_of, learn, pairs_of
 from dcme_w2v.few_labels.fit import Fitted, TrainingRows, check_data, distill, fit, fit_out_of_fold
 from dcme_w2v.few_labels.initial import ScoredRows
 from dcme_w2v.few_labels.model import FusedModel
@@ -275,3 +275,65 @@ def test_when_cross_validation_is_used(documents, classes, options, chosen):
 def test_the_result_does_not_depend_on_threads():
     tables = {fit(data_of(seed=5, threads=n)).weights.get().tobytes() for n in (1, 3)}
     assert len(tables) == 1
+
+
+def test_weights_of_levels_are_at_the_minimum():
+    random = np.random.default_rng(0)
+    parts, labels = random.normal(size=(60, 3, 2)), random.integers(0, 3, 60)
+    parts[np.arange(60), labels] += [0.5, 2.0]
+    found = learn(parts, labels)
+    base = np.log((np.bincount(labels, minlength=3) + 0.5) / 61.5)
+    scales = np.sqrt(np.mean(parts**2, axis=(0, 1)))
+
+    def loss(weights, biases):
+        scores = parts @ weights + biases
+        log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        penalty = 0.5e-4 * np.sum((weights * scales) ** 2) + 0.005 * np.sum((biases - base) ** 2)
+        return penalty - log_p[np.arange(60), labels].mean()
+
+    least = loss(found.weights, found.biases)
+    for step in (-0.02, 0.02):
+        for i in range(2):
+            assert loss(found.weights + step * np.eye(2)[i], found.biases) > least
+        for i in range(3):
+            assert loss(found.weights, found.biases + step * np.eye(3)[i]) > least
+
+
+def test_cross_validation_chooses_the_best_candidate():
+    data, said = data_of(few=8, many=200, choose=True), Messages()
+    found = fit(data, said)
+    choice = found.record["choice"]
+    assert set(choice["fold_accuracy"]) == set(choose.CANDIDATES)
+    assert choice["fold_accuracy"][choice["chosen"]] == max(choice["fold_accuracy"].values())
+    assert found.final == choice["chosen"] and accuracy(found) > 0.7
+    assert said.messages[-1].endswith(f"chosen: {choice['chosen']}")
+
+
+def test_probabilities_are_at_least_as_likely_as_a_uniform_guess():
+    """Decisions that are learned as labels make a model too sure; the folds correct it."""
+    random = np.random.default_rng(5)
+    labels = np.arange(40) % 2
+    right = random.random(40) < 0.6
+    scores = np.where(right, 1, -1)[:, None] * 30.0 * np.where(labels[:, None] == [0, 1], 1, -1)
+    measured = choose._Measured({"given": scores}, labels, np.ones(40))
+    scale, log_likelihood = measured.calibrated("given")
+    assert scale < 0.02 and log_likelihood > -np.log(2)
+    sure = choose._Measured({"given": np.abs(scores) / 10 * np.eye(2)[labels]}, labels, np.ones(40))
+    assert 0 < sure.calibrated("given")[0] < 3.9  # 40 documents do not show full certainty
+
+
+def test_class_priors_come_from_the_unlabelled_documents(monkeypatch):
+    """Classes are balanced among labeled documents, but not among unlabeled ones."""
+    data = data_of(few=6, many=200, choose=True)
+    always = initial.train(data.labeled.matrix, data.labels, CLASSES, 1e-5, 1)
+    always.table[:] = 0
+    always.table[-1, 2] = 1
+    good = initial.train(*documents(200, 8), CLASSES, 1e-5, 1)
+    models = {"maxent": Fitted(always, "maxent"), "distill": Fitted(good, "distill")}
+    candidates = {name: ("supervised", 1, name) for name in models}
+    monkeypatch.setattr(choose, "CANDIDATES", candidates)
+    monkeypatch.setattr(choose, "fit_final", lambda part, final, reporter: models[final])
+    found = choose.choose(data, Quiet())
+    assert found.final == "distill"
+    # of 400 predictions, one model makes 200 of class 2, the other about 50
+    assert found.record["fold_accuracy"]["maxent"] == pytest.approx(250 / 400, abs=0.05)

@@ -12,6 +12,9 @@ from dcme_w2v.few_labels.statistics import (
     MAX_COUNT,
     UNIT,
     Statistics,
+    check_values,
+    read_parts,
+    write_part,
 )
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -101,3 +104,52 @@ def test_too_many_documents_for_the_sums():
     sums.counts *= times
     with pytest.raises(UsageError, match="too many"):
         sums += sums
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("documents", [2, 5, 40, 3000])
+def test_threads_share_documents_or_features(threads, documents):
+    # Few documents are shared by features, many by documents; empty ones lie at both ends.
+    random = np.random.default_rng(documents)
+    rows = sparse.random_array((documents, 100), density=0.2, dtype=np.float32, rng=random).tocsr()
+    rows = sparse.vstack([sparse.csr_matrix((9, 100)), rows, sparse.csr_matrix((30, 100))])
+    rows = sparse.csr_matrix(rows, dtype=np.float32)
+    rows.sort_indices()
+    scores = random.normal(0, 4, (rows.shape[0], CLASSES))
+    log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    sums = []
+    for count in (1, threads):
+        one = Statistics.zeros(100, CLASSES)
+        one.add(rows, log_p, count)
+        one.add(rows, log_p, count)
+        sums.append(one)
+    assert same(*sums)
+    x = np.floor(rows.toarray() * np.float32(UNIT) + np.float32(0.5)).astype(np.int64)
+    np.testing.assert_array_equal(sums[1].counts, 2 * x.sum(axis=0))
+
+
+@pytest.mark.parametrize("value", [-0.5, 40000.0, np.nan])
+def test_invalid_values(value):
+    rows, log_p = rows_and_probabilities()
+    rows.data[7] = value
+    row = int(np.searchsorted(rows.indptr, 7, side="right")) - 1
+    with pytest.raises(UsageError, match=f"row {row}, column {rows.indices[7]}: is "):
+        check_values(rows)
+    with pytest.raises(ValueError, match="negative or too large"):
+        counted(rows, log_p)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"features": "x"}, "other features"),
+        ({"classes": ("x",)}, "other classes"),
+        ({"model": "x"}, "another initial model"),
+        ({"values": "binary"}, "another impact"),
+    ],
+)
+def test_parts_of_other_statistics_are_named(change, said):
+    path = "p.npz"
+    write_part(path, counted(*rows_and_probabilities()), {**IDENTITY, **change})
+    with pytest.raises(UsageError, match=f"p.npz: has statistics of {said}"):
+        read_parts([path], IDENTITY)

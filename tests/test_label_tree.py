@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import label_tree
 from dcme_w2v.classify.fit import Labelled
-from dcme_w2v.classify.label_tree import ARRAYS, train_trees
+from dcme_w2v.classify.label_tree import ARRAYS, coded, decoded, train_trees
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import core_documents
@@ -187,3 +187,12 @@ def test_few_documents_and_empty_ones(here, cli, count):
     Path("d.tsv").write_text("a\tone two\nb|a\ttwo three\nc\t...\n" * count)
     cli("classify train d.tsv --output m --objective tree")
     assert {len(row) for row in cli.rows("classify predict m d.tsv -k 9")} == {6}
+
+
+def test_weights_in_levels_are_near_and_stay_as_they_are():
+    values = np.random.default_rng(0).normal(size=500).astype(np.float32) * 10
+    found = decoded(*coded(values))
+    assert (np.sign(found) == np.sign(values)).all()
+    assert np.abs(np.log(np.abs(found / values))).max() < 0.06
+    assert np.array_equal(decoded(*coded(found)), found)
+    assert decoded(*coded(np.float32([-2, 2, -2]))).tolist() == [-2, 2, -2]

@@ -207,3 +207,24 @@ def test_measures_of_odd_clusterings():
     assert cluster_measures(np.zeros((0, 0), dtype=np.int64)) == {"documents": 0}
     single = cluster_measures(np.array([[1]]))
     assert single["ari"] == metrics.adjusted_rand_score([0], [0])
+
+
+@pytest.mark.parametrize("noise", [0, 10])
+def test_stretched_bumps(noise):
+    """The paper's Figure 3, K = 2: k-means splits both bumps."""
+    random = np.random.default_rng(noise)
+    y = np.repeat([0, 1], 50)
+    X = np.c_[random.normal(size=100) * 5, (2 * y - 1) * 2 + random.normal(size=100) * 0.4]
+    X = np.c_[X, random.normal(size=(100, noise))]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    found = quick(latent=2, l2=5e-3, freedom=0.6).fit_predict(X)
+    assert metrics.normalized_mutual_info_score(y, found) > 0.9
+
+
+def test_label_probabilities_are_sums_over_classes():
+    random = np.random.default_rng(0)
+    log_p = np.log(random.dirichlet(np.ones(4), 6))
+    alpha = random.dirichlet(np.ones(3), 4)
+    assert np.exp(through_alpha(log_p, alpha)) == pytest.approx(np.exp(log_p) @ alpha)
+    never = np.array([[1.0, 0.0], [1.0, 0.0]])
+    assert np.isfinite(through_alpha(np.log([[0.5, 0.5]]), never)).all()

@@ -194,3 +194,16 @@ def test_descents_end_in_a_minimum_on_the_simplices():
     assert value < 0
     step = project_rows(xi - 40 / 3 * gradient) - xi  # 0 at a minimum; .38 at a random point
     assert np.abs(step).max() < 1e-3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_projections_on_simplices(seed):
+    """Against another solver, for each row."""
+    points = np.random.default_rng(seed).normal(size=(5, 4)) + 0.3
+    for point, found in zip(points, project_rows(points), strict=True):
+        nearest = minimize(
+            lambda v, point=point: np.square(v - point).sum(), np.full(4, 0.25), method="SLSQP",
+            bounds=[(0, None)] * 4, constraints={"type": "eq", "fun": lambda v: v.sum() - 1},
+            options={"maxiter": 500, "ftol": 1e-14},
+        ).x  # fmt: skip
+        assert found == pytest.approx(nearest, abs=1e-5)

@@ -75,3 +75,19 @@ def test_blocks_of_contexts_and_words(order):
     scores = h.astype(float) @ output.T.astype(float) + bias
     wanted = log_softmax(scores, axis=1)[np.arange(len(h)), targets]
     np.testing.assert_allclose(one[0], wanted, rtol=1e-5, atol=1e-4)
+
+
+def test_neighbours_are_added_to_contexts():
+    random = np.random.default_rng(3)
+    vectors, left, right = random.normal(size=(3, 6, 4)).astype(np.float32)
+    plain, targets = contexts(encoded(SENTENCES), vectors, 2)
+    h, same = contexts(encoded(SENTENCES), vectors, 2, (left, right))
+    own = [
+        (left[sentence[t - 1]] if t else 0)
+        + (right[sentence[t + 1]] if t + 1 < len(sentence) else 0)
+        for sentence in SENTENCES
+        if len(sentence) > 1
+        for t in range(len(sentence))
+    ]
+    np.testing.assert_array_equal(targets, same)
+    np.testing.assert_allclose(h - plain, own, atol=1e-6)

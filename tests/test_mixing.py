@@ -103,3 +103,36 @@ def test_mixing_ranges_from_the_sum_to_the_mean():
         between = sum(np.exp(-0.1 * k) for k in range(shards)) / shards
         found = mixing.share(np.array([1e-15, 0.1, 1e6]), shards)
         np.testing.assert_allclose(found, [1, between, 1 / shards], rtol=1e-6)
+
+
+@small
+@given(**SIZES, count=st.integers(1, 40))
+def test_blocks_cover_all_rows_in_multiples_of_the_grain(rows, dim, shards, count):
+    cuts = mixing.blocks(rows, count)
+    assert len(cuts) <= count
+    assert [row for cut in cuts for row in range(cut.start, cut.stop)] == list(range(rows))
+    for cut in cuts:
+        covered = [row for one in mixing.grains(rows, cut) for row in range(one.start, one.stop)]
+        assert covered == list(range(cut.stop - cut.start))
+
+
+@small
+@given(**SIZES, seed=st.integers(0, 99))
+def test_a_row_of_one_shard_is_taken_in_turn(rows, dim, shards, seed):
+    start, found = learned(rows, dim, shards, seed)
+    owner = np.random.default_rng(seed).integers(-1, shards, rows)  # -1: no shard has it
+    counts = [3.0 * (owner == k) for k in range(shards)]
+    mixed = mixing.in_turn(start, found, counts, 0.2)
+    for row, k in enumerate(owner):
+        wanted = found[k][row] if k >= 0 else start[row]
+        np.testing.assert_allclose(mixed[row], wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dim", [1, 12])
+def test_curvature_is_the_sum_of_short_steps_and_the_mean_of_long_ones(dim):
+    start, found = learned(80, dim, 4, 7)
+    changes = np.sum([one - start for one in found], axis=0)
+    short = mixed_by_curvature(start, found, np.full(80, 1e-12), 2)
+    np.testing.assert_allclose(short, start + changes, atol=1e-4)
+    long = mixed_by_curvature(start, found, np.full(80, 1e12), 2)
+    np.testing.assert_allclose(long, start + changes / 4, atol=1e-4)

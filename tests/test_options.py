@@ -194,3 +194,14 @@ def test_advanced_options_are_shown_by_help_all(capsys):
     assert not {"--more", "--bulk"} & set(plain.split())
     parse(["--help-all"], MadeUp)
     assert "--more" in capsys.readouterr().out.split()
+
+
+@pytest.mark.filterwarnings("default::dcme_w2v.errors.DcmeWarning")
+def test_british_spellings_still_work_in_python():
+    with pytest.warns(DcmeWarning, match="unlabelled is now called unlabeled"):
+        model = LatentClassModel(unlabelled="use")
+    with pytest.warns(DcmeWarning, match="unlabelled is now called unlabeled"):
+        model.set_params(unlabelled="auto")
+    assert model.get_params()["unlabeled"] == "auto"
+    with pytest.warns(DcmeWarning, match="centre is now called center"):
+        assert SCDV(centre=True).center

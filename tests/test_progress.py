@@ -110,3 +110,15 @@ def test_a_full_disk_does_not_stop_training_and_is_reported_at_the_end():
             reporter.epoch({"epoch": 1, "seconds": 0.5, "loss": 1.0})
             worked.append(True)
     assert worked == [True]
+
+
+def test_quiet_prints_nothing_and_still_logs(capsys):
+    log = Path("log.jsonl")
+    with reporting(quiet=True, log_json=str(log)) as reporter:
+        reporter.stage("training", 10, "words")
+        reporter.advance(10, loss=1.0)
+        reporter.epoch({"epoch": 1, "seconds": 0.5, "loss": 1.0})
+        reporter.message("done")
+    assert capsys.readouterr() == ("", "")
+    events = [record["event"] for record in records(log)]
+    assert events == ["start", "progress", "epoch", "message", "end"]

@@ -130,3 +130,15 @@ def test_wrong_tensors(tensors, message, cli):
     assert message in cli.error("neighbors bad.safetensors a")
     faults = check_vectors(Path("bad.safetensors")).faults
     assert [fault.kind for fault in faults] == ["unreadable"]
+
+
+def test_a_code_is_within_half_a_step():
+    matrix = np.random.default_rng(1).normal(size=(50, 7)).astype(np.float32)
+    matrix[3] = 0
+    matrix[4] = 1e-37
+    matrix[5] = 1e38
+    codes, scales = as_int8(matrix)
+    assert codes.min() >= -127 and scales[3] == 0
+    back = from_int8(codes, scales)
+    assert (np.abs(back - matrix) <= np.abs(matrix).max(axis=1, keepdims=True) / 253).all()
+    assert (back[3] == 0).all()

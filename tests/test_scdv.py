@@ -211,3 +211,14 @@ def test_the_better_options_are_the_default_and_the_papers_a_preset():
         assert {name: found[name] for name in wanted} == wanted, options
     default, other = fitted(preset=None), fitted(preset=None, **BETTER)
     assert (transform(default, make_texts()) != transform(other, make_texts())).nnz == 0
+
+
+def test_documents_without_vocabulary_words_are_zero_and_counted():
+    train = make_texts()
+    model = fitted(train)
+    known = {word.encode() for word in model.words}
+    zero = [not known & set(text.split()) for text in train]
+    assert sum(zero) > 5
+    assert model.facts["documents_without_words"] == sum(zero)
+    rows = transform(model, train)
+    np.testing.assert_array_equal(np.diff(rows.indptr) == 0, zero)

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import COMPRESSORS, write, write_corpus, write_table
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.cluster.shards import count, cut
@@ -130,3 +132,23 @@ def test_errors_of_the_input_are_one_line(cli, name, data, said):
         write("broken.xz", data[:-30])
     error = cli.error(f"train {name} --output v --dim 16 --quiet --cluster local:0 --shards 2")
     assert said in error and ("whole" not in name or "(shard 2 (broken.xz" in error)
+
+
+@settings(max_examples=60)
+@given(
+    lines=st.lists(st.sampled_from(["", "a", "b b", "cc dd cc", "x" * 40]), min_size=1),
+    shards=st.integers(1, 5),
+    end=st.sampled_from(["\n", "\r\n", ""]),
+)
+def test_a_plain_file_is_divided_at_line_ends(tmp_path_factory, lines, shards, end):
+    path = tmp_path_factory.mktemp("cut") / "c.txt"
+    path.write_bytes(((end or "\n").join(lines) + end).encode())
+    try:
+        parts = cut([str(path)], shards, ALL)
+    except UsageError:
+        assert shards > 1
+        return
+    data = path.read_bytes()
+    pieces = [data[span.begin : span.end] for part in parts for span in part.spans]
+    assert b"".join(pieces) == data and len(parts) == shards
+    assert all(piece.endswith(b"\n") for piece in pieces[:-1])

@@ -6,8 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import run_all
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
+from dcme_w2v._core import fused as core
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.classify.pipeline import predict, predict_labels
 from dcme_w2v.errors import FormatError, UsageError
@@ -212,3 +215,36 @@ def test_a_classifier_is_written_within_a_number_of_bytes_by_its_training(docs, 
     assert held > 0.5  # held-out documents have the columns of the small model
     cli(line)  # a classifier replaces a small model
     assert load_classifier("s").weights.features > 0
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], min_codepoint=1)), unique=True))
+def test_words_round_trip(texts):
+    words = sorted(text.encode() for text in texts if text)
+    made = Words.from_words(words)
+    data = core.pack_words(made.text, made.offsets)
+    text, offsets = core.unpack_words(data, len(words), len(made.text))
+    assert text.tobytes() == b"".join(words)
+    np.testing.assert_array_equal(offsets, made.offsets)
+
+
+@given(st.lists(st.integers(0, 2**32 - 1)), st.lists(st.integers(0, 255)))
+def test_numbers_round_trip(large, codes):
+    for numbers, bits in ((large, 0), (codes, 8)):
+        data = core.pack_numbers(np.array(numbers, dtype=np.uint32), bits)
+        assert core.unpack_numbers(data, len(numbers), bits).tolist() == numbers
+
+
+@settings(max_examples=40)
+@given(st.binary(max_size=200), st.integers(0, 20), st.integers(0, 60))
+def test_damaged_bytes_are_read_within_bounds(data, rows, count):
+    given_bytes = np.frombuffer(data, dtype=np.uint8)
+    kinds = np.zeros(rows, dtype=np.uint8)
+    for read in (
+        lambda: core.unpack_levels(given_bytes, kinds, 5, min(count, 5 * rows)),
+        lambda: core.unpack_words(given_bytes, rows, count),
+    ):
+        try:
+            read()
+        except ValueError as error:
+            assert "damaged" in str(error)
+    assert len(core.unpack_numbers(given_bytes, count, 0)) == count

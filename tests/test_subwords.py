@@ -122,3 +122,14 @@ def test_training_continues_from_a_model():
             dw.train(SENTENCES, init=str(path), **{**QUICK, **other})
     plain = dw.train(SENTENCES, init=str(path), vectors="input", **WITHOUT, **still)
     np.testing.assert_allclose(plain.vectors, first.vectors, atol=0.01)
+
+
+def test_vectors_are_means_and_exist_for_unseen_words():
+    vectors = dw.train(SENTENCES, output="v.txt", **QUICK)
+    model = vectors.subwords
+    assert (model.shortest, model.longest, model.rows.shape) == (3, 6, (50, 8))
+    assert "theoretical" in vectors and "theoretical" not in vectors.words
+    options = vectors.manifest["options"]
+    assert (options["subwords"], options["buckets"], options["vectors"]) == ("3-6", 50, "input")
+    np.testing.assert_array_equal(Vectors.load("v.txt").vectors, vectors.vectors)
+    assert model.rows.any(axis=1).all()  # unused n-grams have random initial vectors, as others

@@ -5,6 +5,7 @@ import pickle
 import threading
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -140,3 +141,15 @@ def test_gensim_gets_words_vectors_and_counts():
 def test_inconsistent_arguments_are_errors(arguments, message):
     with pytest.raises(UsageError, match=message):
         Vectors(*arguments)
+
+
+def test_a_wrong_format_is_an_error(tmp_path):
+    make_vectors().save("v.txt")
+    make_vectors().save("v.bin")
+    Path("glove").write_text("a 1 2\n")
+    for name, format in (("v.txt", "npy"), ("v.bin", "text"), ("v.txt", "binary"),
+                         ("glove", "binary")):  # fmt: skip
+        with pytest.raises(ValueError, match=name):
+            Vectors.load(tmp_path / name, format)
+    with pytest.raises(FileNotFoundError):
+        Vectors.load("none")

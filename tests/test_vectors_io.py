@@ -191,3 +191,11 @@ def test_a_failed_write_keeps_the_old_file(here, format, monkeypatch):
     with pytest.raises(ResourceError, match=r"v.*: cannot be written: No space"):
         save(target, ["new"], [[2.0]])
     assert {path.name: path.read_bytes() for path in here.iterdir()} == before
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_views_with_strides_are_written_correctly(format):
+    wide = np.arange(60, dtype=np.float32).reshape(5, 12)
+    for view in (wide[:, :5], wide[::2, 1:8:3], wide.T[:5]):
+        words = [f"w{k}" for k in range(len(view))]
+        same_words(save(Path(f"v{SUFFIX[format]}"), words, view), words, view)

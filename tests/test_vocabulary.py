@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.vocabulary import Vocabulary, merge
+from dcme_w2v.options import VocabularyOptions
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -88,3 +89,17 @@ def test_file_without_words(text):
     path.write_bytes(text)
     with pytest.raises(FormatError, match="vocab: has no words; give lines 'word count'"):
         Vocabulary.load(path)
+
+
+@given(COUNTS)
+def test_words_are_sorted_by_count_then_first_occurrence(counts):
+    assert rows(Vocabulary.from_counts(counts)) == Counter(counts).most_common()
+
+
+@given(COUNTS, st.integers(1, 6), st.none() | st.integers(1, 10))
+def test_pruned(counts, min_count, max_vocab):
+    options = VocabularyOptions(min_count=min_count, max_vocab=max_vocab)
+    expected = [(w, n) for w, n in Counter(counts).most_common() if n >= min_count][:max_vocab]
+    pruned = Vocabulary.from_counts(counts).pruned(options)
+    assert rows(pruned) == expected
+    assert pruned.offsets[-1] == len(pruned.text)

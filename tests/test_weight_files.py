@@ -11,6 +11,8 @@ from dcme_w2v.classify import trainer
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
+from dcme_w2v.numeric.arrays import drop_pages
+from dcme_w2v.numeric.core import new_table
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -75,3 +77,18 @@ def test_saving_and_loading_need_no_second_table(share):
         program = [sys.executable, "-c", MEASURED, "model", action, str(share)]
         taken = subprocess.run(program, capture_output=True, text=True, check=True).stdout
         assert float(taken) < 1.5, action
+
+
+def test_only_pages_of_files_are_released():
+    table = new_table(100, 32)
+    table[:] = 3
+    drop_pages(table[10:])
+    assert (table == 3).all()
+    np.save("x.npy", table)
+    for mode in ("r", "c"):
+        mapped = np.load("x.npy", mmap_mode=mode)
+        if mode == "c":
+            mapped[:] = 4
+        part = np.asarray(mapped[20:])
+        drop_pages(part)
+        assert (part == (3 if mode == "r" else 4)).all()
