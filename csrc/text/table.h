@@ -24,6 +24,7 @@ typedef struct {
 
 typedef struct dcme_chunk {
     struct dcme_chunk *next;
+    int64_t bytes; /* that follow */
 } dcme_chunk;
 
 struct dcme_vocabulary {
@@ -32,7 +33,9 @@ struct dcme_vocabulary {
     dcme_word *words; /* by id */
     int64_t *counts;  /* by id */
     int64_t types;
+    int64_t most; /* types before dcme_vocabulary_clear() */
     dcme_chunk *chunks; /* hold the spellings */
+    dcme_chunk *unused; /* chunks of the words before dcme_vocabulary_clear() */
     char *free;         /* where the next spelling goes */
     int64_t left;       /* bytes that are left there */
 };

@@ -1,6 +1,7 @@
 /* The vocabulary: a hash table of byte strings with counts; see table.h for its layout. */
 #include "text/table.h"
 
+#include "platform.h"
 #include "text/utf8.h"
 
 #include <stdlib.h>
@@ -15,18 +16,35 @@ dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error
     return dcme_reserve(v, 1, error);
 }
 
+static void free_chunks(dcme_chunk *chunk) {
+    while (chunk) {
+        dcme_chunk *next = chunk->next;
+        dcme_free(chunk);
+        chunk = next;
+    }
+}
+
 void dcme_vocabulary_close(dcme_vocabulary *v) {
     if (!v)
         return;
-    while (v->chunks) {
-        dcme_chunk *next = v->chunks->next;
-        dcme_free(v->chunks);
-        v->chunks = next;
-    }
+    free_chunks(v->chunks);
+    free_chunks(v->unused);
     free(v->slots);
     free(v->words);
     free(v->counts);
     free(v);
+}
+
+void dcme_vocabulary_clear(dcme_vocabulary *v) {
+    DCME_CLEAR(v->slots, v->capacity);
+    while (v->chunks) {
+        dcme_chunk *chunk = v->chunks;
+        v->chunks = chunk->next;
+        chunk->next = v->unused;
+        v->unused = chunk;
+    }
+    v->most = dcme_max(v->most, v->types);
+    v->types = v->left = 0;
 }
 
 int64_t dcme_vocabulary_types(const dcme_vocabulary *v) { return v->types; }
@@ -57,6 +75,7 @@ static dcme_status grow(dcme_vocabulary *v, int64_t capacity) {
     dcme_slot *slots = calloc((size_t)capacity, sizeof *slots);
     if (!slots)
         return DCME_NO_MEMORY;
+    dcme_prefer_huge_pages(slots, (size_t)capacity * sizeof *slots);
     move_slots(v, slots, capacity);
     free(v->slots);
     v->slots = slots;
@@ -71,13 +90,20 @@ static int64_t capacity_for(const dcme_vocabulary *v, int64_t extra) {
     return capacity;
 }
 
+static int64_t chunk_bytes(const dcme_chunk *chunk) {
+    int64_t bytes = 0;
+    for (; chunk; chunk = chunk->next)
+        bytes += chunk->bytes;
+    return bytes;
+}
+
 int64_t dcme_vocabulary_bytes(const dcme_vocabulary *v, int64_t extra) {
     int64_t capacity = capacity_for(v, extra), bytes = capacity * (int64_t)sizeof *v->slots;
     if (capacity > v->capacity) /* the former slots are there while they are moved */
         bytes += capacity / 2 * (int64_t)sizeof *v->slots;
-    for (const dcme_chunk *chunk = v->chunks; chunk; chunk = chunk->next)
-        bytes += CHUNK_BYTES;
-    return bytes + (v->types + extra) * (int64_t)(sizeof *v->words + sizeof *v->counts);
+    bytes += chunk_bytes(v->chunks) + chunk_bytes(v->unused);
+    int64_t types = dcme_max(v->most, v->types + extra);
+    return bytes + types * (int64_t)(sizeof *v->words + sizeof *v->counts);
 }
 
 dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
@@ -94,14 +120,20 @@ dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
 /* Return a lasting copy of a spelling, NULL if there is not enough memory. */
 static const char *keep(dcme_vocabulary *v, const char *word, int64_t length) {
     if (length > v->left) {
-        int64_t bytes = dcme_max(length, CHUNK_BYTES);
-        dcme_chunk *chunk = dcme_allocate(bytes + (int64_t)sizeof *chunk, 1);
-        if (!chunk)
-            return NULL;
+        dcme_chunk *chunk = v->unused;
+        if (chunk && chunk->bytes >= length) {
+            v->unused = chunk->next;
+        } else {
+            int64_t bytes = dcme_max(length, CHUNK_BYTES);
+            chunk = dcme_allocate(bytes + (int64_t)sizeof *chunk, 1);
+            if (!chunk)
+                return NULL;
+            chunk->bytes = bytes;
+        }
         chunk->next = v->chunks;
         v->chunks = chunk;
         v->free = (char *)(chunk + 1);
-        v->left = bytes;
+        v->left = chunk->bytes;
     }
     char *kept = v->free;
     memcpy(kept, word, (size_t)length);
