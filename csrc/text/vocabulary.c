@@ -101,7 +101,7 @@ int64_t dcme_vocabulary_bytes(const dcme_vocabulary *v, int64_t extra) {
     int64_t capacity = capacity_for(v, extra), bytes = capacity * (int64_t)sizeof *v->slots;
     if (capacity > v->capacity) /* the former slots are there while they are moved */
         bytes += capacity / 2 * (int64_t)sizeof *v->slots;
-    bytes += chunk_bytes(v->chunks) + chunk_bytes(v->unused);
+    bytes += chunk_bytes(v->chunks) + chunk_bytes(v->unused) - v->left;
     int64_t types = dcme_max(v->most, v->types + extra);
     return bytes + types * (int64_t)(sizeof *v->words + sizeof *v->counts);
 }

@@ -338,6 +338,8 @@ class _Reading:
         self._given = len(self.total)
         self._tables: dict[int, core.Table] = {}  # of the workers, see `run`
         self._cleared: list[core.Table] = []
+        self._buffers: list[U32] = []  # for the ids of a block
+        self._held: deque[int] = deque(maxlen=2 * threads + 1)  # bytes of the last blocks
         self.maps: dict[int, U32] = {}  # the ids of their words in `total`
         self.segments: list[Segment] = []
         self._merged = 0  # segments
@@ -345,7 +347,7 @@ class _Reading:
         self.undercount = self.counting_bytes = 0
         self._worker = threading.local()
         self._lock = threading.Lock()
-        self._workers = self._file = self._lines = self._block_bytes = 0
+        self._workers = self._file = self._lines = 0
         limit = BOUNDED_TIMES * (options.max_vocab or 0)
         self._most_words = max(BOUNDED_WORDS, limit) if limit else None
         self.is_bounded = False  # whether --max-vocab also bounds the words that are counted
@@ -376,6 +378,7 @@ class _Reading:
                 raise
         self._merge()
         self._cleared.clear()
+        self._buffers.clear()
         core.release_freed()  # free the blocks, whose memory would add to that of the next step
         if not self.tokens:
             raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
@@ -404,13 +407,19 @@ class _Reading:
             text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
         if not (block.is_tokenized or self.tokenizer.is_whitespace):
             text, _ = self.tokenizer.tokenize(text)
-        ids = np.empty(len(text) // 2 + 1, dtype=np.uint32) if self.cache else None
+        ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
         if text is not block.text:  # positions before tokenizing
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
         segment = Segment(number, first, len(table), tokens, newlines, newline_first, bad)
-        return segment, None if ids is None else ids[: segment.tokens]
+        return segment, ids
+
+    def _buffer(self, size: int) -> U32:
+        """Return memory for so many ids, which `_finish` takes back."""
+        with self._lock:
+            kept = self._buffers.pop() if self._buffers else None
+        return kept if kept is not None and len(kept) >= size else np.empty(size, dtype=np.uint32)
 
     def _finish(
         self,
@@ -426,11 +435,11 @@ class _Reading:
         if self.cache and ids is not None:
             total = self.corpus.bytes_total
             share = block.bytes_read / total if total else None
-            self.cache.write(self.tokens, ids, share)
+            self.cache.write(self.tokens, ids[: segment.tokens], share)
+            self._buffers.append(ids)
             if share and len(self.segments) == ROUND_BLOCKS - 1:
                 self._forecast_cache((self.tokens + segment.tokens) / share, reporter)
-        held = len(block.text) + (0 if ids is None else ids.nbytes)
-        self._block_bytes = max(self._block_bytes, held)
+        self._held.append(len(block.text) + ID_BYTES * segment.tokens)
         self._lines += segment.newlines
         self.tokens += segment.tokens
         self.segments.append(segment)
@@ -460,11 +469,10 @@ class _Reading:
         """Merge the tables of a round, block by block."""
         parts, self._merged = self.segments[self._merged :], len(self.segments)
         used = sorted({part.table for part in parts})
-        blocks = min(2 * self.threads + 1, len(self.segments)) * self._block_bytes
         for number in used:
             words = len(self._tables[number])
             self.maps[number] = np.full(words, core.NONE, dtype=np.uint32)
-        others = blocks + sum(ids.nbytes for ids in self.maps.values())
+        others = sum(self._held) + sum(ids.nbytes for ids in self.maps.values())
         for part in parts:
             tables = sum(one.bytes(0) for one in [*self._tables.values(), *self._cleared])
             before = self.total.bytes(0)
