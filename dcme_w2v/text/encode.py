@@ -469,6 +469,7 @@ class _Reading:
         """Merge the tables of a round, block by block."""
         parts, self._merged = self.segments[self._merged :], len(self.segments)
         used = sorted({part.table for part in parts})
+        core.release_freed()  # of blocks, so that the sum below is what is held
         for number in used:
             words = len(self._tables[number])
             self.maps[number] = np.full(words, core.NONE, dtype=np.uint32)
