@@ -1,4 +1,5 @@
 /* See platform.h. */
+#define _DEFAULT_SOURCE /* madvise() */
 #include "platform.h"
 #include "dcme.h"
 
@@ -9,6 +10,7 @@
 #include <windows.h>
 #else
 #include <pthread.h>
+#include <sys/mman.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -73,6 +75,18 @@ void *dcme_system_allocate(size_t bytes) { return aligned_alloc(DCME_LINE, bytes
 
 void dcme_free(void *memory) { free(memory); }
 #endif
+
+void dcme_prefer_huge_pages(void *memory, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    enum { PAGE = 1 << 21, LARGE = 4 * PAGE };
+    size_t skipped = -(uintptr_t)memory % PAGE;
+    if (memory && bytes >= LARGE) /* whole pages; a system without them answers with an error */
+        (void)madvise((char *)memory + skipped, (bytes - skipped) / PAGE * PAGE, MADV_HUGEPAGE);
+#else
+    (void)memory;
+    (void)bytes;
+#endif
+}
 
 void dcme_release_freed(void) {
 #ifdef __GLIBC__

@@ -20,5 +20,9 @@ void dcme_run_threads(void *(*work)(void *), void *items, int64_t size, int32_t 
 /* A multiple of DCME_LINE bytes, aligned to one; NULL if there is not enough memory. */
 void *dcme_system_allocate(size_t bytes);
 
+/* Ask for huge pages for memory that is not yet written to, if it is large: where it is accessed at
+ * random, most accesses miss the TLB with small pages. */
+void dcme_prefer_huge_pages(void *memory, size_t bytes);
+
 /* Whether the CPU has what these kernels need and the system saves their registers. */
 void dcme_find_instructions(int *avx2, int *avx512);

@@ -28,6 +28,7 @@ struct dcme_vocabulary {
     dcme_word *words; /* by id */
     int64_t *counts;  /* by id */
     int64_t types;
+    int64_t most; /* types before dcme_vocabulary_clear() */
     dcme_arena spellings;
     char *free;   /* where the next spelling goes */
     int64_t left; /* bytes that are left there */

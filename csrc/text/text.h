@@ -20,6 +20,9 @@ typedef struct dcme_vocabulary dcme_vocabulary;
 /* Must be closed, also if opening failed. */
 dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error);
 void dcme_vocabulary_close(dcme_vocabulary *vocabulary);
+
+/* Remove all words and keep the memory. */
+void dcme_vocabulary_clear(dcme_vocabulary *vocabulary);
 int64_t dcme_vocabulary_types(const dcme_vocabulary *vocabulary);
 const int64_t *dcme_vocabulary_counts(const dcme_vocabulary *vocabulary);
 

@@ -1,6 +1,7 @@
 /* The vocabulary: a hash table of byte strings with counts; see table.h for its layout. */
 #include "text/table.h"
 
+#include "platform.h"
 #include "text/utf8.h"
 
 #include <stdlib.h>
@@ -23,6 +24,13 @@ void dcme_vocabulary_close(dcme_vocabulary *v) {
     free(v->words);
     free(v->counts);
     free(v);
+}
+
+void dcme_vocabulary_clear(dcme_vocabulary *v) {
+    DCME_CLEAR(v->slots, v->capacity);
+    dcme_arena_close(&v->spellings);
+    v->most = dcme_max(v->most, v->types);
+    v->types = v->left = 0;
 }
 
 int64_t dcme_vocabulary_types(const dcme_vocabulary *v) { return v->types; }
@@ -53,6 +61,7 @@ static dcme_status grow(dcme_vocabulary *v, int64_t capacity) {
     dcme_slot *slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return DCME_NO_MEMORY;
+    dcme_prefer_huge_pages(slots, (size_t)capacity * sizeof *slots);
     move_slots(v, slots, capacity);
     free(v->slots);
     v->slots = slots;
@@ -71,8 +80,9 @@ int64_t dcme_vocabulary_bytes(const dcme_vocabulary *v, int64_t extra) {
     int64_t capacity = capacity_for(v, extra), bytes = capacity * (int64_t)sizeof *v->slots;
     if (capacity > v->capacity) /* the former slots are there while they are moved */
         bytes += capacity / 2 * (int64_t)sizeof *v->slots;
-    return bytes + v->spellings.bytes +
-           (v->types + extra) * (int64_t)(sizeof *v->words + sizeof *v->counts);
+    int64_t types = dcme_max(v->most, v->types + extra);
+    return bytes + v->spellings.bytes - v->left +
+           types * (int64_t)(sizeof *v->words + sizeof *v->counts);
 }
 
 dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
@@ -89,10 +99,11 @@ dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
 /* Return a lasting copy of a spelling, NULL if there is not enough memory. */
 static const char *keep(dcme_vocabulary *v, const char *word, int64_t length) {
     if (length > v->left) {
-        v->left = dcme_max(length, CHUNK_BYTES);
-        v->free = dcme_take_unset(&v->spellings, v->left, 1);
-        if (!v->free)
+        int64_t bytes = dcme_max(length, CHUNK_BYTES);
+        char *chunk = dcme_take_unset(&v->spellings, bytes, 1);
+        if (!chunk)
             return NULL;
+        v->free = chunk, v->left = bytes;
     }
     char *kept = v->free;
     memcpy(kept, word, length);

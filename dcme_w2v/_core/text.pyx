@@ -55,6 +55,7 @@ cdef extern from "text/text.h" nogil:
 
     dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error)
     void dcme_vocabulary_close(dcme_vocabulary *vocabulary)
+    void dcme_vocabulary_clear(dcme_vocabulary *vocabulary)
     int64_t dcme_vocabulary_types(const dcme_vocabulary *vocabulary)
     const int64_t *dcme_vocabulary_counts(const dcme_vocabulary *vocabulary)
     int64_t dcme_vocabulary_bytes(const dcme_vocabulary *vocabulary, int64_t extra)
@@ -141,6 +142,11 @@ cdef class Table:
 
     def __len__(self):
         return dcme_vocabulary_types(self.vocabulary)
+
+    def clear(self):
+        """Remove all words and keep the memory."""
+        with nogil:
+            dcme_vocabulary_clear(self.vocabulary)
 
     def add(self, const uint8_t[::1] text, const int64_t[::1] offsets, const int64_t[::1] counts):
         """Add concatenated words with their counts."""

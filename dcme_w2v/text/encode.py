@@ -3,8 +3,9 @@
 The main thread reads and decompresses; each worker has its own hash table and assigns provisional
 ids to the words of a block. The new words of a block are contiguous in the worker's table, so that
 merging block by block orders words by first appearance: the result does not depend on the number of
-threads. After every `ROUND_BLOCKS` blocks, the tables are merged and the workers begin new ones:
-rare words are in memory once, and the tables that each token is looked up in remain small.
+threads. After every `ROUND_BLOCKS` blocks, the tables are merged and cleared: rare words are in
+memory once, and the tables that each token is looked up in remain small. The few blocks that are
+encoded while tables are merged have tables of their own, which remain smaller still.
 """
 
 from __future__ import annotations
@@ -334,7 +335,10 @@ class _Reading:
         self.cache = cache
         self.total = starting_table(given)
         self._given = len(self.total)
-        self._tables: dict[int, core.Table] = {}  # of the workers, by round
+        self._tables: dict[int, core.Table] = {}  # of the workers, see `run`
+        self._cleared: list[core.Table] = []
+        self._buffers: list[U32] = []  # for the ids of a block
+        self._held: deque[int] = deque(maxlen=2 * threads + 1)  # bytes of the last blocks
         self.maps: dict[int, U32] = {}  # the ids of their words in `total`
         self.segments: list[Segment] = []
         self._merged = 0  # segments
@@ -360,9 +364,9 @@ class _Reading:
                 for number, block in enumerate(self.corpus):
                     if self.is_looked_at:
                         self._look_at(bytes(block.text[:SAMPLE_BYTES]))
-                    pending.append(
-                        (block, pool.submit(self._encode, block, number // ROUND_BLOCKS))
-                    )
+                    # Blocks of a round that are read before the last round is merged have their own.
+                    tables = number // ROUND_BLOCKS + self._merged // ROUND_BLOCKS
+                    pending.append((block, pool.submit(self._encode, block, tables)))
                     if len(pending) > 2 * self.threads:
                         self._finish(*pending.popleft(), reporter)
                     reporter.advance(block.bytes_read)
@@ -372,6 +376,8 @@ class _Reading:
                 pool.shutdown(cancel_futures=True)
                 raise
         self._merge()
+        self._cleared.clear()
+        self._buffers.clear()
         core.release_freed()  # free the blocks, or their memory adds to the next step's
         if not self.tokens:
             raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
@@ -387,11 +393,12 @@ class _Reading:
             self._worker.number = self._workers
             self._workers += 1
 
-    def _encode(self, block: Block, round_: int) -> tuple[Segment, U32 | None]:
-        """Encode a block with the ids of the worker's table of this round; runs in a worker."""
-        number = round_ * self.threads + self._worker.number
+    def _encode(self, block: Block, tables: int) -> tuple[Segment, U32 | None]:
+        """Encode a block with the ids of one of the worker's tables; runs in a worker."""
+        number = tables * self.threads + self._worker.number
         if number not in self._tables:
-            self._tables[number] = core.Table()
+            with self._lock:
+                self._tables[number] = self._cleared.pop() if self._cleared else core.Table()
         table = self._tables[number]
         first = len(table)
         text: bytes | memoryview = block.text
@@ -399,13 +406,19 @@ class _Reading:
             text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
         if not (block.is_tokenized or self.tokenizer.is_whitespace):
             text, _ = self.tokenizer.tokenize(text)
-        ids = np.empty(len(text) // 2 + 1, dtype=np.uint32) if self.cache else None
+        ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
         if text is not block.text:  # positions before tokenizing
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
         segment = Segment(number, first, len(table), tokens, newlines, newline_first, bad)
-        return segment, None if ids is None else ids[: segment.tokens]
+        return segment, ids
+
+    def _buffer(self, size: int) -> U32:
+        """Return memory for so many ids, which `_finish` takes back."""
+        with self._lock:
+            kept = self._buffers.pop() if self._buffers else None
+        return kept if kept is not None and len(kept) >= size else np.empty(size, dtype=np.uint32)
 
     def _finish(
         self,
@@ -421,9 +434,11 @@ class _Reading:
         if self.cache and ids is not None:
             total = self.corpus.bytes_total
             share = block.bytes_read / total if total else None
-            self.cache.write(self.tokens, ids, share)
+            self.cache.write(self.tokens, ids[: segment.tokens], share)
+            self._buffers.append(ids)
             if share and len(self.segments) == ROUND_BLOCKS - 1:
                 self._forecast_cache((self.tokens + segment.tokens) / share, reporter)
+        self._held.append(len(block.text) + ID_BYTES * segment.tokens)
         self._lines += segment.newlines
         self.tokens += segment.tokens
         self.segments.append(segment)
@@ -453,23 +468,25 @@ class _Reading:
         """Merge the tables of a round, block by block."""
         parts, self._merged = self.segments[self._merged :], len(self.segments)
         used = sorted({part.table for part in parts})
-        blocks = 4 * min(self.threads + 1, len(self.segments)) * BLOCK_BYTES  # with their ids
-        tables = sum(self._tables[number].bytes(0) for number in used)
-        self.counting_bytes = max(self.counting_bytes, tables + blocks)
-        if len(self._tables) > len(used):  # the next round is being read
-            tables += tables + blocks
+        core.release_freed()  # free the blocks, which the sum below leaves out
         for number in used:
             words = len(self._tables[number])
             self.maps[number] = np.full(words, core.NONE, dtype=np.uint32)
-        tables += sum(ids.nbytes for ids in self.maps.values())
+        others = sum(self._held) + sum(ids.nbytes for ids in self.maps.values())
         for part in parts:
-            self._require(tables + self.total.bytes(part.last - part.first))
+            tables = sum(one.bytes(0) for one in [*self._tables.values(), *self._cleared])
+            before = self.total.bytes(0)
+            self._require(others + tables + self.total.bytes(part.last - part.first))
             table, ids = self._tables[part.table], self.maps[part.table]
             replaced, skipped = self.total.merge(table, part.first, part.last, self.errors, ids)
             self.replaced += replaced
             self.skipped += skipped
+            after = self.total.bytes(0)  # while it doubles, its former slots are there, too
+            needed = others + tables + after + (after - before)
+            self.counting_bytes = max(self.counting_bytes, needed)
         for number in used:
-            del self._tables[number]
+            self._tables[number].clear()
+            self._cleared.append(self._tables.pop(number))
         if self.cache is None:  # there are no ids to renumber
             self.maps.clear()
         found, most = len(self.total) - self._given, self._most_words
@@ -478,7 +495,6 @@ class _Reading:
 
     def _require(self, needed: int) -> None:
         """Raise if there is not enough memory to count on; the first round needs little."""
-        self.counting_bytes = max(self.counting_bytes, needed)
         if self._merged > ROUND_BLOCKS:
             require_memory(
                 needed,

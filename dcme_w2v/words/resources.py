@@ -18,7 +18,7 @@ from .job import TrainJob
 from .neighbor_classes import MAX_PAIRS
 from .options import TrainOptions
 
-PROCESS_BYTES = 32 << 20  # Python, NumPy, this package, and freed memory that is not returned
+PROCESS_BYTES = 24 << 20  # Python, NumPy, this package
 WORD_BYTES = 28  # count, offset, probability of being kept, cell of the noise distribution
 SAVED_BYTES = 22  # at most, a word's count in a file
 TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
