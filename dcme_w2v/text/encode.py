@@ -364,7 +364,7 @@ class _Reading:
                 for number, block in enumerate(self.corpus):
                     if self.is_looked_at:
                         self._look_at(bytes(block.text[:SAMPLE_BYTES]))
-                    # Blocks of a round that are read before the last round is merged have their own.
+                    # Blocks that are read before the last round is merged have their own tables.
                     tables = number // ROUND_BLOCKS + self._merged // ROUND_BLOCKS
                     pending.append((block, pool.submit(self._encode, block, tables)))
                     if len(pending) > 2 * self.threads:
