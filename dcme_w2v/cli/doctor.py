@@ -12,17 +12,19 @@ from .command import Command
 from .options import json_option
 from .streams import print_json
 
-# Package -> what it adds, extra of `pip install 'dcme-w2v[EXTRA]'`.
+# Package -> what it adds.
 OPTIONAL = {
-    "zstandard": ("input compressed with zstd", "zst"),
-    "pyarrow": ("input from Parquet and Arrow", "parquet"),
-    "boto3": ("input from s3:// addresses", "s3"),
-    "requests": ("input from http:// addresses", "http"),
-    "scikit-learn": ("estimators in scikit-learn's pipelines", "sklearn"),
-    "distributed": ("training on a cluster", "cluster"),
-    "usearch": ("neighbors --index", "index"),
-    "matplotlib": ("plots", "plot"),
-    "openTSNE": ("plots and explore by t-SNE", "explore"),
+    "zstandard": "input compressed with zstd",
+    "pyarrow": "input from Parquet and Arrow",
+    "boto3": "input from s3:// addresses",
+    "requests": "input from http:// addresses",
+    "scikit-learn": "estimators in scikit-learn's pipelines",
+    "distributed": "training on a cluster",
+    "cryptography": "encrypted connections of workers",
+    "usearch": "neighbors --index",
+    "matplotlib": "plots",
+    "openTSNE": "plots and explore by t-SNE",
+    "tokenizers": "tokenizers that other programs wrote",
 }
 
 
@@ -38,9 +40,7 @@ def doctor(as_json: bool) -> None:
         if not isinstance(value, dict):
             click.echo(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
     for name, version in found["packages"].items():
-        adds, extra = OPTIONAL[name]
-        lacks = f"not installed: pip install 'dcme-w2v[{extra}]'"
-        click.echo(f"{name}: {version or lacks} ({adds})")
+        click.echo(f"{name}: {version or f'not installed: pip install {name}'} ({OPTIONAL[name]})")
 
 
 def _found() -> dict[str, Any]:

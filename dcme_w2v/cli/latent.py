@@ -165,7 +165,7 @@ def plot(
 ) -> None:
     """Plot documents in two dimensions, colored by their most probable latent class.
 
-    Requires pip install 'dcme-w2v[plot]'.
+    Requires the packages matplotlib and openTSNE.
     """
     from dcme_w2v.latent.model import LatentClassifier
     from dcme_w2v.plots.points import plot_files

@@ -9,7 +9,7 @@ from .options import count_option, json_option
 _index = click.option(
     "--index",
     metavar="FILE",
-    help="search by this approximate index; if it does not exist, build it first (extra: index)",
+    help="search by this approximate index; if there is none, build it first (package: usearch)",
 )
 
 

@@ -32,8 +32,8 @@ from .options import output_option
 def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
     """Plot learning curves, or words on a plane.
 
-    FILES: one or several logs of --log-json, or word vectors of any format. Requires pip install
-    'dcme-w2v[plot]'.
+    FILES: one or several logs of --log-json, or word vectors of any format. Requires
+    the packages matplotlib and openTSNE.
     """
     from dcme_w2v import plot as draw
 

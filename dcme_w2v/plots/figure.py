@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from dcme_w2v.errors import DcmeError, UsageError
+from dcme_w2v.errors import UsageError, import_optional
 from dcme_w2v.files.atomic import atomic_write
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -29,11 +29,8 @@ def new_figure(width: float, height: float) -> Any:
     DcmeError
         matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise DcmeError("pip install 'dcme-w2v[plot]' to draw pictures") from None
-    return Figure(figsize=(width, height), dpi=100, layout="constrained")
+    figure = import_optional("matplotlib.figure", " to draw pictures")
+    return figure.Figure(figsize=(width, height), dpi=100, layout="constrained")
 
 
 def style_of(number: int) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def plane(
     u, s, _ = sparse.linalg.svds(dense, wanted, random_state=seed)
     order = np.argsort(-s)
     components = (u * s)[:, order]
-    return chosen, components[:, :2] if method == "pca" else tsne(components, seed, extra="plot")
+    return chosen, components[:, :2] if method == "pca" else tsne(components, seed)
 
 
 def _sample(rows: int, count: int, seed: int) -> I64:
