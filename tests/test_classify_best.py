@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, random_array
+from scipy import sparse
+from scipy.sparse import csr_matrix
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify import best
@@ -32,7 +33,7 @@ def linear(kind="plain", classes=CLASSES, features=FEATURES):
 
 def rows(kind="plain", count=150, features=FEATURES):
     random = np.random.default_rng(4)
-    found = csr_matrix(random_array((count, features), density=0.2, rng=random), dtype=np.float32)
+    found = sparse.random(count, features, 0.2, "csr", np.float32, random)
     if kind == "signed":
         found.data *= random.choice([-1, 1], len(found.data)).astype(np.float32)
     if kind == "ties":
@@ -106,7 +107,7 @@ def test_the_model_and_the_estimator_use_them():
     wanted = of_all_scores(weights, X, 4)
     np.testing.assert_array_equal(model.best_classes(X, 4, 2), wanted)
     random = np.random.default_rng(0)
-    X = csr_matrix(random_array((2 * 2048, 90), density=0.1, rng=random))
+    X = sparse.random(2 * 2048, 90, 0.1, "csr", random_state=random)
     fitted = MaxentClassifier(threads=1, epochs=1).fit(X, np.arange(len(X.indptr) - 1) % 2048)
     found = fitted.classes_[fitted.decision_function(X).argmax(axis=1)]
     np.testing.assert_array_equal(fitted.predict(X), found)
