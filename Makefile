@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL: # the two stamps below build the same extension
 .PHONY: help demo demo-cluster test test-all test-kernels test-slow test-sentence-transformers mutants torture torture-long fuzz asan tsan lint docs man tutorial \
-    bench ctest sdist wheel test-sdist test-wheel release-check test-aarch64 test-windows-core test-musl-core clean
+    bench ctest sdist wheel test-sdist test-wheel test-lowest release-check test-aarch64 test-windows-core test-musl-core clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -149,6 +149,14 @@ test-wheel: dist/.made ## install the built wheel without a compiler and run the
 	@cd $(CLEAN)/work && export PATH="$(CURDIR)/$(CLEAN)/bin" && \
 	    python -m pip install --quiet --only-binary :all: --find-links ../../../dist dcme-w2v==$(VERSION) && \
 	    ! command -v cc && python $(CURDIR)/scripts/run_page.py $(CURDIR)/docs/tutorial.md
+
+# Editable, for the tests; another Python's extension has another name, so both can be there.
+LOWEST := build/lowest
+test-lowest: ## run a part of the tests with the lowest versions that pyproject.toml allows
+	@rm -rf $(LOWEST) && $(PYTHON) -m venv $(LOWEST)
+	@$(PYTHON) scripts/lowest_versions.py >$(LOWEST)/constraints.txt
+	@PIP_CONSTRAINT=$(LOWEST)/constraints.txt $(LOWEST)/bin/python -m pip install --quiet --editable '.[test]'
+	@$(LOWEST)/bin/python -m pytest -q -m "not slow" --part 1/8
 
 release-check: wheel test-sdist test-wheel ## check what a release publishes, as far as that is possible here
 	@$(BIN)/python -m twine --no-color check --strict $(SDIST) dist/*.whl

@@ -9,6 +9,7 @@ message of another error, use its `message`, where options are still marked.
 Each class also derives from the matching built-in exception: ValueError, OSError and so on.
 """
 
+import importlib
 import re
 import sys
 import warnings
@@ -94,6 +95,20 @@ class DivergedError(DcmeError, FloatingPointError):
 
 class ClusterError(DcmeError, RuntimeError):
     """A cluster cannot be reached, or a task on it failed."""
+
+
+def import_optional(
+    module: str, use: str, where: str = "", kind: type[Exception] = DcmeError
+) -> Any:
+    """Return a module of an optional package, or raise an error that says how to install it.
+
+    The message names the package, which pip finds, and not an extra of ours: it need not know
+    where this package came from.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise kind(f"{where}pip install {module.partition('.')[0]}{use}") from None
 
 
 class DcmeWarning(UserWarning):

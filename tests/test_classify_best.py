@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, random_array
+from scipy import sparse
 
 from dcme_w2v.classify import top
 from dcme_w2v.classify.model import Classifier
@@ -31,7 +31,7 @@ def linear(kind="plain", classes=CLASSES, features=FEATURES):
 
 def rows(kind="plain", count=150, features=FEATURES):
     random = np.random.default_rng(4)
-    found = csr_matrix(random_array((count, features), density=0.2, rng=random), dtype=np.float32)
+    found = sparse.random(count, features, 0.2, "csr", np.float32, random)
     if kind == "signed":
         found.data *= random.choice([-1, 1], len(found.data)).astype(np.float32)
     if kind == "ties":

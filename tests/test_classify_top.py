@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, random_array
+from scipy import sparse
+from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import top
 from dcme_w2v.classify.model import Classifier
@@ -37,7 +38,7 @@ def linear(kind):
 
 
 def rows(kind, count=150):
-    found = random_array((count, FEATURES), density=0.2, rng=np.random.default_rng(4))
+    found = sparse.random(count, FEATURES, 0.2, random_state=np.random.default_rng(4))
     found = csr_matrix(found, dtype=np.float32)
     if kind == "ties":
         found.data = np.rint(found.data * 4).astype(np.float32)

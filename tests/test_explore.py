@@ -116,7 +116,7 @@ def test_rows_of_documents_with_labels_and_titles():
         ("a.npy --labels bytes --method pca", "bytes:1: is not UTF-8"),
         ("two --method pca", "2 rows; a map needs 3 at least"),
         ("a.npy --output p.png", "name a file that ends in .html"),
-        ("a.npy", "pip install 'dcme-w2v[explore]', or use --method pca"),
+        ("a.npy", "pip install openTSNE, or use --method pca"),
     ],
 )
 def test_wrong_use(flags, message, cli, monkeypatch):

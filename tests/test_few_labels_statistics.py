@@ -111,7 +111,7 @@ def test_too_many_documents_for_the_sums():
 def test_threads_share_documents_or_features(threads, documents):
     # Few documents are shared by features, many by documents; empty ones lie at both ends.
     random = np.random.default_rng(documents)
-    rows = sparse.random_array((documents, 100), density=0.2, dtype=np.float32, rng=random).tocsr()
+    rows = sparse.random(documents, 100, 0.2, "csr", np.float32, random)
     rows = sparse.vstack([sparse.csr_matrix((9, 100)), rows, sparse.csr_matrix((30, 100))])
     rows = sparse.csr_matrix(rows, dtype=np.float32)
     rows.sort_indices()

@@ -156,7 +156,7 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
 def plot(model: str, docs: tuple[str, ...], output: str, **projection: Any) -> None:
     """Plot documents in two dimensions, colored by their most probable latent class.
 
-    Requires pip install 'dcme-w2v[plot]'.
+    Requires the packages matplotlib and openTSNE.
     """
     from dcme_w2v.latent.model import LatentClassifier
     from dcme_w2v.plots.points import plot_files

@@ -143,21 +143,19 @@ def _paragraphs(text: str) -> Iterator[str]:
             yield " ".join(words)
 
 
-# Packages, each with its extra of `pip install 'dcme-w2v[EXTRA]'` and what it adds.
-_LISTED = """
-zstandard zst input compressed with zstd
-pyarrow parquet input from Parquet and Arrow
-boto3 s3 input from s3:// addresses
-requests http input from http:// addresses
-scikit-learn sklearn estimators in scikit-learn's pipelines
-distributed cluster training on a cluster
-usearch index neighbors --index
-matplotlib plot plots
-openTSNE explore plots and explore by t-SNE
-"""
+# Package -> what it adds.
 OPTIONAL = {
-    name: (adds, extra)
-    for name, extra, adds in (line.split(None, 2) for line in _LISTED.strip().splitlines())
+    "zstandard": "input compressed with zstd",
+    "pyarrow": "input from Parquet and Arrow",
+    "boto3": "input from s3:// addresses",
+    "requests": "input from http:// addresses",
+    "scikit-learn": "estimators in scikit-learn's pipelines",
+    "distributed": "training on a cluster",
+    "cryptography": "encrypted connections of workers",
+    "usearch": "neighbors --index",
+    "matplotlib": "plots",
+    "openTSNE": "plots and explore by t-SNE",
+    "tokenizers": "tokenizers that other programs wrote",
 }
 
 
@@ -173,9 +171,7 @@ def doctor(as_json: bool) -> None:
         if not isinstance(value, dict):
             click.echo(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
     for name, version in found["packages"].items():
-        adds, extra = OPTIONAL[name]
-        lacks = f"not installed: pip install 'dcme-w2v[{extra}]'"
-        click.echo(f"{name}: {version or lacks} ({adds})")
+        click.echo(f"{name}: {version or f'not installed: pip install {name}'} ({OPTIONAL[name]})")
 
 
 def _found() -> dict[str, Any]:

@@ -237,7 +237,7 @@ class Completer:
 
 _index = flag(
     "--index FILE",
-    "search by this approximate index; if it does not exist, build it first (extra: index)",
+    "search by this approximate index; if there is none, build it first (package: usearch)",
 )
 
 

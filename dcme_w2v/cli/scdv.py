@@ -386,7 +386,8 @@ scdv.add_command(search)
 def plot(rows: str, output: str, labels: str | None, **projection: Any) -> None:
     """Plot document vectors in two dimensions.
 
-    ROWS is a file (X.npz) that `scdv transform` wrote. Requires pip install 'dcme-w2v[plot]'.
+    ROWS is a file (X.npz) that `scdv transform` wrote. Requires the packages
+    matplotlib and openTSNE.
     """
     from dcme_w2v.formats.sparse_io import read_labels, read_npz
     from dcme_w2v.plots.figure import picture_format

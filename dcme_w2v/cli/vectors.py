@@ -270,8 +270,8 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
     """Plot learning curves, or words on a plane.
 
-    FILES: one or several logs of --log-json, or word vectors of any format. Requires pip install
-    'dcme-w2v[plot]'.
+    FILES: one or several logs of --log-json, or word vectors of any format. Requires the
+    packages matplotlib and openTSNE.
     """
     from dcme_w2v import plot as draw
 
@@ -301,8 +301,8 @@ def explore(vectors: tuple[str, ...], output: str, quiet: bool, **options: Any) 
     """Write a page of HTML to explore vectors: neighbors, analogies and a map.
 
     VECTORS: one or two files of word vectors of any format, or of rows of documents (.npz, .svm).
-    The page is a single file that a browser opens from the disk; it uses no network. Requires
-    pip install 'dcme-w2v[explore]' for t-SNE.
+    The page is a single file that a browser opens from the disk; it uses no network. t-SNE
+    requires the package openTSNE.
     """
     from dcme_w2v import explore_page
     from dcme_w2v.training.progress import reporting

@@ -46,8 +46,7 @@ def open_cluster(
         from .dask_executor import opened
     except ImportError as error:
         raise UsageError(
-            f"--cluster={address}: needs the package distributed ({error}); install "
-            "'dcme-w2v[cluster]'"
+            f"--cluster={address}: needs the package distributed ({error}); pip install distributed"
         ) from error
     with opened(address, local, scheduler, reporter, watch) as executor:
         yield executor

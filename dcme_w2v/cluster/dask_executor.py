@@ -427,8 +427,8 @@ def _security(reporter: Reporter) -> Any:
         return distributed.Security.temporary()  # type: ignore[no-untyped-call]
     except ImportError:
         reporter.message(
-            "warning: other users of this machine can connect to the workers; install "
-            "'dcme-w2v[cluster]' for encrypted connections"
+            "warning: other users of this machine can connect to the workers; "
+            "pip install cryptography for encrypted connections"
         )
         return None
 

@@ -395,7 +395,7 @@ def explore_page(
     UsageError
         There are more than two files, or the name of `output` has the suffix of another format.
     DcmeError
-        openTSNE is not installed (extra ``explore``) and the method is t-SNE.
+        openTSNE is not installed and the method is t-SNE.
 
     Examples
     --------

@@ -25,7 +25,7 @@ JSON_BYTES = 1 << 30  # maximum size of a JSON file
 LINE_BYTES = 16 << 20  # maximum length of a line that is held in memory
 EMPTY_LINES = 1_000_000  # in a row, of a list of words
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-EXTRAS = {"s3": "s3", "http": "http", "https": "http"}
+ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # and their packages
 
 
 class _Zstandard:
@@ -242,8 +242,7 @@ class CorpusFile(PieceReader):
             return method.decompressor()
         except ImportError:
             raise CorpusError(
-                f"{self.path}: is compressed with {method.name}; "
-                "pip install 'dcme-w2v[zst]' to read it"
+                f"{self.path}: is compressed with {method.name}; pip install zstandard to read it"
             ) from None
 
     def _decompress(self, method: _Method, member: Any, data: bytes) -> bytes:
@@ -351,7 +350,7 @@ def read_whole(path: str) -> bytes:
 
 def is_address(path: str) -> bool:
     """Return whether a path is a URL that smart_open reads."""
-    return path.partition("://")[0] in EXTRAS and "://" in path
+    return path.partition("://")[0] in ADDRESSES and "://" in path
 
 
 def _open_raw(path: str) -> Any:
@@ -373,8 +372,8 @@ def _open_address(path: str) -> Any:
         # Compression is detected from magic bytes here too, not from the suffix.
         return smart_open.open(path, "rb", compression="disable")
     except (ImportError, NotImplementedError):
-        extra = EXTRAS[path.partition("://")[0]]
-        raise CorpusError(f"{path}: pip install 'dcme-w2v[{extra}]' to read it") from None
+        package = ADDRESSES[path.partition("://")[0]]
+        raise CorpusError(f"{path}: pip install {package} to read it") from None
     except Exception as error:
         raise UnreadableError(f"{path}: cannot be opened: {error}") from error
 

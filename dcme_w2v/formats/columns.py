@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, AnyStr, NamedTuple
 
-from dcme_w2v.errors import CorpusError, UsageError, warn
+from dcme_w2v.errors import CorpusError, UsageError, import_optional, warn
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.opening import (
     LINE_BYTES,
@@ -443,11 +443,9 @@ def _joined_lines(table: Table, names: Iterable[str], columns: list[list[Any]]) 
 
 def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
     """Open a file of pyarrow; also return the schema."""
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise CorpusError(f"{path}: pip install 'dcme-w2v[parquet]' to read {kind}") from None
+    parquet = import_optional("pyarrow.parquet", f" to read {kind}", f"{path}: ", CorpusError)
+    import pyarrow as pa
+
     is_stream = kind == "an Arrow stream"
     if not is_stream and (path == STANDARD or is_address(path) or not Path(path).is_file()):
         raise CorpusError(f"{path}: {kind} is read from regular files only; give a file")

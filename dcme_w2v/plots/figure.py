@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.declarations import default_threads
-from dcme_w2v.errors import DcmeError, UsageError
+from dcme_w2v.errors import UsageError, import_optional
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.numeric.arrays import F64, Array
 
@@ -31,11 +31,8 @@ def new_figure(width: float, height: float) -> Any:
     DcmeError
         matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise DcmeError("pip install 'dcme-w2v[plot]' to draw pictures") from None
-    return Figure(figsize=(width, height), dpi=100, layout="constrained")
+    figure = import_optional("matplotlib.figure", " to draw pictures")
+    return figure.Figure(figsize=(width, height), dpi=100, layout="constrained")
 
 
 def style_of(number: int) -> dict[str, Any]:
@@ -98,7 +95,6 @@ def tsne(
     components: Array,
     seed: int,
     progress: Callable[[int], None] = lambda done: None,
-    extra: str = "explore",
 ) -> F64:
     """Return points in a plane that keep the nearest neighbors of rows together.
 
@@ -109,8 +105,6 @@ def tsne(
     seed : int
     progress : callable
         Called with the number of iterations done.
-    extra : str
-        The extra of the caller, which the error names if openTSNE is not installed.
 
     Returns
     -------
@@ -121,10 +115,7 @@ def tsne(
     van der Maaten and Hinton 2008, Visualizing Data using t-SNE, JMLR. Poličar et al. 2024,
     openTSNE, Journal of Statistical Software.
     """
-    try:
-        from openTSNE import TSNE
-    except ImportError:
-        raise DcmeError(f"pip install 'dcme-w2v[{extra}]', or use --method=pca") from None
+    package = import_optional("openTSNE", ", or use --method=pca")
     start = components[:, :2] / max(float(np.std(components[:, 0])), 1e-12) * 1e-4
     done = 0
 
@@ -135,7 +126,7 @@ def tsne(
 
     with warnings.catch_warnings(), contextlib.redirect_stdout(None):
         warnings.simplefilter("ignore")
-        model = TSNE(
+        model = package.TSNE(
             perplexity=min(PERPLEXITY, (len(components) - 1) / 3), initialization=start,
             early_exaggeration_iter=_EARLY, n_iter=_LATE, random_state=seed,
             n_jobs=default_threads(), callbacks=report, callbacks_every_iters=50,

@@ -75,7 +75,7 @@ def plane(
     u, s, _ = sparse.linalg.svds(dense, wanted, random_state=seed)
     order = np.argsort(-s)
     components = (u * s)[:, order]
-    return chosen, components[:, :2] if method == "pca" else tsne(components, seed, extra="plot")
+    return chosen, components[:, :2] if method == "pca" else tsne(components, seed)
 
 
 def _sample(rows: int, count: int, seed: int) -> I64:
@@ -365,7 +365,7 @@ def plot(
     method: str | None = None,
     seed: int | None = None,
 ) -> None:
-    """Draw learning curves of logs, or words on a plane. Requires the extra ``plot``.
+    """Draw learning curves of logs, or words on a plane. Requires matplotlib.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.errors import FormatError, UsageError, import_optional
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.vectors.manifest import read_manifest
@@ -40,14 +40,9 @@ class LibraryTokenizer:
     is_whitespace = False
 
     def __init__(self, path: str) -> None:
+        package = import_optional("tokenizers", " to read it", f"{path}: ", UsageError)
         try:
-            from tokenizers import Tokenizer as Loaded
-        except ImportError:
-            raise UsageError(
-                f"{path}: this tokenizer needs the package tokenizers: pip install tokenizers"
-            ) from None
-        try:
-            self._loaded = Loaded.from_file(path)
+            self._loaded = package.Tokenizer.from_file(path)
         except Exception as error:  # what tokenizers raises
             raise FormatError(f"{path}: {str(error).splitlines()[0]}; write it again") from None
         self._loaded.no_truncation()

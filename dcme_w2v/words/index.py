@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.declarations import default_threads
-from dcme_w2v.errors import DcmeError, FormatError
+from dcme_w2v.errors import FormatError, import_optional
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.nearest import Found, nearest_rows
@@ -167,8 +167,4 @@ def _identity(vectors: Vectors) -> dict[str, Any]:
 
 
 def _usearch() -> Any:
-    try:
-        from usearch import index
-    except ImportError:
-        raise DcmeError("pip install 'dcme-w2v[index]' for --index") from None
-    return index
+    return import_optional("usearch.index", " for --index")

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dcme_w2v.errors import UnknownOptionError, UnknownWordError, UsageError
+from dcme_w2v.errors import UnknownOptionError, UnknownWordError, UsageError, import_optional
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.files.paths import Paths, Sidecar
@@ -274,11 +274,8 @@ class Vectors(metaclass=_Habits):
         ImportError
             gensim is not installed.
         """
-        try:
-            from gensim.models import KeyedVectors
-        except ImportError as error:
-            raise ImportError("to_gensim needs gensim: pip install gensim") from error
-        keyed = KeyedVectors(self.dim, len(self), dtype=np.float32)
+        gensim = import_optional("gensim.models", " for to_gensim", kind=ImportError)
+        keyed = gensim.KeyedVectors(self.dim, len(self), dtype=np.float32)
         keyed.vectors[:] = self.vectors
         keyed.index_to_key = list(self.words)
         keyed.key_to_index = {word: i for i, word in enumerate(keyed.index_to_key)}
