@@ -1,4 +1,4 @@
-"""Both estimators in scikit-learn's tools, and without scikit-learn."""
+"""The estimators in scikit-learn's tools, and without scikit-learn."""
 
 import pickle
 import subprocess
