@@ -11,8 +11,7 @@ from fasttext_models import WORDS, write_model
 from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v.errors import DcmeError, DcmeWarning
-from dcme_w2v.few_labels.parts import read_parts, write_part
-from dcme_w2v.few_labels.statistics import Statistics
+from dcme_w2v.few_labels.statistics import Statistics, read_parts, write_part
 from dcme_w2v.formats.sparse_io import read_npz
 from dcme_w2v.words.vectors import Vectors
 
