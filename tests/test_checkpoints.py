@@ -194,11 +194,12 @@ def test_a_run_stopped_repeatedly_equals_an_uninterrupted_one(
 
     folder = CheckpointFolder(str(tmp_path / "k"), resuming=False)
     stops = 0
+
+    def watch(progress):
+        return stops < 6 and progress.trained > 3000 * stops
+
     for _ in range(50):  # a busy machine may let a whole run pass without a look at it
         stopped = Trainer(*text, options)
-
-        def watch(progress):
-            return stops < 6 and progress.trained > 3000 * stops
 
         for number in range(2):
             end = stopped.epoch(number, watch)
