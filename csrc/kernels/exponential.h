@@ -20,7 +20,7 @@ INLINE vec exp_rest(vec r) {
     return madd(r4, madd(r2, to7, to5), madd(r2, to3, to1));
 }
 
-typedef int32_t ints __attribute__((vector_size(4 * LANES)));
+typedef uint32_t ints __attribute__((vector_size(4 * LANES))); /* unsigned: NaN overflows */
 
 /* To be added to `rounded`, whose lowest bits are n, is to multiply by 2^n. */
 INLINE vec exp_lanes(vec x) {
