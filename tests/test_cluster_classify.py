@@ -1,6 +1,7 @@
 """Classifiers on a cluster: the same bytes for any workers, and properties of each method."""
 
 import contextlib
+import pickle
 import random
 import signal
 from pathlib import Path
@@ -109,6 +110,8 @@ def test_a_vote_is_the_mean_of_probabilities(docs, learn, cli):
     each = [np.exp(log_softmax(one.scores(documents, 0, 2, 1))) for one in loaded.weights.models]
     found = next(loaded.log_probabilities(rows, 1))
     assert np.exp(found) == pytest.approx(np.mean(each, axis=0), abs=1e-9)
+    copied = pickle.loads(pickle.dumps(loaded.weights)).scores(documents, 0, 2, 1)
+    assert np.array_equal(copied, loaded.weights.scores(documents, 0, 2, 1))
     assert cli.json(f"classify test vote {docs}")["accuracy"] > 0.8
     assert cli("classify explain vote a -k 3").startswith("a")
 

@@ -38,7 +38,7 @@ def test_damaged_files_are_one_line_of_error_or_other_files(here, kind):
     make(path)
     whole = path.read_bytes()
     cut = [whole[:end] for end in range(4, len(whole), 5)]
-    for at in range(4, len(whole), 3):
+    for at in range(4, len(whole)):
         cut += [whole[:at] + byte + whole[at + 1 :] for byte in (b"\x7f", b"\xff")]
     for data in (*cut, whole + b"\0"):
         path.write_bytes(data)

@@ -78,6 +78,10 @@ def test_auto_chooses_maxent_where_unlabeled_rows_mislead():
     alone = MaxentClassifier(solver="lbfgs", l2=0.1, bias=1.0).fit(X[given >= 0], y[given >= 0])
     assert auto.score(X, y) == pytest.approx(alone.score(X, y), abs=0.01)
     assert auto.score(X, y) > use + 0.1
+    X, y = blobs(300, 3, 8, spread=5.0)
+    given = np.where(np.arange(300) % 30 == 0, y, -1)
+    use, auto = (quick(unlabeled=one, l2=0.1).fit(X, given) for one in ("use", "auto"))
+    assert np.array_equal(use.coef_, auto.coef_)
 
 
 # ---- invariances ----

@@ -121,7 +121,7 @@ def test_files_missing_on_a_worker_are_named(files):
         ("nul", b"a b\n" * 50 + b"a\0b\n", "is NUL"),
         ("empty", b"", "--shards 2: the corpus has too few lines"),
         ("broken.xz", PACKED[:-30], "--shards 2: the corpus has too few"),
-        ("line", b"one line\n", "--shards 2: the corpus has too few lines"),
+        ("line", b"one line", "--shards 2: the corpus has too few lines"),
         ("rare", b"a b\nc d\n", "none of the 4 distinct words"),
         ("whole.xz broken.xz", PACKED, "broken.xz: the xz data is truncated at byte"),
     ],
