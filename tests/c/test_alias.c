@@ -1,10 +1,11 @@
-/* Draws from the alias table.
+/* Draws from the alias table, and the items of highest weight.
  *
  * A table's cells are equally likely, so its distribution is known exactly: each cell gives its own
  * item with probability threshold / 2^32, and the other one with the rest.
  */
 #include "common/alias.h"
 #include "common/random.h"
+#include "common/top_k.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -90,6 +91,27 @@ static void check_refused(void) {
         expect(!dcme_alias_build(cells, refused[i], order, 2), "was not an error", i);
 }
 
+/* Item a comes before item b. */
+static int before(const real *weights, int32_t a, int32_t b) {
+    return weights[a] > weights[b] || (weights[a] == weights[b] && a < b);
+}
+
+/* Each selected item is before the next one, and the last before all others. */
+static void check_select(int64_t count, int64_t items, int64_t values) {
+    real weights[ITEMS];
+    int32_t heaviest[ITEMS];
+    for (int64_t i = 0; i < items; i++) /* few values: many are equal */
+        weights[i] = (real)dcme_below(dcme_random(&stream), values);
+    dcme_top_k(heaviest, count, weights, items);
+    int64_t behind = 0;
+    for (int64_t i = 1; i < count; i++)
+        expect(before(weights, heaviest[i - 1], heaviest[i]),
+               "items of highest weight out of order", i);
+    for (int64_t i = 0; count > 0 && i < items; i++)
+        behind += before(weights, heaviest[count - 1], (int32_t)i);
+    expect(count == 0 || behind == items - count, "not the items of highest weight", count);
+}
+
 int main(void) {
     static const int64_t counts[] = {1, 2, 3, 7, 64, 999, ITEMS};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
@@ -97,5 +119,8 @@ int main(void) {
             check_table(counts[i], kind);
     check_pick();
     check_refused();
+    for (int64_t items = 1; items <= 40; items++)
+        for (int64_t count = 0; count <= items; count++)
+            check_select(count, items, 1 + items / 3), check_select(count, items, 1000000);
     return failures > 0;
 }

@@ -1,5 +1,4 @@
-/* Classification: every objective's step against central differences of its function; the hinge
- * loss is compared with numpy in test_classify_loss.py.
+/* Classification: every objective's step against central differences of its function.
  *
  * Compiled with DCME_REAL=double; see test_gradient_double.c, which does the same for word vectors.
  */
@@ -76,6 +75,52 @@ static void check_step(const char *what, const dcme_class_objective *objective, 
     stop(&s);
 }
 
+/* Four documents of 2, 2, 2 and 1 labels, which ascend. */
+enum { HINGE_DOCUMENTS = 4 };
+static const int64_t SETS[HINGE_DOCUMENTS + 1] = {0, 2, 4, 6, 7}, OWN[] = {0, 1, 2, 3};
+static const int32_t SET_LABEL[] = {0, 2, 1, CLASSES - 1, 2, 3, 1};
+
+/* -sum_j max(0, M - y_j s_j)^2 / 2 with y_j = 1 for the labels of a document */
+static double hinge_value(setting *s) {
+    double total = 0;
+    for (int64_t d = 0; d < HINGE_DOCUMENTS; d++)
+        for (int64_t j = 0; j < CLASSES; j++) {
+            double score = BIAS * s->weights[FEATURES * STRIDE + j], sign = -1;
+            for (int64_t i = STARTS[d]; i < STARTS[d + 1]; i++)
+                score += VALUE[i] * s->weights[FEATURE[i] * STRIDE + j];
+            for (int64_t i = SETS[d]; i < SETS[d + 1]; i++)
+                sign = SET_LABEL[i] == j ? 1 : sign;
+            double lack = 4 - sign * score;
+            total += lack > 0 ? WEIGHT[d] * lack * lack / 2 : 0;
+        }
+    return -total;
+}
+
+/* A step of the hinge loss on documents with sets of labels. */
+static void check_hinge(void) {
+    const dcme_instances instances = {OWN, SET_LABEL, HINGE_DOCUMENTS, WEIGHT, SETS};
+    const double rate = 1e-6;
+    setting s;
+    double direction[TABLE], wanted[TABLE], kept[TABLE];
+    dcme_loss loss = {0, 0, 0};
+    start(&s, &dcme_class_hinge);
+    s.problem.instances = &instances;
+    memcpy(kept, s.weights, sizeof kept);
+    open_objective(&s);
+    for (int64_t d = 0; d < HINGE_DOCUMENTS; d++)
+        dcme_batch_add_instance(&s.batch, &CORPUS, &instances, d);
+    s.objective->step(s.thread, &s.batch, rate, &loss);
+    close_objective(&s);
+    for (int64_t i = 0; i < TABLE; i++)
+        direction[i] = (s.weights[i] - kept[i]) / rate;
+    memcpy(s.weights, kept, sizeof kept);
+    double value = -hinge_value(&s) / 16;
+    expect("hinge: loss", 0, &loss.sum, &value, 1);
+    differentiate(wanted, hinge_value, &s);
+    expect("hinge: step", 0, direction, wanted, TABLE);
+    stop(&s);
+}
+
 /* u and the pending updates follow the weights: after some steps they give the products of the
  * folded weights. */
 static void check_class_clusters_follow(void) {
@@ -117,6 +162,7 @@ int main(void) {
         check_step("dcme, all in the head", &dcme_class_dcme, d, d + 1, 9, 0, log_likelihood);
         check_low_rank(d);
     }
+    check_hinge();
     check_class_clusters_follow();
     return failures > 0;
 }

@@ -1,5 +1,5 @@
-/* Softmax and entropy against plain sums in double, with every instruction set; what a thread reads
- * while another one moves a center. Moves themselves are compared in test_objectives.py. */
+/* Softmax, entropy and the pass that computes a new center, against plain sums in double, with
+ * every instruction set. */
 #include "common/random.h"
 #include "objectives/proposal.h"
 
@@ -48,6 +48,74 @@ static void check_softmax(const dcme_kernels *kernels, int64_t items, real range
     expect_near(dcme_entropy(alpha, items), entropy, 1e-5 * (1 + entropy), "entropy", items);
 }
 
+/* Rows whose scores grow by up to `slope` from the first item to the last. */
+static void make_rows(real *output, real slope) {
+    for (int64_t j = 0; j < ITEMS; j++)
+        for (int64_t d = 0; d < STRIDE; d++)
+            output[j * STRIDE + d] = number() + (d == 0) * slope * (real)j / ITEMS;
+}
+
+/* A new center, in double: first the pending updates of rows, if any, then the
+ * softmax at the mean, whose most probable items are the top ones. */
+static void plain_move(const dcme_clusters *clusters, const dcme_cluster_sums *sums,
+                       const real *owed, double *rows, double *alpha, double *u) {
+    const dcme_cluster *cluster = &clusters->clusters[0];
+    real scores[ITEMS];
+    for (int64_t j = 0; j < ITEMS; j++) {
+        double score = clusters->prior[j], *row = rows + j * STRIDE;
+        double share = owed && !cluster->is_top[j] ? cluster->alpha[j] : 0;
+        for (int64_t d = 0; d < STRIDE; d++) {
+            row[d] = clusters->model->output[j * STRIDE + d] - (owed ? share * owed[d] : 0);
+            score += row[d] * sums->h[d] / sums->weight;
+        }
+        scores[j] = (real)score;
+    }
+    plain_softmax(alpha, scores, ITEMS);
+    memset(u, 0, STRIDE * sizeof *u);
+    for (int64_t j = 0; j < ITEMS; j++)
+        for (int64_t d = 0; d < STRIDE; d++)
+            u[d] += alpha[j] * rows[j * STRIDE + d];
+}
+
+static void compare_move(const dcme_clusters *clusters, const double *rows, const double *alpha,
+                         const double *u) {
+    double constant = 0;
+    for (int64_t i = 0; i < ITEMS * STRIDE; i++)
+        expect_near(clusters->model->output[i], rows[i], 1e-5, "a row", i / STRIDE);
+    for (int64_t j = 0; j < ITEMS; j++) {
+        expect_near(clusters->clusters[0].alpha[j], alpha[j], 1e-4 * alpha[j], "alpha", j);
+        constant += alpha[j] > 0 ? alpha[j] * (clusters->prior[j] - log(alpha[j])) : 0;
+    }
+    for (int64_t d = 0; d < STRIDE; d++)
+        expect_near(clusters->u_rows[0][d], u[d], 1e-4 * (1 + fabs(u[d])), "u", d);
+    expect_near(clusters->entropy[0], constant, 1e-4 * (1 + fabs(constant)), "constant of (9)", 0);
+}
+
+static void check_move(const dcme_kernels *kernels, const int64_t *counts, real slope, int owes) {
+    static real output[ITEMS * STRIDE];
+    static double rows[ITEMS * STRIDE], alpha[ITEMS];
+    dcme_model model = {ITEMS, STRIDE, STRIDE, NULL, output, counts, kernels, {NULL, NULL}, NULL};
+    dcme_train_options options = {.clusters = 1, .top_items = TOP, .beta = 1, .prior = 1};
+    real h[STRIDE] = {1};
+    double u[STRIDE];
+    dcme_cluster_sums sums = {.count = 2, .weight = 0.5, .h = h};
+    dcme_clusters clusters = {0};
+    dcme_scratch scratch = {0};
+    make_rows(output, slope);
+    for (int64_t d = 1; d < STRIDE; d++)
+        h[d] = number();
+    dcme_arena arena = {0};
+    dcme_clusters_open(&clusters, &arena, &model, &options);
+    dcme_scratch_open(&scratch, &arena, &model);
+    if (arena.status != DCME_OK)
+        abort();
+    dcme_cluster_choose_top(&clusters.clusters[0], clusters.clusters[0].alpha, ITEMS, TOP);
+    plain_move(&clusters, &sums, owes ? h : NULL, rows, alpha, u);
+    dcme_cluster_move(&clusters, 0, &sums, owes ? h : NULL, &scratch);
+    compare_move(&clusters, rows, alpha, u);
+    dcme_arena_close(&arena);
+}
+
 /* What another thread reads of a cluster during a step stays as it was: top items and the table to
  * draw from are exchanged when the center moves. */
 static void check_readers(const int64_t *counts) {
@@ -64,8 +132,7 @@ static void check_readers(const int64_t *counts) {
     dcme_proposal_scratch own;
     dcme_scratch scratch;
     dcme_arena arena = {0};
-    for (int64_t i = 0; i < ITEMS * STRIDE; i++) /* scores grow from the first item to the last */
-        output[i] = number() + (i % STRIDE == 0) * (real)i / 160;
+    make_rows(output, 100);
     dcme_proposals_open(&proposals, &arena, &model, &options, 0.5f, 10);
     dcme_proposal_scratch_open(&own, &arena, ITEMS);
     dcme_scratch_open(&scratch, &arena, &model);
@@ -95,6 +162,9 @@ int main(void) {
         for (int64_t items = 1; kernels && items <= ITEMS; items += 1 + items / 3)
             for (real range = 0.1f; range < 300; range *= 7)
                 check_softmax(kernels, items, range);
+        for (int owes = 0; kernels && owes < 2; owes++)
+            for (real slope = -100; slope <= 100; slope += 50) /* the best item first, or last */
+                check_move(kernels, counts, slope, owes);
     }
     check_readers(counts);
     if (!failures)
