@@ -483,7 +483,7 @@ def _watched(s: Setup, *arguments: object) -> tuple[str, float, int]:
             with contextlib.suppress(OSError, TypeError):
                 status = Path(f"/proc/{run.pid}/status").read_text()
                 found = re.search(r"RssAnon:\s*(\d+)", status)
-                private = max(private, 1000 * int(found[1]) if found else 0)
+                private = max(private, 1024 * int(found[1]) if found else 0)
             time.sleep(0.05)
     end, messages = os.times(), Path(s.out("log")).read_text()
     if run.returncode:
