@@ -150,13 +150,14 @@ test-wheel: dist/.made ## install the built wheel without a compiler and run the
 	    python -m pip install --quiet --only-binary :all: --find-links ../../../dist dcme-w2v==$(VERSION) && \
 	    ! command -v cc && python $(CURDIR)/scripts/run_page.py $(CURDIR)/docs/tutorial.md
 
-# Editable, for the tests; another Python's extension has another name, so both can be there.
+# Editable, for the tests; another Python's extension has another name, so both can be there. Old
+# packages may warn of what newer packages below them deprecate.
 LOWEST := build/lowest
 test-lowest: ## run a part of the tests with the lowest versions that pyproject.toml allows
 	@rm -rf $(LOWEST) && $(PYTHON) -m venv $(LOWEST)
 	@$(PYTHON) scripts/lowest_versions.py >$(LOWEST)/constraints.txt
 	@PIP_CONSTRAINT=$(LOWEST)/constraints.txt $(LOWEST)/bin/python -m pip install --quiet --editable '.[test]'
-	@$(LOWEST)/bin/python -m pytest -q -m "not slow" --part 1/8
+	@$(LOWEST)/bin/python -m pytest -q -m "not slow" -W ignore::DeprecationWarning --part 1/8
 
 release-check: wheel test-sdist test-wheel ## check what a release publishes, as far as that is possible here
 	@$(BIN)/python -m twine --no-color check --strict $(SDIST) dist/*.whl

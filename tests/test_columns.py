@@ -163,7 +163,7 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
         (b'{"x": "\xff"}\n', "row 1 is not JSON"),
         (b"PAR1 and no more", "row 1: is no whole Parquet"),
         ("x,x\n1,2\n", "has two columns 'x'"),
-        ("\0" * 1000, "has no column 'x'; its columns: .{0,70}$"),
+        ("\0" * 1000, "has no column 'x'; its columns: .{0,70}$|NUL"),
         ('{"x": ' + "1" * 5000 + "}\n", "row 1 is not JSON .Exceeds"),
         (b"\xff\xff\xff\xff and no more", "row 1: is no whole an Arrow|row 1"),
     ],

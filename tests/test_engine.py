@@ -16,7 +16,7 @@ DOCUMENTS, FEATURES, CLASSES = 600, 50, 20
 def trainer(objective="dcme", **options):
     """A classifier before training; equal each time."""
     rng = np.random.default_rng(1)
-    matrix = random_matrix(DOCUMENTS, FEATURES, 0.2, format="csr", dtype=np.float32, rng=rng)
+    matrix = random_matrix(DOCUMENTS, FEATURES, 0.2, "csr", np.float32, rng)
     labels = np.arange(DOCUMENTS, dtype=np.int32) % CLASSES
     given = ClassifyOptions(objective=objective, threads=1, epochs=2, batch=8, **options)
     wanted = resolved(given, CLASSES)

@@ -45,14 +45,17 @@ def test_names_that_windows_has_no_files_for(path, reason):
 
 def test_the_path_guard_knows_names_of_windows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(platform, "same_name", str)
     Paths().writes("--a", "V.npy").writes("--b", "v.npy").check()
-    monkeypatch.setattr(platform, "same_name", lambda name: name.casefold())
+    monkeypatch.setattr(platform, "same_name", str.casefold)
     with pytest.raises(UsageError, match="is the same file as a V"):
         Paths().writes("--a", "V.npy").writes("--b", "v.npy").check()
     unusable = platform.unusable
     monkeypatch.setattr(platform, "unusable", lambda path: unusable(path, windows=True))
     with pytest.raises(UsageError, match=r"a con.txt: 'con.txt' is the name of a device"):
         Paths().writes("--a", "con.txt").check()
+    with pytest.raises(UsageError, match="s3://a/v.npy: is an address"):
+        Paths().writes("--a", "s3://a/v.npy").check()
 
 
 @pytest.mark.skipif(platform.WINDOWS, reason="nothing is to be taken away")
@@ -96,6 +99,7 @@ def test_a_closed_pipe_on_windows_is_a_broken_pipe(monkeypatch):
 
     output = streams._Output(1)
     monkeypatch.setattr(output._shown, "write", closed)
+    monkeypatch.setattr(platform, "WINDOWS", False)
     with pytest.raises(OSError, match="Invalid argument"):
         output.write(b"x")
     monkeypatch.setattr(platform, "WINDOWS", True)

@@ -104,7 +104,7 @@ def test_the_error_of_a_row_group_names_the_row_of_the_file(here):
 
 def test_files_missing_on_a_worker_are_named(files):
     parts = cut(files, 3, ALL)
-    Path(files[-1]).write_text("shorter\n")
+    Path(files[-1]).write_bytes(b"shorter\n")
     with pytest.raises(CorpusError, match=r"d.txt: has 8 bytes here and \d+ there"):
         parts[-1].corpus(ALL)
     Path(files[-1]).unlink()
@@ -118,7 +118,7 @@ def test_files_missing_on_a_worker_are_named(files):
 @pytest.mark.parametrize(
     "name, data, said",
     [
-        ("nul", b"a b\n" * 50 + b"a\0b\n", "is NUL"),
+        ("zero", b"a b\n" * 50 + b"a\0b\n", "is NUL"),
         ("empty", b"", "--shards 2: the corpus has too few lines"),
         ("broken.xz", PACKED[:-30], "--shards 2: the corpus has too few"),
         ("line", b"one line", "--shards 2: the corpus has too few lines"),

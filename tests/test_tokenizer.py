@@ -61,7 +61,7 @@ def peer(ours):
     theirs = tokenizers.Tokenizer.from_str(json.dumps(ours.to_json(["a"])))
 
     def tokens(text):
-        normal = theirs.normalizer.normalize_str(text) if theirs.normalizer else text
+        normal = theirs.normalizer.normalize_str(text) if theirs.normalizer is not None else text
         return [token for token, _ in theirs.pre_tokenizer.pre_tokenize_str(normal)]
 
     return tokens

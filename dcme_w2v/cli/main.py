@@ -175,7 +175,7 @@ def _in_one_line(error: click.ClickException) -> str:
         return error.format_message()
     name = max(error.param.opts, key=len)
     if isinstance(error.param, click.Argument) and error.ctx:
-        name = error.param.make_metavar(error.ctx).strip("[].")
+        name = error.param.human_readable_name.strip("[].")
     if isinstance(error, click.MissingParameter):
         see = f"; see {error.ctx.command_path} --help" if error.ctx else ""
         return f"no {name} is given{see}"
@@ -187,7 +187,7 @@ def _of_system(error: OSError) -> str:
     text = f"{error.filename}: " if error.filename else ""
     if not isinstance(error, FileNotFoundError):
         return f"{text}{error.strerror or error}"
-    if is_address(text.replace(":/", "://", 1)):
+    if is_address(text.replace("\\", "/").replace(":/", "://", 1)):
         return f"{text}only text is read from addresses; download the file first"
     return f"{text}there is no such file or folder; check the name and the order of the arguments"
 

@@ -322,7 +322,7 @@ def _check_name(path: str, shown: str) -> None:
     """
     if not path:
         raise UsageError(f"{shown.strip()}: is empty; give a name")
-    if reason := platform.unusable(path):
+    if "://" not in path and (reason := platform.unusable(path)):
         raise UsageError(f"{shown}: {reason}; choose another name")
     try:
         os.lstat(os.path.realpath(path))

@@ -444,7 +444,7 @@ def _is_ours(name: str) -> bool:
 def _same(first: str, second: str | None) -> bool:
     return first == second or (
         second is not None and Path(first).exists() and Path(second).exists()
-        and Path(first).samefile(second)
+        and Path(first).samefile(Path(second))
     )  # fmt: skip
 
 
