@@ -337,6 +337,7 @@ class _Reading:
         self._given = len(self.total)
         self._tables: dict[int, core.Table] = {}  # of the workers, see `run`
         self._cleared: list[core.Table] = []
+        self._sizes: dict[core.Table, int] = {}  # bytes of all, as its worker last left a table
         self._buffers: list[U32] = []  # for the ids of a block
         self._held: deque[int] = deque(maxlen=2 * threads + 1)  # bytes of the last blocks
         self.maps: dict[int, U32] = {}  # the ids of their words in `total`
@@ -377,6 +378,7 @@ class _Reading:
                 raise
         self._merge()
         self._cleared.clear()
+        self._sizes.clear()
         self._buffers.clear()
         core.release_freed()  # free the blocks, or their memory adds to the next step's
         if not self.tokens:
@@ -408,6 +410,8 @@ class _Reading:
             text, _ = self.tokenizer.tokenize(text)
         ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
+        with self._lock:
+            self._sizes[table] = table.bytes(0)
         if text is not block.text:  # positions before tokenizing
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
@@ -474,7 +478,8 @@ class _Reading:
             self.maps[number] = np.full(words, core.NONE, dtype=np.uint32)
         others = sum(self._held) + sum(ids.nbytes for ids in self.maps.values())
         for part in parts:
-            tables = sum(one.bytes(0) for one in [*self._tables.values(), *self._cleared])
+            with self._lock:
+                tables = sum(self._sizes.values())
             before = self.total.bytes(0)
             self._require(others + tables + self.total.bytes(part.last - part.first))
             table, ids = self._tables[part.table], self.maps[part.table]
@@ -485,8 +490,11 @@ class _Reading:
             needed = others + tables + after + (after - before)
             self.counting_bytes = max(self.counting_bytes, needed)
         for number in used:
-            self._tables[number].clear()
-            self._cleared.append(self._tables.pop(number))
+            table = self._tables.pop(number)
+            table.clear()
+            with self._lock:
+                self._sizes[table] = table.bytes(0)
+                self._cleared.append(table)
         if self.cache is None:  # there are no ids to renumber
             self.maps.clear()
         found, most = len(self.total) - self._given, self._most_words
