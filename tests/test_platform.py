@@ -54,7 +54,7 @@ def test_the_path_guard_knows_names_of_windows(tmp_path, monkeypatch):
     monkeypatch.setattr(platform, "unusable", lambda path: unusable(path, windows=True))
     with pytest.raises(UsageError, match=r"a con.txt: 'con.txt' is the name of a device"):
         Paths().writes("--a", "con.txt").check()
-    with pytest.raises(UsageError, match=r"s3://a/v.npy: is an address"):
+    with pytest.raises(UsageError, match=r"s3://a/v\.npy: is an address"):
         Paths().writes("--a", "s3://a/v.npy").check()
 
 
