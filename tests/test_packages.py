@@ -1,5 +1,6 @@
 """Contents of the source distribution and of the wheels; unsupported platforms."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,7 @@ def test_windows_is_one_line_of_error():
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no build on Windows")
 @pytest.mark.parametrize("version", ["cp310", f"cp3{sys.version_info.minor + 1}"])
 def test_an_unsupported_limited_api_is_an_error(tmp_path, version):
     done = setup("bdist_wheel", f"--py-limited-api={version}", "--dist-dir", tmp_path,
