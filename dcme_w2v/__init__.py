@@ -34,39 +34,34 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# A module, imported when one of its public names, which follow, is first used. A new name needs
-# an import above for type checkers, too.
+# Public name -> module, which is imported when the name is first used. A new name needs a line here
+# and an import above for type checkers.
 _MODULES = {
-    name: f"{__name__}.{module}"
-    for module, *names in map(
-        str.split,
-        """
-few_labels.estimator FusedFeatures
-latent.estimator LatentClassModel
-cluster.estimator MaxentClassifier
-scdv.estimator SCDV
-formats.columns Table
-sentences.encoder SentenceEncoder
-words.vectors Vectors
-words.check check_vectors
-text.encode count_words
-explore.info describe
-sentences.jobs encode_files
-errors errors
-words.evaluate eval_analogies eval_similarity
-words.language_model eval_likelihood
-sentences.sts eval_sts
-explore.page explore_page
-merging merge
-text.phrases phrases
-plots.points plot
-words.predictions predict_word score
-sentences.folder save_sentence_model
-cluster.train train
-words.classes word_classes
-""".strip().splitlines(),
-    )
-    for name in names
+    "FusedFeatures": "dcme_w2v.few_labels.estimator",
+    "LatentClassModel": "dcme_w2v.latent.estimator",
+    "MaxentClassifier": "dcme_w2v.cluster.estimator",
+    "SCDV": "dcme_w2v.scdv.estimator",
+    "Table": "dcme_w2v.formats.columns",
+    "SentenceEncoder": "dcme_w2v.sentences.encoder",
+    "Vectors": "dcme_w2v.words.vectors",
+    "check_vectors": "dcme_w2v.words.check",
+    "count_words": "dcme_w2v.text.encode",
+    "describe": "dcme_w2v.explore.info",
+    "encode_files": "dcme_w2v.sentences.jobs",
+    "errors": "dcme_w2v.errors",
+    "eval_analogies": "dcme_w2v.words.evaluate",
+    "eval_likelihood": "dcme_w2v.words.language_model",
+    "eval_similarity": "dcme_w2v.words.evaluate",
+    "eval_sts": "dcme_w2v.sentences.sts",
+    "explore_page": "dcme_w2v.explore.page",
+    "merge": "dcme_w2v.merging",
+    "phrases": "dcme_w2v.text.phrases",
+    "plot": "dcme_w2v.plots.points",
+    "predict_word": "dcme_w2v.words.predictions",
+    "save_sentence_model": "dcme_w2v.sentences.folder",
+    "score": "dcme_w2v.words.predictions",
+    "train": "dcme_w2v.cluster.train",
+    "word_classes": "dcme_w2v.words.classes",
 }
 
 __all__ = [

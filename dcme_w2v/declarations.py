@@ -134,10 +134,10 @@ def types_of(cls: type) -> dict[str, tuple[type, bool]]:
     return found
 
 
-def filled(options: Any, found: Mapping[str, Any]) -> Any:
+def filled(options: T, found: Mapping[str, Any]) -> T:
     """Return options with values for those that are None."""
     left_open = {name: value for name, value in found.items() if getattr(options, name) is None}
-    return dataclasses.replace(options, **left_open)
+    return dataclasses.replace(options, **left_open)  # type: ignore[type-var]
 
 
 def default_threads() -> int:
@@ -182,7 +182,8 @@ class Checked:
             if name not in cls.removed:  # type: ignore[attr-defined]
                 now = former.get(name, {})
                 found[name] = now.get(value, value) if isinstance(value, str) else value
-        return cls.from_mapping(found)  # type: ignore[attr-defined]
+        result: T = cls.from_mapping(found)  # type: ignore[attr-defined]
+        return result
 
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:

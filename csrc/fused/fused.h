@@ -35,15 +35,12 @@ double dcme_assign_levels(const double *numbers, const double *weights, int64_t 
 enum { DCME_UNIT = 65536 }; /* probabilities and values of features are multiples of 1 / 65,536 */
 
 /* Sums over documents d with features x and probabilities p, all in units:
- * joint[row of f][c] = sum x_df p_dc, counts[row of f] = sum x_df, prior[c] = sum p_dc. */
+ * joint[f][c] = sum x_df p_dc, counts[f] = sum x_df, prior[c] = sum p_dc. */
 typedef struct {
-    int64_t features;
-    int64_t height; /* rows of the sums */
-    int64_t classes;
-    const int32_t *rows; /* (features) the row of each feature, -1: left out; NULL: row f */
-    int64_t *joint;      /* (height, classes); NULL: only counts */
-    int64_t *counts;     /* (height) */
-    int64_t *prior;      /* (classes) */
+    int64_t features, classes;
+    int64_t *joint;  /* (features, classes) */
+    int64_t *counts; /* (features) */
+    int64_t *prior;  /* (classes) */
     const dcme_kernels *kernels;
 } dcme_statistics;
 

@@ -35,7 +35,7 @@ typedef struct {
     dcme_handle handle;
     dcme_statistics sums; /* the caller's, or this thread's own */
     const dcme_sparse_rows *documents;
-    const double *log_p;  /* of the piece; NULL: only counts */
+    const double *log_p;  /* of the piece */
     double least;         /* log of the cut */
     int64_t begin, count; /* documents of the piece */
     int64_t first, last;  /* the documents of this thread */
@@ -44,9 +44,9 @@ typedef struct {
     units units;    /* of the piece */
 } share;
 
-/* Non-zeros of a document by their rows of sums, and their values in units. */
+/* Non-zeros of a document: features, which are rows of sums, and values in units. */
 typedef struct {
-    const int32_t *rows; /* the features themselves, or `own` */
+    const int32_t *rows; /* all of the document's features, or `own` */
     int64_t count;
     int32_t own[AT_ONCE];
     uint32_t x[AT_ONCE];
@@ -55,14 +55,12 @@ typedef struct {
 /* Keep the non-zeros, of n, whose sums this thread has; returns how many. Without branches, which
  * could not be predicted. */
 static int64_t keep_own(const share *s, const int32_t *features, int64_t n, part *p) {
-    const int32_t *row_of = s->sums.rows;
     int32_t owner = s->thread % s->owners;
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++) {
-        int32_t row = row_of ? row_of[features[i]] : features[i];
-        p->own[kept] = row;
+        p->own[kept] = features[i];
         p->x[kept] = p->x[i];
-        kept += (row >= 0) & (row / GROUP % s->owners == owner);
+        kept += features[i] / GROUP % s->owners == owner;
     }
     return kept;
 }
@@ -76,7 +74,7 @@ static void add_values(int64_t *restrict counts, const int32_t *rows, const uint
 /* Take n non-zeros, and add them to the counts. */
 static void add_counts(const share *s, const int32_t *features, const real *values, int64_t n,
                        part *p) {
-    int some = s->sums.rows || s->owners > 1;
+    int some = s->owners > 1;
     for (int64_t i = 0; i < n; i++)
         p->x[i] = (uint32_t)(int32_t)(values[i] * DCME_UNIT + 0.5F); /* below 2^31: vectors */
     n = some ? keep_own(s, features, n, p) : n;
@@ -88,8 +86,7 @@ static void add_counts(const share *s, const int32_t *features, const real *valu
 /* Prefetch the sums of the first of some features. */
 static void prefetch_sums(const dcme_statistics *t, const int32_t *features, int64_t n) {
     for (int64_t i = 0; i < n && i < FIRST; i++) {
-        int64_t row = t->rows ? t->rows[features[i]] : features[i];
-        const int64_t *sums = t->joint + (row < 0 ? 0 : row) * t->classes;
+        const int64_t *sums = t->joint + features[i] * t->classes;
         for (int64_t c = 0; c < t->classes && c < FIRST * LINE; c += LINE)
             __builtin_prefetch(sums + c, 1);
     }
@@ -117,11 +114,10 @@ static void add_document(const share *s, int64_t document, int64_t d) {
     for (; from < to; from += AT_ONCE) {
         const int32_t *features = s->documents->features + from;
         int64_t n = dcme_min(to - from, AT_ONCE);
-        if (s->sums.joint && s->owners == 1)
+        if (s->owners == 1)
             prefetch_sums(&s->sums, features, n);
         add_counts(s, features, s->documents->values + from, n, &p);
-        if (s->sums.joint)
-            add_joint(s, d, &p);
+        add_joint(s, d, &p);
     }
 }
 
@@ -159,8 +155,6 @@ static void open_units(units *u, dcme_arena *arena, int64_t classes, int64_t doc
 
 /* ---- threads ---- */
 
-static int64_t cells_of(const dcme_statistics *t) { return t->joint ? t->height * t->classes : 0; }
-
 /* Round the probabilities of this thread's part of the piece. */
 static void *take_documents(void *argument) {
     share *s = argument;
@@ -173,8 +167,7 @@ static void *take_documents(void *argument) {
 static void *add_documents(void *argument) {
     share *s = argument;
     int64_t first = s->owners > 1 ? 0 : s->first, last = s->owners > 1 ? s->count : s->last;
-    if (s->log_p)
-        add_prior(s);
+    add_prior(s);
     for (int64_t d = first; d < last; d++)
         add_document(s, s->begin + d, d);
     return NULL;
@@ -190,13 +183,12 @@ static void add_numbers(int64_t *restrict sums, const int64_t *restrict own, int
 static void *merge_sums(void *argument) {
     const share *s = argument, *shares = s - s->thread;
     const dcme_statistics *all = &shares->sums;
-    int64_t cells = cells_of(all), t = s->thread, threads = s->threads;
+    int64_t cells = all->features * all->classes, t = s->thread, threads = s->threads;
     for (int64_t i = 1; i < threads; i++) {
-        if (cells)
-            add_numbers(all->joint, shares[i].sums.joint, cells * t / threads,
-                        cells * (t + 1) / threads);
-        add_numbers(all->counts, shares[i].sums.counts, all->height * t / threads,
-                    all->height * (t + 1) / threads);
+        add_numbers(all->joint, shares[i].sums.joint, cells * t / threads,
+                    cells * (t + 1) / threads);
+        add_numbers(all->counts, shares[i].sums.counts, all->features * t / threads,
+                    all->features * (t + 1) / threads);
     }
     return NULL;
 }
@@ -221,19 +213,18 @@ static void add_piece(share *shares, const share *given, int64_t done, int64_t c
     for (int64_t t = 0; t < threads; t++) {
         share *s = &shares[t];
         s->begin = done, s->count = count;
-        s->log_p = given->log_p ? given->log_p + done * given->sums.classes : NULL;
+        s->log_p = given->log_p + done * given->sums.classes;
         s->first = t > 0 ? shares[t - 1].last : 0;
         s->last = t + 1 < threads ? document_after(starts, count, work / threads * (t + 1)) : count;
     }
-    if (given->log_p)
-        dcme_run_threads(take_documents, shares, sizeof *shares, given->threads);
+    dcme_run_threads(take_documents, shares, sizeof *shares, given->threads);
     dcme_run_threads(add_documents, shares, sizeof *shares, given->threads);
 }
 
 /* Let threads share the features, or the documents: then with sums of its own for each but the
  * first. If there is not enough memory nothing is added. */
 static dcme_status add_shares(const share *given, int apart) {
-    int64_t classes = given->log_p ? given->sums.classes : 0;
+    int64_t classes = given->sums.classes;
     int64_t room = dcme_min(dcme_max(CELLS / (classes + 1), LEAST), MOST);
     dcme_arena arena = {0};
     share *shares = dcme_take(&arena, given->threads, sizeof *shares);
@@ -246,9 +237,8 @@ static dcme_status add_shares(const share *given, int apart) {
         s->units = units;
         s->owners = apart ? 1 : given->threads;
         if (apart && t > 0) {
-            DCME_TAKE(&arena, s->sums.counts, s->sums.height);
-            if (s->sums.joint)
-                DCME_TAKE(&arena, s->sums.joint, cells_of(&s->sums));
+            DCME_TAKE(&arena, s->sums.counts, s->sums.features);
+            DCME_TAKE(&arena, s->sums.joint, s->sums.features * classes);
         }
     }
     for (int64_t done = 0; arena.status == DCME_OK && done < given->count; done += room)
@@ -263,9 +253,9 @@ static dcme_status add_shares(const share *given, int apart) {
 /* Whether sums of each thread's own are worth their merging. */
 static int is_repaid(const share *s) {
     const int64_t values = s->documents->starts[s->count], threads = s->threads;
-    int64_t width = s->log_p ? s->sums.classes + 1 : 1;
-    return threads == 1 ||
-           (s->sums.height <= values / threads / REPAID && s->sums.height <= OWN / width / threads);
+    int64_t features = s->sums.features;
+    return threads == 1 || (features <= values / threads / REPAID &&
+                            features <= OWN / (s->sums.classes + 1) / threads);
 }
 
 dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_rows *documents,
@@ -273,7 +263,7 @@ dcme_status dcme_add_statistics(dcme_statistics *statistics, const dcme_sparse_r
                                 dcme_error *error) {
     share given = {.sums = *statistics,
                    .documents = documents,
-                   .log_p = statistics->joint ? log_probabilities : NULL,
+                   .log_p = log_probabilities,
                    .least = log(cut),
                    .count = documents->count,
                    .threads = threads};

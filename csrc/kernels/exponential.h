@@ -20,13 +20,13 @@ INLINE vec exp_rest(vec r) {
     return madd(r4, madd(r2, to7, to5), madd(r2, to3, to1));
 }
 
-typedef uint32_t ints __attribute__((vector_size(4 * LANES))); /* unsigned: NaN overflows */
+typedef uint32_t patterns __attribute__((vector_size(4 * LANES))); /* unsigned: NaN overflows */
 
 /* To be added to `rounded`, whose lowest bits are n, is to multiply by 2^n. */
 INLINE vec exp_lanes(vec x) {
     vec limited = clamp(x, set1(-EXP_LIMIT), set1(EXP_LIMIT));
     vec rounded = limited * EXP_PER_LOG2 + EXP_ROUND, n = rounded - EXP_ROUND;
     vec r = madd(n, set1(-EXP_LOG2_LOW), madd(n, set1(-EXP_LOG2_HIGH), limited));
-    vec e = (vec)((ints)exp_rest(r) + ((ints)rounded << 23));
+    vec e = (vec)((patterns)exp_rest(r) + ((patterns)rounded << 23));
     return e + (limited - limited); /* NaN stays NaN */
 }

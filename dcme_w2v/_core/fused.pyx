@@ -19,10 +19,7 @@ cdef extern from "classify/classify.h" nogil:
 
 cdef extern from "fused/fused.h" nogil:
     ctypedef struct dcme_statistics:
-        int64_t features
-        int64_t height
-        int64_t classes
-        const int32_t *rows
+        int64_t features, classes
         int64_t *joint
         int64_t *counts
         int64_t *prior
@@ -146,8 +143,7 @@ def add_statistics(const int64_t[::1] starts, const int32_t[::1] features,
         raise ValueError(f"features of row {found} do not ascend below {width}")
     if n == 0 or width == 0 or classes == 0:
         return
-    statistics.features = statistics.height = width
-    statistics.classes, statistics.rows = classes, NULL
+    statistics.features, statistics.classes = width, classes
     statistics.kernels = kernels_of(kernels)
     statistics.joint, statistics.counts, statistics.prior = &joint[0, 0], &counts[0], &prior[0]
     with nogil:

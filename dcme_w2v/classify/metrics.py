@@ -265,7 +265,8 @@ def propensity_gains(counts: Sequence[int], documents: int) -> F64:
     """
     a, b = PROPENSITY
     scale = max(0.0, np.log(max(documents, 1)) - 1) * (b + 1) ** a
-    return 1 + scale * (np.append(counts, 0) + b) ** -a
+    result: F64 = 1 + scale * (np.append(counts, 0) + b) ** -a
+    return result
 
 
 def best_threshold(log_p: F64, labels: Sequence[Sequence[int]], may_be_none: bool = False) -> float:

@@ -29,7 +29,8 @@ class ProbabilityMixin(ClassifierMixin):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, shape (rows,)."""
         best = self.predict_log_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        result: Array = self.classes_[best]
+        return result
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -63,7 +64,8 @@ class LinearMixin(ProbabilityMixin):
     @property
     def coef_(self) -> F32:
         """Weights, shape (classes, features)."""
-        return self._linear().get()[:-1].T
+        result: F32 = self._linear().get()[:-1].T
+        return result
 
     @property
     def intercept_(self) -> F32:

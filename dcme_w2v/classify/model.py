@@ -201,7 +201,8 @@ def load_classifier(path: PathLike) -> Predictor:
             f"{os.fspath(path)}: is a model of kind {kind!r}; give one of {', '.join(PREDICTORS)}"
         )
     module, _, name = PREDICTORS[kind].partition(":")
-    return getattr(importlib.import_module(module), name).load(path)
+    result: Predictor = getattr(importlib.import_module(module), name).load(path)
+    return result
 
 
 @dataclass

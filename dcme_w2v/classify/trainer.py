@@ -166,7 +166,8 @@ class Weights:
     def above_mean(self, number: int) -> F32:
         """Return a class's weights minus the mean over all classes, shape (features,)."""
         table = self.table[:-1, : self.classes]
-        return table[:, self.place[number]] - table.mean(axis=1)
+        result: F32 = table[:, self.place[number]] - table.mean(axis=1)
+        return result
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the parameters without padding, which depends on the core."""
@@ -243,7 +244,8 @@ class LowRankWeights(Weights):
     def get(self) -> F32:
         """Return their product, shape (features + 1, classes)."""
         first, second = self.tables.values()
-        return first @ second.T
+        result: F32 = first @ second.T
+        return result
 
     def set(self, weights: F32) -> None:
         """Raise: a product has no unique factors."""
@@ -256,7 +258,8 @@ class LowRankWeights(Weights):
     def above_mean(self, number: int) -> F32:
         """Return a class's weights minus the mean over all classes, shape (features,)."""
         first, second = self.tables.values()
-        return first[:-1] @ (second[number] - second.mean(axis=0))
+        result: F32 = first[:-1] @ (second[number] - second.mean(axis=0))
+        return result
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the numbers without padding."""

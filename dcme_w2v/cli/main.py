@@ -14,34 +14,39 @@ from dcme_w2v import __version__
 from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.training.interrupts import Interrupted
-from dcme_w2v.words.habits import table
 
 from .command import Group
 from .options import flag
 from .signals import number_of, raise_on_signals
 from .streams import drop_output, prepare_streams
 
-# Names of commands: the module, imported only when the command is used.
-COMMANDS = table("""
-train: train
-vocab phrases: corpus
-eval: evaluate
-neighbors analogy similarity odd-one-out: neighbors
-score predict-word: predictions
-classes: vectors
-merge: vectors
-convert: vectors
-check: vectors
-info: vectors
-plot: vectors
-encode: predictions
-explore: vectors
-classify: classify
-fuse: fuse
-scdv: scdv
-latent: latent
-demo doctor: machine
-""")
+# Name of a command -> the module of it, imported only when the command is used.
+COMMANDS = {
+    "train": "train",
+    "vocab": "corpus",
+    "phrases": "corpus",
+    "eval": "evaluate",
+    "neighbors": "neighbors",
+    "analogy": "neighbors",
+    "similarity": "neighbors",
+    "odd-one-out": "neighbors",
+    "score": "predictions",
+    "predict-word": "predictions",
+    "classes": "vectors",
+    "merge": "vectors",
+    "convert": "vectors",
+    "check": "vectors",
+    "info": "vectors",
+    "plot": "vectors",
+    "encode": "encode",
+    "explore": "vectors",
+    "classify": "classify",
+    "fuse": "fuse",
+    "scdv": "scdv",
+    "latent": "latent",
+    "demo": "machine",
+    "doctor": "machine",
+}
 
 
 @contextlib.contextmanager

@@ -127,7 +127,8 @@ class Cost:
     def alpha(self) -> F64:
         """p(label | class), shape (latent, classes); rows sum to 1 without own labels."""
         table = self.log_alpha[: self.data.classes, : self.latent].T.astype(np.float64)
-        return np.exp(table)
+        result: F64 = np.exp(table)
+        return result
 
     # ---- the M-steps ----
 
@@ -233,7 +234,8 @@ class Cost:
 
     def masses(self) -> F64:
         """Return the sum of the posteriors of each class."""
-        return self.xi.sum(axis=0, dtype=np.float64)
+        result: F64 = self.xi.sum(axis=0, dtype=np.float64)
+        return result
 
     def _penalty(self, point: F64) -> float:
         inner = point[:-1].ravel()

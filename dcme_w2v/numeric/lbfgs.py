@@ -75,7 +75,8 @@ def minimize(
                 "ftol": tolerance, "gtol": 0.0,
             },
         )  # fmt: skip
-    return found.x.reshape(start.shape)
+    result: F64 = found.x.reshape(start.shape)
+    return result
 
 
 class _Values:

@@ -287,10 +287,10 @@ def is_unlabeled(labels: Array) -> Bools:
     The mark is -1, None or NaN; or "-1" among names, since numpy makes text of -1 in a list of
     names. A label "-1" among numbers as text is a label.
     """
-    if labels.dtype.kind in "iu":
-        return labels == -1
-    if labels.dtype.kind == "f":
-        return (labels == -1) | np.isnan(labels)
+    found: Bools
+    if labels.dtype.kind in "iuf":
+        found = labels == -1
+        return found | np.isnan(labels) if labels.dtype.kind == "f" else found
     found = np.array([one is None or one != one or one == -1 for one in labels], dtype=bool)
     text = np.array([str(one) == "-1" for one in labels], dtype=bool)
     if not all(_is_number(one) for one in set(labels[~(found | text)].tolist())):

@@ -138,7 +138,8 @@ class _Points:
 
     def _scatter_of(self, rows: slice) -> F32:
         block = self.centered[rows]
-        return block.T @ block
+        result: F32 = block.T @ block
+        return result
 
     def sums(self, shares_of: Shares) -> Sums:
         """Return the sufficient statistics of the points under their posteriors."""

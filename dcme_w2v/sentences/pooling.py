@@ -213,4 +213,5 @@ class Components:
 
     def removed_from(self, sentences: F32) -> F32:
         """Return the sentence vectors without their weighted projections on the components."""
-        return sentences - (sentences @ self.axes.T * self.weights) @ self.axes
+        result: F32 = sentences - (sentences @ self.axes.T * self.weights) @ self.axes
+        return result

@@ -190,4 +190,5 @@ class SentenceTable:
         shares = np.repeat((1 / np.maximum(lengths, 1)).astype(np.float32), lengths)
         ids = batch.ids[known].astype(np.int64)
         counts = sparse.csr_matrix((shares, ids, starts), shape=(len(batch), len(table)))
-        return counts @ table
+        result: F32 = counts @ table
+        return result

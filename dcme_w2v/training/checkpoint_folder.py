@@ -82,7 +82,8 @@ def read_record(path: Path) -> dict[str, Any]:
         if not _NAME.fullmatch(name):
             raise FormatError(f"{path}: files has {name[:40]!r}; the checkpoint is corrupt")
         _check_shape(path, f"files.{name}.", record["files"][name], _FILE)
-    return record
+    result: dict[str, Any] = record
+    return result
 
 
 def _refuse(name: str) -> None:

@@ -1,0 +1,57 @@
+"""The command `encode`: write the vectors of sentences."""
+
+from typing import Any
+
+import click
+
+from dcme_w2v.options import TokenizerOptions, VocabularyOptions
+from dcme_w2v.sentences.options import EncodeOptions
+
+from .command import command
+from .options import (
+    arguments,
+    chosen_tokenizer,
+    collect,
+    option_of,
+    options_of,
+    output_option,
+    reads_documents,
+    threads_option,
+)
+
+
+@command(example="dcme-w2v encode vectors.npy sentences.txt --output sentences.npy")
+@arguments("vectors texts=TEXTS...")
+@output_option("X", "write X.npy, X.npz (sparse rows), X.tsv, or - for tabs on standard output")
+@options_of(EncodeOptions, TokenizerOptions)
+@option_of(VocabularyOptions, "encoding_errors")
+@threads_option
+@reads_documents("texts", whole=True, labels=False)
+def encode(
+    vectors: str,
+    texts: tuple[str, ...],
+    output: str,
+    encoding_errors: str,
+    threads: int | None,
+    **values: Any,
+) -> None:
+    """Encode sentences as vectors: the mean of the pooled rows of their words.
+
+    VECTORS: word vectors of any format, best with counts, as an .npy file with its .vocab file.
+    TEXTS: files, folders or -, also compressed; a line is a sentence. A sentence without any known
+    word is a row of zeros.
+    """
+    from dcme_w2v.sentences.jobs import encode_files
+
+    tokenizer = chosen_tokenizer(values)
+    facts = encode_files(
+        vectors,
+        texts,
+        output,
+        collect(EncodeOptions, values),
+        tokenizer=tokenizer,
+        encoding_errors=encoding_errors,
+        threads=threads,
+    )
+    zeros = f", {facts['zero_rows']:,} without any known word" if facts["zero_rows"] else ""
+    click.echo(f"{facts['rows']:,} sentences{zeros}: {facts['columns']} columns", err=True)
