@@ -12,6 +12,11 @@ def main() -> None:
         with contextlib.suppress(OSError):  # which the run below reports
             print(f"dcme-w2v, version {__version__}", flush=True)
             return
+    import signal
+
+    # Until the program handles signals, Ctrl-C ends it without the traceback of an import.
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from dcme_w2v.cli.main import main as run
 
     run()

@@ -45,6 +45,21 @@ def test_a_signal_outside_of_training_is_the_exit_code(number):
     assert (ended.returncode, ended.stderr) == (128 + number, "error: interrupted\n")
 
 
+def test_an_interrupt_while_modules_are_imported_prints_no_traceback():
+    script = (
+        "import os, signal, sys\n"
+        "from dcme_w2v.__main__ import main\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'dcme_w2v.cli.main':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
+
+
 @pytest.mark.skipif(shutil.which("nohup") is None, reason="needs nohup")
 def test_nohup_is_respected():
     script = (

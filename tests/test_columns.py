@@ -267,6 +267,8 @@ def test_classification_by_columns(cli):
     assert len(cli.rows("classify predict m t.parquet --text-column body")) == len(rows)
     cli("classify predict m t.parquet --label-column kind", code=2)
     assert "requires --text-column" in cli.err
+    cli("classify train t.parquet -o m --text-column kind --label-column body")
+    assert "are --text-column and --label-column right?" in cli.err
 
 
 COLUMNS = {

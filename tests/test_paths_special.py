@@ -127,6 +127,13 @@ def test_a_pipe_closed_by_its_reader_is_an_error(work, cli):
 # ---- logs, model folders ----
 
 
+@pytest.mark.parametrize("row", [row for row in WRITING if row.kept], **ids)
+def test_a_folder_is_not_standard_output(row, work, capsys):
+    for name in row.kept:
+        assert ": is standard output; name a folder" in refused(work, capsys, row, **{name: "-"})
+        assert not Path("./-").exists()
+
+
 @pytest.mark.parametrize("content", ["A letter.\n", '{"a": 1}\n', "\n", '{"event": "end"}\nDear\n'])
 @pytest.mark.parametrize("row", [row for row in WRITING if "log_json" in row.writes], **ids)
 def test_a_log_replaces_only_a_log(row, content, work, capsys):

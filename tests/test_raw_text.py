@@ -17,12 +17,13 @@ PROSE = "The cat sat on the mat. It was, as ever, a good cat; the mat was red.\n
 TOKENS = "the cat sat on the mat and it was as ever a good cat the mat was red\n"
 CORPORA = {
     "json": ('["the", "cat", "sat"]\n', "looks like JSON lists"),
+    "array": ('[\n{"text":\n"the cat"},\n', "looks like a JSON array"),
     "html": ("<p>the cat sat</p>\n<a href='x'>on the mat</a>\n", "looks like markup"),
     "csv": (
         '3,"the cat, sat",x\n4,on the mat,y\n',
         "CSV: 3 columns separated by commas",
     ),
-    "tabs": ("animals\tthe cat sat on the mat\n", "CSV: 2 columns separated by tabs"),
+    "tabs": ("animals\tthe cat sat on the mat\n", "sat on the mat; without a header, leave"),
     "prose": (PROSE, "looks like raw text (The and the, mat. and mat"),
     "capitals": (TOKENS + "The cat sat\n", "--tokenize words"),
 }

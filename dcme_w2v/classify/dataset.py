@@ -379,9 +379,12 @@ class Doubts:
         if len(self._classes) > SHARE_OF_CLASSES * sum(self._classes.values()) or is_longer:
             why = "and labels are longer than texts: " if is_longer else ""
             remedy = "swap the columns" if is_longer else "remove a column of numbers (cut -f 2-)"
+            remedy = f"a line must be LABEL<TAB>TEXT; {remedy}"
+            if isinstance(self._path, Table):
+                remedy = "are --text-column and --label-column right?"
             warn(
                 f"{self._path}: {self._documents:,} documents of {len(self._classes):,} classes "
-                f"{why or 'are nearly a class each: '}a line must be LABEL<TAB>TEXT; {remedy}"
+                f"{why or 'are nearly a class each: '}{remedy}"
             )
         if self._markup > SHARE_OF_MARKUP * self._documents:
             warn(

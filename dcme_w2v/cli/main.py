@@ -190,6 +190,8 @@ def _in_one_line(error: click.ClickException) -> str:
 def _of_system(error: OSError) -> str:
     """Return what the system reports about a file, and what to do."""
     text = f"{error.filename}: " if error.filename else ""
+    if isinstance(error, IsADirectoryError):
+        return f"{text}is a folder; give a file"
     if not isinstance(error, FileNotFoundError):
         return f"{text}{error.strerror or error}"
     if is_address(text.replace("\\", "/").replace(":/", "://", 1)):

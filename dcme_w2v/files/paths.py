@@ -217,6 +217,8 @@ class Paths:
         check: Callable[[], object] = lambda: None,
         owns: Callable[[str], bool] | None = None,
     ) -> None:
+        if owns is not None and path == STANDARD:
+            raise UsageError(f"{shown}: is standard output; name a folder")
         identity = _identity(path, "stdout")
         self._written.append(_File(path, shown, identity, owns is not None, check, owns))
 

@@ -236,7 +236,9 @@ def _row(table: Table, number: int, record: Callable[[str], Any]) -> Row:
         else:
             kind = type(value).__name__
             name = ", ".join(table.text)
-            raise CorpusError(f"{table}: row {number}: {name} is {kind}, not text; give another")
+            raise CorpusError(
+                f"{table}: row {number}: {name} is {kind}, not text; give another column"
+            )
     if "\0" in "".join(lines):
         raise CorpusError(f"{table}: row {number} has a NUL character; remove it")
     if texts and not is_tokenized:
@@ -458,7 +460,9 @@ def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
             source = pa.ipc.open_file(pa.memory_map(path))
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
-        raise CorpusError(f"{path}: row 1: is no whole {kind} file ({reason}); get it") from None
+        raise CorpusError(
+            f"{path}: row 1: is no whole {kind} file ({reason}); get the whole file"
+        ) from None
     return source, source.schema_arrow if kind == "Parquet" else source.schema
 
 

@@ -58,6 +58,8 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
     ends = Counter(line.strip()[0] + line.strip()[-1] for line in lines)
     if ends["[]"] >= MIN_STRUCTURED * len(lines):
         return "JSON lists, whose brackets become words: write objects, a line each"
+    if lines[0].strip() == "[" and any(line.lstrip().startswith("{") for line in lines[1:2]):
+        return "a JSON array, whose keys become words: write one object a line, as jq -c '.[]'"
     marked = sum(_TAG.search(line.encode("utf-8", "replace")) is not None for line in lines)
     if marked >= MIN_MARKED * len(lines):
         return "markup (HTML or XML), whose tags become words: extract the text first"
@@ -73,7 +75,8 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
         if width > 1 and count >= MIN_STRUCTURED * len(rows) and clauses < len(rows) / 2:
             return (
                 f"CSV: {width} columns separated by {spelled}, which become words: name the "
-                f"column of text by --text-column: {', '.join(rows[0])}"
+                f"column of text by --text-column: {', '.join(rows[0])}; without a header, "
+                "leave only the text in the file"
             )
     return None
 
