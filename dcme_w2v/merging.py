@@ -22,7 +22,7 @@ from dcme_w2v.files.paths import Paths, Sidecar
 from dcme_w2v.formats.model_folder import kind_of_model, replaces
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.vectors_io import MANIFEST, is_manifest, read_with, written_with
-from dcme_w2v.formats.vocabulary import Vocabulary, Words
+from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, I64, Array, mean_by_counts
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.words import tables
@@ -98,7 +98,7 @@ def _kind_of(sources: Sequence[str]) -> str:
 def _merge_vectors(sources: Sequence[str], output: str) -> str:
     found = [Vectors.load(source) for source in sources]
     counts = [_counts_of(source, one.counts) for source, one in zip(sources, found, strict=True)]
-    _check_same(sources, [_bytes_of(one.words) for one in found], "words")
+    _check_same(sources, [one.words.equals(found[0].words) for one in found], "words")
     _check_same(sources, [one.dim for one in found], "dimensions")
     options = [read_manifest(source).get("options") for source in sources]
     _check_options(sources, options)
@@ -111,7 +111,7 @@ def _merge_vectors(sources: Sequence[str], output: str) -> str:
 
 def _merge_tables(sources: Sequence[str], output: str) -> str:
     found = [tables.load_tables(source) for source in sources]
-    _check_same(sources, [_bytes_of(one.vocabulary) for one in found], "words")
+    _check_same(sources, [one.vocabulary.equals(found[0].vocabulary) for one in found], "words")
     _check_same(sources, [one.input.shape[1] for one in found], "dimensions")
     _check_options(sources, [one.options for one in found])
     if any(one.neighbors is not None for one in found):
@@ -211,15 +211,14 @@ def _counts_of(source: str, counts: I64 | None) -> I64:
     return counts
 
 
-def _bytes_of(words: Words) -> tuple[bytes, bytes]:
-    return words.text.tobytes(), words.offsets.tobytes()
-
-
 def _check_same(sources: Sequence[str], values: Sequence[object], what: str) -> None:
     """Raise where a value differs from the first."""
     for source, one in zip(sources, values, strict=True):
         if one != values[0]:
-            raise UsageError(f"{source}: has other {what} than {sources[0]}; {_ADVICE}")
+            found = f"other {what} than {sources[0]}"
+            if isinstance(one, int) and not isinstance(one, bool):
+                found = f"{one:,} {what} and {sources[0]} has {values[0]:,}"
+            raise UsageError(f"{source}: has {found}; {_ADVICE}")
 
 
 def _check_options(sources: Sequence[str], options: Sequence[Mapping[str, Any] | None]) -> None:

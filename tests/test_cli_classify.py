@@ -132,11 +132,11 @@ def test_a_document_with_thousands_of_labels(cli):
 @pytest.mark.parametrize(
     "name, text, options, advice",
     [
-        ("n.tsv", "cat\nsaw\n", "", "give LABEL<TAB>TEXT"),
-        ("n.csv", "cat\nsaw\n", "", "name the columns by --text-column and --label-column"),
-        ("n.csv", "a,b\ncat,\n", "--text-column a", "name their column by --label-column"),
-        ("n.jsonl", '{"a": "cat"}\n', "--text-column a", "name their column by --label-column"),
-        ("n.csv", "a,b\ncat,\n", "--text-column a --label-column b",
+        ("n.tsv", "one\ntwo\n", "", "give LABEL<TAB>TEXT"),
+        ("n.csv", "one\ntwo\n", "", "name the columns by --text-column and --label-column"),
+        ("n.csv", "a,b\none,\n", "--text-column a", "name their column by --label-column"),
+        ("n.jsonl", '{"a": "one"}\n', "--text-column a", "name their column by --label-column"),
+        ("n.csv", "a,b\none,\n", "--text-column a --label-column b",
          "all rows are empty in column 'b'; name another column by --label-column"),
     ],
 )  # fmt: skip

@@ -290,7 +290,8 @@ def test_a_kill_between_renames_leaves_the_old_or_the_new_vectors():
         seen.append(killed_at(version, lambda v=version: save(path, *vectors_of(v))))
         assert version_in("v.npy") in (version, version - 1)
         save(path, *vectors_of(version))
-    assert seen[:2] == [True] * 2 and not seen[-1]
+    renames = 3 if sys.version_info >= (3, 11) else 2  # pathlib of 3.10 keeps os.replace as it was
+    assert seen[:renames] == [True] * renames and not seen[-1]
     assert there() == INITIAL
 
 

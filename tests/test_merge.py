@@ -67,7 +67,7 @@ def test_differences_between_models_are_named(parts, cli):
     line = f"train two.txt --output o --output-tables other {FLAGS}"
     for message, flags in {
         "has other words than one": "--read-vocab one.voc",
-        "has other dimensions than one": "--dim 7",
+        "has 7 dimensions and one has 6": "--dim 7",
         "has --window 3 and one 5": "--window 3",
         "has --seed 2 and one 1": "--seed 2",
     }.items():
@@ -118,7 +118,7 @@ def test_classifiers_are_weighted_by_documents(classifier, cli):
     assert Classifier.load("both").counts.tolist() == [40, 40, 40, 10, 30, 40]
     for message, *changes in (
         ("three: has other classes than one", first, "xyw" * 10),
-        ("three: has other features than one", first[:, :4], "xyz" * 10),
+        ("has 4 features and one has 5", first[:, :4], "xyz" * 10),
         ("has --epochs 3 and one", first, "xyz" * 10, "--epochs 3"),
         ("three: is of low rank", first, "xyz" * 10, "--rank 2"),
     ):

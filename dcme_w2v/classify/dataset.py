@@ -418,17 +418,24 @@ def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str
 
 
 def pieces(
-    model: Predictor, docs: Sequence[str], labels: str | None, size: int
+    model: Predictor,
+    docs: Sequence[str],
+    labels: str | None,
+    size: int,
+    requires_labels: bool = False,
 ) -> Iterator[tuple[csr_matrix, Labels, list[bytes]]]:
     """Yield rows, in the form that a model takes, labels and texts of `size` documents at a time.
 
-    Vectors have no texts. Warns at the end if a tenth of the documents or more have no feature of
-    the model.
+    Vectors have no texts. Raises CorpusError at the end if labels are required and no document has
+    one; warns if a tenth of the documents or more have no feature of the model.
     """
-    count = empty = 0
+    count = empty = labeled = 0
     for found in _pieces(model, docs, labels, size):
         count, empty = count + len(found[1]), empty + int((np.diff(found[0].indptr) == 0).sum())
+        labeled += sum(map(bool, found[1]))
         yield found
+    if requires_labels and not labeled:
+        raise CorpusError(no_labels(docs))
     if empty > SHARE_OF_EMPTY * count:
         warn(
             f"{docs[0]}: {empty:,} of {count:,} documents have no feature of the model; check "

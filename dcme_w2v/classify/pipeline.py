@@ -28,7 +28,6 @@ from .dataset import (
     are_vectors,
     check_held_out,
     corpus_line,
-    no_labels,
     numbers_of,
     pieces,
 )
@@ -496,7 +495,7 @@ def test(
         return sequences.test_tags(model, docs, threads)
     measures: Measures | ClusterMeasures | None = ClusterMeasures() if is_latent else None
     unlabelled = 0
-    for matrix, found, _ in pieces(model, docs, labels, DOCUMENTS_TESTED):
+    for matrix, found, _ in pieces(model, docs, labels, DOCUMENTS_TESTED, requires_labels=True):
         if measures is None:
             multilabel = model.multilabel or any(len(one) > 1 for one in found)
             measures = Measures(len(model.classes), multilabel, model.threshold, _gains(model))
@@ -506,9 +505,8 @@ def test(
         own = own if is_latent else numbers_of(own, model.classes)
         for rows, log_p in scored(model, matrix[kept], threads, is_latent):
             measures.add(log_p, own[rows])
-    result = measures.result() if measures is not None else {"documents": 0}
-    if not result["documents"]:
-        raise CorpusError(no_labels(docs))
+    assert measures is not None  # there are labels
+    result = measures.result()
     if not is_latent and "log_likelihood" not in result:
         raise CorpusError(
             f"{docs[0]}: no label is a class of the model, such as {model.classes[0]!r}; give "

@@ -379,18 +379,20 @@ def _csv_records(
             raise CorpusError(f"{table}: is a JSON array; write one object a line, as jq -c '.[]'")
         delimiter = max(DELIMITERS, key=first.count)
         csv.field_size_limit(LINE_BYTES)
-        rows = csv.DictReader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
-        header = rows.fieldnames or []
+        rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
+        header = next(rows)
         _check_columns(table, header, header.__contains__)
         for number, row in enumerate(rows, 1):
-            if None in row or None in row.values():
+            if not row:
+                continue  # an empty line
+            if len(row) != len(header):
                 if file.truncated:
                     return
                 raise CorpusError(
-                    f"{table}: row {number} has more or fewer fields than the header; repair it, "
-                    "or get the whole file"
+                    f"{table}: row {number} has {len(row)} fields, the header {len(header)}; "
+                    "repair it, or get the whole file"
                 )
-            yield _Record(row)
+            yield _Record(dict(zip(header, row, strict=True)))
     except UnicodeDecodeError as error:
         raise CorpusError(
             f"{table}: row {number + 1} is not UTF-8 ({error.reason}); convert the file"
@@ -407,6 +409,8 @@ def _arrow_records(
     if kind != "an Arrow stream" and file.packed:
         raise CorpusError(f"{table}: is compressed {kind}, which is read in parts; decompress it")
     batches = _batches(table, kind, reader)
+    import pyarrow as pa  # which is there now
+
     number = table.group[1] if table.group else 0
     try:
         for batch in batches:
@@ -422,9 +426,9 @@ def _arrow_records(
                 for values in zip(*columns, strict=True):
                     number += 1
                     yield _Record(dict(zip(own, values, strict=True)))
-    except (CorpusError, MemoryError):
+    except CorpusError:
         raise
-    except Exception as error:  # pyarrow raises many kinds of errors for corrupt files
+    except (OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise CorpusError(
             f"{table}: cannot be read after row {number} ({reason}); get the whole file"
