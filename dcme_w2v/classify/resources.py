@@ -13,7 +13,7 @@ from .label_tree import ROOT
 from .options import ClassifyOptions
 
 PAD = 16  # columns of the table of weights are padded to a multiple
-PIECE = 16384  # documents whose scores a gradient holds at once; csrc/classify/by_feature.h
+PIECE = 16384  # documents whose scores a gradient holds at once; csrc/classify/full_gradient.c
 
 
 def resource_estimate(
