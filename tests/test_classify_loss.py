@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.loss import SHORT_SETS, LossSearch, is_loss_open
 from dcme_w2v.classify.metrics import calibration_of
@@ -38,12 +37,11 @@ def test_hinge_converges_to_the_optimum():
         return (lack**2).sum() / 120 + l2 / 2 * (weights[:-1] ** 2).sum(), gradient.ravel()
 
     optimum = minimize(objective, np.zeros(65), jac=True, tol=1e-10).x.reshape(13, 5)
-    model = MaxentClassifier(
+    options = ClassifyOptions(
         loss="hinge", l2=l2, bias=1.0, batch=60, lr=0.02, min_lr=0.02, epochs=3000, threads=1
-    ).fit(rows, labels)
-    assert model.coef_ == pytest.approx(optimum[:-1].T, abs=5e-3)
-    assert model.intercept_ == pytest.approx(optimum[-1], abs=5e-3)
-    assert model.objective_ == "gd"
+    )
+    weights, _ = fit(Labelled(rows, labels[:, None].tolist()), 5, resolved(options, 5))
+    assert weights.get() == pytest.approx(optimum, abs=5e-3)
 
 
 def sets_problem(seed=0, classes=40, documents=300):

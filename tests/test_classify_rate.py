@@ -1,4 +1,4 @@
-"""The default learning rate is checked on held-out documents."""
+"""Loss and learning rate are chosen on held-out documents."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify import rate
+from dcme_w2v import MaxentClassifier
+from dcme_w2v.classify import loss
 from dcme_w2v.classify.fit import Labelled
-from dcme_w2v.classify.loss import is_loss_open
+from dcme_w2v.classify.loss import LossSearch, is_loss_open, loss_line
+from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.rate import chosen_rate, is_open
 
 
 def problem(wrong, count=2400, classes=12, seed=0):
@@ -33,71 +34,62 @@ def labelled(wrong, **more):
     return Labelled(matrix, labels[:, None].tolist())
 
 
-def options_of(**more):
-    return resolved(ClassifyOptions(threads=1, **more), 12)
-
-
-@pytest.mark.parametrize("objective", ["gd", "dcme"])
-def test_a_lower_rate_is_chosen_where_labels_are_wrong(objective):
-    clean = chosen_rate(labelled(0), 12, options_of(objective=objective))
-    assert clean.options.lr == 4 and [one["lr"] for one in clean.trials] == [4, 1]
-    noisy = chosen_rate(labelled(0.6), 12, options_of(objective=objective))
-    assert noisy.options.lr <= 1 and [one["lr"] for one in noisy.trials] == [4, 1, 0.25]
-    assert noisy.options.min_lr == noisy.options.lr / 10_000
-    assert f"--lr {noisy.options.lr:g}, by the log-likelihood of 240 documents" in noisy.line
-
-
-@pytest.mark.parametrize("means, power", [
-    ((-1.0, -2.0, 0.0), 0),  # the default is best: no third trial
-    ((-3.0, -1.0, -3.0), -1),
-    ((-3.0, -1.0, -1.0), -1.5),
-    ((-1.1, -1.0, -1.2), -0.8333),
-    ((-3.0, -2.0, -1.0), -2),  # no bend
-    ((-5.0, -2.0, -1.9), -1.5345),
-    ((-np.inf, -1.0, -2.0), -1),  # diverged
-    ((-np.inf, -np.inf, -2.0), -2),
-])  # fmt: skip
-def test_the_best_power_is_the_vertex_of_the_parabola(means, power):
-    asked = []
-
-    def trial(at):
-        asked.append(at)
-        return np.full(100, means[-at])
-
-    assert rate._best_power(trial) == pytest.approx(power, abs=1e-3)
-    assert len(asked) == (2 if power == 0 else 3)
+@pytest.mark.parametrize(
+    "objective, loss", [("gd", "softmax"), ("dcme", "softmax"), ("auto", "hinge")]
+)
+def test_a_lower_rate_is_chosen_where_labels_are_wrong(objective, loss):
+    """The loss is given, so that only its rate is chosen."""
+    given = ClassifyOptions(threads=1, objective=objective, loss=loss)
+    default = resolved(given, 12).lr
+    for wrong, lower in ((0, False), (0.6, True)):
+        tuned = LossSearch(labelled(wrong), 12, given).run()
+        found = tuned.options(given, 12)
+        assert (found.lr < default) == lower and found.min_lr == found.lr / 10_000
+        assert {one["lr"] for one in tuned.trials} == {default, default / 4, default / 16}
+        assert f"--lr {found.lr:g}" in loss_line(tuned) and "1,920 documents" in loss_line(tuned)
 
 
 @pytest.mark.parametrize("options, wanted", [
-    ({}, True),
+    ({"loss": "softmax"}, True),
+    ({"loss": "hinge"}, True),
+    ({"objective": "gd"}, True),
     ({"objective": "dcme"}, True),
-    ({"lr": 4.0}, False),
-    ({"min_lr": 0.1}, False),
+    ({"objective": "dcme", "lr": 4.0}, False),
+    ({"loss": "softmax", "min_lr": 0.1}, False),
     ({"solver": "lbfgs"}, False),
     ({"rank": 2}, False),
     ({"objective": "nce"}, False),
     ({"objective": "dcme", "dcme_update": "paper"}, False),
 ])  # fmt: skip
-def test_the_rate_is_chosen_only_where_none_is_given(monkeypatch, options, wanted):
-    monkeypatch.setattr(rate, "MIN_INSTANCES", 2400)
+def test_the_rate_of_a_given_loss_is_chosen_with_many_documents(monkeypatch, options, wanted):
+    monkeypatch.setattr(loss, "MIN_INSTANCES", 2400)
     given, data = ClassifyOptions(**options), labelled(0)
-    assert is_open(given, resolved(given, 12), data, 12) == wanted
-    assert not is_open(given, resolved(given, 17), data, 17)  # 150 a class
-    few = Labelled(data.matrix[:2399], data.labels[:2399])
-    assert not is_open(given, resolved(given, 12), few, 12)
+    assert is_loss_open(given, data, 12) == wanted
+    assert not is_loss_open(given, data, 17)  # 150 a class
+    assert not is_loss_open(given, Labelled(data.matrix[:2399], data.labels[:2399]), 12)
 
 
-@pytest.mark.parametrize("wrong, loss", [(0, None), (0.6, None), (0, "softmax")])
-def test_the_loss_is_chosen_by_folds_where_training_is_short(here, cli, wrong, loss):
+def test_trials_learn_from_some_of_many_documents(monkeypatch):
+    """The choice takes no longer with more documents; classes from 500 on have two candidates."""
+    monkeypatch.setattr(loss, "LEARNED", 300)
+    data = labelled(0)
+    few = LossSearch(data, 12, ClassifyOptions(threads=1)).run()
+    assert {one["documents"] for one in few.trials} == {300} and len(few.trials) == 7
+    many = LossSearch(data, 500, ClassifyOptions(threads=1)).run()
+    assert [(one["loss"], one["epochs"]) for one in many.trials] == [("softmax", 5), ("hinge", 5)]
+
+
+@pytest.mark.parametrize("wrong, given", [(0, None), (0.6, None), (0, "softmax")])
+def test_the_loss_is_chosen_by_folds(here, cli, wrong, given):
     """With wrong labels the rate is lower; a given loss is kept; a resumed run has the choice."""
     matrix, labels = problem(wrong, count=600)
     texts = [" ".join(map("w{}".format, row.indices)) for row in matrix]
     lines = [f"c{label}\t{text}\n" for label, text in zip(labels, texts, strict=True)]
     Path("d.tsv").write_text("".join(lines))
-    train = f"classify train d.tsv --output m --threads 1{f' --loss {loss}' if loss else ''}"
+    train = f"classify train d.tsv --output m --threads 1{f' --loss {given}' if given else ''}"
     cli(f"{train} --checkpoint state --checkpoint-every 2")
     found = json.loads(Path("m/model.json").read_text())
-    own, record, is_chosen = found["options"], found["record"], loss is None
+    own, record, is_chosen = found["options"], found["record"], given is None
     assert ("documents held out (softmax" in cli.err) == is_chosen == ("loss" in record)
     if is_chosen:
         trials = {
@@ -115,7 +107,8 @@ def test_the_loss_is_chosen_by_folds_where_training_is_short(here, cli, wrong, l
 @pytest.mark.parametrize("given, count, classes, wanted", [
     ({}, 600, 12, True),
     ({}, 49, 12, False),
-    ({}, 600, 500, False),
+    ({}, 600, 5000, True),
+    ({}, 600, 5001, False),
     ({"loss": "softmax"}, 600, 12, False),
     ({"lr": 1.0}, 600, 12, False),
     ({"epochs": 20}, 600, 12, True),
@@ -127,5 +120,22 @@ def test_the_loss_is_chosen_only_where_nothing_excludes_it(given, count, classes
     data = labelled(0, count=count)
     assert is_loss_open(ClassifyOptions(**given), data, classes) == wanted
     several = Labelled(data.matrix, [[one[0], (one[0] + 1) % 12] for one in data.labels])
-    is_open = wanted or classes == 500  # the loss is hinge, and its rate is chosen
+    is_open = wanted or classes == 5001  # the loss is hinge, and its rate is chosen
     assert is_loss_open(ClassifyOptions(**given), several, classes) == is_open
+
+
+@pytest.mark.parametrize("count", [600, 20_000])
+def test_the_softmax_of_the_hinge_loss_is_calibrated(count):
+    """Its likelihood is near the best that a factor of the scores gives on other documents."""
+    data, other = labelled(0.4, count=count), labelled(0.4, count=2000, seed=1)
+    model = MaxentClassifier(loss="hinge", lr=0.5, threads=1)
+    model.fit(data.matrix, [one[0] for one in data.labels])
+    wanted = [one[0] for one in other.labels]
+    p = model.predict_proba(other.matrix)
+    own = np.log(p[np.arange(len(wanted)), wanted]).mean()
+    scores = model.decision_function(other.matrix)
+    best = max(
+        log_softmax(factor * scores)[np.arange(len(wanted)), wanted].mean()
+        for factor in np.geomspace(0.1, 10, 60)
+    )
+    assert own > best - 0.02

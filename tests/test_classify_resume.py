@@ -20,7 +20,7 @@ OBJECTIVES = ["gd --rank 3", "nce", "dcme", "dcme --dcme-update paper"]
 @pytest.fixture(autouse=True)
 def no_search(monkeypatch):
     """Signals arrive in the epochs of the training itself; see test_classify_rate.py."""
-    monkeypatch.setattr(loss, "DOCUMENTS", (1, 0))
+    monkeypatch.setattr(loss, "MIN_DOCUMENTS", 10**9)
     monkeypatch.setattr(loss, "SMALL_WEIGHTS", 0)
 
 

@@ -2,18 +2,21 @@
 
 With the hinge loss, the score of a label says how far a document is on its side. The logistic
 function of a score times a plus b, the same for all labels, is its probability (Platt 1999), and
-labels above the probability with the best micro F1 are predicted.
+labels above the probability with the best micro F1 are predicted. With one label a document, all
+scores are scaled instead, such that their softmax has the highest likelihood.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from dcme_w2v.numeric.arrays import F64
 from dcme_w2v.training.progress import Reporter
 
 from .fit import Labelled, fit
-from .metrics import Calibration, best_threshold, calibrated, calibration_of
+from .metrics import Calibration, best_threshold, calibrated, calibration_of, log_softmax
 from .options import ClassifyOptions
 from .trainer import Weights, core_documents
 
@@ -23,11 +26,17 @@ FOLD, SHARE = 5, 50
 CERTAIN = 1500  # documents left out, in several folds; so many are enough
 
 _Scores = tuple[F64, list[Sequence[int]]]
-Calibrated = tuple[Calibration | None, float]  # and the threshold
+# The calibration and the threshold; with one label a document None and the factor of the scores.
+Calibrated = tuple[Calibration | None, float]
+FACTORS = (0.05, 20.0)  # range of the factor
 
 
 def calibration_on(
-    weights: Weights, data: Labelled, options: ClassifyOptions, may_be_none: bool = False
+    weights: Weights,
+    data: Labelled,
+    options: ClassifyOptions,
+    multilabel: bool = True,
+    may_be_none: bool = False,
 ) -> Calibrated:
     """Return the calibration of scores, None for the softmax, and the threshold of probabilities.
 
@@ -40,30 +49,63 @@ def calibration_on(
         Documents that the weights were not trained on; some of them are enough.
     options : ClassifyOptions
         Resolved.
+    multilabel : bool
+        Whether documents may have several labels.
     may_be_none : bool
         Whether documents may have no label above the threshold.
     """
-    return _calibration(*_scores(weights, data, options), options, may_be_none)
+    return _calibration(
+        *scores_of(weights, data, options.threads or 1), options, multilabel, may_be_none
+    )
 
 
-def _scores(weights: Weights, data: Labelled, options: ClassifyOptions) -> _Scores:
-    """Return the scores of documents, some if they are many, and their labels."""
+def scores_of(weights: Weights, data: Labelled, threads: int) -> _Scores:
+    """Return the scores of documents whose labels are known, some if they are many, and these."""
     count = min(MAX_DOCUMENTS, max(1, MAX_SCORES // weights.classes))
     known = [i for i, labels in enumerate(data.labels) if min(labels) >= 0][:count]
     rows, labels = data.matrix[known], [data.labels[i] for i in known]
-    return weights.scores(core_documents(rows), 0, len(known), options.threads or 1), labels
+    return weights.scores(core_documents(rows), 0, len(known), threads), labels
 
 
 def _calibration(
     scores: F64,
     labels: Sequence[Sequence[int]],
     options: ClassifyOptions,
+    multilabel: bool,
     may_be_none: bool,
 ) -> Calibrated:
+    if not multilabel:
+        return None, likeliest_factor(scores, labels)
     if not len(labels):
         return (1.0, 0.0) if options.loss == "hinge" else None, 0.5
     by = calibration_of(scores, labels) if options.loss == "hinge" else None
     return by, best_threshold(calibrated(scores, by), labels, may_be_none)
+
+
+def likeliest_factor(scores: F64, labels: Sequence[Sequence[int]]) -> float:
+    """Return the factor of scores whose softmax gives labels the highest likelihood.
+
+    Of each document one part in n + 1 has the uniform distribution instead of a label, so that the
+    factor stays finite where all n documents are classified correctly.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n, classes)
+    labels : sequence of sequence of int
+        Class indices of each document.
+    """
+    if not len(labels):
+        return 1.0
+    rows = np.repeat(np.arange(len(labels)), [len(one) for one in labels])
+    wanted, uniform = np.concatenate(labels), 1 / (1 + len(labels))
+
+    def loss(log_factor: float) -> float:
+        log_p = log_softmax(math.exp(log_factor) * scores)
+        own = float(log_p[rows, wanted].mean())
+        return -(1 - uniform) * own - uniform * float(log_p.mean())
+
+    bounds = (math.log(FACTORS[0]), math.log(FACTORS[1]))
+    return math.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x)
 
 
 def calibration_data(
@@ -71,6 +113,7 @@ def calibration_data(
     classes: int,
     options: ClassifyOptions,
     reporter: Reporter,
+    multilabel: bool = True,
     may_be_none: bool = False,
 ) -> tuple[Labelled, Labelled | None, Calibrated | None]:
     """Return the documents to train on, those left out, or the calibration of another training.
@@ -82,23 +125,25 @@ def calibration_data(
     options : ClassifyOptions
         Resolved.
     reporter : Reporter
-    may_be_none : bool
+    multilabel, may_be_none : bool
         See `calibration_on`.
     """
     count = len(data.labels)
     order = np.random.default_rng(options.seed).permutation(count)
     if count >= SHORT:
-        left_out = min(count // SHARE, max(1, MAX_SCORES // classes))
+        left_out = min(
+            count // SHARE, max(1, MAX_SCORES // classes), *([] if multilabel else [CERTAIN])
+        )
         return data.some(np.sort(order[left_out:])), data.some(np.sort(order[:left_out])), None
     left_out = count // FOLD
     if not left_out:
         return data, None, None
-    reporter.stage("choosing the threshold of labels", None, "documents")
+    reporter.stage("calibrating the probabilities", None, "documents")
     parts, labels = [], list[Sequence[int]]()
     for begin in range(0, min(FOLD * left_out, CERTAIN), left_out):
         out = order[begin : begin + left_out]
         weights, _ = fit(data.some(np.setdiff1d(order, out)), classes, options)
-        scores, own = _scores(weights, data.some(np.sort(out)), options)
+        scores, own = scores_of(weights, data.some(np.sort(out)), options.threads or 1)
         parts.append(scores)
         labels += own
-    return data, None, _calibration(np.concatenate(parts), labels, options, may_be_none)
+    return data, None, _calibration(np.concatenate(parts), labels, options, multilabel, may_be_none)

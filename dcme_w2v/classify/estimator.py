@@ -37,7 +37,6 @@ from .options import (
     is_hinge_possible,
     resolved,
 )
-from .rate import chosen_rate, is_open
 from .resources import resource_estimate, resource_shortage
 from .top import TopKSearch
 from .trainer import (
@@ -111,11 +110,11 @@ def fit_sets(data: Labelled, labels: int, options: ClassifyOptions) -> tuple[Fit
     plan = resource_estimate(data.matrix, sum(map(len, sets)), classes, options, holdout=False)
     if shortage := resource_shortage(plan):
         raise shortage
-    data, left_out, by = calibration_data(data, classes, options, QUIET, True)
+    data, left_out, by = calibration_data(data, classes, options, QUIET, may_be_none=True)
     task = Fit(data, classes, options, multilabel=True)
     task.train(QUIET)
     if left_out is not None:
-        by = calibration_on(task.weights, left_out, options, True)
+        by = calibration_on(task.weights, left_out, options, may_be_none=True)
     if classes > labels:
         found, task.weights = task.weights, Weights(data.matrix.shape[1], labels, options.bias)
         task.weights.set(found.get()[:, :-1])
@@ -250,11 +249,20 @@ class MaxentClassifier(LinearMixin, Estimator):
         data = Labelled(matrix, numbers[:, None].tolist(), weights)
         options = self._options_for(data, given, is_remote=remote is not None)
         self._indicator = self._calibration = None
+        left_out = by = None
+        if options.loss == "hinge" and remote is None:
+            data, left_out, by = calibration_data(
+                data, len(self.classes_), options, QUIET, multilabel=False
+            )
         try:
             self._take(options, *fit(data, len(self.classes_), options, remote=remote))
         except KeyboardInterrupt as error:
             error.partial = self._take(options, *error.partial)  # type: ignore[attr-defined]
             raise
+        if left_out is not None:
+            by = calibration_on(self._weights, left_out, options, multilabel=False)
+        if by is not None:
+            self._weights.scale(by[1])
         return self
 
     def _options_for(
@@ -274,8 +282,6 @@ class MaxentClassifier(LinearMixin, Estimator):
             return tuned.options(given, classes)
         if not is_remote and is_loss_open(given, data, classes):
             return LossSearch(data, classes, given).run().options(given, classes)
-        if is_open(given, options, data, classes):
-            return chosen_rate(data, classes, options).options
         return options
 
     def _fit_sets(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> MaxentClassifier:

@@ -1,14 +1,16 @@
-"""The default loss and its learning rate where training is short, by held-out documents.
+"""The default loss and its learning rate, by held-out documents.
 
-With few classes the hinge loss predicts better than the softmax on most texts (0.8 points of
-accuracy on ten sets of 3 to 150 classes), and worse on some; where labels are wrong, a lower
-learning rate is better for both. One candidate is near LinearSVC at C = 1, its objective at ten
-epochs, and is taken where no other one is clearly better: it is rarely far from the best.
-Documents with several labels have the hinge loss, and folds choose its learning rate.
+The hinge loss predicts better than the softmax on most texts, and worse on some; where labels are
+wrong, a lower learning rate is better for both. One candidate is near LinearSVC at C = 1, its
+objective at ten epochs, and is taken where no other one is clearly better: it is rarely far from
+the best. A trial learns from 20,000 documents at most, so that the choice takes a small part of a
+long training. Documents with several labels have the hinge loss, and folds choose its learning
+rate.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from scipy.sparse import csr_matrix
 
@@ -23,10 +25,13 @@ from .options import (
     TREE_CLASSES,
     ClassifyOptions,
     is_hinge_possible,
+    resolved,
 )
-from .tune import Rows, Search, Setting, Tuned, flags_of
+from .tune import HINGE_CLASSES, Rows, Search, Setting, Tuned, flags_of
 
-DOCUMENTS = (50, 20_000)  # with fewer, a fold says little; with more, training is not short
+MIN_DOCUMENTS = 50  # with fewer, a fold says little
+LEARNED = 20_000  # documents of a trial at most
+MIN_INSTANCES, MIN_OF_A_CLASS = 10_000, 150  # to choose only the rate of a loss that is given
 EPOCHS = 20  # that are given, at most
 SHORT_SETS = 1 << 24  # documents times labels, several a document
 RATES_OF_SETS = (2.0, 0.5, 0.125)  # times the default
@@ -50,8 +55,9 @@ class LossSearch(Search):
             Rows(data.matrix), data.labels, classes, given, float("inf"), data.weights, reporter,
             received,
         )  # fmt: skip
+        self._full = replace(self._full, documents=min(self._full.documents, LEARNED))
         self._first = self._full
-
+        self._has_many = classes >= FEW_CLASSES
         if self._multilabel:
             self._measure_names = ("ndcg_at_5",)
 
@@ -66,20 +72,25 @@ class LossSearch(Search):
         return {**found, **{name: own[name] for name in found if name in own}}
 
     def _losses(self, best: Setting) -> list[Setting]:
-        found = [{**best, "lr": RATE_OF_HINGE * factor} for factor in RATES_OF_SETS]
-        return [self._like_svm(best), *(found if self._multilabel else super()._losses(best))]
+        if self._multilabel:
+            found = [{**best, "lr": RATE_OF_HINGE * factor} for factor in RATES_OF_SETS]
+            return [self._like_svm(best), *found]
+        is_open = "loss" in best
+        if is_open and self._has_many:
+            return [self._like_svm(best), best]
+        is_hinge = is_open or self._options(best).loss == "hinge"
+        return [*([self._like_svm(best)] if is_hinge else []), *super()._losses(best)]
 
     def _like_svm(self, best: Setting) -> Setting:
         """Return the setting that is near LinearSVC at C = 1, as far as options are not given.
 
-        Its objective is this one with l2 = 1 / (2 C n).
+        The objective of LinearSVC is this one with l2 = 1 / (2 C n). With many classes, the hinge
+        loss has its defaults, which take half of the time.
         """
-        near = {"loss": "hinge", "lr": RATE_OF_HINGE, "epochs": LONGER, "l2": self._l2_of_svm}
+        near: Setting = {"loss": "hinge", "lr": RATE_OF_HINGE}
+        if not self._has_many or self._multilabel:
+            near = {**near, "epochs": LONGER, "l2": float(f"{0.5 / len(self._labels):.2g}")}
         return {**best, **{name: near[name] for name in best if name in near}}
-
-    @property
-    def _l2_of_svm(self) -> float:
-        return float(f"{0.5 / len(self._labels):.2g}")
 
     def _halve(self, best: Setting, candidates: Sequence[Setting]) -> Setting:
         """Return the best candidate; the first one, unless another is clearly better."""
@@ -93,7 +104,7 @@ def loss_line(tuned: Tuned) -> str:
     """Return the choice of the loss in words."""
     best: dict[str, float] = {}
     for trial in tuned.trials:
-        name = str(trial.get("loss", "hinge"))
+        name = str(trial.get("loss") or f"--lr {trial['lr']:g}")
         best[name] = max(trial["accuracy"], best.get(name, 0.0))
     tried = ", ".join(f"{name} {accuracy:.4f}" for name, accuracy in best.items())
     chosen = flags_of(tuned.setting)
@@ -101,16 +112,22 @@ def loss_line(tuned: Tuned) -> str:
 
 
 def is_loss_open(given: ClassifyOptions, data: Labelled, classes: int) -> bool:
-    """Return whether `LossSearch` may choose: training is short, and nothing excludes a loss."""
-    count = len(data.labels)
-    short = DOCUMENTS[0] <= count < DOCUMENTS[1] and (given.epochs or 0) <= EPOCHS
-    if all(len(labels) == 1 for labels in data.labels):
-        short = short and classes < FEW_CLASSES and given.loss is None
-    else:
-        short = short and classes * count <= SHORT_SETS and given.loss in (None, "hinge")
-        short = short and classes < TREE_CLASSES
-    own = given.lr is None and given.min_lr is None
-    return short and own and is_hinge_possible(given)
+    """Return whether `LossSearch` may choose the loss, the learning rate, or both."""
+    count, labels = len(data.labels), sum(map(len, data.labels))
+    own = (given.lr, given.min_lr, given.rank)
+    if any(one is not None for one in own) or given.solver != "sgd":
+        return False
+    if count < MIN_DOCUMENTS or (given.epochs or 0) > EPOCHS:
+        return False
+    if labels > count:
+        is_short = classes * count <= SHORT_SETS and classes < TREE_CLASSES
+        return is_short and given.loss in (None, "hinge") and is_hinge_possible(given)
+    if given.loss is None and is_hinge_possible(given) and classes <= HINGE_CLASSES:
+        return True
+    options = resolved(given, classes)
+    is_exact = options.objective == "gd" or options.dcme_update == "robust"
+    enough = count >= max(MIN_INSTANCES, MIN_OF_A_CLASS * classes)
+    return is_exact and options.objective in ("gd", "dcme") and enough
 
 
 def is_small(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> bool:

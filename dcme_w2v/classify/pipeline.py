@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dcme_w2v.declarations import default_threads
@@ -44,7 +44,6 @@ from .options import (
     TuneOptions,
     resolved,
 )
-from .rate import Choice, chosen_rate, is_open
 from .resources import resource_estimate, resource_shortage
 from .top import TopKSearch
 from .trainer import Weights
@@ -140,13 +139,13 @@ def train(
         corpus = _read_documents(job, features, options, reporter)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
         _resolved(job, options, corpus, remote)  # raises before a search
-        tuned = None
-        if remote is None:
-            tuned, corpus = _searched(job, features, options, corpus, reporter, received)
+        tuned, corpus = _searched(job, features, options, corpus, remote, reporter, received)
         if tuned is not None:
             options = tuned.options(options, len(corpus.classes))
             features = features if corpus.text is None else corpus.text.options
-        choice, options = _settled(job, options, corpus, remote, reporter)
+        given, options = options, _resolved(job, options, corpus, remote)
+        if given.objective == "auto" and options.solver == "sgd":
+            reporter.message(_objective_line(given, options, len(corpus.classes)))
         if options.objective == "tree":
             return _train_trees(job, options, corpus, reporter, received, start)
         data, calibration = _divided(options, corpus, remote, reporter)
@@ -160,7 +159,7 @@ def train(
             model = task.current_model()
             seconds = time.monotonic() - start - read_seconds
             seconds = checkpointer.position.seconds if checkpointer else seconds
-            model.record |= _record(job, read_seconds, seconds, tuned, choice)
+            model.record |= _record(job, read_seconds, seconds, tuned)
             if remote is not None:
                 model.record["cluster"] = remote.finish(task.weights, corpus.holdout)
             return _saved(job, model, corpus.holdout, calibration(model.weights), reporter)
@@ -192,26 +191,6 @@ def _resolved(
     return options
 
 
-def _settled(
-    job: TrainJob,
-    given: ClassifyOptions,
-    corpus: Dataset,
-    remote: RemoteTraining | None,
-    reporter: Reporter,
-) -> tuple[Choice | None, ClassifyOptions]:
-    """Return the choice of the learning rate, if `given` leaves it open, and all options."""
-    options = _resolved(job, given, corpus, remote)
-    if given.objective == "auto" and options.solver == "sgd":
-        reporter.message(_objective_line(given, options, len(corpus.classes)))
-    data, classes = corpus.data, len(corpus.classes)
-    if not is_open(given, options, data, classes):
-        return None, options
-    reporter.stage("choosing the learning rate", None, "documents")
-    choice = chosen_rate(data, classes, options)
-    reporter.message(choice.line)
-    return choice, choice.options
-
-
 def _divided(
     options: ClassifyOptions,
     corpus: Dataset,
@@ -220,16 +199,23 @@ def _divided(
 ) -> tuple[Labelled, Callable[[Weights], Calibrated | None]]:
     """Return the documents to train on, and what makes the calibration of the trained weights.
 
-    Without held-out documents, some are left out for the calibration.
+    Without held-out documents, some are left out for the calibration. With one label a document,
+    it scales the weights of the hinge loss.
     """
     data, left_out, by = corpus.data, corpus.holdout, None
-    if not corpus.multilabel:
+    multilabel, classes = corpus.multilabel, len(corpus.classes)
+    if options.loss != "hinge" and not multilabel:
         return data, lambda _: None
     if options.loss == "hinge" and left_out is None and remote is None:
-        data, left_out, by = calibration_data(data, len(corpus.classes), options, reporter)
+        data, left_out, by = calibration_data(data, classes, options, reporter, multilabel)
 
     def calibration(weights: Weights) -> Calibrated | None:
-        return by if left_out is None else calibration_on(weights, left_out, options)
+        found = by
+        if left_out is not None:
+            found = calibration_on(weights, left_out, options, multilabel)
+        if not multilabel and found is not None:
+            weights.scale(found[1])
+        return found if multilabel else None
 
     return data, calibration
 
@@ -269,7 +255,6 @@ def _record(
     read_seconds: float,
     train_seconds: float,
     tuned: Tuned | None,
-    choice: Choice | None,
 ) -> dict[str, Any]:
     """Return what a model's JSON file says of its training."""
     found: dict[str, Any] = {
@@ -278,8 +263,6 @@ def _record(
     }
     if tuned is not None:
         found["loss" if job.tune.tune is None else "tune"] = tuned.record
-    if choice is not None:
-        found["rate"] = choice.record
     return found
 
 
@@ -304,7 +287,7 @@ def _train_trees(
         corpus.data, corpus.classes, corpus.text, options, corpus.multilabel, corpus.holdout, watch
     )
     seconds = time.monotonic() - start - read_seconds
-    model.record = {**_corpus_record(corpus), **_record(job, read_seconds, seconds, None, None)}
+    model.record = {**_corpus_record(corpus), **_record(job, read_seconds, seconds, None)}
     if corpus.holdout is not None:
         reporter.message(_held_out_line(model, corpus.holdout))
     write_with_fallback([Result(job.output, "model", model.save)])
@@ -406,14 +389,16 @@ def _searched(
     features: FeatureOptions,
     options: ClassifyOptions,
     corpus: Dataset,
+    remote: RemoteTraining | None,
     reporter: Reporter,
     received: ReceivedSignal,
 ) -> tuple[Tuned | None, Dataset]:
-    """Search settings, or only the loss; returns them and the documents with them."""
+    """Search settings, or only loss and learning rate; returns them and the documents with them."""
     data, text, number = corpus.data, corpus.text, len(corpus.classes)
     if job.tune.tune is None:
-        is_by_token = text is not None and text.is_by_token
-        if is_by_token or not is_loss_open(options, data, number):
+        if remote is not None or (text is not None and text.is_by_token):
+            options = replace(options, loss=resolved(options, number, corpus.multilabel).loss)
+        if not is_loss_open(options, data, number):
             return None, corpus
         tuned = LossSearch(data, number, options, reporter, received).run()
         reporter.message(loss_line(tuned))

@@ -157,6 +157,11 @@ class Weights:
             self.table[begin : begin + step, : self.classes] = block
             drop_pages(weights)
 
+    def scale(self, factor: float) -> None:
+        """Multiply all scores by a factor."""
+        self.table *= np.float32(factor)
+        self.offset *= np.float32(factor)
+
     def blocks(self) -> Iterator[F32]:
         """Yield `get()` some rows at a time."""
         step = rows_at_once(self.classes)

@@ -33,10 +33,8 @@ FOLDS, HELD_OUT = 5, 5000  # documents of a fold, at most
 LEARNED = 40_000  # documents of a trial at most
 SHARE, MIN_LEARNED = 4, 1000  # the first trials learn from one document in SHARE, or so many
 CERTAIN = 1500  # documents held out for the last trials, in several folds
-# The best rate of a share s of many documents is s^-0.6 times the rate of all; see `classify.rate`.
-# The first trials have the rates of the last: on 20 Newsgroups, headings and source code a quarter
-# of the documents then ranks rates and losses as all do, and with s^-0.6 prefers lower rates.
-EXPONENT = 0.6
+# Trials have the rates of the training, whose losses and rates they then rank as all documents do;
+# L2 regularization is stronger with fewer documents, the same in proportion to the sum of losses.
 HINGE_CLASSES = 5000  # with more, all classes take too long for each document
 TABLES = 1 << 28  # weights of trials at the same time
 RATES, EPOCHS = (1.0, 0.25, 0.0625), (5, 10)
@@ -392,15 +390,14 @@ class Search:
     def _learned(self, setting: Setting, learned: I64, last: Weights | None) -> Weights:
         """Train on some documents; L-BFGS starts at the last weights."""
         options, data = self._options(setting), self._some(setting, learned)
+        l2 = (options.l2 or 0.0) * len(self._labels) / len(learned)
+        options = replace(options, l2=l2)
         documents, labels = data.instances()
         task = (data.matrix, documents, labels, self._classes)
         sample_weight = None if data.weights is None else data.weights[documents]
         if options.solver == "lbfgs":
             watch = lambda iteration, loss: self._is_over()  # noqa: E731
             return solve(*task, options, watch, sample_weight, last)
-        scale = (len(self._labels) / self._full.documents) ** EXPONENT
-        lr, low = (options.lr or 0.0) * scale, (options.min_lr or 0.0) * scale
-        options = replace(options, lr=lr, min_lr=low)
         training = ClassifierTrainer(*task, options, sample_weight=sample_weight)
         for number in range(training.epochs):
             training.epoch(number, lambda progress: self._is_over())

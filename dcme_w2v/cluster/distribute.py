@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
+from dcme_w2v.classify.calibration import likeliest_factor, scores_of
 from dcme_w2v.classify.fit import Fit, Labelled
-from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
 from dcme_w2v.classify.solver import minimized
-from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.classify.weight_files import VotingWeights
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F64, I64
@@ -39,8 +38,6 @@ from .rounds import (
     notes_of,
     run_rounds,
 )
-
-FACTORS = (0.25, 8.0)  # range of the factor of the scores
 
 
 def shards_of(documents: int, shards: int, seed: int) -> I64:
@@ -133,7 +130,10 @@ class Distributed:
         """Scale averaged weights by held-out documents, and return the record of the training."""
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:
-            self.record["score_factor"] = scale_scores(weights, holdout)
+            # averaged weights are too small: weights of shards that disagree cancel
+            factor = likeliest_factor(*scores_of(weights, holdout, 1))
+            weights.scale(factor)
+            self.record["score_factor"] = factor
         return self.record
 
     def _deal(self, executor: Executor, task: Fit, count: int) -> list[Future]:
@@ -237,28 +237,6 @@ class Distributed:
         reporter.epoch(record)
         assert self._checkpointer is not None
         self._checkpointer.end_epoch()  # its number is in messages
-
-
-def scale_scores(weights: Weights, holdout: Labelled) -> float:
-    """Return the factor that maximizes the likelihood of held-out labels, and scale all scores.
-
-    Averaged weights are too small, because the weights of shards that disagree cancel.
-    """
-    documents = core_documents(holdout.matrix)
-    known = [(i, n) for i, labels in enumerate(holdout.labels) for n in labels if n >= 0]
-    if not known:
-        return 1.0
-    at, wanted = np.array(known).T
-    scores = weights.scores(documents, 0, len(holdout.labels), 1)
-
-    def loss(log_factor: float) -> float:
-        return -float(log_softmax(np.exp(log_factor) * scores)[at, wanted].sum())
-
-    bounds = (float(np.log(FACTORS[0])), float(np.log(FACTORS[1])))
-    factor = float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
-    weights.table *= np.float32(factor)
-    weights.offset *= np.float32(factor)
-    return factor
 
 
 def _mean_loss(notes: Sequence[dict[str, Any]]) -> float:

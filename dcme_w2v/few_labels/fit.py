@@ -160,7 +160,7 @@ class Fitted:
         if factor == 1:
             return self
         weights, tied = copy.deepcopy(self.weights), self.tied
-        weights.table *= np.float32(factor)
+        weights.scale(factor)
         if tied is not None:
             tied = Tied(factor * tied.weights, factor * tied.biases)
         return replace(self, weights=weights, tied=tied)
