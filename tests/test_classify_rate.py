@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify import loss
 from dcme_w2v.classify.fit import Labelled
-from dcme_w2v.classify.loss import LossSearch, is_loss_open, loss_line
+from dcme_w2v.classify.loss import LossSearch, PenaltySearch, is_loss_open, loss_line
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 
@@ -139,3 +139,19 @@ def test_the_softmax_of_the_hinge_loss_is_calibrated(count):
         for factor in np.geomspace(0.1, 10, 60)
     )
     assert own > best - 0.02
+
+
+@pytest.mark.parametrize("wrong, lower, upper", [(0, 0, 1e-3), (0.5, 1e-3, 1)])
+def test_folds_choose_the_penalty_of_few_numbers(wrong, lower, upper):
+    """With wrong labels it is strong; without it, L-BFGS would learn them by heart."""
+    data, other = labelled(wrong, count=200), labelled(wrong, count=2000, seed=1)
+    wanted = [one[0] for one in other.labels]
+    found = {}
+    for l2 in (None, 1e-6):
+        model = MaxentClassifier(threads=1, l2=l2).fit(data.matrix, [one[0] for one in data.labels])
+        log_p = np.log(model.predict_proba(other.matrix))
+        found[l2] = log_p[np.arange(len(wanted)), wanted].mean()
+        assert model.loss_ == "softmax" and model.n_iter_ > 5
+    assert found[None] >= found[1e-6] + wrong
+    setting = PenaltySearch(data, 12, ClassifyOptions(solver="lbfgs", threads=1)).run().setting
+    assert lower <= setting["l2"] <= upper

@@ -27,7 +27,7 @@ from dcme_w2v.training.progress import QUIET
 
 from .calibration import Calibrated, calibration_data, calibration_on
 from .fit import Fit, Labelled, RemoteTraining, fit
-from .loss import LossSearch, is_loss_open, is_small
+from .loss import MIN_DOCUMENTS, LossSearch, PenaltySearch, is_loss_open, is_small
 from .metrics import Calibration, calibrated
 from .mixins import LinearMixin, check_classes
 from .options import (
@@ -187,7 +187,8 @@ class MaxentClassifier(LinearMixin, Estimator):
     The objective is the mean of -log p(y | x), weighted by `sample_weight`, plus l2 / 2 times the
     squared weights without the biases. Where features, classes and rows are few (a product of
     features and classes up to 65,536), and no option of ``solver="sgd"`` is set, `fit` uses L-BFGS,
-    which reaches the optimum. The default learning rates are for rows of unit length and
+    which reaches the optimum; folds choose `l2` from 1e-6 to 0.1, by the likelihood, where there
+    are 50 rows and none is given. The default learning rates are for rows of unit length and
     are divided by the mean squared length of the rows. With several threads, which update the
     weights without locks, results differ slightly between runs; use ``threads=1`` or
     ``solver="lbfgs"`` for reproducible results.
@@ -219,7 +220,8 @@ class MaxentClassifier(LinearMixin, Estimator):
             One label per row; or an indicator matrix, 1 for each label of a row and 0 for the
             others. A row may have no label.
         sample_weight : array, shape (rows,), optional
-            Weights of the rows: 2 is equivalent to two copies of the row, 0 to none. With L-BFGS
+            Weights of the rows: 2 is equivalent to two copies of the row, 0 to none (but copies
+            change which rows are held out, where these choose settings). With L-BFGS
             the weights are part of the objective, otherwise they multiply the learning rate of the
             row.
 
@@ -280,6 +282,9 @@ class MaxentClassifier(LinearMixin, Estimator):
             search = Search(rows, data.labels, classes, given, seconds, data.weights)
             self.tuned_ = dict((tuned := search.run()).setting)
             return tuned.options(given, classes)
+        has_few_numbers = given.solver != self.solver
+        if has_few_numbers and given.l2 is None and len(data.labels) >= MIN_DOCUMENTS:
+            return PenaltySearch(data, classes, given).run().options(given, classes)
         if not is_remote and is_loss_open(given, data, classes):
             return LossSearch(data, classes, given).run().options(given, classes)
         return options

@@ -38,6 +38,7 @@ RATES_OF_SETS = (2.0, 0.5, 0.125)  # times the default
 LONGER = 10  # epochs at C = 1
 CLEARLY = 0.5  # standard errors of an accuracy by which another candidate has to be better
 SMALL_WEIGHTS, SMALL_PRODUCTS = 1 << 16, 1 << 22  # L-BFGS takes a second at most
+SMALL_PATH = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
 
 class LossSearch(Search):
@@ -98,6 +99,20 @@ class LossSearch(Search):
         first, highest = (self._accuracy(one) for one in (candidates[0], found))
         error = math.sqrt(max(highest * (1 - highest), 0.0) / (self._full.folds * self._fold))
         return found if highest > first + CLEARLY * error else candidates[0]
+
+
+class PenaltySearch(Search):
+    """A search for the L2 regularization of L-BFGS, with the highest likelihood on all folds."""
+
+    path = SMALL_PATH
+
+    def __init__(self, data: Labelled, classes: int, given: ClassifyOptions) -> None:
+        rows, endless = Rows(data.matrix), float("inf")
+        super().__init__(rows, data.labels, classes, given, endless, data.weights)
+        self._first, self._measure_names = self._full, ("log_likelihood",)
+
+    def _stages(self) -> Sequence[Callable[[Setting], list[Setting]]]:
+        return (self._losses,)
 
 
 def loss_line(tuned: Tuned) -> str:

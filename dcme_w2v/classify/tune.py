@@ -167,6 +167,8 @@ class Search:
         There are too few documents.
     """
 
+    path: tuple[float, ...] = PATH
+
     def __init__(
         self,
         features: Features,
@@ -258,7 +260,7 @@ class Search:
     def _losses(self, best: Setting) -> list[Setting]:
         """Return losses and learning rates; with L-BFGS, the path of regularization."""
         if self._given.solver == "lbfgs":
-            return [{**best, "l2": l2} for l2 in PATH] if "l2" in best else []
+            return [{**best, "l2": l2} for l2 in self.path] if "l2" in best else []
         found: list[Setting] = []
         for loss in LOSSES if "loss" in best else (best.get("loss"),):
             own = {**best, "loss": loss} if loss else dict(best)
