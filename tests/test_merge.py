@@ -55,8 +55,8 @@ def test_a_tree_of_merges_equals_one_merge(parts, cli):
 def test_vectors_with_counts_are_merged(parts, cli):
     one, two = dw.Vectors.load("one.npy"), dw.Vectors.load("two.npy")
     counts = 3 * np.asarray(one.counts)
-    dw.Vectors(two.words, two.vectors, counts, manifest=two.manifest).save("two.npy")
-    cli("merge one.npy two.npy --output both.npy")
+    dw.Vectors(two.words, two.vectors, counts, manifest=two.manifest).save("more.npy")
+    cli("merge one.npy more.npy --output both.npy")
     both = dw.Vectors.load("both.npy")
     np.testing.assert_allclose(both.vectors, (one.vectors + 3 * two.vectors) / 4, atol=1e-6)
     np.testing.assert_array_equal(both.counts, one.counts + counts)

@@ -74,6 +74,13 @@ def test_an_encoding_that_lacks_a_character_is_named(tmp_path):
     assert b"a bug" not in ended.stderr
 
 
+def test_a_name_that_the_locale_cannot_spell_is_written(tmp_path, corpus):
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    command = [*PROGRAM, "vocab", corpus, "--output", str(tmp_path / ("ü" * 120))]
+    subprocess.run(command, env=environment, timeout=120, check=True, capture_output=True)
+    assert (tmp_path / ("ü" * 120)).is_file()
+
+
 def test_json_has_no_nan(capsys):
     print_json({"a": [float("nan"), 1.5], "b": float("inf")})
     assert capsys.readouterr().out == '{"a": [null, 1.5], "b": null}\n'

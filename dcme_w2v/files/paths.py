@@ -200,8 +200,6 @@ class Paths:
         ResourceError
             A target cannot be written.
         """
-        for target in self._written:
-            _check_name(target.path, target.shown)
         for number, target in enumerate(self._written):
             for other in self._written[:number]:
                 _check_two_outputs(target, other)
@@ -219,6 +217,7 @@ class Paths:
     ) -> None:
         if owns is not None and path == STANDARD:
             raise UsageError(f"{shown}: is standard output; name a folder")
+        _check_name(path, shown)  # first, since a device may have no status
         identity = _identity(path, "stdout")
         self._written.append(_File(path, shown, identity, owns is not None, check, owns))
 

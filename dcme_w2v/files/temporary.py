@@ -25,7 +25,9 @@ _TOKEN = re.compile(r"[0-9a-f]{8}(\.part|\.old)")
 
 def prefix_of(target: Path) -> str:
     """Return the start of the names of a target's temporary files."""
-    name = target.name.encode(errors="surrogateescape")[:200].decode(errors="ignore")
+    name = target.name
+    while len(os.fsencode(name)) > 200:
+        name = name[:-1]
     return f".{name}{_MARK}"
 
 

@@ -6,6 +6,7 @@ reader expects only whitespace: a tab, then 32 bits from the highest, a tab for 
 """
 
 import io
+import math
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -82,6 +83,9 @@ def open_npy(path: PathLike, folder: int | None = None) -> tuple[Array, int | No
                 dtype, shape, order, padding = read_head(file)
                 if 0 in shape:
                     return np.empty(shape, dtype, order), _checksum(padding)
+                size = file.tell() + math.prod(shape) * dtype.itemsize
+                if size > os.fstat(file.fileno()).st_size:  # Windows calls this a lack of memory
+                    raise ValueError("mmap length is greater than file size")
                 array = np.memmap(file, dtype, "r", file.tell(), shape, order)
                 return array, _checksum(padding)
         except OSError:
