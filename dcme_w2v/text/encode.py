@@ -53,7 +53,8 @@ ROUND_BLOCKS = 64
 # With --max-vocab, rare words are dropped when more distinct words than this, and than so many
 # times --max-vocab, have been counted.
 BOUNDED_WORDS, BOUNDED_TIMES = 3 << 19, 16
-SPILL_SHARE = 0.5  # of memory; beyond it, counted words are written to disk
+# Beyond the first share of memory, counted words are written to disk if they take the second.
+SPILL_SHARE, MIN_SPILL_SHARE = 1 / 2, 1 / 8
 SELECTION_BYTES = 20  # of a distinct word: its count, its id, and in which order
 
 # Sentence-final punctuation with quotes and brackets behind it, then space; of ideographs, none.
@@ -518,20 +519,19 @@ class _Reading:
     def _require(self, others: int, words: int) -> None:
         """Write the counted words to disk, or raise, if memory is too small for so many more.
 
-        The first round needs little. `others` is the memory of all but the table of all words.
+        `others` is the memory of all but the table of all words. The first round never raises.
         """
-        needed, limit = others + self.total.bytes(words), memory_limit()
-        if self._merged <= ROUND_BLOCKS or limit is None:
-            return
-        used = needed + SELECTION_BYTES * len(self.total)
-        if self.may_spill and used > SPILL_SHARE * limit > others + core.Table().bytes(words):
+        needed, limit = others + self.total.bytes(words), memory_limit() or np.inf
+        full = needed + SELECTION_BYTES * len(self.total) > SPILL_SHARE * limit
+        if self.may_spill and full and self.total.bytes(0) > MIN_SPILL_SHARE * limit:
             self._spill()
-            return
-        require_memory(
-            needed,
-            f"counting more than {len(self.total):,} distinct words",
-            "set --max-vocab, which bounds it, or count parts of the corpus with dcme-w2v vocab",
-        )
+        elif self._merged > ROUND_BLOCKS:
+            require_memory(
+                needed,
+                f"counting more than {len(self.total):,} distinct words",
+                "set --max-vocab, which bounds it, or count parts of the corpus with "
+                "dcme-w2v vocab",
+            )
 
     def _spill(self) -> None:
         """Write the counted words to disk, and continue with an empty table."""
