@@ -11,6 +11,7 @@ import weakref
 import numpy as np
 
 from dcme_w2v._core import text as core
+from dcme_w2v.errors import CorpusError
 from dcme_w2v.numeric.arrays import I64, U8, U32
 from dcme_w2v.numeric.memory import require_memory
 
@@ -39,7 +40,17 @@ class SpilledWords:
         self.words = self.length = 0
 
     def add(self, table: core.Table, share: float | None) -> None:
-        """Write the words of a table; `share` of the corpus serves to estimate the size."""
+        """Write the words of a table; `share` of the corpus serves to estimate the size.
+
+        Raises
+        ------
+        CorpusError
+            There are more words than ids.
+        """
+        if self.words + len(table) >= core.NONE:
+            raise CorpusError(
+                f"more than {self.words:,} words were counted on disk: split the corpus"
+            )
         hashes = np.zeros(len(table), dtype=np.uint8)
         for first in range(0, len(table), STEP):
             text, offsets = table.words(np.arange(first, min(first + STEP, len(table))))
