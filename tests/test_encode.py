@@ -245,7 +245,8 @@ def test_max_vocab_bounds_the_words_that_are_counted(monkeypatch):
 
 @pytest.mark.parametrize("run", [count, encode])
 def test_counting_ends_before_memory_does(monkeypatch, run):
-    monkeypatch.setattr(memory, "memory_limit", lambda: 1_000_000)
+    for module in memory, encoding:
+        monkeypatch.setattr(module, "memory_limit", lambda: 1_000_000)
     paths = write(b" ".join(b"word%d" % n for n in range(20_000)))
     with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* set max_vocab"):
         run(paths, ALL, _block_bytes=1_000)
@@ -274,7 +275,7 @@ def test_words_spill_to_disk_before_memory_ends(monkeypatch, more, threads):
     if threads == 1:
         monkeypatch.setattr(encoding, "memory_limit", lambda: 14_000_000)
     else:  # so that the spills depend on no table of a worker
-        full = lambda self, others, words: len(self.total) > 9_000 and self._spill()  # noqa: E731
+        full = lambda self, *needed: len(self.total) > 9_000 and self._spill()  # noqa: E731
         monkeypatch.setattr(encoding._Reading, "_require", full)
     again = encode(paths, options, cache_dir=".", reporter=reporter, **run, **more)
     assert sum("go to disk: about" in line and "MB in .," in line for line in messages) == 1

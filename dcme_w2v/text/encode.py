@@ -489,10 +489,11 @@ class _Reading:
             words = len(self._tables[number])
             self.maps[number] = np.full(words, core.NONE, dtype=np.uint32)
         others = sum(self._held) + sum(ids.nbytes for ids in self.maps.values())
+        limit = memory_limit() or np.inf
         for part in parts:
             with self._lock:
                 tables = sum(self._sizes.values())
-            self._require(others + tables, part.last - part.first)
+            self._require(others + tables, part.last - part.first, limit)
             before = self.total.bytes(0)
             table, ids = self._tables[part.table], self.maps[part.table]
             replaced, skipped = self.total.merge(table, part.first, part.last, self.errors, ids)
@@ -516,19 +517,21 @@ class _Reading:
         if self.is_bounded and most and found > most:
             self._drop_rare(most // 2)
 
-    def _require(self, others: int, words: int) -> None:
+    def _require(self, others: int, words: int, limit: float) -> None:
         """Write the counted words to disk, or raise, if memory is too small for so many more.
 
         `others` is the memory of all but the table of all words. The first round never raises.
         """
-        needed, limit = others + self.total.bytes(words), memory_limit() or np.inf
+        needed, held = others + self.total.bytes(words), self.total.bytes(0)
         full = needed + SELECTION_BYTES * len(self.total) > SPILL_SHARE * limit
-        if self.may_spill and full and self.total.bytes(0) > MIN_SPILL_SHARE * limit:
+        if self.may_spill and full and held > MIN_SPILL_SHARE * limit:
             self._spill()
-        elif self._merged > ROUND_BLOCKS:
+            needed = others + self.total.bytes(words)
+        if needed > limit and self._merged > ROUND_BLOCKS:
+            found = self._spilled.words if self._spilled else len(self.total)
             require_memory(
                 needed,
-                f"counting more than {len(self.total):,} distinct words",
+                f"counting more than {found:,} distinct words",
                 "set --max-vocab, which bounds it, or count parts of the corpus with "
                 "dcme-w2v vocab",
             )

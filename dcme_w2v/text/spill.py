@@ -48,9 +48,7 @@ class SpilledWords:
             There are more words than ids.
         """
         if self.words + len(table) >= core.NONE:
-            raise CorpusError(
-                f"more than {self.words:,} words were counted on disk: split the corpus"
-            )
+            raise CorpusError(f"more than {self.words:,} words are on disk: split the corpus")
         hashes = np.zeros(len(table), dtype=np.uint8)
         for first in range(0, len(table), STEP):
             text, offsets = table.words(np.arange(first, min(first + STEP, len(table))))
