@@ -214,7 +214,7 @@ def count(
     started = time.perf_counter()
     source = _open(corpus, options, _block_bytes)
     reading = _Reading(source, options, threads, None)
-    reading.is_looked_at = reading.is_bounded = reading.may_spill = True
+    reading.is_looked_at = reading.is_bounded = True
     reading.run(reporter)
     reading.join_spilled(options.min_count)
     counts = reading.counts()
@@ -279,8 +279,7 @@ def encode(
     try:
         reading = _Reading(source, options, threads, cache, given)
         reading.is_looked_at = not isinstance(corpus, Corpus)
-        # All other words become `unk`, so that none is dropped.
-        reading.is_bounded = reading.may_spill = unk is None
+        reading.is_bounded = unk is None  # which all other words become
         reading.run(reporter)
         rare = None if unk is None else int(ids_of(reading.total, Words.from_words([unk]))[0])
         reading.exclude_held_out(holdout)
@@ -356,8 +355,8 @@ class _Reading:
         self._workers = self._file = self._lines = 0
         limit = BOUNDED_TIMES * (options.max_vocab or 0)
         self._most_words = max(BOUNDED_WORDS, limit) if limit else None
-        self.is_bounded = False  # whether --max-vocab also bounds the words that are counted
-        self.may_spill = False  # whether words are written to disk if memory is too small
+        # Whether --max-vocab, or else the size of memory, bounds the words that are counted.
+        self.is_bounded = False
         self._spilled: SpilledWords | None = None
         self._share: float | None = None  # of the corpus that has been read
         self._dropped = 0  # distinct words that `join_spilled` has dropped
@@ -524,7 +523,7 @@ class _Reading:
         """
         needed, held = others + self.total.bytes(words), self.total.bytes(0)
         full = needed + SELECTION_BYTES * len(self.total) > SPILL_SHARE * limit
-        if self.may_spill and full and held > MIN_SPILL_SHARE * limit:
+        if not self._most_words and self.is_bounded and full and held > MIN_SPILL_SHARE * limit:
             self._spill()
             needed = others + self.total.bytes(words)
         if needed > limit and self._merged > ROUND_BLOCKS:
@@ -544,7 +543,7 @@ class _Reading:
         self._spilled.add(self.total, self._share)
         if self._spilled.words == len(self.total):
             written = self._spilled.length * ID_BYTES / 1e6
-            size = f"about {written / self._share:,.0f}" if self._share else "unknown"
+            size = f"about {written / self._share:,.0f}" if self._share else f"over {written:,.0f}"
             folder = self._spilled.folder
             self._reporter.message(
                 f"counting: memory is too small for more than {len(self.total):,} distinct words, "
