@@ -117,7 +117,7 @@ class SpilledWords:
                 np.add.at(apart, index, held_out[ids])
             is_kept = (counts >= least) | (first < given)
             kept = np.flatnonzero(is_kept)
-            dropped += np.count_nonzero((counts > apart) & ~is_kept)
+            dropped += int(np.count_nonzero((counts > apart) & ~is_kept))
             place = np.full(len(whole), core.NONE, dtype=np.uint32)
             place[kept] = np.arange(len(found), len(found) + len(kept))
             numbers[ids] = place[index]
