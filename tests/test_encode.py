@@ -24,6 +24,7 @@ from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text import encode as encoding
 from dcme_w2v.text.encode import count, encode
 from dcme_w2v.text.select_vocabulary import InitialWords
+from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.training.progress import Reporter
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -244,10 +245,61 @@ def test_max_vocab_bounds_the_words_that_are_counted(monkeypatch):
 
 @pytest.mark.parametrize("run", [count, encode])
 def test_counting_ends_before_memory_does(monkeypatch, run):
-    monkeypatch.setattr(memory, "memory_limit", lambda: 1_000_000)
+    for module in memory, encoding:
+        monkeypatch.setattr(module, "memory_limit", lambda: 1_000_000)
     paths = write(b" ".join(b"word%d" % n for n in range(20_000)))
     with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* set max_vocab"):
         run(paths, ALL, _block_bytes=1_000)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"vocabulary": Vocabulary.from_counts({"w1": 9, "never": 5, "w149999": 1})},
+        {"vocabulary": InitialWords(Words.from_words(["never", "w9"]), None, adds=True)},
+        {"holdout": HeldOutLines(0.2, 7)},
+    ],
+    ids=["nothing", "vocabulary", "initial", "held-out lines"],
+)
+def test_words_spill_to_disk_before_memory_ends(monkeypatch, more, threads):
+    numbers = (np.random.default_rng(5).zipf(1.2, 300_000) % 150_000).tolist()
+    words = [b"w%d" % n if n % 50 else b"w\xff%d" % (n // 7) for n in numbers]
+    paths = write(b"\n".join(b" ".join(words[i : i + 9]) for i in range(0, len(words), 9)))
+    options = VocabularyOptions(min_count=2, encoding_errors="replace")
+    run = {"threads": threads, "_block_bytes": 20_000}
+    whole = encode(paths, options, cache_dir=".", **run, **more)
+    counted, messages, reporter = count(paths, options, **run), [], Reporter()
+    reporter.message = messages.append
+    if threads == 1:
+        monkeypatch.setattr(encoding, "memory_limit", lambda: 14_000_000)
+    else:  # so that the spills depend on no table of a worker
+        full = lambda self, *needed: len(self.total) > 9_000 and self._spill()  # noqa: E731
+        monkeypatch.setattr(encoding._Reading, "_require", full)
+    again = encode(paths, options, cache_dir=".", reporter=reporter, **run, **more)
+    assert sum("go to disk: about" in line and "MB in .," in line for line in messages) == 1
+    for name in vars(whole).keys() - {"vocabulary", "seconds", "counting_bytes"}:
+        assert np.array_equal(getattr(whole, name), getattr(again, name)), name
+    assert words_of(again.vocabulary) == words_of(whole.vocabulary)
+    recounted = count(paths, options, **run)
+    assert words_of(recounted.vocabulary) == words_of(counted.vocabulary)
+    assert recounted.types == counted.types
+    assert isinstance(recounted.types, int)  # as JSON needs it
+    assert sorted(map(str, Path().iterdir())) == paths
+
+
+def test_a_disk_too_small_for_counted_words(monkeypatch):
+    """The folder is full when words are written, not when ids are."""
+    monkeypatch.setattr(encoding, "memory_limit", lambda: 9_000_000)
+    paths = write(b" ".join(b"word%d" % n for n in range(60_000)))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, limits[1]))
+    try:
+        with pytest.raises(ResourceError, match=r"counted words cannot be written.*set TMPDIR"):
+            count(paths, ALL, _block_bytes=2_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_the_size_of_the_cache_is_reported_while_reading(monkeypatch):

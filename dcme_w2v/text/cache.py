@@ -38,18 +38,23 @@ class IdCache:
         Folder of the file (default: the system's folder for temporary files).
     remedy : str
         What an error suggests.
+    name : str
+        What an error calls the file.
     """
 
     def __init__(
-        self, folder: str | None, remedy: str = "choose another folder with --cache-dir"
+        self,
+        folder: str | None,
+        remedy: str = "choose another folder with --cache-dir",
+        name: str = "the id cache",
     ) -> None:
-        self._remedy = remedy
+        self._remedy, self._name = remedy, name
         self.folder = folder or tempfile.gettempdir()
         try:
             self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115
         except OSError as error:
             raise ResourceError(
-                f"{self.folder}: cannot create the id cache: {error.strerror}; {remedy}"
+                f"{self.folder}: cannot create {self._name}: {error.strerror}; {remedy}"
             ) from error
 
     def write(self, first: int, ids: U32, share: float | None = None) -> None:
@@ -62,7 +67,7 @@ class IdCache:
         except OSError as error:
             need = (first + len(ids)) * ID_BYTES / (share or 1)
             raise ResourceError(
-                f"{self.folder}: the id cache cannot be written: {error.strerror}; it needs "
+                f"{self.folder}: {self._name} cannot be written: {error.strerror}; it needs "
                 f"{'about' if share else 'more than'} {need / 1e6:,.1f} MB: {self._remedy}"
             ) from error
 
@@ -77,7 +82,7 @@ class IdCache:
         except OSError as error:
             raise self._failure("read back", error) from error
         if rest:
-            raise ResourceError(f"{self.folder}: the id cache is cut short; {self._remedy}")
+            raise ResourceError(f"{self.folder}: {self._name} is cut short; {self._remedy}")
         return ids
 
     def finished(self, length: int) -> U32:
@@ -100,7 +105,7 @@ class IdCache:
 
     def _failure(self, what: str, error: OSError) -> ResourceError:
         return ResourceError(
-            f"{self.folder}: the id cache cannot be {what}: {error.strerror or error}; "
+            f"{self.folder}: {self._name} cannot be {what}: {error.strerror or error}; "
             f"{self._remedy}"
         )
 

@@ -32,7 +32,7 @@ from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, Corpus
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words, check_lengths
 from dcme_w2v.numeric.arrays import I64, U32
-from dcme_w2v.numeric.memory import require_memory
+from dcme_w2v.numeric.memory import memory_limit, require_memory
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.training.progress import Reporter
 
@@ -45,6 +45,7 @@ from .select_vocabulary import (
     select_vocabulary,
     starting_table,
 )
+from .spill import SpilledWords
 from .split import HeldOutLines
 from .tokenizer import Tokenizer
 
@@ -52,6 +53,8 @@ ROUND_BLOCKS = 64
 # With --max-vocab, rare words are dropped when more distinct words than this, and than so many
 # times --max-vocab, have been counted.
 BOUNDED_WORDS, BOUNDED_TIMES = 3 << 19, 16
+# Beyond the first share of memory, counted words are written to disk if they take the second.
+SPILL_SHARE, MIN_SPILL_SHARE = 1 / 2, 1 / 8
 SELECTION_BYTES = 20  # of a distinct word: its count, its id, and in which order
 
 # Sentence-final punctuation with quotes and brackets behind it, then space; of ideographs, none.
@@ -213,6 +216,7 @@ def count(
     reading = _Reading(source, options, threads, None)
     reading.is_looked_at = reading.is_bounded = True
     reading.run(reporter)
+    reading.join_spilled(options.min_count)
     counts = reading.counts()
     found = select_vocabulary(None, reading.total, counts, options)
     if found is None:
@@ -279,6 +283,7 @@ def encode(
         reading.run(reporter)
         rare = None if unk is None else int(ids_of(reading.total, Words.from_words([unk]))[0])
         reading.exclude_held_out(holdout)
+        reading.join_spilled(options.min_count)
         counts = reading.counts()
         kept = select_vocabulary(given, reading.total, counts, options, rare)
         if kept is None or not kept.counts.sum():
@@ -350,14 +355,18 @@ class _Reading:
         self._workers = self._file = self._lines = 0
         limit = BOUNDED_TIMES * (options.max_vocab or 0)
         self._most_words = max(BOUNDED_WORDS, limit) if limit else None
-        self.is_bounded = False  # whether --max-vocab also bounds the words that are counted
+        # Whether --max-vocab, or else the size of memory, bounds the words that are counted.
+        self.is_bounded = False
+        self._spilled: SpilledWords | None = None
+        self._share: float | None = None  # of the corpus that has been read
+        self._dropped = 0  # distinct words that `join_spilled` has dropped
         self.is_looked_at = False  # whether to warn of text that is not plain
         self.held_out: I64 | None = None  # counts, by id in `total`
         self.held_out_tokens = 0
 
     def run(self, reporter: Reporter | None = None) -> None:
         """Read all blocks and count their words; at most two per worker are pending."""
-        reporter = reporter or Reporter()
+        self._reporter = reporter = reporter or Reporter()
         reporter.stage("reading", self.corpus.bytes_total, "bytes")
         pending: deque[tuple[Block, Future[tuple[Segment, U32 | None]]]] = deque()
         with ThreadPoolExecutor(self.threads, initializer=self._start_worker) as pool:
@@ -377,6 +386,8 @@ class _Reading:
                 pool.shutdown(cancel_futures=True)
                 raise
         self._merge()
+        if self._spilled:
+            self._spill()
         self._cleared.clear()
         self._sizes.clear()
         self._buffers.clear()
@@ -435,9 +446,9 @@ class _Reading:
             self._file, self._lines = block.file, 0
         if segment.bad >= 0:
             raise CorpusError(self._encoding_error(block, segment.bad))
+        total = self.corpus.bytes_total
+        self._share = share = block.bytes_read / total if total else None
         if self.cache and ids is not None:
-            total = self.corpus.bytes_total
-            share = block.bytes_read / total if total else None
             self.cache.write(self.tokens, ids[: segment.tokens], share)
             self._buffers.append(ids)
             if share and len(self.segments) == ROUND_BLOCKS - 1:
@@ -477,13 +488,17 @@ class _Reading:
             words = len(self._tables[number])
             self.maps[number] = np.full(words, core.NONE, dtype=np.uint32)
         others = sum(self._held) + sum(ids.nbytes for ids in self.maps.values())
+        limit = memory_limit() or np.inf
         for part in parts:
             with self._lock:
                 tables = sum(self._sizes.values())
+            self._require(others + tables, part.last - part.first, limit)
             before = self.total.bytes(0)
-            self._require(others + tables + self.total.bytes(part.last - part.first))
             table, ids = self._tables[part.table], self.maps[part.table]
             replaced, skipped = self.total.merge(table, part.first, part.last, self.errors, ids)
+            if self._spilled:  # whose ids are lower
+                new = ids[part.first : part.last]
+                new[new != core.NONE] += np.uint32(self._spilled.words)
             self.replaced += replaced
             self.skipped += skipped
             after = self.total.bytes(0)  # while it doubles, its former slots are there, too
@@ -501,15 +516,57 @@ class _Reading:
         if self.is_bounded and most and found > most:
             self._drop_rare(most // 2)
 
-    def _require(self, needed: int) -> None:
-        """Raise if there is not enough memory to count on; the first round needs little."""
-        if self._merged > ROUND_BLOCKS:
+    def _require(self, others: int, words: int, limit: float) -> None:
+        """Write the counted words to disk, or raise, if memory is too small for so many more.
+
+        `others` is the memory of all but the table of all words. The first round never raises.
+        """
+        needed, held = others + self.total.bytes(words), self.total.bytes(0)
+        full = needed + SELECTION_BYTES * len(self.total) > SPILL_SHARE * limit
+        if not self._most_words and self.is_bounded and full and held > MIN_SPILL_SHARE * limit:
+            self._spill()
+            needed = others + self.total.bytes(words)
+        if needed > limit and self._merged > ROUND_BLOCKS:
+            found = self._spilled.words if self._spilled else len(self.total)
             require_memory(
                 needed,
-                f"counting more than {len(self.total):,} distinct words",
+                f"counting more than {found:,} distinct words",
                 "set --max-vocab, which bounds it, or count parts of the corpus with "
                 "dcme-w2v vocab",
             )
+
+    def _spill(self) -> None:
+        """Write the counted words to disk, and continue with an empty table."""
+        if self._spilled is None:
+            remedy = "choose another folder with --cache-dir" if self.cache else "set TMPDIR"
+            self._spilled = SpilledWords(self.cache.folder if self.cache else None, remedy)
+        self._spilled.add(self.total, self._share)
+        if self._spilled.words == len(self.total):
+            written = self._spilled.length * ID_BYTES / 1e6
+            size = f"about {written / self._share:,.0f}" if self._share else f"over {written:,.0f}"
+            folder = self._spilled.folder
+            self._reporter.message(
+                f"counting: memory is too small for more than {len(self.total):,} distinct words, "
+                f"which go to disk: {size} MB in {folder}, "
+                f"{free_bytes(Path(folder)) / 1e6:,.0f} MB free"
+            )
+        self.total = core.Table()
+        core.release_freed()
+
+    def join_spilled(self, least: int) -> None:
+        """Read back what was written to disk: the words that occur so often, and given ones."""
+        if self._spilled is None:
+            return
+        spilled, self._spilled = self._spilled, None
+        self.total, numbers, self.held_out, self._dropped = spilled.join(
+            least, self._given, self.held_out
+        )
+        self._renumber(numbers)
+
+    def _renumber(self, numbers: U32) -> None:
+        """Replace ids of words; the last number is `core.NONE`."""
+        for ids in self.maps.values():
+            ids[:] = numbers[np.minimum(ids, len(numbers) - 1)]
 
     def _drop_rare(self, most: int) -> None:
         """Drop the words with the lowest counts, so that at most so many that are not given remain.
@@ -526,15 +583,15 @@ class _Reading:
         total = core.Table()
         total.add(*self.total.words(kept), counts[kept])
         self.total = total
-        for ids in self.maps.values():
-            ids[:] = numbers[np.minimum(ids, len(counts))]
+        self._renumber(numbers)
         self.undercount += lowest
 
     def exclude_held_out(self, lines: HeldOutLines | None) -> None:
         """Count the tokens of held-out lines, which `counts` subtracts."""
         if lines is None or self.cache is None:
             return
-        found = held_out_counts(self.cache, self.segments, self.maps, len(self.total), lines)
+        words = self._spilled.words if self._spilled else len(self.total)
+        found = held_out_counts(self.cache, self.segments, self.maps, words, lines)
         self.held_out, self.held_out_tokens = found
         if not self.held_out_tokens:
             raise CorpusError(
@@ -547,6 +604,10 @@ class _Reading:
         counts = self.total.counts()
         return counts if self.held_out is None else counts - self.held_out
 
+    def types(self, counts: I64) -> int:
+        """Return the number of distinct words; `counts` as from the method of this name."""
+        return int(np.count_nonzero(counts)) + self._dropped
+
     def figures(
         self, vocabulary: Vocabulary, counts: I64, kept: int, started: float
     ) -> dict[str, Any]:
@@ -557,7 +618,7 @@ class _Reading:
         return {
             "vocabulary": vocabulary,
             "tokens": self.tokens,
-            "types": int(np.count_nonzero(counts)),
+            "types": self.types(counts),
             "out_of_vocabulary": self.tokens - kept - self.held_out_tokens,
             "replaced": self.replaced,
             "skipped": self.skipped,
@@ -582,7 +643,7 @@ def _first_bad(text: bytes, refuse: int) -> int:
 def _empty_vocabulary(
     reading: _Reading, counts: I64, options: VocabularyOptions, given: Given
 ) -> str:
-    types, tokens = np.count_nonzero(counts), reading.tokens
+    types, tokens = reading.types(counts), reading.tokens
     tokens -= reading.held_out_tokens
     if not tokens:
         return (
@@ -590,7 +651,7 @@ def _empty_vocabulary(
             "of its own, to --holdout"
         )
     if given is None:
-        return all_rare(int(types), tokens, options)
+        return all_rare(types, tokens, options)
     known = f"none of the {types} distinct words ({tokens} tokens) is among the "
     if isinstance(given, Vocabulary):
         return (

@@ -484,7 +484,7 @@ def _watched(s: Setup, *arguments: object) -> tuple[str, float, int]:
                 status = Path(f"/proc/{run.pid}/status").read_text()
                 found = re.search(r"RssAnon:\s*(\d+)", status)
                 private = max(private, 1024 * int(found[1]) if found else 0)
-            time.sleep(0.05)
+            time.sleep(0.005)  # peaks of small corpora are short
     end, messages = os.times(), Path(s.out("log")).read_text()
     if run.returncode:
         raise RuntimeError(messages[-500:])
