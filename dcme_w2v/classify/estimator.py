@@ -188,8 +188,9 @@ class MaxentClassifier(LinearMixin, Estimator):
     The objective is the mean of -log p(y | x), weighted by `sample_weight`, plus l2 / 2 times the
     squared weights without the biases. Where features, classes and rows are few (a product of
     features and classes up to 65,536), and no option of ``solver="sgd"`` is set, `fit` uses L-BFGS,
-    which reaches the optimum. The default learning rates are for rows of unit length and
-    are divided by the mean squared length of the rows. With several threads, which update the
+    which reaches the optimum if features have similar scales. The default learning rates are for
+    rows of unit length and are divided by the mean squared length of the rows; if lengths differ
+    much, by the median, and for longer rows by their own. With several threads, which update the
     weights without locks, results differ slightly between runs; use ``threads=1`` or
     ``solver="lbfgs"`` for reproducible results.
 
