@@ -231,7 +231,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             The rows are not finite, the numbers of rows and labels differ, there is only one class,
             a parameter is not valid, or an indicator matrix has other entries than 0 and 1.
         KeyboardInterrupt
-            Its attribute `partial` is this classifier with the weights so far.
+            While the weights are trained; `partial` is this classifier with the weights so far.
         """
         if is_indicator(y):
             return self._fit_sets(X, y, sample_weight)

@@ -153,6 +153,7 @@ class Vectors(metaclass=_Habits):
     # ---- files ----
 
     @classmethod
+    @_answering_habits
     def load(
         cls,
         path: PathLike,
@@ -196,6 +197,8 @@ class Vectors(metaclass=_Habits):
         FormatError
             The file differs from its header or has faults; the message has the first position.
         """
+        if limit is not None and limit < 0:
+            raise UsageError(f"--limit={limit}: must be at least 0")
         if Path(path).is_dir() and is_static_folder(path):
             folder = load_static_folder(path, limit)
             made, name = folder.made, os.fspath(path)
@@ -223,6 +226,7 @@ class Vectors(metaclass=_Habits):
         context = cls(words, tables.output, words.counts)
         return cls(words, tables.input, words.counts, context=context, manifest=manifest)
 
+    @_answering_habits
     def save(self, path: PathLike, format: str | None = None, *, header: bool = True) -> None:
         """Write words and vectors; the manifest, if there is one, to ``PATH.json``.
 
@@ -398,7 +402,7 @@ class Vectors(metaclass=_Habits):
     def _unknown(self, word: object) -> str:
         message = f"{word!r} is not among the {len(self):,} words"
         if not isinstance(word, str):
-            return message
+            return f"{message}; words are str, and rows by number are in .vectors"
         near = neighbors.nearest_spelling(self.words, word)
         return f"{message}; " + (f"did you mean {near!r}?" if near else "check its spelling")
 
