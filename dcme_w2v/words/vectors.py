@@ -197,6 +197,11 @@ class Vectors(metaclass=_Habits):
         FormatError
             The file differs from its header or has faults; the message has the first position.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(
+                f"path: must be a path, not {type(path).__name__}; vectors of gensim are "
+                "Vectors(kv.index_to_key, kv.vectors)"
+            )
         if limit is not None and limit < 0:
             raise UsageError(f"--limit={limit}: must be at least 0")
         if Path(path).is_dir() and is_static_folder(path):
