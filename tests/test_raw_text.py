@@ -35,7 +35,9 @@ def warnings_in(text):
 
 
 @pytest.mark.parametrize(
-    "command, kind", [(COMMANDS[i % 3], kind) for i, kind in enumerate([*CORPORA, "html"])]
+    "command, kind",
+    [(COMMANDS[i % 3], kind) for i, kind in enumerate(CORPORA)]
+    + [("vocab --tokenize words", "html"), ("phrases", "html")],
 )
 def test_what_is_not_a_corpus_gets_one_warning(command, kind, cli):
     text, warning = CORPORA[kind]

@@ -83,7 +83,7 @@ def encode_files(
     columns = int(table.rows.shape[1])
     corpus = Corpus(list(texts), block_bytes=1 << 20)
     blocks = (_checked(block, corpus.paths, encoding_errors) for block in corpus)
-    parts = table.encode(_whole_lines(blocks), threads)
+    parts = table.encode(_whole_lines(blocks, ", ".join(corpus.paths[:3])), threads)
     if options.pooling == "usif":
         parts = _without_components(parts, columns)
     rows = zeros = 0
@@ -109,7 +109,7 @@ def _kind_of(output: str) -> str:
     return suffix
 
 
-def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _whole_lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Join blocks that end within a line, which are parts of one long line."""
     held: list[bytes] = []
     for block in blocks:
@@ -118,7 +118,7 @@ def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
             yield type(block)(b"".join(held)) if held[1:] else block
             held = []
         elif sum(map(len, held)) > LINE_BYTES:
-            raise CorpusError(f"a sentence is longer than {LINE_BYTES:,} bytes; give shorter ones")
+            raise CorpusError(f"{name}: a line is longer than {LINE_BYTES:,} bytes; give shorter ones")
 
 
 def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> bytes:
