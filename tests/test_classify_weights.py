@@ -95,7 +95,7 @@ def test_a_weight_multiplies_the_learning_rate(objective, l2):
     assert weighted.epochs_[0]["loss"] == pytest.approx(3 * faster.epochs_[0]["loss"], rel=1e-4)
 
 
-@pytest.mark.parametrize("given, least", [({"loss": "hinge"}, 0.9), ({"objective": "nce"}, 0.8)])
+@pytest.mark.parametrize("given, least", [({"loss": "hinge"}, 0.9), ({"objective": "nce"}, 0.65)])
 def test_rows_of_very_different_lengths_are_learned(given, least):
     random = np.random.default_rng(1)
     y = random.integers(0, 4, 1500)

@@ -334,9 +334,9 @@ def _length_and_steps(
     """Return the squared length that learning rates hold for, and weights of the instances.
 
     A step moves the scores of a document by the rate times its squared length. If one is more
-    than twice the median, the rate holds for the median, and a longer document moves its scores no
-    further (normalized least mean squares: Nagumo and Noda 1967). Otherwise the length is the mean,
-    and weights are None.
+    than four times the median, the rate holds for the median, and the steps of a longer document
+    are bounded (normalized least mean squares: Nagumo and Noda 1967), so that it neither diverges
+    nor slows the others. Otherwise the length is the mean, and weights are None.
     """
     squares = np.square(matrix.data, dtype=np.float64)
     lengths, filled = np.zeros(matrix.shape[0]), np.flatnonzero(np.diff(matrix.indptr))
@@ -346,8 +346,8 @@ def _length_and_steps(
     order = np.argsort(found)
     total = np.cumsum(np.where(found > 0, counts, 0.0)[order])
     median = found[order[np.searchsorted(total, total[-1] / 2)]]
-    if found.max() > 2 * median > 0:
-        return float(median), (median / np.maximum(found, median)).astype(np.float32)
+    if found.max() > (most := 4 * median) > 0:
+        return float(median), (most / np.maximum(found, most)).astype(np.float32)
     if sample_weight is None:
         return float(squares.sum()) / max(1, len(lengths)), None
     return float(np.dot(found, counts) / counts.sum()), None
