@@ -190,8 +190,8 @@ class MaxentClassifier(LinearMixin, Estimator):
     features and classes up to 65,536), and no option of ``solver="sgd"`` is set, `fit` uses L-BFGS,
     which reaches the optimum if features have similar scales. The default learning rates are for
     rows of unit length and are divided by the mean squared length of the rows; if lengths differ
-    much, by the median, and steps of longer rows are bounded. With several threads, which update the
-    weights without locks, results differ slightly between runs; use ``threads=1`` or
+    much, by the median, and steps of longer rows are bounded. With several threads, which update
+    the weights without locks, results differ slightly between runs; use ``threads=1`` or
     ``solver="lbfgs"`` for reproducible results.
 
     Examples

@@ -99,7 +99,7 @@ def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
     if isinstance(corpus, str | os.PathLike):
         path = os.fspath(corpus)
         if "\n" in path or (len(path.split()) > 3 and not is_corpus_path(path)):
-            raise UsageError(f"--corpus={path!r:.60}: is text, not a file; give a list of sentences")
+            raise UsageError(f"--corpus={path!r:.60}: is text, no file; give a list of sentences")
         return (path,), None
     if hasattr(corpus, "columns"):  # of pandas, polars and pyarrow
         raise UsageError(

@@ -5,8 +5,14 @@ tables are read when a name is not found, so that they cost nothing otherwise.
 """
 
 import difflib
-from collections.abc import Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from dcme_w2v.errors import UnknownOptionError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def table(text: str) -> dict[str, str]:
@@ -103,7 +109,7 @@ clip_start: a slice of the vectors: v[start:].most_similar(...)
 indexer: the command neighbors with --index
 binary: format="binary" to save, and nothing to load
 write_header: header
-no_header fvocab encoding unicode_errors datatype: nothing: omit it
+no_header fvocab encoding unicode_errors datatype case_insensitive dummy4unknown: nothing: omit it
 """)
 
 # Names of other packages and of our commands -> an expression here.
@@ -146,3 +152,16 @@ def attribute_advice(table: Mapping[str, str], owner: str, name: str, others: Se
     public = [other for other in others if not other.startswith("_")]
     near = [] if name.startswith("_") else difflib.get_close_matches(name, public, n=1)
     return f"{message}; did you mean {near[0]!r}?" if near else message
+
+
+def answering_habits(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function answer the arguments of gensim's with the names here."""
+
+    @functools.wraps(function)
+    def answering(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name in ARGUMENTS:
+                raise UnknownOptionError(f"unknown option {name}; here it is {ARGUMENTS[name]}")
+        return function(*args, **kwargs)
+
+    return answering

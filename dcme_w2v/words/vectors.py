@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dcme_w2v.errors import UnknownOptionError, UnknownWordError, UsageError, import_optional
+from dcme_w2v.errors import UnknownWordError, UsageError, import_optional
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.files.paths import Paths, Sidecar
@@ -34,26 +34,11 @@ from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
 
 from . import neighbors
-from .habits import ARGUMENTS, ATTRIBUTES, attribute_advice
+from .habits import ATTRIBUTES, answering_habits, attribute_advice
 from .neighbors import Neighbor, Term
 from .tables import load_tables
 
 Default = TypeVar("Default")
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _answering_habits(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function answer the arguments of gensim's with the names here."""
-
-    @functools.wraps(function)
-    def answering(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs:
-            if name in ARGUMENTS:
-                raise UnknownOptionError(f"unknown option {name}; here it is {ARGUMENTS[name]}")
-        return function(*args, **kwargs)
-
-    return answering
 
 
 class _Habits(type):
@@ -153,7 +138,7 @@ class Vectors(metaclass=_Habits):
     # ---- files ----
 
     @classmethod
-    @_answering_habits
+    @answering_habits
     def load(
         cls,
         path: PathLike,
@@ -231,7 +216,7 @@ class Vectors(metaclass=_Habits):
         context = cls(words, tables.output, words.counts)
         return cls(words, tables.input, words.counts, context=context, manifest=manifest)
 
-    @_answering_habits
+    @answering_habits
     def save(self, path: PathLike, format: str | None = None, *, header: bool = True) -> None:
         """Write words and vectors; the manifest, if there is one, to ``PATH.json``.
 
@@ -442,7 +427,7 @@ class Vectors(metaclass=_Habits):
         """
         return float(neighbors.unit_vector(self, one) @ neighbors.unit_vector(self, other))
 
-    @_answering_habits
+    @answering_habits
     def most_similar(
         self,
         positive: Term | Iterable[Term] | None = None,
