@@ -21,7 +21,12 @@ _FLAG = r"(?<![\w./-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w./-])"
 
 def in_python_terms(message: str) -> str:
     """Return a message with its options as keywords: ``--min-count=0`` is ``min_count=0``."""
-    return re.sub(_FLAG, lambda match: match[1].replace("-", "_"), message)
+
+    def keyword(match: re.Match[str]) -> str:
+        name = match[1].replace("-", "_")
+        return f"{name[3:]}=False" if name.startswith("no_") else name
+
+    return re.sub(_FLAG, keyword, message)
 
 
 def in_shell_terms(message: str) -> str:

@@ -95,6 +95,16 @@ def test_a_weight_multiplies_the_learning_rate(objective, l2):
     assert weighted.epochs_[0]["loss"] == pytest.approx(3 * faster.epochs_[0]["loss"], rel=1e-4)
 
 
+@pytest.mark.parametrize("given, least", [({"loss": "hinge"}, 0.9), ({"objective": "nce"}, 0.65)])
+def test_rows_of_very_different_lengths_are_learned(given, least):
+    random = np.random.default_rng(1)
+    y = random.integers(0, 4, 1500)
+    X = np.eye(4, 12)[y] + random.normal(0, 0.3, (1500, 12))
+    X *= random.lognormal(0, 1.5, (1500, 1))  # the longest made all steps small, or diverge
+    model = MaxentClassifier(**given, threads=1).fit(X[:1000], y[:1000])
+    assert model.score(X[1000:], y[1000:]) > least
+
+
 def test_partial_fit_uses_weights():
     X, y, weights = problem()
     given = {"objective": "gd", "batch": 500, "threads": 1}

@@ -193,7 +193,9 @@ def test_what_does_not_go_together_is_one_line(line, message, made, here, cli, m
         ("train text --output v -window 0", "--window 0: must be at least 1"),
         ("train text --output", "requires an argument"),
         ("demo none", "none: there is no such file or folder"),
+        ("train text -save-vocab v", "or --dry-run; dcme-w2v vocab counts alone"),
         ("trian", "unknown command trian; did you mean train?"),
+        ("print-sentence-vectors m", "use dcme-w2v encode"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_one_line_and_writes_nothing(given, message, here, cli):

@@ -67,6 +67,10 @@ def test_each_value_is_answered_by_its_own_replacement():
         ({"iter": 5}, "epochs"),
         ({"corpus_file": "c"}, "first argument"),
         ({"sentences": []}, "sentences first"),
+        ({"sorted_vocab": 1}, "not needed"),
+        ({"dm": 1}, "SCDV"),
+        ({"verbose": 2}, "progress"),
+        ({"wordNgrams": 2}, "MaxentClassifier"),
     ):
         with pytest.raises(TypeError, match=re.escape(advice)):
             dw.train(**known)

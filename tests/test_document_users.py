@@ -20,6 +20,8 @@ def test_token_lists_are_documents_of_scdv():
     for documents in (tokens, [tuple(one) for one in tokens], [np.array(one) for one in tokens]):
         found = SCDV(word_vectors(), clusters=2).fit(documents).transform(documents)
         assert (found != wanted).nnz == 0
+    read_once = SCDV(word_vectors(), clusters=2).fit_transform(text for text in texts)
+    assert (read_once != wanted).nnz == 0
     with pytest.raises(ValueError, match=r"document 0.*whitespace"):
         SCDV(word_vectors()).fit([["w1", "w2 w3"]])
 

@@ -51,6 +51,7 @@ def test_an_error_survives_pickle_and_copy(name, with_dask):
         ("lower --max-vocab or --dim, (--lr=3)", "lower max_vocab or dim, (lr=3)",
          "lower --max-vocab or --dim, (--lr 3)"),
         ("a--b, /x/--c, --d.txt and -k=2", None, None),
+        ("give --no-choose", "give choose=False", None),
         ("--read-vocab='a b'", "read_vocab='a b'", "--read-vocab 'a b'"),
     ],
 )  # fmt: skip

@@ -43,6 +43,9 @@ def test_public_names_are_listed_and_found_once():
         (lambda v: dw.phrases(["a b"], "o", mincount=1), "did you mean min_count?"),
         (lambda v: v["B" * 100_000], "is not among the 2 words"),
         (lambda v: dw.train(), "no corpus"),
+        (lambda v: dw.plot(v, "o.png"), "files: must be paths, not Vectors"),
+        (lambda v: dw.explore_page(v, "o.html"), "files: must be paths, not Vectors"),
+        (lambda v: dw.eval_analogies(v, "q", restrict_vocab=5), "here it is restrict"),
     ],
 )
 def test_wrong_arguments_are_one_line_in_terms_of_python(call, message):
@@ -65,6 +68,11 @@ def test_functions_take_paths_and_what_train_returned(here):
     with pytest.raises(dw.errors.UsageError, match="one gap"):
         dw.predict_word(v, "new york")
     assert dw.eval_likelihood(v, lines[:2]) == dw.eval_likelihood(v, here / "t")
+    assert (dw.word_classes("v.npy", 2) == dw.word_classes(v, 2)).all()
+    found = [dw.encode_files(given, "t", "o.npy") for given in (v, "v.npy")]
+    assert found == [{"rows": 2, "zero_rows": 0, "columns": 4}] * 2
+    with pytest.raises(TypeError, match="must be a path, not range"):
+        dw.train(lines, init=range(3))
 
 
 HELP = """

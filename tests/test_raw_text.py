@@ -35,7 +35,9 @@ def warnings_in(text):
 
 
 @pytest.mark.parametrize(
-    "command, kind", [(COMMANDS[i % 3], kind) for i, kind in enumerate([*CORPORA, "html"])]
+    "command, kind",
+    [(COMMANDS[i % 3], kind) for i, kind in enumerate(CORPORA)]
+    + [("vocab --tokenize words", "html"), ("phrases", "html")],
 )
 def test_what_is_not_a_corpus_gets_one_warning(command, kind, cli):
     text, warning = CORPORA[kind]
@@ -83,6 +85,7 @@ class Frame:
         (Frame(), "is a DataFrame, whose rows are not read; give its column of texts"),
         (["東京は大きい", "日本語の文"], "2 strings without whitespace"),
         (["the", "cat"], "2 strings without whitespace, as 'the', are no files"),
+        ("the cat sat on the mat", "is text, no file; give a list of sentences"),
     ],
 )
 def test_what_is_not_sentences_is_an_error_that_names_what_to_give(corpus, message):

@@ -143,6 +143,27 @@ def test_inconsistent_arguments_are_errors(arguments, message):
         Vectors(*arguments)
 
 
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda v: v.load("v.npy", binary=True), TypeError, "nothing to load"),
+        (lambda v: v.load(v), TypeError, "must be a path, not Vectors; vectors of gensim"),
+        (lambda v: v.save("v.txt", write_header=False), TypeError, "here it is header"),
+        (lambda v: v.load("v.npy", limit=-1), ValueError, "limit=-1: must be at least 0"),
+        (lambda v: v.most_similar([("king", 0.5)]), ValueError, "a weighted sum is a vector"),
+        (lambda v: v.most_similar(3), ValueError, r"of shape \(\): must be of shape \(3,\)"),
+        (lambda v: v[[0, 1]], KeyError, "rows by number are in .vectors"),
+        (lambda v: v.wmdistance, AttributeError, "a method of v.to_gensim"),
+        (lambda v: v.slices, AttributeError, "'slices'$"),  # not _slice
+    ],
+)
+def test_what_other_programs_have_is_answered(call, error, message):
+    v = make_vectors()
+    v.save("v.npy")
+    with pytest.raises(error, match=message):
+        call(v)
+
+
 def test_a_wrong_format_is_an_error(tmp_path):
     make_vectors().save("v.txt")
     make_vectors().save("v.bin")

@@ -147,7 +147,7 @@ def is_loss_open(given: ClassifyOptions, data: Labelled, classes: int) -> bool:
 
 def is_small(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> bool:
     """Return whether L-BFGS reaches the optimum as fast, and no option of another solver is set."""
-    own = (given.loss, given.lr, given.min_lr, given.epochs, given.batch)
+    own = (given.loss, given.lr, given.min_lr, given.epochs, given.batch, given.trees)
     is_short = (matrix.shape[1] + 1) * classes <= SMALL_WEIGHTS
     is_short = is_short and matrix.nnz * classes <= SMALL_PRODUCTS
     return is_short and is_hinge_possible(given) and not any(one is not None for one in own)

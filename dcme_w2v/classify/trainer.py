@@ -333,14 +333,29 @@ def _as_sets(
     return documents[first], labels, weights, np.append(first, len(labels))
 
 
-def _mean_square(matrix: csr_matrix, documents: I64, sample_weight: F32 | None) -> float:
-    """Return the mean of the squared lengths of documents."""
-    squares, count = np.square(matrix.data, dtype=np.float64), int(matrix.shape[0])
+def _length_and_steps(
+    matrix: csr_matrix, documents: I64, sample_weight: F32 | None
+) -> tuple[float, F32 | None]:
+    """Return the squared length that learning rates hold for, and weights of the instances.
+
+    A step moves the scores of a document by the rate times its squared length. If one is more
+    than four times the median, the rate holds for the median, and the steps of a longer document
+    are bounded (normalized least mean squares: Nagumo and Noda 1967), so that it neither diverges
+    nor slows the others. Otherwise the length is the mean, and weights are None.
+    """
+    squares = np.square(matrix.data, dtype=np.float64)
+    lengths, filled = np.zeros(matrix.shape[0]), np.flatnonzero(np.diff(matrix.indptr))
+    lengths[filled] = np.add.reduceat(squares, matrix.indptr[filled])
+    found = lengths[documents]
+    counts = np.ones(len(found)) if sample_weight is None else sample_weight.astype(np.float64)
+    order = np.argsort(found)
+    total = np.cumsum(np.where(found > 0, counts, 0.0)[order])
+    median = found[order[np.searchsorted(total, total[-1] / 2)]]
+    if found.max() > (most := 4 * median) > 0:
+        return float(median), (most / np.maximum(found, most)).astype(np.float32)
     if sample_weight is None:
-        return float(squares.sum()) / max(1, count)
-    rows = np.repeat(np.arange(count), np.diff(matrix.indptr))
-    lengths = np.bincount(rows, squares, minlength=count)
-    return float(np.dot(lengths[documents], sample_weight) / sample_weight.sum(dtype=np.float64))
+        return float(squares.sum()) / max(1, len(lengths)), None
+    return float(np.dot(found, counts) / counts.sum()), None
 
 
 class ClassifierTrainer(Trainer):
@@ -390,7 +405,9 @@ class ClassifierTrainer(Trainer):
         if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
             noise = counts[weights.place] ** float(options.noise_power or 0)
             weights.offset[:] = np.log(noise / noise.mean())
-        squares = _mean_square(matrix, documents, sample_weight)
+        squares, steps = _length_and_steps(matrix, documents, sample_weight)
+        if steps is not None:
+            sample_weight = steps if sample_weight is None else sample_weight * steps
         sets = None
         if options.loss == "hinge" and has_sets(documents):
             documents, placed, sample_weight, sets = _as_sets(documents, placed, sample_weight)

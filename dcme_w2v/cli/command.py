@@ -149,6 +149,10 @@ COMMAND_HINTS = table("""
 skipgram: dcme-w2v train --model skipgram
 cbow: dcme-w2v train --model cbow
 word2vec glove: dcme-w2v train
+fasttext: dcme-w2v train, or dcme-w2v classify train
+print-word-vectors: dcme-w2v convert, or dcme-w2v encode --pooling mean
+print-sentence-vectors: dcme-w2v encode
+quantize: dcme-w2v fuse shrink
 vocab-count: dcme-w2v vocab
 analogies: dcme-w2v analogy VECTORS A B C, or dcme-w2v eval analogies VECTORS QUESTIONS
 compute-accuracy: dcme-w2v eval analogies VECTORS QUESTIONS

@@ -282,7 +282,8 @@ def similarity(**values: Any) -> None:
     """Print the cosine similarity of two words.
 
     Without A B, pairs are read from standard input, one per line; then each line of the answer
-    starts with the pair. To compare with human judgments, see `eval similarity`.
+    starts with the pair. To compare with human judgments, see `eval similarity`; of sentences, see
+    `encode`.
     """
     ask("similarities", **values)
 

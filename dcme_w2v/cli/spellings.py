@@ -58,6 +58,8 @@ word-ngrams: --ngrams
 minn maxn: --subwords MIN-MAX
 bucket: --hashing
 pretrained-vectors: --init
+verbose: --quiet
+autotune-validation autotune-duration: --tune
 save-output: --output-context
 merge-context-vectors sum-context ensemble: --vectors sum
 """)

@@ -103,7 +103,8 @@ def _check(job: TrainJob, dry_run: bool) -> None:
     if not job.corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
     if job.output is None and not dry_run:
-        raise UsageError("no --output; give the file for the vectors, or --dry-run")
+        alone = "; dcme-w2v vocab counts alone" * bool(job.save_vocab)
+        raise UsageError(f"no --output; give the file for the vectors, or --dry-run{alone}")
     if dry_run:
         check_standard_output()
     written = (job.output, job.output_context, job.output_fasttext, job.save_vocab, job.log_json)

@@ -30,7 +30,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.opening import read_lines
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import Paths, listed
 from dcme_w2v.formats.sparse_io import is_vectors, read_vectors
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.vectors_io import read_with
@@ -403,8 +403,7 @@ def explore_page(
     >>> v = dw.train("corpus.txt", dim=8, epochs=1, threads=1, output="v.npy")
     >>> dw.explore_page("v.npy", "page.html", method="pca")
     """
-    listed = [files] if isinstance(files, str | os.PathLike) else files
-    sources, output = [os.fspath(path) for path in listed], os.fspath(output)
+    sources, output = listed(files), os.fspath(output)
     beside = [one for path in sources for one in read_with(path)]
     paths = Paths().reads("VECTORS", *sources, sidecars=beside)
     paths.reads("--labels", labels).writes("--output", output).check()

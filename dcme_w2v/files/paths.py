@@ -16,13 +16,14 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from dcme_w2v import platform
 from dcme_w2v.errors import UsageError
+from dcme_w2v.platform import PathLike
 
 from .atomic import (
     STANDARD,
@@ -39,6 +40,14 @@ from .atomic import (
 Identity = tuple[int | str, ...]
 
 PARTIAL = ".partial"  # behind the names of results whose training was interrupted
+
+
+def listed(files: PathLike | Sequence[PathLike]) -> list[str]:
+    """Return one path, or several, as a list of str; vectors in memory are no files."""
+    given = [files] if isinstance(files, str | os.PathLike) else files
+    if not isinstance(given, list | tuple):
+        raise UsageError(f"files: must be paths, not {type(files).__name__}; save it to a file")
+    return [os.fspath(path) for path in given]
 
 
 def partial_folder(path: str) -> str:

@@ -25,6 +25,7 @@ from dcme_w2v.files.opening import (
 
 PARQUET, ARROW, ARROW_STREAM, JSON = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"{"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
+_ARRAY = ": is a JSON array; write one object a line, as jq -c '.[]'"
 SEEN_ROWS = 1000  # of JSON lines, one of which must have each column
 DELIMITERS = ",\t;|"
 _SHOWN = 20  # columns in an error message
@@ -111,6 +112,8 @@ def check_no_table(path: str, head: bytes) -> None:
 
     CSV begins as text does, so that only a name that ends in .csv brings a warning.
     """
+    if head.lstrip().startswith(b"[{"):
+        raise CorpusError(f"{path}{_ARRAY}")
     kind = _kind_of(head)
     if is_named_csv(path) and kind is None and any(sign in head for sign in (b",", b";")):
         header = head[:200].decode("utf-8", "replace").strip()
@@ -376,7 +379,7 @@ def _csv_records(
         if first is None:
             return
         if first.strip() == "[" or first.lstrip().startswith("[{"):
-            raise CorpusError(f"{table}: is a JSON array; write one object a line, as jq -c '.[]'")
+            raise CorpusError(f"{table}{_ARRAY}")
         delimiter = max(DELIMITERS, key=first.count)
         csv.field_size_limit(LINE_BYTES)
         rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)

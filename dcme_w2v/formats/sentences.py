@@ -97,9 +97,10 @@ def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
     if isinstance(corpus, CorpusPaths):
         return corpus, None
     if isinstance(corpus, str | os.PathLike):
-        if isinstance(corpus, str) and "\n" in corpus:
-            raise UsageError("--corpus: is a string of several lines; give a list of lines")
-        return (os.fspath(corpus),), None
+        path = os.fspath(corpus)
+        if "\n" in path or (len(path.split()) > 3 and not is_corpus_path(path)):
+            raise UsageError(f"--corpus={path!r:.60}: is text, no file; give a list of sentences")
+        return (path,), None
     if hasattr(corpus, "columns"):  # of pandas, polars and pyarrow
         raise UsageError(
             "--corpus: is a DataFrame, whose rows are not read; give its column of texts, as "

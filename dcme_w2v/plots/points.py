@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.dataset import pieces
 from dcme_w2v.errors import CorpusError, FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import Paths, listed
 from dcme_w2v.formats.sparse_io import join
 from dcme_w2v.latent.jobs import DOCUMENTS_AT_ONCE
 from dcme_w2v.latent.model import LatentClassifier
@@ -397,8 +397,7 @@ def plot(
     >>> v = dw.train("corpus.txt", dim=8, epochs=2, threads=1, log_json="train.log")
     >>> dw.plot("train.log", "curves.svg")
     """
-    listed = [files] if isinstance(files, str | os.PathLike) else files
-    paths, output = [os.fspath(path) for path in listed], os.fspath(output)
+    paths, output = listed(files), os.fspath(output)
     Paths().reads("FILES", *paths).writes("--output", output).check()
     picture_format(output)
     with_words = not _are_logs(paths)

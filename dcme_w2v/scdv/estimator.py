@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,11 @@ class SCDV(TextTransformer):
             )
         self.n_features_out_ = self.model_.columns
         return self
+
+    def fit_transform(self, X: Iterable[Document], y: Any = None) -> sparse.csr_matrix | F32:
+        """Fit, and return the vectors of the same documents, which are read twice."""
+        kept = list(X) if isinstance(X, Iterator) else X
+        return self.fit(kept).transform(kept)
 
     def transform(self, X: Iterable[Document]) -> sparse.csr_matrix | F32:
         """Return the vectors of documents, float32, shape (documents, n_features_out_)."""

@@ -1,6 +1,7 @@
 """From files of sentences to a file of sentence vectors, for ``dcme-w2v encode``."""
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,14 +14,16 @@ from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD, atomic_write, is_stream, write_errors
 from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.opening import LINE_BYTES
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import Paths, listed
 from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.npy import npy_header
 from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.formats.vectors.vectors_io import read_with
 from dcme_w2v.numeric.arrays import F32
+from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.words.vectors import Vectors
 
 from .options import EncodeOptions
 from .pooling import Components
@@ -28,8 +31,8 @@ from .table import SentenceTable, with_manifest
 
 
 def encode_files(
-    vectors: str,
-    texts: Sequence[str],
+    vectors: PathLike | Vectors,
+    texts: PathLike | Sequence[PathLike],
     output: str,
     options: EncodeOptions | None = None,
     *,
@@ -41,9 +44,9 @@ def encode_files(
 
     Parameters
     ----------
-    vectors : path
+    vectors : path or Vectors
         Word vectors; without counts the weights follow from the order of the words.
-    texts : sequence of str
+    texts : path or sequence of paths
         Files, folders, ``-``, URLs, also compressed; a line is a sentence.
     output : str
         X.npy (float32), X.npz (sparse rows), or X.tsv or ``-`` (numbers separated by tabs).
@@ -76,14 +79,15 @@ def encode_files(
     {'rows': 2, 'zero_rows': 0, 'columns': 2}
     """
     options = options or EncodeOptions()
-    paths = Paths().reads("VECTORS", vectors, sidecars=read_with(vectors)).reads("TEXTS", *texts)
+    given, name = listed(texts), None if isinstance(vectors, Vectors) else os.fspath(vectors)
+    paths = Paths().reads("VECTORS", name, sidecars=read_with(name)).reads("TEXTS", *given)
     paths.writes("--output", output).check()
     kind = _kind_of(output)
     table = SentenceTable(with_manifest(vectors), options, tokenizer)
     columns = int(table.rows.shape[1])
-    corpus = Corpus(list(texts), block_bytes=1 << 20)
+    corpus = Corpus(given, block_bytes=1 << 20)
     blocks = (_checked(block, corpus.paths, encoding_errors) for block in corpus)
-    parts = table.encode(_whole_lines(blocks), threads)
+    parts = table.encode(_whole_lines(blocks, ", ".join(corpus.paths[:3])), threads)
     if options.pooling == "usif":
         parts = _without_components(parts, columns)
     rows = zeros = 0
@@ -109,7 +113,7 @@ def _kind_of(output: str) -> str:
     return suffix
 
 
-def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _whole_lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Join blocks that end within a line, which are parts of one long line."""
     held: list[bytes] = []
     for block in blocks:
@@ -118,7 +122,7 @@ def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
             yield type(block)(b"".join(held)) if held[1:] else block
             held = []
         elif sum(map(len, held)) > LINE_BYTES:
-            raise CorpusError(f"a sentence is longer than {LINE_BYTES:,} bytes; give shorter ones")
+            raise CorpusError(f"{name}: a line has more than {LINE_BYTES:,} bytes; split it")
 
 
 def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> bytes:

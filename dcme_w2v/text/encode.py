@@ -10,6 +10,7 @@ encoded while tables are merged have tables of their own, which remain smaller s
 
 from __future__ import annotations
 
+import codecs
 import re
 import threading
 import time
@@ -398,8 +399,7 @@ class _Reading:
     def _look_at(self, start: bytes) -> None:
         self.is_looked_at = False
         refuse_vectors(self.corpus.paths[0], start)
-        if self.tokenizer.is_whitespace:
-            warn_of_raw_text(self.corpus.paths[0], start)
+        warn_of_raw_text(self.corpus.paths[0], start, not self.tokenizer.is_whitespace)
 
     def _start_worker(self) -> None:
         with self._lock:
@@ -475,6 +475,9 @@ class _Reading:
         where = f"{self.corpus.paths[block.file]}: byte {block.offset + bad}"
         if isinstance(self.corpus, Sentences) or not self.corpus.spans[block.file].begin:
             where += f" (line {line})"
+        marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        if block.offset == 0 and bytes(block.text[:2]) in marks:
+            return f"{where} is of UTF-16; convert the file, as iconv -f UTF-16 -t UTF-8"
         if block.text[bad] == 0:
             return f"{where} is NUL: looks binary or UTF-16; give UTF-8 text, or --allow-binary"
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"

@@ -28,10 +28,13 @@ _WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
-def warn_of_raw_text(name: str, sample: bytes) -> None:
-    """Warn, in one line with a remedy, if the start of a corpus is not a line of tokens a line."""
+def warn_of_raw_text(name: str, sample: bytes, is_tokenized: bool) -> None:
+    """Warn, in one line with a remedy, if the start of a corpus is not text, a sentence a line.
+
+    Raw text is meant if a tokenizer reads it; markup is not.
+    """
     text, lines = _lines_of(sample)
-    found = _structure(lines, sample) or _raw(text.split())
+    found = _structure(lines, sample) or (None if is_tokenized else _raw(text.split()))
     if found is not None and not is_named_csv(name):  # there is a warning already
         warn(f"{name}: looks like {found}")
 

@@ -1,5 +1,6 @@
 """Classes of words: clusters of their vectors by k-means, as word2vec.c's -classes writes them."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +24,7 @@ def check_classes(classes: int, words: int) -> None:
 
 
 def word_classes(
-    vectors: Vectors | F32,
+    vectors: Vectors | PathLike | F32,
     classes: int,
     *,
     seed: int = 1,
@@ -33,7 +34,7 @@ def word_classes(
 
     Parameters
     ----------
-    vectors : Vectors or ndarray of float32, shape (n, d)
+    vectors : Vectors, path, or ndarray of float32, shape (n, d)
     classes : int
         Number of classes, at most n.
     seed : int
@@ -61,6 +62,8 @@ def word_classes(
     >>> dw.word_classes(v, 2).tolist()
     [0, 0, 1]
     """
+    if isinstance(vectors, str | os.PathLike):
+        vectors = Vectors.load(vectors)
     if isinstance(vectors, Vectors):
         vectors = vectors.vectors
     if classes < 1:

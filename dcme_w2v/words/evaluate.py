@@ -20,6 +20,7 @@ from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
 from dcme_w2v.platform import PathLike
 
+from .habits import answering_habits
 from .neighbors import inverse_lengths
 from .options import ANALOGY_METHODS
 from .vectors import Vectors
@@ -124,6 +125,7 @@ class SimilarityScore:
         return {**vars(self), "coverage": self.covered / self.pairs}
 
 
+@answering_habits
 def eval_analogies(
     vectors: Vectors | PathLike,
     questions: PathLike,
@@ -183,6 +185,7 @@ def eval_analogies(
     return AnalogyScore(sections, method, restrict, skipped)
 
 
+@answering_habits
 def eval_similarity(
     vectors: Vectors | PathLike,
     pairs: PathLike,

@@ -5,8 +5,14 @@ tables are read when a name is not found, so that they cost nothing otherwise.
 """
 
 import difflib
-from collections.abc import Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from dcme_w2v.errors import UnknownOptionError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def table(text: str) -> dict[str, str]:
@@ -46,6 +52,13 @@ cbow_mean=0: the sum is not supported; omit cbow_mean: CBOW always takes the mea
 cbow_mean=1: omit cbow_mean: CBOW always takes the mean of the context vectors
 shrink_windows=0: window_mode="fixed"
 shrink_windows=1: window_mode="shrink"
+verbose debug: progress
+binary: format
+pretrainedVectors pretrained_vectors: init
+saveOutput: output_context
+hashfxn null_word sorted_vocab batch_words comment lrUpdateRate: not needed: omit it
+wordNgrams label minCountLabel: for classes, give the texts to MaxentClassifier or classify train
+documents dm dbow_words dm_mean: vectors of documents are made by SCDV or SentenceEncoder
 loss=ns: objective="ns"
 loss=hs: objective="hs"
 loss=softmax: objective="dcme"
@@ -75,15 +88,28 @@ save_word2vec_format save_model: v.save("v.bin")
 load_word2vec_format load_model: Vectors.load(file)
 build_vocab train: dw.train(corpus, init=v, init_vocab="union")
 get_mean_vector get_sentence_vector: v[words].mean(axis=0)
-init_sims unit_normalize_all fill_norms: nothing: omit it
+init_sims unit_normalize_all fill_norms sort_by_descending_frequency: nothing: omit it
+get_normed_vectors: v.vectors * v.inverse_lengths()[:, None]
+has_index_for: word in v
+add_vector add_vectors: a new dw.Vectors(words, vectors)
+intersect_word2vec_format: dw.train(corpus, init=file)
+infer_vector dv docvecs: dw.SentenceEncoder(v) or dw.SCDV(v), of texts
+predict test get_labels quantize: dw.MaxentClassifier, or the command classify
+get_subwords get_subword_id: v.subwords
+from_gensim: Vectors(kv.index_to_key, kv.vectors)
+most_similar_cosmul most_similar_to_given distances rank closer_than words_closer_than wmdistance \
+relative_cosine_similarity vectors_for_all: a method of v.to_gensim()
 """)
 
-# Arguments of gensim's `most_similar`.
+# Arguments of gensim's methods, and of fastText's.
 ARGUMENTS = table("""
 restrict_vocab clip_end: restrict
 k n top_n topk: topn
 clip_start: a slice of the vectors: v[start:].most_similar(...)
 indexer: the command neighbors with --index
+binary: format="binary" to save, and nothing to load
+write_header: header
+no_header fvocab encoding unicode_errors datatype case_insensitive dummy4unknown: nothing: omit it
 """)
 
 # Names of other packages and of our commands -> an expression here.
@@ -93,7 +119,8 @@ KeyedVectors load load_model: dw.Vectors.load(file)
 Phrases Phraser word2phrase: dw.phrases(corpus, output)
 train_supervised classify: dw.MaxentClassifier
 Doc2Vec LdaModel doc2vec scdv: dw.SCDV
-LineSentence: the file's name
+LineSentence Text8Corpus PathLineSentences: the name of the file or folder
+simple_preprocess tokenize: tokenize="words", an option of what reads text
 vocab: dw.count_words(corpus)
 check: dw.check_vectors(file)
 info: dw.describe(file)
@@ -122,5 +149,19 @@ def attribute_advice(table: Mapping[str, str], owner: str, name: str, others: Se
     message = f"{owner} has no attribute {name!r}"
     if name in table:
         return f"{message}; here it is {table[name]}"
-    near = [] if name.startswith("_") else difflib.get_close_matches(name, others, n=1)
+    public = [other for other in others if not other.startswith("_")]
+    near = [] if name.startswith("_") else difflib.get_close_matches(name, public, n=1)
     return f"{message}; did you mean {near[0]!r}?" if near else message
+
+
+def answering_habits(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function answer the arguments of gensim's with the names here."""
+
+    @functools.wraps(function)
+    def answering(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name in ARGUMENTS:
+                raise UnknownOptionError(f"unknown option {name}; here it is {ARGUMENTS[name]}")
+        return function(*args, **kwargs)
+
+    return answering

@@ -116,15 +116,20 @@ def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
     """Return one word or vector, several, or None as a list."""
     if given is None:
         return []
-    if isinstance(given, str):
+    if isinstance(given, str) or not isinstance(given, Iterable):
         return [given]
-    terms: list[Any] = list(given)  # type: ignore[arg-type]
+    terms: list[Any] = list(given)
     return [terms] if terms and all(isinstance(x, numbers.Real) for x in terms) else terms
 
 
 def unit_vector(vectors: Vectors, term: Term) -> F32:
     """Return a vector, or the vector of a word, scaled to unit length; zeros are unchanged."""
-    row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
+    try:
+        row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"{term!r}: must be a word or a vector; a weighted sum is a vector: 2 * v[a] + v[b]"
+        ) from None
     if row.shape != (vectors.dim,):
         raise UsageError(f"a vector of shape {row.shape}: must be of shape ({vectors.dim},)")
     unit: F32 = row * inverse_lengths(row[None])[0]

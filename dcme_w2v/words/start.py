@@ -85,7 +85,7 @@ class Initial:
 
 def load_initial(given: str | Vectors, flag: str) -> Initial:
     """Load the vectors of an option such as --init."""
-    if isinstance(given, str):
+    if not isinstance(given, Vectors):
         vectors = Vectors.load(given)
         manifest = vectors.manifest or read_manifest(given)
         return Initial(vectors, given, manifest.get("options", {}), given)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dcme_w2v.errors import UnknownOptionError, UnknownWordError, UsageError, import_optional
+from dcme_w2v.errors import UnknownWordError, UsageError, import_optional
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.files.paths import Paths, Sidecar
@@ -34,26 +34,11 @@ from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
 
 from . import neighbors
-from .habits import ARGUMENTS, ATTRIBUTES, attribute_advice
+from .habits import ATTRIBUTES, answering_habits, attribute_advice
 from .neighbors import Neighbor, Term
 from .tables import load_tables
 
 Default = TypeVar("Default")
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _answering_habits(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function answer the arguments of gensim's with the names here."""
-
-    @functools.wraps(function)
-    def answering(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs:
-            if name in ARGUMENTS:
-                raise UnknownOptionError(f"unknown option {name}; here it is {ARGUMENTS[name]}")
-        return function(*args, **kwargs)
-
-    return answering
 
 
 class _Habits(type):
@@ -153,6 +138,7 @@ class Vectors(metaclass=_Habits):
     # ---- files ----
 
     @classmethod
+    @answering_habits
     def load(
         cls,
         path: PathLike,
@@ -196,6 +182,13 @@ class Vectors(metaclass=_Habits):
         FormatError
             The file differs from its header or has faults; the message has the first position.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(
+                f"path: must be a path, not {type(path).__name__}; vectors of gensim are "
+                "Vectors(kv.index_to_key, kv.vectors)"
+            )
+        if limit is not None and limit < 0:
+            raise UsageError(f"--limit={limit}: must be at least 0")
         if Path(path).is_dir() and is_static_folder(path):
             folder = load_static_folder(path, limit)
             made, name = folder.made, os.fspath(path)
@@ -223,6 +216,7 @@ class Vectors(metaclass=_Habits):
         context = cls(words, tables.output, words.counts)
         return cls(words, tables.input, words.counts, context=context, manifest=manifest)
 
+    @answering_habits
     def save(self, path: PathLike, format: str | None = None, *, header: bool = True) -> None:
         """Write words and vectors; the manifest, if there is one, to ``PATH.json``.
 
@@ -398,7 +392,7 @@ class Vectors(metaclass=_Habits):
     def _unknown(self, word: object) -> str:
         message = f"{word!r} is not among the {len(self):,} words"
         if not isinstance(word, str):
-            return message
+            return f"{message}; words are str, and rows by number are in .vectors"
         near = neighbors.nearest_spelling(self.words, word)
         return f"{message}; " + (f"did you mean {near!r}?" if near else "check its spelling")
 
@@ -433,7 +427,7 @@ class Vectors(metaclass=_Habits):
         """
         return float(neighbors.unit_vector(self, one) @ neighbors.unit_vector(self, other))
 
-    @_answering_habits
+    @answering_habits
     def most_similar(
         self,
         positive: Term | Iterable[Term] | None = None,
