@@ -45,6 +45,7 @@ from .trainer import (
     Weights,
     core_documents,
     documents_at_once,
+    warn_of_short_rows,
 )
 from .tune import Rows, Search
 
@@ -239,6 +240,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         check_classes(self.classes_)
         given, remote = options_of(self), self._remote_training()
+        warn_of_short_rows(matrix, given.bias)
         if remote is not None:
             given = remote.prepare(given, CheckpointOptions())
         elif not self.tune and is_small(given, matrix, len(self.classes_)):
@@ -290,6 +292,7 @@ class MaxentClassifier(LinearMixin, Estimator):
                 "other losses"
             )
         matrix = check_features(self, X, reset=True)
+        warn_of_short_rows(matrix, given.bias)
         sets, count = label_sets(y, matrix.shape[0])
         data = Labelled(matrix, sets)
         if sample_weight is not None:
