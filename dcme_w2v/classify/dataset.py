@@ -276,8 +276,10 @@ def read(
             is_first.append(document.is_first)
             yield document.text
         if not kept and not keep_unlabelled:
-            raise _too_few(holdout, 0, len(held)) if held else CorpusError(
-                no_labels(docs, text, hint)
+            raise (
+                _too_few(holdout, 0, len(held))
+                if held
+                else CorpusError(no_labels(docs, text, hint))
             )
         for document in text.read(unlabelled, text.options.strict) if unlabelled else ():
             kept.append(())
@@ -424,8 +426,8 @@ def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str
 
 def _too_few(options: HoldoutOptions, kept: int, held: int) -> UsageError:
     return UsageError(
-        f"--holdout={options.holdout}: leaves {kept} of {kept + held:,} documents, which have fewer "
-        "than two labels; hold out fewer"
+        f"--holdout={options.holdout}: leaves {kept} of {kept + held:,} documents, with "
+        "fewer than two labels; hold out fewer"
     )
 
 

@@ -233,8 +233,8 @@ class ClassifyOptions(Checked, group="Model"):
     )
     batch: int | None = option(
         None,
-        "size of a mini-batch (default: depends on the number of classes, at most 64; several labels a "
-        "document: 16)",
+        "size of a mini-batch (default: depends on the number of classes, at most 64; hinge with "
+        "several labels a document: at most 16)",
         minimum=1,
         maximum=65536,
         only={"solver": ("sgd",)},
@@ -348,8 +348,8 @@ RATE_OF_HINGE = 0.5
 L2_OF_SETS = 1e-6  # hinge, several labels a document
 RATE_OF_RANK = 0.2  # the factors multiply each other's steps: 0.5 overfits, 1 diverges
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
-# Hinge, several labels a document: with 64, similar documents of a batch all correct the same error,
-# which costs 1.0 points of nDCG@5 on 6,731 labels (docs/results/classification.md).
+# Hinge, several labels a document: similar documents of a long batch all correct the same error,
+# which costs a point of nDCG@5 on 6,731 labels with 64 (docs/results/classification.md).
 BATCH_OF_SETS = 16
 # From here dcme takes less time an epoch than gd (docs/results/classification.md).
 DCME_CLASSES = 1200
