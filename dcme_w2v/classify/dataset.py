@@ -290,9 +290,7 @@ def read(
     matrix = text.fit_transform(texts(), words) if trained is None else text.transform(texts())
     found.warn(text.is_by_token)
     if holdout.file is not None:
-        held = [
-            document for document in text.read([like(holdout.file, docs[0])]) if document.labels
-        ]
+        held = [one for one in text.read([like(holdout.file, docs[0])]) if one.labels]
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
     return Dataset(matrix, kept, without, held_matrix, held_labels, is_first, text=text)
