@@ -104,7 +104,7 @@ def test_invalid_input_of_a_model():
 def test_a_learning_rate_that_is_too_high_is_reported():
     rows, labels = problem(5)
     with pytest.raises(DivergedError, match="give a lower lr"):
-        MaxentClassifier(lr=1e6).fit(rows * 1e-18, labels)
+        MaxentClassifier(lr=1e6, bias=0).fit(rows * 1e-18, labels)
 
 
 def test_best_epoch_is_kept_and_training_stops_early():

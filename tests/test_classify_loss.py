@@ -1,5 +1,6 @@
 """`--loss hinge`: the squared hinge loss, one class against the rest."""
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -7,12 +8,14 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
+from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.loss import SHORT_SETS, LossSearch, is_loss_open
 from dcme_w2v.classify.metrics import calibration_of
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.pipeline import predict
+from dcme_w2v.errors import DcmeWarning, DivergedError
 
 MARGIN = 4.0  # of csrc/classify/hinge.c
 
@@ -148,3 +151,21 @@ def test_a_candidate_near_the_optimum_is_taken_unless_another_is_clearly_better(
     is_clear = highest > first + 0.5 * np.sqrt(highest * (1 - highest) / tuned.held_out)
     assert (tuned.setting["epochs"] == 10) != is_clear
     assert is_clear or tuned.setting["l2"] == pytest.approx(0.5 / 200)
+
+
+def test_batches_of_documents_with_several_labels_are_short():
+    """Similar documents of a long batch would all correct the same error."""
+    several, one = (resolved(ClassifyOptions(), 900, multilabel) for multilabel in (True, False))
+    assert (several.batch, one.batch) == (16, 56)
+    assert resolved(ClassifyOptions(batch=64), 900, True).batch == 64
+
+
+@pytest.mark.parametrize("sets", [False, True])
+def test_rows_that_are_short_beside_the_bias_are_warned_of(sets):
+    labels = np.arange(60) % 3
+    rows = np.eye(3)[labels]
+    wanted = np.eye(3, dtype=int)[labels] if sets else labels
+    said = pytest.warns(DcmeWarning, match="a mean length of 1e-12, below the bias of 0.1: scale")
+    with said, contextlib.suppress(DivergedError):
+        MaxentClassifier(solver="sgd" if sets else "lbfgs").fit(1e-12 * rows, wanted)
+    assert MaxentClassifier().fit(rows, wanted).score(rows, wanted) == 1

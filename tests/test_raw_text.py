@@ -19,6 +19,7 @@ CORPORA = {
     "json": ('["the", "cat", "sat"]\n', "looks like JSON lists"),
     "array": ('[\n{"text":\n"the cat"},\n', "looks like a JSON array"),
     "html": ("<p>the cat sat</p>\n<a href='x'>on the mat</a>\n", "looks like markup"),
+    "labels": ("__label__a the cat sat\n", "give them to classify train"),
     "csv": (
         '3,"the cat, sat",x\n4,on the mat,y\n',
         "CSV: 3 columns separated by commas",
@@ -45,6 +46,13 @@ def test_what_is_not_a_corpus_gets_one_warning(command, kind, cli):
     cli(f"{command} c --output o --min-count 1")
     [line] = warnings_in(cli.err)
     assert line.startswith("warning: c: looks like ") and warning in line
+
+
+def test_a_name_that_is_not_of_the_format_gets_a_warning(cli):
+    Path("c").write_text(TOKENS * 100)
+    cli("train c --dim 4 --epochs 1 --threads 1 --output o.csv")
+    [line] = warnings_in(cli.err)
+    assert "o.csv: will have word2vec's text, not .csv; name a .txt" in line
 
 
 @pytest.mark.parametrize(

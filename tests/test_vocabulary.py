@@ -64,7 +64,9 @@ BAD_LINES = [
 def test_bad_line_is_named(bad):
     path = Path("vocab")
     path.write_bytes(b"a 5\nb 4\n" + bad + b"\nc 3\n")
-    with pytest.raises(FormatError, match=r"vocab:3: is not a word, a space and a count$"):
+    with pytest.raises(
+        FormatError, match=r"vocab:3: is not a word, a space and a count; give what"
+    ):
         Vocabulary.load(path)
 
 

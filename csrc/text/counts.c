@@ -17,7 +17,8 @@ static dcme_status parse_line(dcme_vocabulary *v, const char *line, int64_t leng
     uint32_t id;
     if (space < 1 || count < 1 || dcme_first_separator(line, space) < space ||
         memchr(line, 0, space))
-        return dcme_fail(error, DCME_BAD_FORMAT, number, "%lld: is not a word, a space and a count",
+        return dcme_fail(error, DCME_BAD_FORMAT, number,
+                         "%lld: is not a word, a space and a count; give what vocab writes",
                          (long long)number);
     if (dcme_utf8_valid(line, space) < space)
         return dcme_fail(error, DCME_BAD_FORMAT, number, "%lld: the word is not UTF-8",

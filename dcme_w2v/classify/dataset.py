@@ -275,8 +275,12 @@ def read(
             kept.append(document.labels)
             is_first.append(document.is_first)
             yield document.text
-        if not kept and not held and not keep_unlabelled:
-            raise CorpusError(no_labels(docs, text, hint))
+        if not kept and not keep_unlabelled:
+            raise (
+                _too_few(holdout, 0, len(held))
+                if held
+                else CorpusError(no_labels(docs, text, hint))
+            )
         for document in text.read(unlabelled, text.options.strict) if unlabelled else ():
             kept.append(())
             is_first.append(document.is_first)
@@ -286,9 +290,7 @@ def read(
     matrix = text.fit_transform(texts(), words) if trained is None else text.transform(texts())
     found.warn(text.is_by_token)
     if holdout.file is not None:
-        held = [
-            document for document in text.read([like(holdout.file, docs[0])]) if document.labels
-        ]
+        held = [one for one in text.read([like(holdout.file, docs[0])]) if one.labels]
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
     return Dataset(matrix, kept, without, held_matrix, held_labels, is_first, text=text)
@@ -408,13 +410,23 @@ def check_held_out(options: HoldoutOptions, read: Dataset, classes: Sequence[str
     Without `classes`, labels are not compared.
     """
     given = f"--holdout={options.holdout}"
-    if options.holdout is not None and not read.held_labels:
+    labels = {*classes, *itertools.chain(*read.held_labels)}
+    if options.fraction and len(labels) > 1 and (len(classes) == 1 or not read.labels):
+        raise _too_few(options, len(read.labels), len(read.held_labels))
+    if options.holdout is not None and read.labels and not read.held_labels:
         raise UsageError(f"{given}: has no document with a label; give more")
     if options.file and classes and not set(classes) & set(itertools.chain(*read.held_labels)):
         raise UsageError(
             f"{given}: no label is one of the training documents, such as {classes[0]!r}; give "
             "documents with their labels"
         )
+
+
+def _too_few(options: HoldoutOptions, kept: int, held: int) -> UsageError:
+    return UsageError(
+        f"--holdout={options.holdout}: leaves {kept} of {kept + held:,} documents, with "
+        "fewer than two labels; hold out fewer"
+    )
 
 
 def pieces(

@@ -44,6 +44,7 @@ from .trainer import (
     Weights,
     core_documents,
     documents_at_once,
+    warn_of_short_rows,
 )
 from .tune import Rows, Search
 
@@ -241,6 +242,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         check_classes(self.classes_)
         given, remote = options_of(self), self._remote_training()
+        warn_of_short_rows(matrix, given.bias)
         if remote is not None:
             given = remote.prepare(given, CheckpointOptions())
         elif not self.tune and is_small(given, matrix, len(self.classes_)):
@@ -302,6 +304,7 @@ class MaxentClassifier(LinearMixin, Estimator):
                 "other losses"
             )
         matrix = check_features(self, X, reset=True)
+        warn_of_short_rows(matrix, given.bias)
         sets, count = label_sets(y, matrix.shape[0])
         data = Labelled(matrix, sets)
         if sample_weight is not None:

@@ -46,14 +46,14 @@ from .options import (
 )
 from .resources import resource_estimate, resource_shortage
 from .top import TopKSearch
-from .trainer import Weights
+from .trainer import Weights, warn_of_short_rows
 from .tree_model import TreeClassifier, trained
 from .tune import Rows, Search, Tuned
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
-# figures of held-out documents that are shown
 # a resumed run has these from its start
-OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2")
+OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2", "batch")
+# figures of held-out documents that are shown
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 
 
@@ -376,8 +376,9 @@ def _read_documents(
             text = KeptText(FeatureSets.widest(features, job.fixed))
     most = features.features_of if job.tune.tune is None else None
     read = read_documents(job.docs, job.labels, text, job.holdout, options.seed, most=most)
-    job.check_classes(read.classes)
     check_held_out(job.holdout, read, read.classes)
+    job.check_classes(read.classes)
+    warn_of_short_rows(read.matrix, options.bias)
     if text is not None and text.is_by_token:
         text.tag_pairs = sequences.tag_pairs(read.labels, read.is_first, read.classes)
     reporter.message(corpus_line(read, read.classes, " left out"))

@@ -4,6 +4,7 @@ The core may use another order of classes (`dcme_w2v.classify.trainer`); argumen
 here are in the order of the caller.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
+from dcme_w2v.errors import warn
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, drop_pages, unit_vectors
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table
 from dcme_w2v.numeric.parallel import one_blas_thread
@@ -70,6 +72,7 @@ PAD = 16  # DCME_PAD: rows of weights are padded to a multiple
 LENGTH = 0.3
 CHUNK = 2048  # documents that are scored at a time
 SCORES_AT_ONCE = 1 << 23  # of all classes: with many of them, fewer documents
+SHORT = 0.1  # of the bias: from here the hinge loss diverges
 WEIGHTS_AT_ONCE = 1 << 21  # copied at once
 
 
@@ -356,6 +359,17 @@ def _length_and_steps(
     if sample_weight is None:
         return float(squares.sum()) / max(1, len(lengths)), None
     return float(np.dot(found, counts) / counts.sum()), None
+
+
+def warn_of_short_rows(matrix: csr_matrix, bias: float) -> None:
+    """Warn if the rows of documents are so short that the bias alone is learned."""
+    squares = float(np.square(matrix.data, dtype=np.float64).sum())
+    length = math.sqrt(squares / max(1, matrix.shape[0]))
+    if 0 < length < bias * SHORT:
+        warn(
+            f"the rows have a mean length of {length:.1g}, below the bias of {bias:g}: scale them "
+            "to about 1, otherwise the training may diverge or ignore them"
+        )
 
 
 class ClassifierTrainer(Trainer):

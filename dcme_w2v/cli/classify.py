@@ -84,9 +84,9 @@ def train(
 ) -> None:
     """Train a classifier on labeled documents.
 
-    DOCS: files, folders or - for standard input, also compressed; a line is "label TAB text". Text
-    is split into words, in lower case, unless --tokens or --tokenize is given. SIGINT or SIGTERM
-    saves the state and stops.
+    DOCS: files, folders or - for standard input, also compressed; a line is "label TAB text",
+    several labels of a document are joined by |. Text is split into words, in lower case, unless
+    --tokens or --tokenize is given. SIGINT or SIGTERM saves the state and stops.
     """
     from dcme_w2v.classify import pipeline
     from dcme_w2v.cluster.distribute import Distributed

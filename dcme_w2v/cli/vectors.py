@@ -54,7 +54,12 @@ def convert(source: str, target: str, **values: Any) -> None:
     words of X.npy are in X.vocab in the same folder.
     """
     from dcme_w2v import Vectors
-    from dcme_w2v.formats.vectors.vectors_io import format_of, read_with, written_with
+    from dcme_w2v.formats.vectors.vectors_io import (
+        format_of,
+        read_with,
+        warn_of_suffix,
+        written_with,
+    )
     from dcme_w2v.words.exports import KV, changed_by, export, exported_with
 
     if values["to"] == "kv" or target.lower().endswith(".kv"):
@@ -72,6 +77,8 @@ def convert(source: str, target: str, **values: Any) -> None:
     to = options.to
     if to is None and chosen is None and target.lower().endswith(".safetensors"):
         to = "safetensors"
+    if to is None:
+        warn_of_suffix(target, chosen)
     sidecars = written_with(target, chosen) if to is None else exported_with(target, to)
     paths.writes("OUT", target, sidecars).check()
     if options.no_header and (chosen or format_of(target)) != "text":

@@ -111,22 +111,24 @@ class WeightRanking:
         self.count = int(self._bins.sum())
         if not self.count:
             raise CorpusError("all weights are 0; train the model on other documents")
-        self._kept: tuple[Array, ...] = tuple(np.zeros(0) for _ in range(3))
+        self._kept: tuple[Array, ...] = (np.zeros(0), np.zeros(0))  # places and weights
 
     def shrunk(self, levels: int, count: int) -> Shrunk:
         """Return the `count` weights of the highest impact in levels."""
         self._read(min(count, self.count))
-        place, size, sign = self._kept
-        if len(place) > count:
-            chosen = self._highest(count)
-            place, size, sign = place[chosen], size[chosen], sign[chosen]
-            del chosen
-        lost = self._total - sum(float(part.sum()) for part in self._impacts(place, size))
-        numbers, squares = size.astype(np.float64), self._squares_of(place)
-        del size
+        chosen = self._highest(count) if len(self._kept[0]) > count else slice(None)
+        place, weight = (part[chosen] for part in self._kept)
+        lost = self._total - sum(float(part.sum()) for part in self._impacts(place, weight))
+        squares = self._squares_of(place)
+        del place  # taken again: clustering needs the memory
+        numbers = np.abs(weight, dtype=np.float64)
+        del weight
         clustered = fit_levels(numbers, squares, levels)
         del numbers, squares
         loss = (2 * clustered.loss + lost) / max(self._total, 1e-300)
+        place, weight = (part[chosen] for part in self._kept)
+        sign = np.where(weight < 0, np.int8(-1), np.int8(1))
+        del weight, chosen
         shape = (self._weights.features, self._weights.classes)
         return Shrunk(assembled(place, sign, clustered, shape), self._biases, loss)
 
@@ -137,7 +139,7 @@ class WeightRanking:
         return np.repeat(self._squares, np.diff(starts))
 
     def _read(self, count: int) -> None:
-        """Keep places, sizes and signs of the `count` weights of highest impact, or of more."""
+        """Keep places and values of the `count` weights of highest impact, or of more."""
         if len(self._kept[0]) >= count:
             return
         lowest = self._lowest(count)
@@ -146,25 +148,24 @@ class WeightRanking:
         is_short = self._weights.features * self._weights.classes < 1 << 31
         place = np.empty(size, np.int32 if is_short else np.int64)
         # weights are float32 unless a mean is subtracted
-        sizes = np.empty(size, np.float64 if self._centered else np.float32)
-        signs = np.empty(size, np.int8)
-        self._kept = (place, sizes, signs)
+        weights = np.empty(size, np.float64 if self._centered else np.float32)
+        self._kept = (place, weights)
         for first, rows, impact in self._blocks():
             chosen = np.flatnonzero((impact > 0) & (_bin_of(impact) >= lowest))
-            found, own = rows.ravel()[chosen], slice(at, at + len(chosen))
+            own = slice(at, at + len(chosen))
             place[own] = chosen + first * rows.shape[1]
-            sizes[own], signs[own] = np.abs(found), np.where(found < 0, -1, 1)
-            at += len(found)
+            weights[own] = rows.ravel()[chosen]
+            at += len(chosen)
 
     def _lowest(self, count: int) -> int:
         """Return the lowest bin of the `count` highest impacts."""
         return _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
 
-    def _impacts(self, place: NDArray[np.integer], size: NDArray[np.floating]) -> Iterator[F64]:
+    def _impacts(self, place: NDArray[np.integer], weight: NDArray[np.floating]) -> Iterator[F64]:
         """Yield the impacts of weights, some at a time."""
         for at in range(0, len(place), _AT_ONCE):
             squares = self._squares[place[at : at + _AT_ONCE] // self._weights.classes]
-            yield np.square(size[at : at + _AT_ONCE], dtype=np.float64) * squares
+            yield np.square(weight[at : at + _AT_ONCE], dtype=np.float64) * squares
 
     def _highest(self, count: int) -> Bools:
         """Return which of the weights that are kept have the `count` highest impacts.
@@ -175,7 +176,7 @@ class WeightRanking:
         low, high = (np.array([lowest, lowest + 1]) << _SHIFT).view(np.float64)
         chosen = np.zeros(len(self._kept[0]), dtype=bool)
         places, impacts = [], []  # of the lowest bin
-        for at, impact in enumerate(self._impacts(*self._kept[:2])):
+        for at, impact in enumerate(self._impacts(*self._kept)):
             chosen[at * _AT_ONCE :][: len(impact)] = impact >= high
             near = np.flatnonzero((impact >= low) & (impact < high))
             places.append(near + at * _AT_ONCE)

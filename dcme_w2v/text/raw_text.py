@@ -59,6 +59,9 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
     if len(lines) < MIN_LINES:
         return None
     ends = Counter(line.strip()[0] + line.strip()[-1] for line in lines)
+    labeled = sum(line.startswith("__label__") for line in lines)
+    if labeled >= MIN_STRUCTURED * len(lines):
+        return "labeled documents, whose labels become words: give them to classify train"
     if ends["[]"] >= MIN_STRUCTURED * len(lines):
         return "JSON lists, whose brackets become words: write objects, a line each"
     if lines[0].strip() == "[" and any(line.lstrip().startswith("{") for line in lines[1:2]):

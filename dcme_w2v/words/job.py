@@ -22,6 +22,7 @@ from dcme_w2v.formats.vectors.vectors_io import (
     is_vocabulary,
     read_with,
     starts_with,
+    warn_of_suffix,
     written_with,
 )
 from dcme_w2v.formats.vectors.vectors_reader import FASTTEXT
@@ -134,6 +135,7 @@ class TrainJob(FileOptions, HoldoutOptions, OutputOptions, ClassesOptions):
         known = {**{name: item.default for name, item in FIELDS.items()}, **values}
         warn_of_options(OPTIONS, given, known)
         check_conflicts(OPTIONS, known)
+        warn_of_suffix(job.output, job.format)
         return job
 
 

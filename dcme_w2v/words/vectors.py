@@ -12,10 +12,16 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dcme_w2v.errors import UnknownWordError, UsageError, import_optional
+from dcme_w2v.errors import (
+    FormatError,
+    UnknownWordError,
+    UsageError,
+    import_optional,
+)
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.files.paths import Paths, Sidecar
+from dcme_w2v.formats.model_folder import kind_of_model
 from dcme_w2v.formats.vectors.fasttext import load_words, open_model
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
@@ -36,7 +42,7 @@ from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
 from . import neighbors
 from .habits import ATTRIBUTES, answering_habits, attribute_advice
 from .neighbors import Neighbor, Term
-from .tables import load_tables
+from .tables import KIND, load_tables
 
 Default = TypeVar("Default")
 
@@ -210,6 +216,10 @@ class Vectors(metaclass=_Habits):
 
     @classmethod
     def _of_tables(cls, path: PathLike) -> Vectors:
+        if (kind := kind_of_model(path)) != KIND:
+            raise FormatError(
+                f"{path}: is a model of kind {kind!r}, not vectors; give a file of vectors"
+            )
         tables = load_tables(path)
         words, manifest = tables.vocabulary, {"options": tables.options}
         manifest |= Tokenizer.of_entry(tables.options).entry()

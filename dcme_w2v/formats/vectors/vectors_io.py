@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 
 from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files import atomic as files
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.compress import compression_of, uncompressed_name
@@ -93,6 +93,7 @@ FORMATS = ("text", "binary", "npy")
 MAX_VOCABULARY = 1 << 40  # bytes
 _TRIES, _PAUSE = 50, 0.01  # of reading two files while another process replaces them
 _NO_VECTORS = {".npz", ".svm", ".svmlight", ".libsvm", ".png", ".pdf", ".svg"}
+_NOT_SO = {".csv", ".tsv", ".json", ".jsonl", ".parquet"}  # suffixes of other text and tables
 _WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
 Matrix: TypeAlias = F32 | CombinedRows
 Loaded = tuple[Words, F32, "I64 | None"]  # words, matrix, counts
@@ -180,6 +181,13 @@ def check_target(path: PathLike, format: str | None) -> None:
         )
     if format is None and suffix in _NO_VECTORS:
         raise UsageError(f"{name}: vectors are not written as {suffix}; name a .txt, .bin or .npy")
+
+
+def warn_of_suffix(path: str | None, format: str | None) -> None:
+    """Warn if the suffix of a target is the suffix of another format than will be written."""
+    suffix = uncompressed_name(path or "").suffix.lower()
+    if format is None and suffix in _NOT_SO:
+        warn(f"{path}: will have word2vec's text, not {suffix}; name a .txt, .bin or .npy")
 
 
 def vocabulary_path(path: PathLike) -> Path:
