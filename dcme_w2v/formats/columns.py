@@ -604,6 +604,7 @@ class TableFile(PieceReader):
 
     def close(self) -> None:
         """Close the file; standard input is not closed."""
-        self._pieces.close()  # type: ignore[attr-defined]
-        self._file.close()
+        if hasattr(self, "_file"):  # else it could not be opened; Python 3.13 reports this
+            self._pieces.close()  # type: ignore[attr-defined]
+            self._file.close()
         super().close()
