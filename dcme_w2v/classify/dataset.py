@@ -275,12 +275,10 @@ def read(
             kept.append(document.labels)
             is_first.append(document.is_first)
             yield document.text
+        if held and not kept:
+            raise _too_few(holdout, 0, len(held))
         if not kept and not keep_unlabelled:
-            raise (
-                _too_few(holdout, 0, len(held))
-                if held
-                else CorpusError(no_labels(docs, text, hint))
-            )
+            raise CorpusError(no_labels(docs, text, hint))
         for document in text.read(unlabelled, text.options.strict) if unlabelled else ():
             kept.append(())
             is_first.append(document.is_first)
