@@ -75,6 +75,32 @@ def write(path, data):
     return str(path)
 
 
+def described(model):
+    """Return the description in the folder of a saved model."""
+    return json.loads(Path(model, "model.json").read_text())
+
+
+def records(path):
+    """Return the objects in a file of JSON lines."""
+    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+
+
+def arrays_in(model):
+    """Return the bytes of the arrays of a saved model, by name."""
+    return {path.name: path.read_bytes() for path in Path(model).glob("*.npy")}
+
+
+def link_all(folder, here):
+    """Link the files of a folder that a test only reads into the current one."""
+    for path in folder.iterdir():
+        (here / path.name).symlink_to(path)
+
+
+def unit_rows(rows):
+    """Return rows at length 1."""
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
 # ---- the command `train` ----
 
 

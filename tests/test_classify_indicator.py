@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers import unit_rows
 from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
 from sklearn.datasets import make_multilabel_classification
 from sklearn.metrics import f1_score
@@ -20,7 +21,7 @@ SETS = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 0, 0]] * 10)
 
 def documents(seed=1):
     rows, sets = make_multilabel_classification(1500, 40, n_classes=6, random_state=seed)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True), sets
+    return unit_rows(rows), sets
 
 
 @pytest.mark.parametrize(

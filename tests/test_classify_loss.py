@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import unit_rows
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
@@ -24,7 +25,7 @@ def problem(classes=5, rows=60, features=12, seed=0):
     random = np.random.default_rng(seed)
     labels = np.append(np.arange(classes), random.integers(0, classes, rows - classes))
     matrix = random.normal(size=(rows, features)) + 2 * (labels[:, None] == np.arange(features))
-    return csr_matrix(matrix / np.linalg.norm(matrix, axis=1, keepdims=True)), labels
+    return csr_matrix(unit_rows(matrix)), labels
 
 
 def test_hinge_converges_to_the_optimum():

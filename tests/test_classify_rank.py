@@ -1,10 +1,10 @@
 """Classifiers of low rank: training, model folder, state, invalid input."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import described, unit_rows
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 
@@ -19,7 +19,7 @@ def problem(classes=30, documents=600, features=40, seed=0):
     labels = np.arange(documents) % classes
     means = random.normal(size=(classes, 5)) @ random.normal(size=(5, features))
     rows = means[labels] + 0.3 * random.normal(size=(documents, features))
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = unit_rows(rows)
     return csr_matrix(rows.astype(np.float32)), labels
 
 
@@ -48,7 +48,7 @@ def test_it_learns_with_a_fraction_of_the_weights():
 
 def test_model_of_the_command_line(cli):
     cli(f"{TRAIN} m --holdout 0.2")
-    arrays = json.loads(Path("m/model.json").read_text())["arrays"]
+    arrays = described("m")["arrays"]
     assert arrays["weights"]["shape"] == [16, 3] and arrays["output"]["shape"] == [6, 3]
     assert cli.json("classify test m d")["accuracy"] > 0.9
     model = Classifier.load("m")

@@ -1,10 +1,10 @@
 """Loss and learning rate are chosen on held-out documents."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import described
 from scipy.sparse import csr_matrix
 
 from dcme_w2v import MaxentClassifier
@@ -88,7 +88,7 @@ def test_the_loss_is_chosen_by_folds(here, cli, wrong, given):
     Path("d.tsv").write_text("".join(lines))
     train = f"classify train d.tsv --output m --threads 1{f' --loss {given}' if given else ''}"
     cli(f"{train} --checkpoint state --checkpoint-every 2")
-    found = json.loads(Path("m/model.json").read_text())
+    found = described("m")
     own, record, is_chosen = found["options"], found["record"], given is None
     assert ("documents held out (softmax" in cli.err) == is_chosen == ("loss" in record)
     if is_chosen:
@@ -100,7 +100,7 @@ def test_the_loss_is_chosen_by_folds(here, cli, wrong, given):
         assert trials[own["loss"], own["lr"], own["epochs"]] > max(trials.values()) - 0.01
         assert (own["lr"] < {"softmax": 4, "hinge": 0.5}[own["loss"]]) == (wrong > 0)
     cli(f"{train} --resume state")
-    again = json.loads(Path("m/model.json").read_text())
+    again = described("m")
     assert again["options"] == own and "held out (softmax" not in cli.err
 
 

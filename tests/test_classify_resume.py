@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import stop_in, write_corpus
+from helpers import arrays_in, described, records, stop_in, write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.classify import loss, solver
@@ -34,9 +34,9 @@ def docs(here):
 
 def arrays(model):
     """Return the bytes of a model's arrays, and the measures of its epochs."""
-    reported = json.loads(Path(model, "model.json").read_text())
+    reported = described(model)
     epochs = [{**one, "seconds": 0} for one in reported["record"]["epochs"]]
-    files = {path.name: path.read_bytes() for path in Path(model).glob("*.npy")}
+    files = arrays_in(model)
     return files, epochs, reported["threshold"]
 
 
@@ -57,7 +57,7 @@ def test_resume_after_a_signal_equals_the_uninterrupted_run(cli, monkeypatch, ob
     assert not Path("b").exists()
     cli(f"{train} b --resume k --log-json log")
     assert arrays("b") == arrays("a")
-    last = [json.loads(line) for line in Path("log").read_text().splitlines()]
+    last = records("log")
     assert [one["epoch"] for one in last if one["event"] == "epoch"][-1] == 4
 
 

@@ -1,12 +1,12 @@
 """The commands classify train, test, predict and explain: files, streams, exit codes, errors."""
 
 import gzip
-import json
 import re
 import tracemalloc
 from pathlib import Path
 
 import pytest
+from helpers import described, records
 
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import FormatError
@@ -76,13 +76,13 @@ def test_several_labels(cli):
 def test_holdout_early_stopping_and_log(cli):
     write(lines())
     cli(f"{TRAIN} --holdout 0.25 --patience 2 --epochs 50 --log-json log")
-    records = [json.loads(line) for line in Path("log").read_text().splitlines()]
-    epochs = [record for record in records if record["event"] == "epoch"]
+    written = records("log")
+    epochs = [record for record in written if record["event"] == "epoch"]
     assert 3 <= len(epochs) < 50
     assert {"seconds", "loss", "heldout_accuracy", "heldout_log_likelihood"} <= set(epochs[0])
     assert "the best on held-out documents" in cli.err
-    assert records[-1]["event"] == "end"
-    saved = json.loads(Path("m/model.json").read_text())["record"]["epochs"]
+    assert written[-1]["event"] == "end"
+    saved = described("m")["record"]["epochs"]
     assert [epoch["heldout_accuracy"] for epoch in saved] == [e["heldout_accuracy"] for e in epochs]
 
 

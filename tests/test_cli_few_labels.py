@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import run_all
+from helpers import arrays_in, link_all, run_all
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
 TOPICS = {"tea": "cup leaf pot water green", "bus": "wheel road stop seat driver"}
@@ -40,13 +40,12 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def here(files, here):
-    for path in files.iterdir():
-        (here / path.name).symlink_to(path)
+    link_all(files, here)
     return here
 
 
 def arrays_of(model):
-    return {path.name: path.read_bytes() for path in Path(model).glob("*.npy")}
+    return arrays_in(model)
 
 
 def accuracy(cli, model, docs="test.tsv"):

@@ -1,10 +1,10 @@
 """The commands latent fit, transform, show and plot: files, streams, exit codes, errors."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import described
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
 ANIMALS = ["cat dog mouse", "dog cat bird", "mouse bird cat", "bird dog cat"]
@@ -32,7 +32,7 @@ def model(cli):
 
 
 def record():
-    return json.loads(Path("m/model.json").read_text())["record"]
+    return described("m")["record"]
 
 
 def test_clusters_of_documents_without_labels(clusters, cli):

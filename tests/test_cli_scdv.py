@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import make_texts, word_vectors
+from helpers import described, make_texts, word_vectors
 from scipy import sparse
 
 from dcme_w2v.scdv.model import DocumentModel
@@ -112,7 +112,7 @@ def test_errors_are_one_line(folder, cli, line, message):
     if "bag" in line:
         cli("scdv fit docs --vectors v.txt --output bag --features tfidf")
     shutil.copytree("m", "old")
-    description = json.loads(Path("old/model.json").read_text())
+    description = described("old")
     Path("old/model.json").write_text(json.dumps({**description, "version": 0}))
     assert cli.run(f"scdv {line}") in (1, 2)
     err = cli.err.splitlines()[-1]

@@ -1,11 +1,10 @@
 """`dcme-w2v train` from text to files, through the program's own entry point."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest, write_corpus
+from helpers import manifest, records, write_corpus
 
 from dcme_w2v.words.options import PRESETS
 from dcme_w2v.words.vectors import Vectors
@@ -82,7 +81,7 @@ def test_a_run_writes_its_files(cli):
     assert counts == sorted(counts, reverse=True)
     assert [word for word, _ in lines] == list(Vectors.load("v.npy").words)
     assert not np.array_equal(Vectors.load("c.txt").vectors, matrix)
-    events = [json.loads(line) for line in Path("log.json").read_text().splitlines()]
+    events = records("log.json")
     epochs = [event for event in events if event["event"] == "epoch"]
     assert [event["epoch"] for event in epochs] == [1, 2, 3, 4, 5]
     assert all(event["loss"] > 0 and event["seconds"] >= 0 for event in epochs)

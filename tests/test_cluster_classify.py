@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import arrays_in
 
 from dcme_w2v.classify import estimator, pipeline
 from dcme_w2v.classify.metrics import log_softmax
@@ -59,7 +60,7 @@ def learn(docs, here, cli):
 
 
 def digest(folder):
-    return {one.name: one.read_bytes() for one in Path(folder).glob("*.npy")}
+    return arrays_in(folder)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest, write_corpus
+from helpers import manifest, unit_rows, write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.errors import ResourceError
@@ -80,7 +80,7 @@ def test_words_of_one_topic_are_similar_after_training_on_shards(learn):
     """Words of one topic are more similar to each other than to words of the other topic."""
     learn("v.npy", "--cluster local:0 --shards 4 --epochs 10 --seed 3")
     vectors = dw.Vectors.load("v.npy")
-    unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
+    unit = unit_rows(vectors.vectors)
     fish = [i for i, word in enumerate(vectors.words) if word.startswith("fish")]
     wheel = [i for i, word in enumerate(vectors.words) if word.startswith("wheel")]
     cosines = unit @ unit.T

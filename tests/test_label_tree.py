@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import run_all
+from helpers import link_all, run_all
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import label_tree
@@ -49,8 +49,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def files(made, here):
-    for path in made.iterdir():
-        (here / path.name).symlink_to(path)
+    link_all(made, here)
 
 
 def options_of(**more):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import run_all, write_corpus
+from helpers import link_all, run_all, write_corpus
 
 from dcme_w2v.words.language_model import LanguageModel
 from dcme_w2v.words.predictions import Predictor, score
@@ -30,8 +30,7 @@ def made(request, tmp_path_factory):
 @pytest.fixture
 def folder(made, here):
     """Return a line of known words."""
-    for path in made.iterdir():
-        (here / path.name).symlink_to(path)
+    link_all(made, here)
     lines = Path("text.txt").read_text().splitlines()
     return next(line for line in lines if len(line.split()) > 4 and "rare" not in line)
 

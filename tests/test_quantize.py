@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import save
+from helpers import save, unit_rows
 
 from dcme_w2v.formats.vectors.safetensors import from_int8
 from dcme_w2v.words.check import check_vectors
@@ -52,7 +52,7 @@ def test_the_loss_equals_that_of_decoded_vectors():
     matrix = np.random.default_rng(1).normal(size=(200, 30)).astype(np.float32)
     codes, scales = as_int8(matrix)
     back = from_int8(codes, scales)
-    unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (matrix, back)]
+    unit = [unit_rows(rows) for rows in (matrix, back)]
     first, second = (np.argsort(-rows @ rows.T, axis=1)[:, 1:11] for rows in unit)
     cosines = (unit[0] * unit[1]).sum(axis=1)
     assert mean_cosine(matrix, codes) == pytest.approx(cosines.mean(), abs=1e-6)

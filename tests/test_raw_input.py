@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import link_all
 
 import dcme_w2v as dw
 from dcme_w2v.errors import CorpusError, UsageError
@@ -27,8 +28,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def trained(made, here):
-    for path in made.iterdir():
-        (here / path.name).symlink_to(path)
+    link_all(made, here)
 
 
 @pytest.mark.parametrize("block_bytes", [64, 1 << 20])

@@ -1,6 +1,5 @@
 """Signals and resume on the command line; see test_checkpoints.py for the state itself."""
 
-import json
 import shutil
 import signal
 import threading
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest, options_of, signalled, stop_in, write_corpus
+from helpers import manifest, options_of, records, signalled, stop_in, write_corpus
 from texts import lines
 
 from dcme_w2v.errors import DivergedError
@@ -66,7 +65,7 @@ def test_a_signal_saves_and_resume_continues(learn, monkeypatch, number):
     assert same("a.bin", "b.bin") and same("c.bin", "d.bin")
     first, second = manifest("a.bin"), manifest("b.bin")
     assert first["tokens"] == second["tokens"] and first["loss"] == second["loss"]
-    epochs = [json.loads(line) for line in Path("log").read_text().splitlines()]
+    epochs = records("log")
     assert [one["epoch"] for one in epochs if one["event"] == "epoch"] == [1, 2, 3]
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from helpers import SMALL_SCDV, make_texts, transform, word_vectors
+from helpers import SMALL_SCDV, make_texts, transform, unit_rows, word_vectors
 from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UsageError
@@ -18,10 +18,6 @@ def check_row(model, text, wanted):
     """Compare the vector of a text with one of any length."""
     (row,) = model.transform([text])
     np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-5)
-
-
-def unit_rows(vectors):
-    return vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
 
 
 def fitted(train=None, **options):
@@ -88,7 +84,7 @@ def test_weights_and_term_frequencies():
 
 @pytest.mark.parametrize("features", ["average", "weighted-average"])
 def test_averages(features):
-    train, unit = make_texts(), unit_rows(word_vectors())
+    train, unit = make_texts(), unit_rows(word_vectors().vectors)
     model = fitted(train, features=features)
     idf = smooth_idf(model, train) if features != "average" else np.ones(len(model.words))
     kept = {word: i for i, word in enumerate(model.words)}
@@ -96,7 +92,7 @@ def test_averages(features):
 
 
 def test_hard_clusters_with_their_idf():
-    train, unit = make_texts(), unit_rows(word_vectors())
+    train, unit = make_texts(), unit_rows(word_vectors().vectors)
     model = fitted(train, features="bowv")
     assert model.columns == 5 * 8
     idf, kept = smooth_idf(model, train), {word: i for i, word in enumerate(model.words)}

@@ -1,12 +1,12 @@
 """`scdv fit --tune`: clusters and power that are chosen on held-out documents."""
 
 import dataclasses
-import json
 import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import described
 
 from dcme_w2v import Vectors
 from dcme_w2v.errors import CorpusError, UsageError
@@ -76,7 +76,7 @@ def test_the_chosen_options_give_the_same_model(corpus, cli, monkeypatch):
     monkeypatch.setitem(tune.CANDIDATES, "clusters", (3, 8))
     record = cli.json(f"{FIT} --tune --output m")["tune"]
     assert f"--tune: {record['flags']}, with an accuracy of" in cli.err
-    kept = json.loads(Path("m/model.json").read_text())
+    kept = described("m")
     assert kept["facts"]["tune"] == record and record["held_out"] == 300
     cli(f"{FIT} --output again", *shlex.split(record["flags"]))
     one, other = (DocumentModel.load(name) for name in ("m", "again"))

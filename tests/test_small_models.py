@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import run_all
+from helpers import described, link_all, run_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz
@@ -60,8 +60,7 @@ def made(tmp_path_factory):
 def texts(made, here):
     """Return the texts of test.tsv; the current folder has links to all files."""
     folder, texts = made
-    for path in folder.iterdir():
-        (here / path.name).symlink_to(path)
+    link_all(folder, here)
     return texts
 
 
@@ -181,7 +180,7 @@ def test_invalid_arguments_of_shrink(line, said, texts, cli):
 @pytest.mark.parametrize("name", ["levels_packed", "levels_data", "words_text"])
 def test_codings_of_former_versions_name_the_version_that_reads_them(name, texts):
     shrink(load_classifier("text"), ShrinkOptions(keep="0.5")).save("s")
-    head = json.loads(Path("s/model.json").read_text())
+    head = described("s")
     head["coding"] = {"levels": 8, "coding": "packed", "words": "front"}
     Path("s/model.json").write_text(json.dumps(head))
     assert ShrunkModel.load("s").options == ShrinkOptions()

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from helpers import run_all
+from helpers import described, link_all, run_all
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,8 +39,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def here(files, here):
-    for path in files.iterdir():
-        (here / path.name).symlink_to(path)
+    link_all(files, here)
     return here
 
 
@@ -130,7 +129,7 @@ def test_a_model_by_token_tags_sentences(here, cli):
 
 def test_whole_sentences_are_held_out(here, cli):
     cli("classify train train.conll --by token --holdout 0.3 --output held")
-    record = json.loads((here / "held/model.json").read_text())["record"]
+    record = described("held")["record"]
     pairs = np.load("held/tag_pairs.npy")
     assert pairs[-1].sum() == pairs[:, -1].sum() < 30
     assert pairs[:, :-1].sum() == record["documents"]

@@ -1,12 +1,12 @@
 """`classify train --tune`: settings that are chosen on held-out documents."""
 
-import json
 import shlex
 import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import described, records
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -50,10 +50,6 @@ def corpus(here):
     Path("d.tsv").write_text(texts())
 
 
-def description(folder):
-    return json.loads(Path(folder, "model.json").read_text())
-
-
 def test_the_chosen_options_give_the_same_model(corpus, cli):
     record = cli.json(f"{TRAIN} --output m")["tune"]
     assert record["complete"] and record["accuracy"] > 0.8 and record["held_out"] == 400
@@ -61,7 +57,7 @@ def test_the_chosen_options_give_the_same_model(corpus, cli):
     cli("classify train d.tsv --threads 1 --output again", *shlex.split(record["flags"]))
     for one in Path("m").glob("*.npy"):
         assert one.read_bytes() == Path("again", one.name).read_bytes()
-    assert description("m")["options"] == description("again")["options"]
+    assert described("m")["options"] == described("again")["options"]
 
 
 def test_given_options_are_held_fixed(corpus, cli):
@@ -69,7 +65,7 @@ def test_given_options_are_held_fixed(corpus, cli):
     trials = cli.json(f"{TRAIN} --output m {given}")["tune"]["trials"]
     searched = "epochs l2 weighting documents accuracy"
     assert {name for trial in trials for name in trial} == {*searched.split()}
-    options = description("m")["options"]
+    options = described("m")["options"]
     assert (options["lr"], options["loss"]) == (1.0, "softmax")
 
 
@@ -149,7 +145,7 @@ def test_a_tuned_model_is_measured_on_a_held_out_file(corpus, cli):
     """Its features are the chosen ones, which were not known when the file was read."""
     Path("held.tsv").write_text(texts(60, seed=1))
     cli(f"{TRAIN} --output m --holdout held.tsv --log-json log")
-    epochs = [json.loads(line) for line in Path("log").read_text().splitlines()]
+    epochs = records("log")
     last = [one for one in epochs if one["event"] == "epoch"][-1]
     found = cli.json("classify test m held.tsv")
     assert last["heldout_accuracy"] == pytest.approx(found["accuracy"])
