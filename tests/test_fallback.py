@@ -120,7 +120,7 @@ def test_a_folder_filled_during_training_is_not_replaced(
 
     def meanwhile(*arguments):
         result = done(*arguments)
-        Path(taken).mkdir()
+        Path(taken).mkdir(exist_ok=True)
         Path(taken, "thesis.tex").write_text("mine")
         return result
 

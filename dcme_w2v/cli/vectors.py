@@ -77,10 +77,10 @@ def convert(source: str, target: str, **values: Any) -> None:
     to = options.to
     if to is None and chosen is None and target.lower().endswith(".safetensors"):
         to = "safetensors"
-    if to is None:
-        warn_of_suffix(target, chosen)
     sidecars = written_with(target, chosen) if to is None else exported_with(target, to)
     paths.writes("OUT", target, sidecars).check()
+    if to is None:
+        warn_of_suffix(target, chosen)
     if options.no_header and (chosen or format_of(target)) != "text":
         raise UsageError(f"--no-header: is for text; {target} has another format")
     if options.quantize and to != "safetensors":

@@ -185,7 +185,7 @@ def check_target(path: PathLike, format: str | None) -> None:
 
 def warn_of_suffix(path: str | None, format: str | None) -> None:
     """Warn if the suffix of a target is the suffix of another format than will be written."""
-    suffix = uncompressed_name(path or "").suffix.lower()
+    suffix = Path(path or "").suffix.lower()
     if format is None and suffix in _NOT_SO:
         warn(f"{path}: will have word2vec's text, not {suffix}; name a .txt, .bin or .npy")
 
