@@ -127,8 +127,8 @@ class ClassifyOptions(Checked, group="Model"):
     loss: str | None = option(
         None,
         "softmax, or the squared hinge loss, one class against the rest (sgd; the objective is "
-        "gd; default: hinge for documents with several labels; below 20,000 documents and 500 "
-        "classes the better one on held-out documents; otherwise softmax)",
+        "gd; default: hinge for documents with several labels; up to 5,000 classes the better "
+        "one on held-out documents; otherwise softmax)",
         choices=("softmax", "hinge"),
         advanced=True,
         group="Objective",
@@ -255,8 +255,8 @@ class ClassifyOptions(Checked, group="Model"):
     lr: float | None = option(
         None,
         "initial learning rate, for vectors of unit length (default: 8; gd and dcme below 500 "
-        "classes: 4, both lower where that predicts held-out documents better; hinge: 0.5; paper: "
-        "1; --rank: 0.2)",
+        "classes: 4; hinge: 0.5; these lower where that predicts held-out documents better; "
+        "paper: 1; --rank: 0.2)",
         above=0.0,
         maximum=1e6,
         only={"solver": ("sgd",)},
