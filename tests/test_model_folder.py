@@ -8,6 +8,7 @@ import pytest
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files import temporary
 from dcme_w2v.files.folders import atomic_folder
+from dcme_w2v.formats import model_folder
 from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.formats.vocabulary import Words
 
@@ -55,6 +56,20 @@ def test_a_new_folder_that_another_run_is_removing_is_made_again(folder, monkeyp
     with atomic_folder(folder.parent / "new"):
         pass
     assert sorted(path.name for path in folder.parent.iterdir()) == ["model", "new"]
+
+
+def test_a_model_that_another_run_replaces_meanwhile_is_replaced(folder, monkeypatch):
+    """The other run removes the model whose JSON file is about to be read."""
+    read = model_folder._read_head
+
+    def replaced(path, number):
+        monkeypatch.setattr(model_folder, "_read_head", read)
+        save_model(folder, "thing", 1, ARRAYS, {"n": 2})
+        return read(path, number)
+
+    monkeypatch.setattr(model_folder, "_read_head", replaced)
+    save_model(folder, "thing", 1, ARRAYS, {"n": 3})
+    assert load_model(folder, "thing", 1).description["n"] == 3
 
 
 def test_a_model_of_another_kind_or_with_more_in_its_folder_is_not_replaced(folder):

@@ -199,7 +199,7 @@ int64_t dcme_pairs_counted(const dcme_pairs *pairs, int64_t least, uint32_t *lef
     int64_t n = 0;
     for (int64_t i = 0; i < pairs->capacity; i++) {
         const slot *s = &pairs->slots[i];
-        if (s->value == 0 || s->value < least)
+        if (s->value == 0 || s->value < (uint64_t)least)
             continue;
         if (left) {
             left[n] = s->left;

@@ -271,8 +271,7 @@ def kind_of_model(path: PathLike) -> str:
     FormatError
         It is not a model.
     """
-    with _opened(Path(path)) as folder:
-        return str(_read_head(Path(path), folder).get("kind"))
+    return str(_head(Path(path)).get("kind"))
 
 
 def describe_model(path: PathLike) -> dict[str, Any]:
@@ -316,18 +315,25 @@ def load_model(path: PathLike, kind: str, version: int) -> Model:
 def _read(
     path: Path, check: Callable[[dict[str, Any]], None]
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the JSON file and the arrays of one model, also while others replace the folder."""
+    """Return the JSON file and the arrays of one model."""
+
+    def read(folder: int) -> tuple[dict[str, Any], dict[str, Array]]:
+        head = _read_head(path, folder)
+        check(head)
+        listed = head.get("arrays")
+        if not isinstance(listed, dict):
+            raise FormatError(f"{path / MODEL_FILE}: arrays: is no object; fit the model again")
+        return head, {name: _map(path, folder, name, one) for name, one in listed.items()}
+
+    return _of_one_model(path, read)
+
+
+def _of_one_model(path: Path, read: Callable[[int], Value]) -> Value:
+    """Return what is read of one model's folder, also while others replace the folder."""
     for _ in range(ATTEMPTS):
         with _opened(path) as folder:
             try:
-                head = _read_head(path, folder)
-                check(head)
-                listed = head.get("arrays")
-                if not isinstance(listed, dict):
-                    raise FormatError(
-                        f"{path / MODEL_FILE}: arrays: is no object; fit the model again"
-                    )
-                return head, {name: _map(path, folder, name, one) for name, one in listed.items()}
+                return read(folder)
             except FormatError:
                 if is_at(path.resolve(), folder):
                     raise  # else its files were removed because a new folder is in its place
@@ -403,8 +409,7 @@ def _check_replaceable(name: str, folder: Path, kinds: Sequence[str]) -> None:
     if not found:
         return
     try:
-        with _opened(folder) as number:
-            head = _read_head(folder, number)
+        head = _head(folder)
     except (FormatError, OSError):
         raise UsageError(f"{name}: is a folder with other content; choose a new one") from None
     if head.get("kind") not in kinds:
@@ -433,8 +438,12 @@ def _head_of(target: Path) -> dict[str, Any]:
     """Return the JSON file of a model that would be replaced, if there is one."""
     if not (target / MODEL_FILE).exists():
         return {}
-    with _opened(target) as folder:
-        return _read_head(target, folder)
+    return _head(target)
+
+
+def _head(path: Path) -> dict[str, Any]:
+    """Return the JSON file of a model."""
+    return _of_one_model(path, lambda folder: _read_head(path, folder))
 
 
 def _read_head(path: Path, folder: int) -> dict[str, Any]:
