@@ -329,7 +329,7 @@ def _read(
 
 
 def _of_one_model(path: Path, read: Callable[[int], Value]) -> Value:
-    """Return the content that is read of one model's folder, also while others replace the folder."""
+    """Return the result of reading one model, also while others replace the folder."""
     for _ in range(ATTEMPTS):
         with _opened(path) as folder:
             try:
