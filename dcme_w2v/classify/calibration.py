@@ -131,9 +131,8 @@ def calibration_data(
     count = len(data.labels)
     order = np.random.default_rng(options.seed).permutation(count)
     if count >= SHORT:
-        left_out = min(
-            count // SHARE, max(1, MAX_SCORES // classes), *([] if multilabel else [CERTAIN])
-        )
+        left_out = min(count // SHARE, max(1, MAX_SCORES // classes))
+        left_out = left_out if multilabel else min(left_out, CERTAIN)
         return data.some(np.sort(order[left_out:])), data.some(np.sort(order[:left_out])), None
     left_out = count // FOLD
     if not left_out:
