@@ -21,7 +21,9 @@ from dcme_w2v.formats.columns import ARROW, ARROW_STREAM, JSON, PARQUET
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric import memory
 from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text import distinct_words
 from dcme_w2v.text import encode as encoding
+from dcme_w2v.text.distinct_words import DistinctWords
 from dcme_w2v.text.encode import count, encode
 from dcme_w2v.text.select_vocabulary import InitialWords
 from dcme_w2v.text.split import HeldOutLines
@@ -214,8 +216,8 @@ def test_cache_has_no_name_and_is_mapped_read_only():
 
 
 def test_max_vocab_bounds_the_words_that_are_counted(monkeypatch):
-    monkeypatch.setattr(encoding, "BOUNDED_WORDS", 40)
-    monkeypatch.setattr(encoding, "BOUNDED_TIMES", 2)
+    monkeypatch.setattr(distinct_words, "BOUNDED_WORDS", 40)
+    monkeypatch.setattr(distinct_words, "BOUNDED_TIMES", 2)
     words = [f"w{n}" for n in range(12) for _ in range(60 - n)]
     words += [f"rare{n // 2}" if n % 3 else f"once{n}" for n in range(2_000)]
     words = [words[i * 7919 % len(words)] for i in range(len(words))]
@@ -238,14 +240,14 @@ def test_max_vocab_bounds_the_words_that_are_counted(monkeypatch):
     assert {f"w{n}" for n in range(10)} == set(counted.vocabulary)
     joined = InitialWords(Words.from_words([f"new{n}" for n in range(70)]), None, adds=True)
     wide = dataclasses.replace(options, max_vocab=80)
-    monkeypatch.setattr(encoding, "BOUNDED_TIMES", 0.5)
+    monkeypatch.setattr(distinct_words, "BOUNDED_TIMES", 0.5)
     with encode(paths, wide, vocabulary=joined, _block_bytes=200) as encoded:
         assert set(encoded.vocabulary) == set(counted.vocabulary) | set(joined.words)
 
 
 @pytest.mark.parametrize("run", [count, encode])
 def test_counting_ends_before_memory_does(monkeypatch, run):
-    for module in memory, encoding:
+    for module in memory, distinct_words:
         monkeypatch.setattr(module, "memory_limit", lambda: 1_000_000)
     paths = write(b" ".join(b"word%d" % n for n in range(20_000)))
     with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* set max_vocab"):
@@ -273,10 +275,10 @@ def test_words_spill_to_disk_before_memory_ends(monkeypatch, more, threads):
     counted, messages, reporter = count(paths, options, **run), [], Reporter()
     reporter.message = messages.append
     if threads == 1:
-        monkeypatch.setattr(encoding, "memory_limit", lambda: 14_000_000)
+        monkeypatch.setattr(distinct_words, "memory_limit", lambda: 14_000_000)
     else:  # so that the spills depend on no table of a worker
-        full = lambda self, *needed: len(self.total) > 9_000 and self._spill()  # noqa: E731
-        monkeypatch.setattr(encoding._Reading, "_require", full)
+        full = lambda self, *needed: len(self.table) > 9_000 and self._spill(needed[-1])  # noqa: E731
+        monkeypatch.setattr(DistinctWords, "_require", full)
     again = encode(paths, options, cache_dir=".", reporter=reporter, **run, **more)
     assert sum("go to disk: about" in line and "MB in .," in line for line in messages) == 1
     for name in vars(whole).keys() - {"vocabulary", "seconds", "counting_bytes"}:
@@ -291,7 +293,7 @@ def test_words_spill_to_disk_before_memory_ends(monkeypatch, more, threads):
 
 def test_a_disk_too_small_for_counted_words(monkeypatch):
     """The folder is full when words are written, not when ids are."""
-    monkeypatch.setattr(encoding, "memory_limit", lambda: 9_000_000)
+    monkeypatch.setattr(distinct_words, "memory_limit", lambda: 9_000_000)
     paths = write(b" ".join(b"word%d" % n for n in range(60_000)))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, limits[1]))

@@ -1,11 +1,8 @@
 """Encoding of a corpus as word ids: the text is read once, counted, and stored as token ids.
 
-The main thread reads and decompresses; each worker has its own hash table and assigns provisional
-ids to the words of a block. The new words of a block are contiguous in the worker's table, so that
-merging block by block orders words by first appearance: the result does not depend on the number of
-threads. After every `ROUND_BLOCKS` blocks, the tables are merged and cleared: rare words are in
-memory once, and the tables that each token is looked up in remain small. The few blocks that are
-encoded while tables are merged have tables of their own, which remain smaller still.
+The main thread reads and decompresses; each worker assigns provisional ids to the words of a block
+by a hash table. After every `ROUND_BLOCKS` blocks, the tables are merged (`DistinctWords`). The few
+blocks that are encoded meanwhile have tables of their own.
 """
 
 from __future__ import annotations
@@ -33,30 +30,22 @@ from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, Corpus
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words, check_lengths
 from dcme_w2v.numeric.arrays import I64, U32
-from dcme_w2v.numeric.memory import memory_limit, require_memory
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.training.progress import Reporter
 
 from .cache import ID_BYTES, IdCache
+from .distinct_words import DistinctWords
 from .raw_text import SAMPLE_BYTES, refuse_vectors, warn_of_raw_text
 from .reindex import Segment, compact, held_out_counts
 from .select_vocabulary import (
     Given,
     ids_of,
     select_vocabulary,
-    starting_table,
 )
-from .spill import SpilledWords
 from .split import HeldOutLines
 from .tokenizer import Tokenizer
 
 ROUND_BLOCKS = 64
-# With --max-vocab, rare words are dropped when more distinct words than this, and than so many
-# times --max-vocab, have been counted.
-BOUNDED_WORDS, BOUNDED_TIMES = 3 << 19, 16
-# Beyond the first share of memory, counted words are written to disk if they take the second.
-SPILL_SHARE, MIN_SPILL_SHARE = 1 / 2, 1 / 8
-SELECTION_BYTES = 20  # of a distinct word: its count, its id, and in which order
 
 # Sentence-final punctuation with quotes and brackets behind it, then space; of ideographs, none.
 _SENTENCE_END = re.compile(
@@ -214,12 +203,10 @@ def count(
     """
     started = time.perf_counter()
     source = _open(corpus, options, _block_bytes)
-    reading = _Reading(source, options, threads, None)
-    reading.is_looked_at = reading.is_bounded = True
-    reading.run(reporter)
-    reading.join_spilled(options.min_count)
+    reading = _Reading(source, options, threads, reporter)
+    reading.run()
     counts = reading.counts()
-    found = select_vocabulary(None, reading.total, counts, options)
+    found = select_vocabulary(None, reading.words.table, counts, options)
     if found is None:
         raise CorpusError(_empty_vocabulary(reading, counts, options, None))
     check_lengths(found.vocabulary, source.paths[0])
@@ -230,10 +217,10 @@ def count(
 def tally(corpus: Corpus, options: VocabularyOptions) -> CountedCorpus:
     """Count all words of a corpus, in the order of their first appearance; see `count`."""
     started = time.perf_counter()
-    reading = _Reading(corpus, options, 1, None)
+    reading = _Reading(corpus, options, is_bounded=False, is_looked_at=False)
     reading.run()
     counts = reading.counts()
-    everything = Vocabulary(*reading.total.words(np.arange(len(counts))), counts)
+    everything = Vocabulary(*reading.words.table.words(np.arange(len(counts))), counts)
     return CountedCorpus(**reading.figures(everything, counts, reading.tokens, started))
 
 
@@ -278,22 +265,28 @@ def encode(
     given = vocabulary.pruned(options) if isinstance(vocabulary, Vocabulary) else vocabulary
     cache = IdCache(cache_dir)
     try:
-        reading = _Reading(source, options, threads, cache, given)
-        reading.is_looked_at = not isinstance(corpus, Corpus)
-        reading.is_bounded = unk is None  # which all other words become
-        reading.run(reporter)
-        rare = None if unk is None else int(ids_of(reading.total, Words.from_words([unk]))[0])
-        reading.exclude_held_out(holdout)
-        reading.join_spilled(options.min_count)
+        reading = _Reading(
+            source,
+            options,
+            threads,
+            reporter,
+            cache=cache,
+            given=given,
+            is_bounded=unk is None,  # which all other words become
+            is_looked_at=not isinstance(corpus, Corpus),
+        )
+        reading.run(holdout)
+        words = reading.words
+        rare = None if unk is None else int(ids_of(words.table, Words.from_words([unk]))[0])
         counts = reading.counts()
-        kept = select_vocabulary(given, reading.total, counts, options, rare)
+        kept = select_vocabulary(given, words.table, counts, options, rare)
         if kept is None or not kept.counts.sum():
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
-        split = compact(cache, reading.segments, reading.maps, kept.ranks, holdout)
+        split = compact(cache, reading.segments, words.maps, kept.ranks, holdout)
         figures = reading.figures(kept.vocabulary, counts, len(split["ids"]), started)
         held = reading.held_out_tokens
-        del reading, counts
+        del reading, words, counts
         core.release_freed()
         return EncodedCorpus(
             **figures, **split, counts=kept.counts, held_out_tokens=held, unk_tokens=kept.rare
@@ -321,83 +314,74 @@ class _Reading:
         self,
         corpus: Corpus | Sentences,
         options: VocabularyOptions,
-        threads: int,
-        cache: IdCache | None,
+        threads: int = 1,
+        reporter: Reporter | None = None,
+        *,
+        cache: IdCache | None = None,
         given: Given = None,
+        is_bounded: bool = True,
+        is_looked_at: bool = True,
     ) -> None:
         choices = declaration_of(VocabularyOptions.__dataclass_fields__["encoding_errors"]).choices
-        self.corpus = corpus
-        self.errors = choices.index(options.encoding_errors)
-        self.refuse = core.REFUSE_BROKEN if self.errors == 0 else core.REFUSE_NUL
+        errors = choices.index(options.encoding_errors)
+        self.refuse = core.REFUSE_BROKEN if errors == 0 else core.REFUSE_NUL
         if options.allow_binary:
-            if self.errors == 0:
+            if errors == 0:
                 raise UsageError(
                     "--allow-binary: requires --encoding-errors=replace or skip, "
                     "which applies to tokens that are not text"
                 )
             self.refuse = core.REFUSE_NONE
+        self.corpus, self.options = corpus, options
+        self._is_looked_at = is_looked_at  # to warn of text that is not plain
         self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
-        self.threads = threads
-        self.cache = cache
-        self.total = starting_table(given)
-        self._given = len(self.total)
-        self._tables: dict[int, core.Table] = {}  # of the workers, see `run`
-        self._cleared: list[core.Table] = []
-        self._sizes: dict[core.Table, int] = {}  # bytes of all, as its worker last left a table
+        self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
+        self.words = DistinctWords(
+            options, errors, given, self.reporter, is_bounded=is_bounded, cache=cache
+        )
         self._buffers: list[U32] = []  # for the ids of a block
         self._held: deque[int] = deque(maxlen=2 * threads + 1)  # bytes of the last blocks
-        self.maps: dict[int, U32] = {}  # the ids of their words in `total`
         self.segments: list[Segment] = []
         self._merged = 0  # segments
-        self.tokens = self.replaced = self.skipped = 0
-        self.undercount = self.counting_bytes = 0
+        self.tokens = 0
         self._worker = threading.local()
         self._lock = threading.Lock()
         self._workers = self._file = self._lines = 0
-        limit = BOUNDED_TIMES * (options.max_vocab or 0)
-        self._most_words = max(BOUNDED_WORDS, limit) if limit else None
-        # Whether --max-vocab, or else the size of memory, bounds the words that are counted.
-        self.is_bounded = False
-        self._spilled: SpilledWords | None = None
         self._share: float | None = None  # of the corpus that has been read
-        self._dropped = 0  # distinct words that `join_spilled` has dropped
-        self.is_looked_at = False  # whether to warn of text that is not plain
-        self.held_out: I64 | None = None  # counts, by id in `total`
+        self.held_out: I64 | None = None  # counts, by id
         self.held_out_tokens = 0
 
-    def run(self, reporter: Reporter | None = None) -> None:
+    def run(self, holdout: HeldOutLines | None = None) -> None:
         """Read all blocks and count their words; at most two per worker are pending."""
-        self._reporter = reporter = reporter or Reporter()
-        reporter.stage("reading", self.corpus.bytes_total, "bytes")
+        self.reporter.stage("reading", self.corpus.bytes_total, "bytes")
         pending: deque[tuple[Block, Future[tuple[Segment, U32 | None]]]] = deque()
         with ThreadPoolExecutor(self.threads, initializer=self._start_worker) as pool:
             try:
                 for number, block in enumerate(self.corpus):
-                    if self.is_looked_at:
+                    if self._is_looked_at and number == 0:
                         self._look_at(bytes(block.text[:SAMPLE_BYTES]))
                     # Blocks that are read before the last round is merged have their own tables.
                     tables = number // ROUND_BLOCKS + self._merged // ROUND_BLOCKS
                     pending.append((block, pool.submit(self._encode, block, tables)))
                     if len(pending) > 2 * self.threads:
-                        self._finish(*pending.popleft(), reporter)
-                    reporter.advance(block.bytes_read)
+                        self._finish(*pending.popleft())
+                    self.reporter.advance(block.bytes_read)
                 while pending:
-                    self._finish(*pending.popleft(), reporter)
+                    self._finish(*pending.popleft())
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
         self._merge()
-        if self._spilled:
-            self._spill()
-        self._cleared.clear()
-        self._sizes.clear()
+        self.words.finish(self._share)
         self._buffers.clear()
         core.release_freed()  # free the blocks, or their memory adds to the next step's
         if not self.tokens:
             raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
+        if holdout and self.cache:
+            self._exclude(holdout, self.cache)
+        self.held_out = self.words.join_spilled(self.options.min_count, self.held_out)
 
     def _look_at(self, start: bytes) -> None:
-        self.is_looked_at = False
         refuse_vectors(self.corpus.paths[0], start)
         warn_of_raw_text(self.corpus.paths[0], start, not self.tokenizer.is_whitespace)
 
@@ -409,10 +393,7 @@ class _Reading:
     def _encode(self, block: Block, tables: int) -> tuple[Segment, U32 | None]:
         """Encode a block with the ids of one of the worker's tables; runs in a worker."""
         number = tables * self.threads + self._worker.number
-        if number not in self._tables:
-            with self._lock:
-                self._tables[number] = self._cleared.pop() if self._cleared else core.Table()
-        table = self._tables[number]
+        table = self.words.table_of(number)
         first = len(table)
         text: bytes | memoryview = block.text
         if self.is_split and not block.is_tokenized:
@@ -421,8 +402,7 @@ class _Reading:
             text, _ = self.tokenizer.tokenize(text)
         ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        with self._lock:
-            self._sizes[table] = table.bytes(0)
+        self.words.measure(table)
         if text is not block.text:  # positions before tokenizing
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
@@ -435,12 +415,7 @@ class _Reading:
             kept = self._buffers.pop() if self._buffers else None
         return kept if kept is not None and len(kept) >= size else np.empty(size, dtype=np.uint32)
 
-    def _finish(
-        self,
-        block: Block,
-        future: Future[tuple[Segment, U32 | None]],
-        reporter: Reporter,
-    ) -> None:
+    def _finish(self, block: Block, future: Future[tuple[Segment, U32 | None]]) -> None:
         segment, ids = future.result()
         if block.file != self._file:
             self._file, self._lines = block.file, 0
@@ -452,7 +427,7 @@ class _Reading:
             self.cache.write(self.tokens, ids[: segment.tokens], share)
             self._buffers.append(ids)
             if share and len(self.segments) == ROUND_BLOCKS - 1:
-                self._forecast_cache((self.tokens + segment.tokens) / share, reporter)
+                self._forecast_cache(self.cache.folder, (self.tokens + segment.tokens) / share)
         self._held.append(len(block.text) + ID_BYTES * segment.tokens)
         self._lines += segment.newlines
         self.tokens += segment.tokens
@@ -460,15 +435,18 @@ class _Reading:
         if len(self.segments) % ROUND_BLOCKS == 0:
             self._merge()
 
-    def _forecast_cache(self, tokens: float, reporter: Reporter) -> None:
+    def _merge(self) -> None:
+        parts, self._merged = self.segments[self._merged :], len(self.segments)
+        self.words.merge(parts, sum(self._held), self._share)
+
+    def _forecast_cache(self, folder: str, tokens: float) -> None:
         """Report the size of the id cache of a corpus of so many tokens."""
-        assert self.cache is not None
-        folder, needed = self.cache.folder, tokens * ID_BYTES
+        needed = tokens * ID_BYTES
         free = free_bytes(Path(folder)) + self.tokens * ID_BYTES
         line = f"id cache: about {needed / 1e6:,.0f} MB in {folder}, {free / 1e6:,.0f} MB free"
         if needed > free:
             line = f"warning: {line}: choose another folder with --cache-dir"
-        reporter.message(line)
+        self.reporter.message(line)
 
     def _encoding_error(self, block: Block, bad: int) -> str:
         line = 1 + self._lines + bytes(block.text[:bad]).count(b"\n")
@@ -482,119 +460,10 @@ class _Reading:
             return f"{where} is NUL: looks binary or UTF-16; give UTF-8 text, or --allow-binary"
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
 
-    def _merge(self) -> None:
-        """Merge the tables of a round, block by block."""
-        parts, self._merged = self.segments[self._merged :], len(self.segments)
-        used = sorted({part.table for part in parts})
-        core.release_freed()  # free the blocks, which the sum below leaves out
-        for number in used:
-            words = len(self._tables[number])
-            self.maps[number] = np.full(words, core.NONE, dtype=np.uint32)
-        others = sum(self._held) + sum(ids.nbytes for ids in self.maps.values())
-        limit = memory_limit() or np.inf
-        for part in parts:
-            with self._lock:
-                tables = sum(self._sizes.values())
-            self._require(others + tables, part.last - part.first, limit)
-            before = self.total.bytes(0)
-            table, ids = self._tables[part.table], self.maps[part.table]
-            replaced, skipped = self.total.merge(table, part.first, part.last, self.errors, ids)
-            if self._spilled:  # whose ids are lower
-                new = ids[part.first : part.last]
-                new[new != core.NONE] += np.uint32(self._spilled.words)
-            self.replaced += replaced
-            self.skipped += skipped
-            after = self.total.bytes(0)  # while it doubles, its former slots are there, too
-            needed = others + tables + after + (after - before)
-            self.counting_bytes = max(self.counting_bytes, needed)
-        for number in used:
-            table = self._tables.pop(number)
-            table.clear()
-            with self._lock:
-                self._sizes[table] = table.bytes(0)
-                self._cleared.append(table)
-        if self.cache is None:  # there are no ids to renumber
-            self.maps.clear()
-        found, most = len(self.total) - self._given, self._most_words
-        if self.is_bounded and most and found > most:
-            self._drop_rare(most // 2)
-
-    def _require(self, others: int, words: int, limit: float) -> None:
-        """Write the counted words to disk, or raise, if memory is too small for so many more.
-
-        `others` is the memory of all but the table of all words. The first round never raises.
-        """
-        needed, held = others + self.total.bytes(words), self.total.bytes(0)
-        full = needed + SELECTION_BYTES * len(self.total) > SPILL_SHARE * limit
-        if not self._most_words and self.is_bounded and full and held > MIN_SPILL_SHARE * limit:
-            self._spill()
-            needed = others + self.total.bytes(words)
-        if needed > limit and self._merged > ROUND_BLOCKS:
-            found = self._spilled.words if self._spilled else len(self.total)
-            require_memory(
-                needed,
-                f"counting more than {found:,} distinct words",
-                "set --max-vocab, which bounds it, or count parts of the corpus with "
-                "dcme-w2v vocab",
-            )
-
-    def _spill(self) -> None:
-        """Write the counted words to disk, and continue with an empty table."""
-        if self._spilled is None:
-            remedy = "choose another folder with --cache-dir" if self.cache else "set TMPDIR"
-            self._spilled = SpilledWords(self.cache.folder if self.cache else None, remedy)
-        self._spilled.add(self.total, self._share)
-        if self._spilled.words == len(self.total):
-            written = self._spilled.length * ID_BYTES / 1e6
-            size = f"about {written / self._share:,.0f}" if self._share else f"over {written:,.0f}"
-            folder = self._spilled.folder
-            self._reporter.message(
-                f"counting: memory is too small for more than {len(self.total):,} distinct words, "
-                f"which go to disk: {size} MB in {folder}, "
-                f"{free_bytes(Path(folder)) / 1e6:,.0f} MB free"
-            )
-        self.total = core.Table()
-        core.release_freed()
-
-    def join_spilled(self, least: int) -> None:
-        """Read back what was written to disk: the words that occur so often, and given ones."""
-        if self._spilled is None:
-            return
-        spilled, self._spilled = self._spilled, None
-        self.total, numbers, self.held_out, self._dropped = spilled.join(
-            least, self._given, self.held_out
-        )
-        self._renumber(numbers)
-
-    def _renumber(self, numbers: U32) -> None:
-        """Replace ids of words; the last number is `core.NONE`."""
-        for ids in self.maps.values():
-            ids[:] = numbers[np.minimum(ids, len(numbers) - 1)]
-
-    def _drop_rare(self, most: int) -> None:
-        """Drop the words with the lowest counts, so that at most so many that are not given remain.
-
-        This is lossy counting (Manku and Motwani 2002) with the lowest counts that suffice.
-        """
-        counts = self.total.counts()
-        found = np.sort(counts[self._given :])
-        lowest = int(found[-most - 1])
-        kept = np.flatnonzero(counts > lowest)
-        kept = np.concatenate([np.arange(self._given), kept[kept >= self._given]])
-        numbers = np.full(len(counts) + 1, core.NONE, dtype=np.uint32)
-        numbers[kept] = np.arange(len(kept), dtype=np.uint32)
-        total = core.Table()
-        total.add(*self.total.words(kept), counts[kept])
-        self.total = total
-        self._renumber(numbers)
-        self.undercount += lowest
-
-    def exclude_held_out(self, lines: HeldOutLines | None) -> None:
+    def _exclude(self, lines: HeldOutLines, cache: IdCache) -> None:
         """Count the tokens of held-out lines, which `counts` subtracts."""
-        if lines is None or self.cache is None:
-            return
-        words = self._spilled.words if self._spilled else len(self.total)
-        found = held_out_counts(self.cache, self.segments, self.maps, words, lines)
+        words = self.words
+        found = held_out_counts(cache, self.segments, words.maps, len(words), lines)
         self.held_out, self.held_out_tokens = found
         if not self.held_out_tokens:
             raise CorpusError(
@@ -603,33 +472,33 @@ class _Reading:
             )
 
     def counts(self) -> I64:
-        """Return the counts of the words of `total`, without held-out lines."""
-        counts = self.total.counts()
-        return counts if self.held_out is None else counts - self.held_out
+        """Return the counts of `words.table`, without held-out lines."""
+        counts = self.words.table.counts()
+        if self.held_out is not None:
+            counts[: len(self.held_out)] -= self.held_out
+        return counts
 
     def types(self, counts: I64) -> int:
         """Return the number of distinct words; `counts` as from the method of this name."""
-        return int(np.count_nonzero(counts)) + self._dropped
+        return int(np.count_nonzero(counts)) + self.words.dropped
 
     def figures(
         self, vocabulary: Vocabulary, counts: I64, kept: int, started: float
     ) -> dict[str, Any]:
         """Return the fields of `CountedCorpus`."""
         files = zip(self.corpus.paths, self.corpus.sizes, strict=True)
-        maps = sum(ids.nbytes for ids in self.maps.values())
-        counting = self.total.bytes(0) + maps + SELECTION_BYTES * len(counts)
         return {
             "vocabulary": vocabulary,
             "tokens": self.tokens,
             "types": self.types(counts),
             "out_of_vocabulary": self.tokens - kept - self.held_out_tokens,
-            "replaced": self.replaced,
-            "skipped": self.skipped,
+            "replaced": self.words.replaced,
+            "skipped": self.words.skipped,
             "truncated": self.corpus.truncated,
             "files": [{"path": path, "size": size} for path, size in files],
             "seconds": time.perf_counter() - started,
-            "undercount": self.undercount,
-            "counting_bytes": max(self.counting_bytes, counting),
+            "undercount": self.words.undercount,
+            "counting_bytes": self.words.counting_bytes(),
         }
 
 

@@ -1,0 +1,252 @@
+"""The distinct words of a corpus, counted by several workers in limited memory.
+
+Each worker has a hash table, whose words have provisional ids. The new words of a block are
+contiguous in the worker's table, so that merging block by block orders words by first appearance:
+the result does not depend on the number of threads. After a round of blocks, the tables are merged
+and cleared: rare words are in memory once, and the tables that each token is looked up in remain
+small. If memory is too small for all words, they are written to disk; with `max_vocab`, rare words
+are dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dcme_w2v._core import text as core
+from dcme_w2v.files.disk import free_bytes
+from dcme_w2v.numeric.arrays import I64, U32
+from dcme_w2v.numeric.memory import memory_limit, require_memory
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.training.progress import Reporter
+
+from .cache import ID_BYTES, IdCache
+from .reindex import Segment
+from .select_vocabulary import Given, starting_table
+from .spill import SpilledWords
+
+# With --max-vocab, rare words are dropped when more distinct words than this, and than so many
+# times --max-vocab, have been counted.
+BOUNDED_WORDS, BOUNDED_TIMES = 3 << 19, 16
+# Beyond the first share of memory, counted words are written to disk if they take the second.
+SPILL_SHARE, MIN_SPILL_SHARE = 1 / 2, 1 / 8
+SELECTION_BYTES = 20  # of a distinct word: its count, its id, and in which order
+
+
+class DistinctWords:
+    """The words of all blocks that have been merged, and the tables of the workers.
+
+    Parameters
+    ----------
+    options : VocabularyOptions
+        `max_vocab` bounds the words that are counted.
+    errors : int
+        Index of ``encoding_errors`` among its choices.
+    given : Vocabulary or InitialWords, optional
+        The first words, which are never dropped.
+    reporter : Reporter
+        Reports when words are written to disk.
+    is_bounded : bool
+        Whether `max_vocab`, or else the size of memory, bounds the words.
+    cache : IdCache, optional
+        The ids of the tokens, for which `maps` are kept; in its folder, words are written if
+        memory is too small (default: in the temporary folder).
+
+    Attributes
+    ----------
+    table : core.Table
+        All words in the order of their first appearance, given words first.
+    maps : dict of int to ndarray of uint32
+        The id in `table`, or `core.NONE`, of each word in the table of a worker.
+    replaced, skipped : int
+        Tokens that are not UTF-8, replaced by U+FFFD or skipped.
+    undercount : int
+        The most by which a count may be too low, as words were dropped.
+    most_bytes : int
+        Memory of the tables when it was largest.
+    dropped : int
+        Distinct words that were read back from disk and dropped as too rare.
+    """
+
+    def __init__(
+        self,
+        options: VocabularyOptions,
+        errors: int,
+        given: Given,
+        reporter: Reporter,
+        *,
+        is_bounded: bool,
+        cache: IdCache | None,
+    ) -> None:
+        self.table = starting_table(given)
+        self.maps: dict[int, U32] = {}
+        self.replaced = self.skipped = self.undercount = self.most_bytes = self.dropped = 0
+        self._given, self._errors, self._is_bounded = len(self.table), errors, is_bounded
+        limit = BOUNDED_TIMES * (options.max_vocab or 0)
+        self._most_words = max(BOUNDED_WORDS, limit) if limit else None
+        self._reporter, self._cache = reporter, cache
+        self._tables: dict[int, core.Table] = {}  # of the workers
+        self._cleared: list[core.Table] = []
+        self._sizes: dict[core.Table, int] = {}  # bytes of all, as its worker last left a table
+        self._lock = threading.Lock()
+        self._rounds = 0
+        self._spilled: SpilledWords | None = None
+
+    def table_of(self, number: int) -> core.Table:
+        """Return the table of this number for the one worker that uses it."""
+        with self._lock:
+            if number not in self._tables:
+                self._tables[number] = self._cleared.pop() if self._cleared else core.Table()
+            return self._tables[number]
+
+    def measure(self, table: core.Table) -> None:
+        """Note the size of a table that its worker leaves."""
+        with self._lock:
+            self._sizes[table] = table.bytes(0)
+
+    def merge(self, parts: Sequence[Segment], held: int, share: float | None) -> None:
+        """Merge the tables of a round, block by block.
+
+        Parameters
+        ----------
+        parts : sequence of Segment
+            The blocks of the round, in the order of the corpus.
+        held : int
+            Bytes of the blocks in memory.
+        share : float or None
+            Share of the corpus that has been read.
+        """
+        used = sorted({part.table for part in parts})
+        core.release_freed()  # free the blocks, which the sum below leaves out
+        for number in used:
+            self.maps[number] = np.full(len(self._tables[number]), core.NONE, dtype=np.uint32)
+        others = held + sum(ids.nbytes for ids in self.maps.values())
+        limit = memory_limit() or np.inf
+        for part in parts:
+            with self._lock:
+                tables = sum(self._sizes.values())
+            self._require(others + tables, part.last - part.first, limit, share)
+            before = self.table.bytes(0)
+            table, ids = self._tables[part.table], self.maps[part.table]
+            replaced, skipped = self.table.merge(table, part.first, part.last, self._errors, ids)
+            if self._spilled:  # whose ids are lower
+                new = ids[part.first : part.last]
+                new[new != core.NONE] += np.uint32(self._spilled.words)
+            self.replaced += replaced
+            self.skipped += skipped
+            after = self.table.bytes(0)  # while it doubles, its former slots are there, too
+            self.most_bytes = max(self.most_bytes, others + tables + 2 * after - before)
+        for number in used:
+            table = self._tables.pop(number)
+            table.clear()
+            self.measure(table)
+            with self._lock:
+                self._cleared.append(table)
+        self._rounds += 1
+        if self._cache is None:  # there are no ids to renumber
+            self.maps.clear()
+        found, most = len(self.table) - self._given, self._most_words
+        if self._is_bounded and most and found > most:
+            self._drop_rare(most // 2)
+
+    def _require(self, others: int, words: int, limit: float, share: float | None) -> None:
+        """Write the counted words to disk, or raise, if memory is too small for so many more.
+
+        `others` is the memory of all but the table of all words. The first round never raises.
+        """
+        needed, held = others + self.table.bytes(words), self.table.bytes(0)
+        full = needed + SELECTION_BYTES * len(self.table) > SPILL_SHARE * limit
+        if not self._most_words and self._is_bounded and full and held > MIN_SPILL_SHARE * limit:
+            self._spill(share)
+            needed = others + self.table.bytes(words)
+        if needed > limit and self._rounds:
+            found = self._spilled.words if self._spilled else len(self.table)
+            require_memory(
+                needed,
+                f"counting more than {found:,} distinct words",
+                "set --max-vocab, which bounds it, or count parts of the corpus with "
+                "dcme-w2v vocab",
+            )
+
+    def _spill(self, share: float | None) -> None:
+        """Write the counted words to disk, and continue with an empty table."""
+        if self._spilled is None:
+            remedy = "choose another folder with --cache-dir" if self._cache else "set TMPDIR"
+            self._spilled = SpilledWords(self._cache.folder if self._cache else None, remedy)
+        self._spilled.add(self.table, share)
+        if self._spilled.words == len(self.table):
+            written = self._spilled.length * ID_BYTES / 1e6
+            size = f"about {written / share:,.0f}" if share else f"over {written:,.0f}"
+            folder = self._spilled.folder
+            self._reporter.message(
+                f"counting: memory is too small for more than {len(self.table):,} distinct words, "
+                f"which go to disk: {size} MB in {folder}, "
+                f"{free_bytes(Path(folder)) / 1e6:,.0f} MB free"
+            )
+        self.table = core.Table()
+        core.release_freed()
+
+    def finish(self, share: float | None) -> None:
+        """Free the tables of the workers after the last round."""
+        if self._spilled:
+            self._spill(share)
+        self._cleared.clear()
+        self._sizes.clear()
+
+    def __len__(self) -> int:
+        """Return one more than the highest id of a word."""
+        return self._spilled.words if self._spilled else len(self.table)
+
+    def join_spilled(self, least: int, held_out: I64 | None) -> I64 | None:
+        """Read back from disk the words that occur so often, and given ones.
+
+        Parameters
+        ----------
+        least : int
+            Lowest count.
+        held_out : ndarray of int64, shape (len(self),), or None
+            Counts of the words in held-out lines.
+
+        Returns
+        -------
+        ndarray of int64, shape (len(self),), or None
+            These counts, by the new ids.
+        """
+        if self._spilled is None:
+            return held_out
+        spilled, self._spilled = self._spilled, None
+        self.table, numbers, held_out, self.dropped = spilled.join(least, self._given, held_out)
+        self._renumber(numbers)
+        return held_out
+
+    def _renumber(self, numbers: U32) -> None:
+        """Replace ids of words; the last number is `core.NONE`."""
+        for ids in self.maps.values():
+            ids[:] = numbers[np.minimum(ids, len(numbers) - 1)]
+
+    def _drop_rare(self, most: int) -> None:
+        """Drop the words with the lowest counts, so that at most so many that are not given remain.
+
+        This is lossy counting (Manku and Motwani 2002) with the lowest counts that suffice.
+        """
+        counts = self.table.counts()
+        found = np.sort(counts[self._given :])
+        lowest = int(found[-most - 1])
+        kept = np.flatnonzero(counts > lowest)
+        kept = np.concatenate([np.arange(self._given), kept[kept >= self._given]])
+        numbers = np.full(len(counts) + 1, core.NONE, dtype=np.uint32)
+        numbers[kept] = np.arange(len(kept), dtype=np.uint32)
+        table = core.Table()
+        table.add(*self.table.words(kept), counts[kept])
+        self.table = table
+        self._renumber(numbers)
+        self.undercount += lowest
+
+    def counting_bytes(self) -> int:
+        """Return the memory of counting, with the selection of the words that are kept."""
+        maps = sum(ids.nbytes for ids in self.maps.values())
+        selection = self.table.bytes(0) + maps + SELECTION_BYTES * len(self.table)
+        return max(self.most_bytes, selection)
