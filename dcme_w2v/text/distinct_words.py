@@ -2,7 +2,7 @@
 
 Each worker has a hash table, whose words have provisional ids. The new words of a block are
 contiguous in the worker's table, so that merging block by block orders words by first appearance:
-the result does not depend on the number of threads. After a round of blocks, the tables are merged
+the result does not depend on the number of threads. After so many blocks, the tables are merged
 and cleared: rare words are in memory once, and the tables that each token is looked up in remain
 small. If memory is too small for all words, they are written to disk; with `max_vocab`, rare words
 are dropped.
