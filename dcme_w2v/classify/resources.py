@@ -80,5 +80,5 @@ def weight_bytes(matrix: csr_matrix, classes: int) -> int:
 def resource_shortage(plan: dict[str, Any]) -> OutOfMemoryError | None:
     """Return the error if the memory of a plan is not there: better now than after hours."""
     what = f"training {plan['features']:,} features and {plan['classes']:,} classes"
-    remedy = "lower --features or --hashing, or give --rank"
+    remedy = "lower --features or --hashing, or give --rank, or --objective tree for many classes"
     return shortage(plan["memory_bytes"], what, remedy)
