@@ -51,7 +51,6 @@ def test_a_lower_rate_is_chosen_where_labels_are_wrong(objective, loss):
 
 @pytest.mark.parametrize("options, wanted", [
     ({"loss": "softmax"}, True),
-    ({"loss": "hinge"}, True),
     ({"objective": "gd"}, True),
     ({"objective": "dcme"}, True),
     ({"objective": "dcme", "lr": 4.0}, False),
@@ -110,6 +109,7 @@ def test_the_loss_is_chosen_by_folds(here, cli, wrong, given):
     ({}, 600, 5000, True),
     ({}, 600, 5001, False),
     ({"loss": "softmax"}, 600, 12, False),
+    ({"loss": "hinge"}, 600, 12, True),
     ({"lr": 1.0}, 600, 12, False),
     ({"epochs": 20}, 600, 12, True),
     ({"epochs": 21}, 600, 12, False),

@@ -187,8 +187,8 @@ class MaxentClassifier(LinearMixin, Estimator):
     -----
     The objective is the mean of -log p(y | x), weighted by `sample_weight`, plus l2 / 2 times the
     squared weights without the biases. Where features, classes and rows are few (a product of
-    features and classes up to 65,536), and no option of ``solver="sgd"`` is set, `fit` uses L-BFGS,
-    which reaches the optimum if features have similar scales; folds choose `l2` from 1e-6 to 0.1,
+    features and classes up to 65,536), and neither `solver` nor an option of ``solver="sgd"`` is
+    set, `fit` uses L-BFGS, which reaches the optimum; folds choose `l2` from 1e-6 to 0.1,
     by the likelihood, where there are 50 rows and none is given. The default learning rates are for
     rows of unit length and are divided by the mean squared length of the rows; if lengths differ
     much, by the median, and steps of longer rows are bounded. With several threads, which update
@@ -446,7 +446,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
-        tags.non_deterministic = self.solver == "sgd" and self.threads != 1
+        tags.non_deterministic = self.solver != "lbfgs" and self.threads != 1
         return tags
 
 

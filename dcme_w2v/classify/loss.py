@@ -19,7 +19,6 @@ from dcme_w2v.training.progress import QUIET, Reporter
 
 from .fit import Labelled
 from .options import (
-    FEW_CLASSES,
     L2_OF_SETS,
     RATE_OF_HINGE,
     TREE_CLASSES,
@@ -35,7 +34,6 @@ MIN_INSTANCES, MIN_OF_A_CLASS = 10_000, 150  # to choose only the rate of a loss
 EPOCHS = 20  # that are given, at most
 SHORT_SETS = 1 << 24  # documents times labels, several a document
 RATES_OF_SETS = (2.0, 0.5, 0.125)  # times the default
-LONGER = 10  # epochs at C = 1
 CLEARLY = 0.5  # standard errors of an accuracy by which another candidate has to be better
 SMALL_WEIGHTS, SMALL_PRODUCTS = 1 << 16, 1 << 22  # L-BFGS takes a second at most
 SMALL_PATH = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
@@ -58,7 +56,6 @@ class LossSearch(Search):
         )  # fmt: skip
         self._full = replace(self._full, documents=min(self._full.documents, LEARNED))
         self._first = self._full
-        self._has_many = classes >= FEW_CLASSES
         if self._multilabel:
             self._measure_names = ("ndcg_at_5",)
 
@@ -76,22 +73,9 @@ class LossSearch(Search):
         if self._multilabel:
             found = [{**best, "lr": RATE_OF_HINGE * factor} for factor in RATES_OF_SETS]
             return [self._like_svm(best), *found]
-        is_open = "loss" in best
-        if is_open and self._has_many:
+        if "loss" in best and self._has_many:
             return [self._like_svm(best), best]
-        is_hinge = is_open or self._options(best).loss == "hinge"
-        return [*([self._like_svm(best)] if is_hinge else []), *super()._losses(best)]
-
-    def _like_svm(self, best: Setting) -> Setting:
-        """Return the setting that is near LinearSVC at C = 1, as far as options are not given.
-
-        The objective of LinearSVC is this one with l2 = 1 / (2 C n). With many classes, the hinge
-        loss has its defaults, which take half of the time.
-        """
-        near: Setting = {"loss": "hinge", "lr": RATE_OF_HINGE}
-        if not self._has_many or self._multilabel:
-            near = {**near, "epochs": LONGER, "l2": float(f"{0.5 / len(self._labels):.2g}")}
-        return {**best, **{name: near[name] for name in best if name in near}}
+        return super()._losses(best)
 
     def _halve(self, best: Setting, candidates: Sequence[Setting]) -> Setting:
         """Return the best candidate; the first one, unless another is clearly better."""
@@ -130,14 +114,14 @@ def is_loss_open(given: ClassifyOptions, data: Labelled, classes: int) -> bool:
     """Return whether `LossSearch` may choose the loss, the learning rate, or both."""
     count, labels = len(data.labels), sum(map(len, data.labels))
     own = (given.lr, given.min_lr, given.rank)
-    if any(one is not None for one in own) or given.solver != "sgd":
+    if any(one is not None for one in own) or given.solver == "lbfgs":
         return False
     if count < MIN_DOCUMENTS or (given.epochs or 0) > EPOCHS:
         return False
     if labels > count:
         is_short = classes * count <= SHORT_SETS and classes < TREE_CLASSES
         return is_short and given.loss in (None, "hinge") and is_hinge_possible(given)
-    if given.loss is None and is_hinge_possible(given) and classes <= HINGE_CLASSES:
+    if given.loss != "softmax" and is_hinge_possible(given) and classes <= HINGE_CLASSES:
         return True
     options = resolved(given, classes)
     is_exact = options.objective == "gd" or options.dcme_update == "robust"
@@ -147,7 +131,7 @@ def is_loss_open(given: ClassifyOptions, data: Labelled, classes: int) -> bool:
 
 def is_small(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> bool:
     """Return whether L-BFGS reaches the optimum as fast, and no option of another solver is set."""
-    own = (given.loss, given.lr, given.min_lr, given.epochs, given.batch, given.trees)
+    own = (given.solver, given.loss, given.lr, given.min_lr, given.epochs, given.batch, given.trees)
     is_short = (matrix.shape[1] + 1) * classes <= SMALL_WEIGHTS
     is_short = is_short and matrix.nnz * classes <= SMALL_PRODUCTS
     return is_short and is_hinge_possible(given) and not any(one is not None for one in own)

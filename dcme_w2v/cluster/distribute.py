@@ -81,7 +81,7 @@ class Distributed:
             raise UsageError(f"--rank={options.rank}: is not supported with --cluster; omit one")
         if method == "gradient" and options.solver != "lbfgs":
             raise UsageError("--distribute=gradient: requires --solver=lbfgs")
-        if method == "iterate" and options.solver != "sgd":
+        if method == "iterate" and options.solver == "lbfgs":
             raise UsageError("--distribute=iterate: requires --solver=sgd")
         if (folder := checkpoints.folder) is not None:
             flag = "--resume" if checkpoints.checkpoint is None else "--checkpoint"
