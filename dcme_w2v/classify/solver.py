@@ -1,5 +1,6 @@
 """Exact softmax by L-BFGS, the reference for the other objectives."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -12,6 +13,10 @@ from dcme_w2v.numeric.lbfgs import minimize
 from .options import ClassifyOptions
 from .trainer import Weights, core_documents
 
+DENSE = 0.25  # share of the entries that are not 0
+# Of the loss of a class with a probability of .95 or .05; with twenty sets of numbers, .25 takes
+# more iterations.
+CURVATURE = 0.05
 PRECISION = 1e-6  # relative error of the loss: scores are of single precision
 
 
@@ -54,7 +59,21 @@ def solve(
         loss = weights.linear.gradient(rows, instances, columns, gradient, options.threads or 1)
         return loss, gradient
 
-    return minimized(evaluate, total, weights, options, watch)
+    return minimized(evaluate, total, weights, options, watch, _columns(matrix, options))
+
+
+def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | None:
+    """Return what is subtracted from the columns of dense rows, and divided by; None for others.
+
+    The weights of columns with mean 0 and variance 1 have similar curvatures, which takes fewer
+    iterations to the same optimum. A step of text would change the weights of rare words too much.
+    """
+    if not options.bias or matrix.nnz < DENSE * matrix.shape[0] * matrix.shape[1]:
+        return None
+    dense = matrix.toarray().astype(np.float64)
+    scale = np.sqrt(CURVATURE * np.append(dense.var(axis=0), options.bias**2))
+    scale[:-1] = np.hypot(scale[:-1], math.sqrt(options.l2 or 0.0))
+    return dense.mean(axis=0)[:, None] / options.bias, np.where(scale > 0, scale, 1.0)[:, None]
 
 
 def minimized(
@@ -63,6 +82,7 @@ def minimized(
     weights: Weights,
     options: ClassifyOptions,
     watch: Callable[[int, float], bool] | None = None,
+    columns: tuple[F64, F64] | None = None,
 ) -> Weights:
     """Minimise a sum of -log p over `total`, with the penalty; see `solve`.
 
@@ -76,29 +96,48 @@ def minimized(
         Where to start, and where the result goes.
     options, watch
         See `solve`.
+    columns : tuple, optional
+        The weights of columns minus the first, times the bias, and divided by the second are
+        searched: the optimum is the same.
     """
     classes, l2 = weights.classes, options.l2 or 0.0
+    shift, scale = columns or (np.zeros(1), np.ones(1))
+
+    def to_weights(point: F64) -> F64:
+        if columns is None:
+            return point
+        found = point / scale
+        found[-1] -= (shift * found[:-1]).sum(axis=0)
+        return found
 
     def loss_and_gradient(point: F64) -> tuple[float, F64]:
+        point = to_weights(point)
         weights.table[:, :classes] = point
         loss, gradient = evaluate()
         gradient /= total
         gradient[:-1] += l2 * point[:-1]
         inner = point[:-1].ravel()
+        if columns is not None:
+            gradient[:-1] -= shift * gradient[-1]
+            gradient /= scale
         return loss / total + 0.5 * l2 * float(inner @ inner), gradient
 
     def iterated(iteration: int, loss: float, point: F64) -> bool:
         if watch is None:
             return False
-        weights.table[:, :classes] = point
+        weights.table[:, :classes] = to_weights(point)
         return watch(iteration, loss)
 
-    weights.table[:, :classes] = minimize(
+    start = weights.table[:, :classes].astype(np.float64)
+    if columns is not None:
+        start[-1] += (shift * start[:-1]).sum(axis=0)
+        start *= scale
+    weights.table[:, :classes] = to_weights(minimize(
         loss_and_gradient,
-        weights.table[:, :classes].astype(np.float64),
+        start,
         iterations=options.epochs or 1,
         tolerance=options.tolerance,
         watch=iterated,
         precision=PRECISION,
-    )
+    ))  # fmt: skip
     return weights

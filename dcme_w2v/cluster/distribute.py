@@ -131,7 +131,7 @@ class Distributed:
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:
             # averaged weights are too small: weights of shards that disagree cancel
-            factor = likeliest_factor(*scores_of(weights, holdout, 1))
+            factor, _ = likeliest_factor(*scores_of(weights, holdout, 1))
             weights.scale(factor)
             self.record["score_factor"] = factor
         return self.record
