@@ -34,7 +34,7 @@ MIN_INSTANCES, MIN_OF_A_CLASS = 10_000, 150  # to choose only the rate of a loss
 EPOCHS = 20  # that are given, at most
 SHORT_SETS = 1 << 24  # documents times labels, several a document
 RATES_OF_SETS = (2.0, 0.5, 0.125)  # times the default
-CLEARLY = 0.5  # standard errors of an accuracy by which another candidate has to be better
+CLEARLY = 0.75  # standard errors of an accuracy by which another candidate has to be better
 SMALL_WEIGHTS, SMALL_PRODUCTS = 1 << 16, 1 << 22  # L-BFGS takes a second at most
 SMALL_PATH = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 

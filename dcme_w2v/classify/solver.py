@@ -1,6 +1,5 @@
 """Exact softmax by L-BFGS, the reference for the other objectives."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -68,12 +67,14 @@ def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | 
     The weights of columns with mean 0 and variance 1 have similar curvatures, which takes fewer
     iterations to the same optimum. A step of text would change the weights of rare words too much.
     """
-    if not options.bias or matrix.nnz < DENSE * matrix.shape[0] * matrix.shape[1]:
+    if matrix.nnz < DENSE * matrix.shape[0] * matrix.shape[1]:
         return None
+    bias, l2 = options.bias or 0.0, options.l2 or 0.0
     dense = matrix.toarray().astype(np.float64)
-    scale = np.sqrt(CURVATURE * np.append(dense.var(axis=0), options.bias**2))
-    scale[:-1] = np.hypot(scale[:-1], math.sqrt(options.l2 or 0.0))
-    return dense.mean(axis=0)[:, None] / options.bias, np.where(scale > 0, scale, 1.0)[:, None]
+    mean = dense.mean(axis=0) if bias else np.zeros(matrix.shape[1])
+    squares = CURVATURE * np.append(np.square(dense - mean).mean(axis=0), bias**2)
+    squares[:-1] += l2
+    return (mean / (bias or 1.0))[:, None], np.sqrt(np.where(squares > 0, squares, 1.0))[:, None]
 
 
 def minimized(
