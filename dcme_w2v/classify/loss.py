@@ -8,7 +8,6 @@ long training. Documents with several labels have the hinge loss, and folds choo
 rate.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -33,8 +32,8 @@ LEARNED = 20_000  # documents of a trial at most
 MIN_INSTANCES, MIN_OF_A_CLASS = 10_000, 150  # to choose only the rate of a loss that is given
 EPOCHS = 20  # that are given, at most
 SHORT_SETS = 1 << 24  # documents times labels, several a document
+CLEARLY_OF_SETS = 0.5  # see `CLEARLY`
 RATES_OF_SETS = (2.0, 0.5, 0.125)  # times the default
-CLEARLY = 0.75  # standard errors of an accuracy by which another candidate has to be better
 SMALL_WEIGHTS, SMALL_PRODUCTS = 1 << 16, 1 << 22  # L-BFGS takes a second at most
 SMALL_PATH = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
@@ -57,7 +56,7 @@ class LossSearch(Search):
         self._full = replace(self._full, documents=min(self._full.documents, LEARNED))
         self._first = self._full
         if self._multilabel:
-            self._measure_names = ("ndcg_at_5",)
+            self._measure_names, self._clearly = ("ndcg_at_5",), CLEARLY_OF_SETS
 
     def _stages(self) -> Sequence[Callable[[Setting], list[Setting]]]:
         return (self._losses,)
@@ -76,13 +75,6 @@ class LossSearch(Search):
         if "loss" in best and self._has_many:
             return [self._like_svm(best), best]
         return super()._losses(best)
-
-    def _halve(self, best: Setting, candidates: Sequence[Setting]) -> Setting:
-        """Return the best candidate; the first one, unless another is clearly better."""
-        found = super()._halve(best, candidates)
-        first, highest = (self._accuracy(one) for one in (candidates[0], found))
-        error = math.sqrt(max(highest * (1 - highest), 0.0) / (self._full.folds * self._fold))
-        return found if highest > first + CLEARLY * error else candidates[0]
 
 
 class PenaltySearch(Search):

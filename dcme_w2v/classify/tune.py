@@ -37,6 +37,7 @@ CERTAIN = 1500  # documents held out for the last trials, in several folds
 # L2 regularization is stronger with fewer documents, the same in proportion to the sum of losses.
 LONGER, LONG, MANY = 20, 10, 20_000  # epochs at C = 1; with more documents than MANY
 BIAS_OF_SVM = 0.2  # for rows of unit length
+CLEARLY = 0.75  # standard errors of an accuracy by which another candidate has to be better
 HINGE_CLASSES = 5000  # with more, all classes take too long for each document
 TABLES = 1 << 28  # weights of trials at the same time
 RATES, EPOCHS = (1.0, 0.25, 0.0625), (5, 10)
@@ -199,6 +200,7 @@ class Search:
         self._multilabel = any(len(one) > 1 for one in labels)
         self._has_many = classes >= FEW_CLASSES
         self._measure_names: tuple[str, ...] = ("accuracy", "precision_at_1")
+        self._clearly = 0.0 if self._multilabel else CLEARLY
         self._found: dict[tuple[Key, _Level], float] = {}  # accuracies
         self._trials: list[dict[str, Any]] = []
         self._start, self._stop = time.monotonic(), False
@@ -263,7 +265,7 @@ class Search:
     def _losses(self, best: Setting) -> list[Setting]:
         """Return losses and learning rates; with L-BFGS, the path of regularization."""
         if self._given.solver == "lbfgs":
-            return [{**best, "l2": l2} for l2 in self.path] if "l2" in best else []
+            return [best, *({**best, "l2": l2} for l2 in self.path)] if "l2" in best else []
         found: list[Setting] = []
         losses = LOSSES if "loss" in best else (self._given.loss,)
         if "hinge" in losses and not self._multilabel:
@@ -308,7 +310,7 @@ class Search:
         if "l2" in best:
             penalties = L2[self._options(best).loss or LOSSES[0]]
             found = [{**one, "l2": l2} for one in found for l2 in penalties]
-        return found
+        return [best, *found]
 
     def _options(self, setting: Setting) -> ClassifyOptions:
         options = with_setting(self._given, setting, self._classes)
@@ -317,7 +319,11 @@ class Search:
     # ---- halving ----
 
     def _halve(self, best: Setting, candidates: Sequence[Setting]) -> Setting:
-        """Return the best setting: all learn from some documents, a third of them from all."""
+        """Return the best setting: all learn from some documents, a third of them from all.
+
+        The first candidate is kept unless another is clearly better: with more documents, as the
+        training has, a small difference may be the opposite.
+        """
         left = list({_key(one): one for one in [best, *candidates]}.values())
         if len(left) > 2 and self._first != self._full:
             ranked, count = self._ranked(left, self._first, best), max(2, math.ceil(len(left) / 3))
@@ -329,7 +335,12 @@ class Search:
                 if one in kept or one.get("ngrams", 1) > best.get("ngrams", 1)
             ]  # fmt: skip
             left, best = ranked[:count] + more, ranked[0]
-        return self._ranked(left, self._full, best)[0] if len(left) > 1 else best
+        if len(left) < 2:
+            return best
+        found, first = self._ranked(left, self._full, best)[0], candidates[0]
+        lower, highest = self._accuracy(first), self._accuracy(found)
+        error = math.sqrt(max(highest * (1 - highest), 0.0) / (self._full.folds * self._fold))
+        return found if highest > lower + self._clearly * error else first
 
     def _ranked(self, settings: Sequence[Setting], level: _Level, best: Setting) -> list[Setting]:
         """Return settings in descending order of their accuracy; of equal ones in their order.
