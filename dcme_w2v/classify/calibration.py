@@ -152,7 +152,11 @@ def calibration_data(
     parts, labels = [], list[Sequence[int]]()
     for begin in range(0, min(FOLD * left_out, CERTAIN), left_out):
         out = order[begin : begin + left_out]
-        weights, _ = fit(data.some(np.setdiff1d(order, out)), classes, options)
+        learned = data.some(np.setdiff1d(order, out))
+        weights, _ = fit(learned, classes, options)
+        if not multilabel:  # of a class that was not learned, nothing is known
+            known = np.unique(learned.labels)
+            out = out[[data.labels[i][0] in known for i in out]]
         scores, own = scores_of(weights, data.some(np.sort(out)), options.threads or 1)
         parts.append(scores)
         labels += own

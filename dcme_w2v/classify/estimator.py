@@ -189,7 +189,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     squared weights without the biases. Where features, classes and rows are few (a product of
     features and classes up to 65,536), and neither `solver` nor an option of ``solver="sgd"`` is
     set, `fit` uses L-BFGS, which reaches the optimum; folds choose `l2` from 1e-6 to 0.1,
-    by the likelihood, where there are 50 rows and none is given. The default learning rates are for
+    by the likelihood, where there are 50 rows, two a class, and none is given. The default learning rates are for
     rows of unit length and are divided by the mean squared length of the rows; if lengths differ
     much, by the median, and steps of longer rows are bounded. With several threads, which update
     the weights without locks, results differ slightly between runs; use ``threads=1`` or
@@ -286,7 +286,8 @@ class MaxentClassifier(LinearMixin, Estimator):
             self.tuned_ = dict((tuned := search.run()).setting)
             return tuned.options(given, classes)
         has_few_numbers = given.solver != self.solver
-        if has_few_numbers and given.l2 is None and len(data.labels) >= MIN_DOCUMENTS:
+        enough = len(data.labels) >= max(MIN_DOCUMENTS, 2 * classes)
+        if has_few_numbers and given.l2 is None and enough:
             return PenaltySearch(data, classes, given).run().options(given, classes)
         if not is_remote and is_loss_open(given, data, classes):
             return LossSearch(data, classes, given).run().options(given, classes)

@@ -21,6 +21,7 @@ from dcme_w2v.options import ClusterOptions, HoldoutOptions, TokenizerOptions
 # Beyond 30,000 features: with 200,000, folds of training documents gain .5 points on 20 Newsgroups,
 # .4 on the last 40 words of its documents, .5 on paragraphs of 1,236 articles, and lose nowhere.
 MANY_FEATURES, MOST_WEIGHTS = 200_000, 1 << 26
+MAX_BIAS = 1e3
 
 
 @dataclass(frozen=True)
@@ -281,7 +282,7 @@ class ClassifyOptions(Checked, group="Model"):
         "value of the constant feature of every document; 0: no bias (default: 0.1; hinge below "
         "500 classes: 0.2 times the length of the vectors, where chosen on held-out documents)",
         minimum=0.0,
-        maximum=1e3,
+        maximum=MAX_BIAS,
         advanced=True,
     )
     tolerance: float = option(

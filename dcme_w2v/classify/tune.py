@@ -24,7 +24,7 @@ from dcme_w2v.training.progress import QUIET, Reporter
 
 from .fit import Labelled, measure
 from .metrics import Measures
-from .options import FEW_CLASSES, RATE_OF_HINGE, ClassifyOptions, resolved
+from .options import FEW_CLASSES, MAX_BIAS, RATE_OF_HINGE, ClassifyOptions, resolved
 from .solver import solve
 from .trainer import ClassifierTrainer, Weights, length_and_steps
 
@@ -294,7 +294,8 @@ class Search:
         if self._given.bias is None and not (self._has_many or self._multilabel):
             rows = self._features.matrix(best)
             square, _ = length_and_steps(rows, np.arange(rows.shape[0]), self._weights)
-            found["bias"] = float(f"{BIAS_OF_SVM * math.sqrt(square or 1.0):.2g}")
+            bias = BIAS_OF_SVM * math.sqrt(square or 1.0)
+            found["bias"] = min(float(f"{bias:.2g}"), MAX_BIAS)
         return found
 
     def _feature_settings(self, best: Setting) -> list[Setting]:
