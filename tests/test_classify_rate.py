@@ -160,12 +160,12 @@ def test_folds_choose_the_penalty_of_few_numbers(wrong, lower, upper):
 def test_rows_of_one_document_a_class_have_no_folds():
     """The strongest penalty would be the most likely one: no class of a fold was learned."""
     rows, labels = np.random.default_rng(0).normal(size=(80, 5)), np.arange(80)
-    for loss in (None, "hinge"):
+    for given in (None, "hinge"):
         with pytest.warns(UserWarning, match="number of unique classes"):
-            model = MaxentClassifier(threads=1, loss=loss).fit(rows, labels)
+            model = MaxentClassifier(threads=1, loss=given).fit(rows, labels)
         own = model.predict_proba(rows)[labels, labels]
         assert np.median(own) > 2 / 80  # neither are probabilities calibrated by such folds
-        assert loss or model.score(rows, labels) > 0.95
+        assert given or model.score(rows, labels) > 0.95
 
 
 @pytest.mark.parametrize("length", [1e6, 1e-3])

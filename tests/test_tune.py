@@ -134,7 +134,7 @@ def test_a_tuned_model_predicts(corpus, cli, more):
 
 
 def test_rows_equal_those_of_features_read_again(monkeypatch):
-    """The first setting is that of `classify train` without a search."""
+    """The first setting is the default of `classify train`."""
     few = property(lambda self: self.features or 50)
     monkeypatch.setattr(FeatureOptions, "most_features", few)
     lines = [line.split("\t")[1].encode() for line in texts(60).splitlines()]

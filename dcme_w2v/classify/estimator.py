@@ -188,11 +188,11 @@ class MaxentClassifier(LinearMixin, Estimator):
     The objective is the mean of -log p(y | x), weighted by `sample_weight`, plus l2 / 2 times the
     squared weights without the biases. Where features, classes and rows are few (a product of
     features and classes up to 65,536), and neither `solver` nor an option of ``solver="sgd"`` is
-    set, `fit` uses L-BFGS, which reaches the optimum; folds choose `l2` from 1e-6 to 0.1,
-    by the likelihood, where there are 50 rows, two a class, and none is given. The default learning rates are for
-    rows of unit length and are divided by the mean squared length of the rows; if lengths differ
-    much, by the median, and steps of longer rows are bounded. With several threads, which update
-    the weights without locks, results differ slightly between runs; use ``threads=1`` or
+    set, `fit` uses L-BFGS, which reaches the optimum; folds choose `l2` from 1e-6 to 0.1, by the
+    likelihood, where there are 50 rows, two a class, and none is given. The default learning rates
+    are for rows of unit length and are divided by the mean squared length of the rows; if lengths
+    differ much, by the median, and steps of longer rows are bounded. With several threads, which
+    update the weights without locks, results differ slightly between runs; use ``threads=1`` or
     ``solver="lbfgs"`` for reproducible results.
 
     Examples

@@ -62,7 +62,7 @@ def solve(
 
 
 def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | None:
-    """Return what is subtracted from the columns of dense rows, and divided by; None for others.
+    """Return means and scales of the columns of dense rows; None for other rows.
 
     The weights of columns with mean 0 and variance 1 have similar curvatures, which takes fewer
     iterations to the same optimum. A step of text would change the weights of rare words too much.
