@@ -10,12 +10,13 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import minimize
 
 from .options import ClassifyOptions
-from .trainer import Weights, core_documents
+from .trainer import Weights, core_documents, rows_at_once
 
 DENSE = 0.25  # share of the entries that are not 0
 # Of the loss of a class with a probability of .95 or .05; with twenty sets of numbers, .25 takes
 # more iterations.
 CURVATURE = 0.05
+ROUNDING = 1e-12
 PRECISION = 1e-6  # relative error of the loss: scores are of single precision
 
 
@@ -67,14 +68,21 @@ def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | 
     The weights of columns with mean 0 and variance 1 have similar curvatures, which takes fewer
     iterations to the same optimum. A step of text would change the weights of rare words too much.
     """
-    if matrix.nnz < DENSE * matrix.shape[0] * matrix.shape[1]:
+    (count, width), bias = matrix.shape, options.bias or 0.0
+    if matrix.nnz < DENSE * count * width:
         return None
-    bias, l2 = options.bias or 0.0, options.l2 or 0.0
-    dense = matrix.toarray().astype(np.float64)
-    mean = dense.mean(axis=0) if bias else np.zeros(matrix.shape[1])
-    squares = CURVATURE * np.append(np.square(dense - mean).mean(axis=0), bias**2)
-    squares[:-1] += l2
-    return (mean / (bias or 1.0))[:, None], np.sqrt(np.where(squares > 0, squares, 1.0))[:, None]
+    mean, squares, step = np.zeros(width), np.zeros(width), rows_at_once(width)
+    for begin in range(0, count, step):
+        block = matrix[begin : begin + step].toarray().astype(np.float64)
+        mean += block.sum(axis=0) / count
+        squares += np.square(block).sum(axis=0) / count
+    variance = squares - mean**2
+    # the variance of a constant column is a rounding error
+    variance = np.where((bias > 0) & (variance > ROUNDING * squares), variance, squares)
+    curvature = CURVATURE * np.append(variance, bias**2)
+    curvature[:-1] += options.l2 or 0.0
+    scale = np.sqrt(np.where(curvature > 0, curvature, 1.0))
+    return (mean / bias if bias else 0 * mean)[:, None], scale[:, None]
 
 
 def minimized(
