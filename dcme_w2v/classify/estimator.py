@@ -173,8 +173,8 @@ class MaxentClassifier(LinearMixin, Estimator):
     objective_ : str
         The objective in use: with `objective="auto"`, the one that was chosen.
     loss_ : str
-        Of `fit`: the loss in use. By default held-out rows choose it, if there are 50 to 20,000
-        rows and fewer than 500 classes.
+        Of `fit`: the loss in use. By default held-out rows choose it, if there are 50 rows and at
+        most 5,000 classes.
     lr_ : float
         Of `fit`: the initial learning rate in use. The default is as for the parameter `lr`, or
         lower, if held-out rows are predicted better.

@@ -1,11 +1,12 @@
 """The default loss and its learning rate, by held-out documents.
 
 The hinge loss predicts better than the softmax on most texts, and worse on some; where labels are
-wrong, a lower learning rate is better for both. One candidate is near LinearSVC at C = 1, its
-objective at ten epochs, and is taken where no other one is clearly better: it is rarely far from
-the best. A trial learns from 20,000 documents at most, so that the choice takes a small part of a
-long training. Documents with several labels have the hinge loss, and folds choose its learning
-rate.
+wrong, a lower learning rate is better for both. One candidate is near LinearSVC at C = 1, with the
+same objective, and is taken where no other one is clearly better: it is rarely far from the best.
+With ten epochs and a bias of .1 it classified 2.2 % of the documents of held-out folds of 13 sets
+otherwise than LinearSVC, with twenty and .2 1.0 %. A trial learns from 20,000 documents at most, so
+that the choice takes a small part of a long training. Documents with several labels have the hinge
+loss, and folds choose its learning rate.
 """
 
 from collections.abc import Callable, Sequence
