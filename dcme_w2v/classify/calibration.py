@@ -22,6 +22,7 @@ from .trainer import Weights, core_documents
 
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
 SHORT = 20_000  # documents: below, a training of its own leaves some out; above, one in SHARE
+SHORT_TABLE = 10_000_000  # documents times classes, one label a document: the same
 FOLD, SHARE = 5, 50
 CERTAIN = 1500  # documents left out, in several folds; so many are enough
 
@@ -141,7 +142,8 @@ def calibration_data(
     """
     count = len(data.labels)
     order = np.random.default_rng(options.seed).permutation(count)
-    if count >= SHORT:
+    is_short = count < SHORT or (not multilabel and count * classes <= SHORT_TABLE)
+    if not is_short:
         left_out = min(count // SHARE, max(1, MAX_SCORES // classes))
         left_out = left_out if multilabel else min(left_out, CERTAIN)
         return data.some(np.sort(order[left_out:])), data.some(np.sort(order[:left_out])), None
