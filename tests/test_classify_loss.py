@@ -8,6 +8,7 @@ import pytest
 from helpers import unit_rows
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
+from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.fit import Labelled, fit
@@ -147,11 +148,22 @@ def test_a_candidate_near_the_optimum_is_taken_unless_another_is_clearly_better(
     rows, labels = problem(rows=200)
     tuned = LossSearch(Labelled(rows, labels[:, None].tolist()), 5, ClassifyOptions()).run()
     assert {one["loss"] for one in tuned.trials} == {"hinge", "softmax"}
-    (first,) = (one["accuracy"] for one in tuned.trials if one["epochs"] == 10)
+    (first,) = (one["accuracy"] for one in tuned.trials if one["epochs"] == 20)
     highest = max(one["accuracy"] for one in tuned.trials)
-    is_clear = highest > first + 0.5 * np.sqrt(highest * (1 - highest) / tuned.held_out)
-    assert (tuned.setting["epochs"] == 10) != is_clear
+    is_clear = highest > first + 0.75 * np.sqrt(highest * (1 - highest) / tuned.held_out)
+    assert (tuned.setting["epochs"] == 20) != is_clear
     assert is_clear or tuned.setting["l2"] == pytest.approx(0.5 / 200)
+
+
+@pytest.mark.parametrize("length", [1.0, 50.0])
+def test_the_bias_of_the_hinge_loss_has_the_scale_of_the_rows(length):
+    """A bias of .1 would hardly be learned beside long rows, which have low learning rates."""
+    rows, labels = problem(rows=400, classes=3)
+    shifted = csr_matrix(length * unit_rows(rows.toarray() + 0.3))
+    model = MaxentClassifier(loss="hinge", threads=1).fit(shifted, labels)
+    svm = LinearSVC(intercept_scaling=0.2 * length).fit(shifted, labels)
+    wanted = svm.decision_function(shifted).argmax(axis=1)
+    assert (model.predict(shifted) == wanted).mean() > 0.97
 
 
 def test_batches_of_documents_with_several_labels_are_short():

@@ -8,7 +8,7 @@ from helpers import described
 from scipy.sparse import csr_matrix
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v.classify import loss
+from dcme_w2v.classify import calibration, loss
 from dcme_w2v.classify.fit import Labelled
 from dcme_w2v.classify.loss import LossSearch, PenaltySearch, is_loss_open, loss_line
 from dcme_w2v.classify.metrics import log_softmax
@@ -51,7 +51,6 @@ def test_a_lower_rate_is_chosen_where_labels_are_wrong(objective, loss):
 
 @pytest.mark.parametrize("options, wanted", [
     ({"loss": "softmax"}, True),
-    ({"loss": "hinge"}, True),
     ({"objective": "gd"}, True),
     ({"objective": "dcme"}, True),
     ({"objective": "dcme", "lr": 4.0}, False),
@@ -110,6 +109,7 @@ def test_the_loss_is_chosen_by_folds(here, cli, wrong, given):
     ({}, 600, 5000, True),
     ({}, 600, 5001, False),
     ({"loss": "softmax"}, 600, 12, False),
+    ({"loss": "hinge"}, 600, 12, True),
     ({"lr": 1.0}, 600, 12, False),
     ({"epochs": 20}, 600, 12, True),
     ({"epochs": 21}, 600, 12, False),
@@ -125,8 +125,9 @@ def test_the_loss_is_chosen_only_where_nothing_excludes_it(given, count, classes
 
 
 @pytest.mark.parametrize("count", [600, 20_000])
-def test_the_softmax_of_the_hinge_loss_is_calibrated(count):
+def test_the_softmax_of_the_hinge_loss_is_calibrated(monkeypatch, count):
     """Its likelihood is near the best that a factor of the scores gives on other documents."""
+    monkeypatch.setattr(calibration, "SHORT_TABLE", 0)  # of 20,000 documents, some are left out
     data, other = labelled(0.4, count=count), labelled(0.4, count=2000, seed=1)
     model = MaxentClassifier(loss="hinge", lr=0.5, threads=1)
     model.fit(data.matrix, [one[0] for one in data.labels])
@@ -155,3 +156,21 @@ def test_folds_choose_the_penalty_of_few_numbers(wrong, lower, upper):
     assert found[None] >= found[1e-6] + wrong
     setting = PenaltySearch(data, 12, ClassifyOptions(solver="lbfgs", threads=1)).run().setting
     assert lower <= setting["l2"] <= upper
+
+
+def test_rows_of_one_document_a_class_have_no_folds():
+    """The strongest penalty would be the most likely one: no class of a fold was learned."""
+    rows, labels = np.random.default_rng(0).normal(size=(80, 5)), np.arange(80)
+    for given in (None, "hinge"):
+        with pytest.warns(UserWarning, match="number of unique classes"):
+            model = MaxentClassifier(threads=1, loss=given).fit(rows, labels)
+        own = model.predict_proba(rows)[labels, labels]
+        assert np.median(own) > 2 / 80  # neither are probabilities calibrated by such folds
+        assert given or model.score(rows, labels) > 0.95
+
+
+@pytest.mark.parametrize("length", [1e6, 1e-3])
+def test_rows_of_any_length_have_a_bias_in_its_bounds(length):
+    data = labelled(0, count=600)
+    tuned = LossSearch(Labelled(data.matrix * length, data.labels), 12, ClassifyOptions()).run()
+    assert tuned.accuracy > 0.5 and tuned.options(ClassifyOptions(), 12).bias <= 1e3

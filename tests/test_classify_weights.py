@@ -11,6 +11,7 @@ from dcme_w2v import MaxentClassifier
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.errors import DcmeWarning
 
 OBJECTIVES = [
     {"objective": "gd"},
@@ -132,3 +133,33 @@ def test_invalid_sample_weights(weights, message):
     X, y, _ = problem()
     with pytest.raises(ValueError, match=f"sample_weight.*{message}"):
         MaxentClassifier().fit(X, y, weights)
+
+
+@pytest.mark.parametrize("bias", [0.1, 0.0])
+def test_columns_of_unlike_scales_have_the_same_optimum(bias):
+    """Columns of dense rows with means of 100 and deviations from .01 to 100."""
+    random = np.random.default_rng(4)
+    labels = random.integers(0, 3, 300)
+    plain = random.normal(size=(300, 6)) + np.eye(6)[labels]
+    scales = np.geomspace(1e-2, 1e2, 6)
+    shift = 100 if bias else 0
+    plain[:, 5] = 0.1  # constant
+    own = {"solver": "lbfgs", "l2": 0.0, "tolerance": 1e-9, "threads": 1, "bias": bias}
+    both = plain, plain * scales + shift
+    models = [MaxentClassifier(**own).fit(rows, labels) for rows in both]
+    one, other = (model.predict_log_proba(rows) for model, rows in zip(models, both, strict=True))
+    assert other == pytest.approx(one, abs=0.05)
+    assert all(model.n_iter_ < 60 for model in models)
+
+
+def test_a_stop_before_the_optimum_is_warned_of():
+    rows, labels = np.random.default_rng(1).normal(size=(80, 9)), np.arange(80) % 3
+    with pytest.warns(DcmeWarning, match="stopped after 3 iterations, before the optimum"):
+        MaxentClassifier(solver="lbfgs", epochs=3).fit(rows, labels)
+
+
+def test_a_given_solver_is_used_for_few_numbers_as_well():
+    rows, labels = np.random.default_rng(1).normal(size=(80, 9)), np.arange(80) % 3
+    model = MaxentClassifier(solver="sgd", threads=1).fit(rows, labels)
+    assert model.n_iter_ in (5, 20)
+    assert MaxentClassifier().fit(rows, labels).n_iter_ not in (5, 20)

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 
+from dcme_w2v.classify.calibration import NEVER, likeliest_factor
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels import choose, initial
 from dcme_w2v.few_labels.evidence import evidence_of, learn, pairs_of
@@ -317,11 +318,23 @@ def test_probabilities_are_at_least_as_likely_as_a_uniform_guess():
     labels = np.arange(40) % 2
     right = random.random(40) < 0.6
     scores = np.where(right, 1, -1)[:, None] * 30.0 * np.where(labels[:, None] == [0, 1], 1, -1)
-    measured = choose._Measured({"given": scores}, labels, np.ones(40))
-    scale, log_likelihood = measured.calibrated("given")
+    scale, log_likelihood = likeliest_factor(scores, labels[:, None].tolist())
     assert scale < 0.02 and log_likelihood > -np.log(2)
-    sure = choose._Measured({"given": np.abs(scores) / 10 * np.eye(2)[labels]}, labels, np.ones(40))
-    assert 0 < sure.calibrated("given")[0] < 3.9  # 40 documents do not show full certainty
+    sure = np.abs(scores) / 10 * np.eye(2)[labels]
+    scale, _ = likeliest_factor(sure, labels[:, None].tolist())
+    assert 0 < scale < 3.9  # 40 documents do not show full certainty
+
+
+def test_the_likeliest_factor_has_weights_and_knows_classes_that_a_fold_did_not_have():
+    random = np.random.default_rng(6)
+    labels, weights = random.integers(0, 3, 600), random.integers(1, 4, 600)
+    scores = random.normal(size=(600, 3)) + 2 * np.eye(3)[labels]
+    scores[:80, 2] = NEVER
+    by_weight = likeliest_factor(scores, labels[:, None].tolist(), weights)
+    copies = np.repeat(np.arange(600), weights)
+    by_copies = likeliest_factor(scores[copies], labels[copies, None].tolist())
+    assert by_weight == pytest.approx(by_copies, rel=0.2)
+    assert -5 < by_weight[1] < 0
 
 
 def test_class_priors_come_from_the_unlabelled_documents(monkeypatch):

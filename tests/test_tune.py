@@ -96,6 +96,14 @@ def test_lbfgs_searches_a_path_of_regularisation():
     assert fixed.setting == {} and fixed.trials == []
 
 
+def test_the_settings_without_a_search_are_measured_on_all_documents():
+    """First trials learn from a part, on which other settings may be better."""
+    matrix, labels = rows_of(6000, wrong=0.5)
+    found = search_of(matrix, labels).run()
+    whole = [one for one in found.trials if one["documents"] == 4800]
+    assert [one for one in whole if one.get("bias") == 0.2 and one["l2"] == 8.3e-05]
+
+
 def test_the_time_limit_keeps_the_best_so_far():
     matrix, labels = rows_of()
     found = search_of(matrix, labels, 1e-9).run()
@@ -125,14 +133,18 @@ def test_a_tuned_model_predicts(corpus, cli, more):
     assert cli.json("classify test m d.tsv")["accuracy"] > 0.9
 
 
-def test_rows_equal_those_of_features_read_again():
+def test_rows_equal_those_of_features_read_again(monkeypatch):
+    """The first setting is the default of `classify train`."""
+    few = property(lambda self: self.features or 50)
+    monkeypatch.setattr(FeatureOptions, "most_features", few)
     lines = [line.split("\t")[1].encode() for line in texts(60).splitlines()]
-    kept = KeptText(FeatureSets.widest(FeatureOptions(features=50), ()))
+    kept = KeptText(FeatureSets.widest(FeatureOptions(), ()))
     kept.fit_counts(lines)
-    sets = FeatureSets(kept, FeatureOptions(features=50), (), 4)
+    sets = FeatureSets(kept, FeatureOptions(), (), 4)
     choices = sets.choices()
-    assert choices[0] == {"features": 50, "ngrams": 1, "weighting": "tfidf"}
-    assert len(choices) == 5 and choices[-1]["ngrams"] == 2
+    assert choices[0] == {"features": 200_000, "ngrams": 1, "weighting": "tfidf"}
+    assert [one["features"] for one in choices] == [200_000, 50, 200_000, 50, 200_000]
+    assert choices[-1]["ngrams"] == 2
     for choice in choices:
         plain = TextFeatures(FeatureOptions(**choice))
         rows, (text, found) = plain.fit_transform(lines), sets.of(choice)

@@ -22,13 +22,15 @@ from .trainer import Weights, core_documents
 
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
 SHORT = 20_000  # documents: below, a training of its own leaves some out; above, one in SHARE
+SHORT_TABLE = 10_000_000  # documents times classes, one label a document: the same
 FOLD, SHARE = 5, 50
 CERTAIN = 1500  # documents left out, in several folds; so many are enough
 
 _Scores = tuple[F64, list[Sequence[int]]]
 # The calibration and the threshold; with one label a document None and the factor of the scores.
 Calibrated = tuple[Calibration | None, float]
-FACTORS = (0.05, 20.0)  # range of the factor
+FACTORS = (1e-3, 20.0)  # range of the factor
+NEVER = -1e9  # score of a class without documents
 
 
 def calibration_on(
@@ -75,37 +77,47 @@ def _calibration(
     may_be_none: bool,
 ) -> Calibrated:
     if not multilabel:
-        return None, likeliest_factor(scores, labels)
+        return None, likeliest_factor(scores, labels)[0]
     if not len(labels):
         return (1.0, 0.0) if options.loss == "hinge" else None, 0.5
     by = calibration_of(scores, labels) if options.loss == "hinge" else None
     return by, best_threshold(calibrated(scores, by), labels, may_be_none)
 
 
-def likeliest_factor(scores: F64, labels: Sequence[Sequence[int]]) -> float:
-    """Return the factor of scores whose softmax gives labels the highest likelihood.
+def likeliest_factor(
+    scores: F64, labels: Sequence[Sequence[int]], weights: F64 | None = None
+) -> tuple[float, float]:
+    """Return the factor of scores whose softmax gives labels the highest likelihood, and that.
 
     Of each document one part in n + 1 has the uniform distribution instead of a label, so that the
-    factor stays finite where all n documents are classified correctly.
+    factor stays finite where all n documents are classified correctly. A label whose class the
+    model does not know has such a part of its probability.
 
     Parameters
     ----------
     scores : ndarray of float64, shape (n, classes)
+        Of classes that the model does not know, `NEVER`.
     labels : sequence of sequence of int
         Class indices of each document.
+    weights : ndarray of float64, shape (n,), optional
+        Weights of the documents, with one label each.
     """
     if not len(labels):
-        return 1.0
+        return 1.0, 0.0
     rows = np.repeat(np.arange(len(labels)), [len(one) for one in labels])
     wanted, uniform = np.concatenate(labels), 1 / (1 + len(labels))
+    unknown = scores <= NEVER / 2
 
-    def loss(log_factor: float) -> float:
+    def likelihoods(log_factor: float) -> tuple[float, float]:
         log_p = log_softmax(math.exp(log_factor) * scores)
-        own = float(log_p[rows, wanted].mean())
-        return -(1 - uniform) * own - uniform * float(log_p.mean())
+        log_p[unknown] = math.log(uniform / scores.shape[1])
+        own = float(np.average(log_p[rows, wanted], weights=weights))
+        mean = float(np.average(log_p.mean(axis=1), weights=weights))
+        return own, (1 - uniform) * own + uniform * mean
 
     bounds = (math.log(FACTORS[0]), math.log(FACTORS[1]))
-    return math.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x)
+    found = minimize_scalar(lambda x: -likelihoods(x)[1], bounds=bounds, method="bounded").x
+    return math.exp(found), likelihoods(found)[0]
 
 
 def calibration_data(
@@ -130,7 +142,8 @@ def calibration_data(
     """
     count = len(data.labels)
     order = np.random.default_rng(options.seed).permutation(count)
-    if count >= SHORT:
+    is_short = count < SHORT or (not multilabel and count * classes <= SHORT_TABLE)
+    if not is_short:
         left_out = min(count // SHARE, max(1, MAX_SCORES // classes))
         left_out = left_out if multilabel else min(left_out, CERTAIN)
         return data.some(np.sort(order[left_out:])), data.some(np.sort(order[:left_out])), None
@@ -141,7 +154,11 @@ def calibration_data(
     parts, labels = [], list[Sequence[int]]()
     for begin in range(0, min(FOLD * left_out, CERTAIN), left_out):
         out = order[begin : begin + left_out]
-        weights, _ = fit(data.some(np.setdiff1d(order, out)), classes, options)
+        learned = data.some(np.setdiff1d(order, out))
+        weights, _ = fit(learned, classes, options)
+        if not multilabel:  # of a class that was not learned, nothing is known
+            known = np.unique(learned.labels)
+            out = out[[data.labels[i][0] in known for i in out]]
         scores, own = scores_of(weights, data.some(np.sort(out)), options.threads or 1)
         parts.append(scores)
         labels += own

@@ -173,8 +173,8 @@ class MaxentClassifier(LinearMixin, Estimator):
     objective_ : str
         The objective in use: with `objective="auto"`, the one that was chosen.
     loss_ : str
-        Of `fit`: the loss in use. By default held-out rows choose it, if there are 50 to 20,000
-        rows and fewer than 500 classes.
+        Of `fit`: the loss in use. By default held-out rows choose it, if there are 50 rows and at
+        most 5,000 classes.
     lr_ : float
         Of `fit`: the initial learning rate in use. The default is as for the parameter `lr`, or
         lower, if held-out rows are predicted better.
@@ -187,12 +187,12 @@ class MaxentClassifier(LinearMixin, Estimator):
     -----
     The objective is the mean of -log p(y | x), weighted by `sample_weight`, plus l2 / 2 times the
     squared weights without the biases. Where features, classes and rows are few (a product of
-    features and classes up to 65,536), and no option of ``solver="sgd"`` is set, `fit` uses L-BFGS,
-    which reaches the optimum if features have similar scales; folds choose `l2` from 1e-6 to 0.1,
-    by the likelihood, where there are 50 rows and none is given. The default learning rates are for
-    rows of unit length and are divided by the mean squared length of the rows; if lengths differ
-    much, by the median, and steps of longer rows are bounded. With several threads, which update
-    the weights without locks, results differ slightly between runs; use ``threads=1`` or
+    features and classes up to 65,536), and neither `solver` nor an option of ``solver="sgd"`` is
+    set, `fit` uses L-BFGS, which reaches the optimum; folds choose `l2` from 1e-6 to 0.1, by the
+    likelihood, where there are 50 rows, two a class, and none is given. The default learning rates
+    are for rows of unit length and are divided by the mean squared length of the rows; if lengths
+    differ much, by the median, and steps of longer rows are bounded. With several threads, which
+    update the weights without locks, results differ slightly between runs; use ``threads=1`` or
     ``solver="lbfgs"`` for reproducible results.
 
     Examples
@@ -286,7 +286,8 @@ class MaxentClassifier(LinearMixin, Estimator):
             self.tuned_ = dict((tuned := search.run()).setting)
             return tuned.options(given, classes)
         has_few_numbers = given.solver != self.solver
-        if has_few_numbers and given.l2 is None and len(data.labels) >= MIN_DOCUMENTS:
+        enough = len(data.labels) >= max(MIN_DOCUMENTS, 2 * classes)
+        if has_few_numbers and given.l2 is None and enough:
             return PenaltySearch(data, classes, given).run().options(given, classes)
         if not is_remote and is_loss_open(given, data, classes):
             return LossSearch(data, classes, given).run().options(given, classes)
@@ -446,7 +447,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
-        tags.non_deterministic = self.solver == "sgd" and self.threads != 1
+        tags.non_deterministic = self.solver != "lbfgs" and self.threads != 1
         return tags
 
 

@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 
 from .dataset import Dataset
 from .features import TextFeatures
-from .options import MANY_FEATURES, MOST_WEIGHTS, FeatureOptions
+from .options import MANY_FEATURES, FeatureOptions
 from .tune import Setting
 
 TOKENS = 1_000_000  # pairs of words are counted where the texts have no more words
@@ -76,21 +76,17 @@ class FeatureSets:
     def choices(self) -> list[Setting]:
         """Return the settings to try, the setting of the options first."""
         present = {name: getattr(self._options, name) for name in self._open}
+        few, many = self._options.most_features, self._options.features_of(self._classes)
         if "features" in present:
-            present["features"] = self._options.most_features
-        many, features = (
-            min(MANY_FEATURES, MOST_WEIGHTS // self._classes),
-            self._options.most_features,
-        )
+            present["features"] = many
         found: list[Setting] = [present]
-        if "features" in present and min(many, self._kept.columns) > features:
-            found.append({**present, "features": many})
+        if "features" in present and min(many, self._kept.columns) > few:
+            found.append({**present, "features": few})
         if "weighting" in present:
             found += [{**one, "weighting": "log"} for one in found]
         tokens = float(abs(self._kept.counts).sum())
         if present.get("ngrams") == 1 and tokens <= TOKENS:
-            more = {"features": many} if "features" in present and many > features else {}
-            found.append({**present, **more, "ngrams": 2})
+            found.append({**present, "ngrams": 2})
         return found
 
     def matrix(self, setting: Setting) -> csr_matrix:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.errors import warn
 from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.interrupts import ReceivedSignal
@@ -245,6 +246,11 @@ class Fit(TrainingRun):
             return self.is_over()
 
         solve(*self._learned, iterated, self._sample_weight, self.weights)
+        if len(self.records) == self._options.epochs:
+            warn(
+                f"L-BFGS was stopped after {self._options.epochs} iterations, before the optimum: "
+                "raise --epochs, or give a larger --l2"
+            )
 
 
 class RemoteTraining(Protocol):

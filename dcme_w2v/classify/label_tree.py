@@ -242,7 +242,7 @@ def _train(
         "labels": order,
     }
     typed = {name: arrays[name].astype(dtype) for name, dtype in ARRAYS.items()}
-    return Tree(typed, matrix.shape[1], options.bias)
+    return Tree(typed, matrix.shape[1], options.bias or 0.0)
 
 
 _Rows = tuple[I32, csr_matrix]  # features and their weights by child

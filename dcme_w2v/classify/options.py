@@ -21,6 +21,7 @@ from dcme_w2v.options import ClusterOptions, HoldoutOptions, TokenizerOptions
 # Beyond 30,000 features: with 200,000, folds of training documents gain .5 points on 20 Newsgroups,
 # .4 on the last 40 words of its documents, .5 on paragraphs of 1,236 articles, and lose nowhere.
 MANY_FEATURES, MOST_WEIGHTS = 200_000, 1 << 26
+MAX_BIAS = 1e3
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,9 @@ class ClassifyOptions(Checked, group="Model"):
         advanced=True,
         group="Objective",
     )
-    solver: str = option(
-        "sgd",
-        "stochastic gradient descent on --objective, or L-BFGS on the exact softmax",
+    solver: str | None = option(
+        None,
+        "stochastic gradient descent on --objective, or L-BFGS on the exact softmax (default: sgd)",
         choices=("sgd", "lbfgs"),
     )
     rank: int | None = option(
@@ -276,11 +277,12 @@ class ClassifyOptions(Checked, group="Model"):
         minimum=0.0,
         maximum=1e6,
     )
-    bias: float = option(
-        0.1,
-        "value of the constant feature of every document; 0: no bias",
+    bias: float | None = option(
+        None,
+        "value of the constant feature of every document; 0: no bias (default: 0.1; hinge below "
+        "500 classes: 0.2 times the length of the vectors, where chosen on held-out documents)",
         minimum=0.0,
-        maximum=1e3,
+        maximum=MAX_BIAS,
         advanced=True,
     )
     tolerance: float = option(
@@ -345,6 +347,7 @@ RATE, RATE_OF_FEW, FEW_CLASSES = 8.0, 4.0, 500
 # With 4, Algorithm 1 gains a point of accuracy, but its log-likelihood falls from -2.5 to -8.7.
 PAPER_RATE = 1.0
 RATE_OF_HINGE = 0.5
+BIAS = 0.1
 L2_OF_SETS = 1e-6  # hinge, several labels a document
 RATE_OF_RANK = 0.2  # the factors multiply each other's steps: 0.5 overfits, 1 diverges
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
@@ -371,7 +374,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     With several labels a document (`multilabel`), the loss is by default the hinge, where `auto`
     may choose.
     """
-    given = options
+    given = options = filled(options, {"solver": "sgd"})
     if multilabel and options.loss is None and is_hinge_possible(options):
         options = replace(options, loss="hinge")
     is_tree = multilabel and classes >= TREE_CLASSES and is_hinge_possible(given)
@@ -401,6 +404,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         "epochs": 100 if exact else 5,
         "lr": PAPER_RATE if paper else rate,
         "l2": 1e-6 if exact else L2_OF_SETS if sets else 0.0,
+        "bias": BIAS,
         "threads": default_threads(),
     }
     options = filled(options, found)
@@ -432,7 +436,7 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
     lr = options.lr or RATE_OF_HINGE
     found = {
         "loss": "hinge", "trees": 3, "epochs": 5, "lr": lr, "min_lr": lr / 10_000,
-        "l2": L2_OF_SETS, "threads": default_threads(),
+        "l2": L2_OF_SETS, "bias": BIAS, "threads": default_threads(),
     }  # fmt: skip
     return filled(replace(options, objective="tree"), found)
 
@@ -446,7 +450,7 @@ def _has_dcme(options: ClassifyOptions) -> bool:
 
 def is_hinge_possible(options: ClassifyOptions) -> bool:
     """Return whether nothing that is given excludes the hinge loss."""
-    linear = options.solver == "sgd" and options.objective == "auto" and options.rank is None
+    linear = options.solver != "lbfgs" and options.objective == "auto" and options.rank is None
     return linear and not _has_dcme(options)
 
 

@@ -52,7 +52,7 @@ from .tune import Rows, Search, Tuned
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
 # a resumed run has these from its start
-OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2", "batch")
+OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2", "batch", "bias")
 # figures of held-out documents that are shown
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 

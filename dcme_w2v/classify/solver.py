@@ -10,8 +10,13 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import minimize
 
 from .options import ClassifyOptions
-from .trainer import Weights, core_documents
+from .trainer import Weights, core_documents, rows_at_once
 
+DENSE = 0.25  # share of the entries that are not 0
+# Of the loss of a class with a probability of .95 or .05; with twenty sets of numbers, .25 takes
+# more iterations.
+CURVATURE = 0.05
+ROUNDING = 1e-12
 PRECISION = 1e-6  # relative error of the loss: scores are of single precision
 
 
@@ -54,7 +59,30 @@ def solve(
         loss = weights.linear.gradient(rows, instances, columns, gradient, options.threads or 1)
         return loss, gradient
 
-    return minimized(evaluate, total, weights, options, watch)
+    return minimized(evaluate, total, weights, options, watch, _columns(matrix, options))
+
+
+def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | None:
+    """Return means and scales of the columns of dense rows; None for other rows.
+
+    The weights of columns with mean 0 and variance 1 have similar curvatures, which takes fewer
+    iterations to the same optimum. A step of text would change the weights of rare words too much.
+    """
+    (count, width), bias = matrix.shape, options.bias or 0.0
+    if matrix.nnz < DENSE * count * width:
+        return None
+    mean, squares, step = np.zeros(width), np.zeros(width), rows_at_once(width)
+    for begin in range(0, count, step):
+        block = matrix[begin : begin + step].toarray().astype(np.float64)
+        mean += block.sum(axis=0) / count
+        squares += np.square(block).sum(axis=0) / count
+    variance = squares - mean**2
+    # the variance of a constant column is a rounding error
+    variance = np.where((bias > 0) & (variance > ROUNDING * squares), variance, squares)
+    curvature = CURVATURE * np.append(variance, bias**2)
+    curvature[:-1] += options.l2 or 0.0
+    scale = np.sqrt(np.where(curvature > 0, curvature, 1.0))
+    return (mean / bias if bias else 0 * mean)[:, None], scale[:, None]
 
 
 def minimized(
@@ -63,6 +91,7 @@ def minimized(
     weights: Weights,
     options: ClassifyOptions,
     watch: Callable[[int, float], bool] | None = None,
+    columns: tuple[F64, F64] | None = None,
 ) -> Weights:
     """Minimise a sum of -log p over `total`, with the penalty; see `solve`.
 
@@ -76,29 +105,48 @@ def minimized(
         Where to start, and where the result goes.
     options, watch
         See `solve`.
+    columns : tuple, optional
+        The weights of columns minus the first, times the bias, and divided by the second are
+        searched: the optimum is the same.
     """
     classes, l2 = weights.classes, options.l2 or 0.0
+    shift, scale = columns or (np.zeros(1), np.ones(1))
+
+    def to_weights(point: F64) -> F64:
+        if columns is None:
+            return point
+        found = point / scale
+        found[-1] -= (shift * found[:-1]).sum(axis=0)
+        return found
 
     def loss_and_gradient(point: F64) -> tuple[float, F64]:
+        point = to_weights(point)
         weights.table[:, :classes] = point
         loss, gradient = evaluate()
         gradient /= total
         gradient[:-1] += l2 * point[:-1]
         inner = point[:-1].ravel()
+        if columns is not None:
+            gradient[:-1] -= shift * gradient[-1]
+            gradient /= scale
         return loss / total + 0.5 * l2 * float(inner @ inner), gradient
 
     def iterated(iteration: int, loss: float, point: F64) -> bool:
         if watch is None:
             return False
-        weights.table[:, :classes] = point
+        weights.table[:, :classes] = to_weights(point)
         return watch(iteration, loss)
 
-    weights.table[:, :classes] = minimize(
+    start = weights.table[:, :classes].astype(np.float64)
+    if columns is not None:
+        start[-1] += (shift * start[:-1]).sum(axis=0)
+        start *= scale
+    weights.table[:, :classes] = to_weights(minimize(
         loss_and_gradient,
-        weights.table[:, :classes].astype(np.float64),
+        start,
         iterations=options.epochs or 1,
         tolerance=options.tolerance,
         watch=iterated,
         precision=PRECISION,
-    )
+    ))  # fmt: skip
     return weights

@@ -18,7 +18,7 @@ from dcme_w2v.numeric.core import core_options, kernels_named, new_table
 from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.trainer import Trainer
 
-from .options import ClassifyOptions
+from .options import BIAS, ClassifyOptions
 
 DOCUMENTS_A_CLASS = 16
 DIMENSIONS = 64
@@ -103,8 +103,8 @@ class Weights:
     ----------
     features, classes : int
         Its size; initial weights are 0.
-    bias : float
-        Value of the bias feature, whose weights are the last row.
+    bias : float or None
+        Value of the bias feature, whose weights are the last row; None: 0.1.
     order : ndarray of int64, shape (classes,), optional
         The class of each column of the core.
 
@@ -120,17 +120,17 @@ class Weights:
         self,
         features: int,
         classes: int,
-        bias: float,
+        bias: float | None,
         order: I64 | None = None,
     ) -> None:
-        self.classes, self.bias = classes, bias
+        self.classes, self.bias = classes, BIAS if bias is None else bias
         self.order = np.arange(classes) if order is None else order
         self.place = np.empty(classes, dtype=np.int32)
         self.place[self.order] = np.arange(classes, dtype=np.int32)
         self._is_ordered = order is not None
         self.offset = np.zeros(classes, dtype=np.float32)
         self.table = new_table(features + 1, -(-classes // PAD) * PAD)  # dcme_stride(classes)
-        self.linear = core.Linear(self.table, classes, bias, kernels_named())
+        self.linear = core.Linear(self.table, classes, self.bias, kernels_named())
 
     @property
     def output(self) -> F32 | None:
@@ -228,7 +228,7 @@ class LowRankWeights(Weights):
     """
 
     def __init__(
-        self, features: int, classes: int, rank: int, bias: float, seed: int | None = None
+        self, features: int, classes: int, rank: int, bias: float | None, seed: int | None = None
     ) -> None:
         super().__init__(features, rank, bias)
         self.rank, self.classes = rank, classes
@@ -336,7 +336,7 @@ def _as_sets(
     return documents[first], labels, weights, np.append(first, len(labels))
 
 
-def _length_and_steps(
+def length_and_steps(
     matrix: csr_matrix, documents: I64, sample_weight: F32 | None
 ) -> tuple[float, F32 | None]:
     """Return the squared length that learning rates hold for, and weights of the instances.
@@ -361,8 +361,9 @@ def _length_and_steps(
     return float(np.dot(found, counts) / counts.sum()), None
 
 
-def warn_of_short_rows(matrix: csr_matrix, bias: float) -> None:
+def warn_of_short_rows(matrix: csr_matrix, bias: float | None) -> None:
     """Warn if the rows of documents are so short that the bias alone is learned."""
+    bias = BIAS if bias is None else bias
     squares = float(np.square(matrix.data, dtype=np.float64).sum())
     length = math.sqrt(squares / max(1, matrix.shape[0]))
     if 0 < length < bias * SHORT:
@@ -419,7 +420,7 @@ class ClassifierTrainer(Trainer):
         if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
             noise = counts[weights.place] ** float(options.noise_power or 0)
             weights.offset[:] = np.log(noise / noise.mean())
-        squares, steps = _length_and_steps(matrix, documents, sample_weight)
+        squares, steps = length_and_steps(matrix, documents, sample_weight)
         if steps is not None:
             sample_weight = steps if sample_weight is None else sample_weight * steps
         sets = None

@@ -140,7 +140,7 @@ class TreeClassifier(Predictor):
         model = load_model(path, KIND, VERSION)
         classes, bias = model.strings("classes"), model.options("options", ClassifyOptions).bias
         width, count = (int(model.number(n, 1, 2**31 - 2)) for n in ("width", "trees"))
-        trees = [_tree(model, k, width, bias, len(classes)) for k in range(count)]
+        trees = [_tree(model, k, width, bias or 0.0, len(classes)) for k in range(count)]
         return cls(*restored(model, ClassifyOptions, text_of(model, width)), trees=trees)
 
 

@@ -24,9 +24,9 @@ from dcme_w2v.training.progress import QUIET, Reporter
 
 from .fit import Labelled, measure
 from .metrics import Measures
-from .options import ClassifyOptions, resolved
+from .options import FEW_CLASSES, MAX_BIAS, RATE_OF_HINGE, ClassifyOptions, resolved
 from .solver import solve
-from .trainer import ClassifierTrainer, Weights
+from .trainer import ClassifierTrainer, Weights, length_and_steps
 
 MIN_DOCUMENTS = 10
 FOLDS, HELD_OUT = 5, 5000  # documents of a fold, at most
@@ -35,6 +35,9 @@ SHARE, MIN_LEARNED = 4, 1000  # the first trials learn from one document in SHAR
 CERTAIN = 1500  # documents held out for the last trials, in several folds
 # Trials have the rates of the training, whose losses and rates they then rank as all documents do;
 # L2 regularization is stronger with fewer documents, the same in proportion to the sum of losses.
+LONGER, LONG, MANY = 20, 10, 20_000  # epochs at C = 1; with more documents than MANY
+BIAS_OF_SVM = 0.2  # for rows of unit length
+CLEARLY = 0.75  # standard errors of an accuracy by which another candidate has to be better
 HINGE_CLASSES = 5000  # with more, all classes take too long for each document
 TABLES = 1 << 28  # weights of trials at the same time
 RATES, EPOCHS = (1.0, 0.25, 0.0625), (5, 10)
@@ -195,7 +198,9 @@ class Search:
         self._full = _Level(learned, min(FOLDS, math.ceil(CERTAIN / self._fold)))
         self._first = _Level(min(learned, max(learned // SHARE, MIN_LEARNED)), 1)
         self._multilabel = any(len(one) > 1 for one in labels)
+        self._has_many = classes >= FEW_CLASSES
         self._measure_names: tuple[str, ...] = ("accuracy", "precision_at_1")
+        self._clearly = 0.0 if self._multilabel else CLEARLY
         self._found: dict[tuple[Key, _Level], float] = {}  # accuracies
         self._trials: list[dict[str, Any]] = []
         self._start, self._stop = time.monotonic(), False
@@ -260,15 +265,37 @@ class Search:
     def _losses(self, best: Setting) -> list[Setting]:
         """Return losses and learning rates; with L-BFGS, the path of regularization."""
         if self._given.solver == "lbfgs":
-            return [{**best, "l2": l2} for l2 in self.path] if "l2" in best else []
+            return [best, *({**best, "l2": l2} for l2 in self.path)] if "l2" in best else []
         found: list[Setting] = []
-        for loss in LOSSES if "loss" in best else (best.get("loss"),):
-            own = {**best, "loss": loss} if loss else dict(best)
+        losses = LOSSES if "loss" in best else (self._given.loss,)
+        if "hinge" in losses and not self._multilabel:
+            found.append(self._like_svm(best))
+        for loss in losses:
+            own = {**best, "loss": loss} if "loss" in best else dict(best)
             if "lr" not in best:
                 found.append(own)
                 continue
             default = self._options({**own, "lr": None}).lr or 0.0
             found += [{**own, "lr": default * factor} for factor in RATES]
+        return found
+
+    def _like_svm(self, best: Setting) -> Setting:
+        """Return the setting that is near LinearSVC at C = 1, as far as options are not given.
+
+        The objective of LinearSVC is this one with l2 = 1 / (2 C n). With many classes, the hinge
+        loss has its defaults, which take half of the time.
+        """
+        near: dict[str, Any] = {"loss": "hinge", "lr": RATE_OF_HINGE}
+        if not self._has_many or self._multilabel:
+            count = len(self._labels)
+            near["epochs"] = LONG if self._multilabel or count > MANY else LONGER
+            near["l2"] = float(f"{0.5 / count:.2g}")
+        found = {**best, **{name: near[name] for name in best if name in near}}
+        if self._given.bias is None and not (self._has_many or self._multilabel):
+            rows = self._features.matrix(best)
+            square, _ = length_and_steps(rows, np.arange(rows.shape[0]), self._weights)
+            bias = BIAS_OF_SVM * math.sqrt(square or 1.0)
+            found["bias"] = min(float(f"{bias:.2g}"), MAX_BIAS)
         return found
 
     def _feature_settings(self, best: Setting) -> list[Setting]:
@@ -284,7 +311,7 @@ class Search:
         if "l2" in best:
             penalties = L2[self._options(best).loss or LOSSES[0]]
             found = [{**one, "l2": l2} for one in found for l2 in penalties]
-        return found
+        return [best, *found]
 
     def _options(self, setting: Setting) -> ClassifyOptions:
         options = with_setting(self._given, setting, self._classes)
@@ -293,14 +320,28 @@ class Search:
     # ---- halving ----
 
     def _halve(self, best: Setting, candidates: Sequence[Setting]) -> Setting:
-        """Return the best setting: all learn from some documents, a third of them from all."""
+        """Return the best setting: all learn from some documents, a third of them from all.
+
+        The first candidate is kept unless another is clearly better: with more documents, as the
+        training has, a small difference may be the opposite.
+        """
         left = list({_key(one): one for one in [best, *candidates]}.values())
         if len(left) > 2 and self._first != self._full:
             ranked, count = self._ranked(left, self._first, best), max(2, math.ceil(len(left) / 3))
-            # pairs of words pay with all documents only, so they are always measured on them
-            pairs = [one for one in ranked[count:] if one.get("ngrams", 1) > best.get("ngrams", 1)]
-            left, best = ranked[:count] + pairs, ranked[0]
-        return self._ranked(left, self._full, best)[0] if len(left) > 1 else best
+            # pairs of words pay with all documents only, so they are always measured on them, as
+            # are the settings that are taken without a search
+            kept = [best, candidates[0]]
+            more = [
+                one for one in ranked[count:]
+                if one in kept or one.get("ngrams", 1) > best.get("ngrams", 1)
+            ]  # fmt: skip
+            left, best = ranked[:count] + more, ranked[0]
+        if len(left) < 2:
+            return best
+        found, first = self._ranked(left, self._full, best)[0], candidates[0]
+        lower, highest = self._accuracy(first), self._accuracy(found)
+        error = math.sqrt(max(highest * (1 - highest), 0.0) / (self._full.folds * self._fold))
+        return found if highest > lower + self._clearly * error else first
 
     def _ranked(self, settings: Sequence[Setting], level: _Level, best: Setting) -> list[Setting]:
         """Return settings in descending order of their accuracy; of equal ones in their order.
@@ -342,7 +383,7 @@ class Search:
 
     def _paths(self, settings: Sequence[Setting]) -> list[list[Setting]]:
         """Return paths, settings trained one after the other: with L-BFGS, of the same features."""
-        if self._given.solver == "sgd":
+        if self._given.solver != "lbfgs":
             return [[one] for one in settings]
         found: dict[Key, list[Setting]] = {}
         for one in settings:

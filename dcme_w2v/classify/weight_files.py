@@ -115,7 +115,7 @@ def arrays_of(weights: Weights) -> dict[str, Array | ChunkedArray]:
     return dict(zip(SPARSE_WEIGHTS, parts, strict=True))
 
 
-def weights_of(model: Model, classes: int, bias: float) -> Weights:
+def weights_of(model: Model, classes: int, bias: float | None) -> Weights:
     """Return the weights stored in a model's folder."""
     if "output" in model.arrays:
         return _low_rank(model, classes, bias)
@@ -123,7 +123,7 @@ def weights_of(model: Model, classes: int, bias: float) -> Weights:
     return read(model, classes, bias)
 
 
-def _linear(model: Model, classes: int, bias: float, suffix: str = "") -> Weights:
+def _linear(model: Model, classes: int, bias: float | None, suffix: str = "") -> Weights:
     name = f"weights{suffix}"
     if name in model.arrays:
         stored = model.array(name, "float32", None, classes)
@@ -153,7 +153,7 @@ def _of_votes(weights: VotingWeights) -> dict[str, Array | ChunkedArray]:
     return found | {"offsets": np.array([one.offset for one in weights.models])}
 
 
-def _voting(model: Model, classes: int, bias: float) -> Weights:
+def _voting(model: Model, classes: int, bias: float | None) -> Weights:
     offsets = model.array("offsets", "float32", None, classes)
     if not len(offsets):
         raise model.fault("offsets", "has no rows")
@@ -165,13 +165,13 @@ def _voting(model: Model, classes: int, bias: float) -> Weights:
     return VotingWeights(models)
 
 
-def _of_size(model: Model, name: str, rows: int, classes: int, bias: float) -> Weights:
+def _of_size(model: Model, name: str, rows: int, classes: int, bias: float | None) -> Weights:
     if not rows:
         raise model.fault(name, "has no rows")
     return Weights(rows - 1, classes, bias)
 
 
-def _low_rank(model: Model, classes: int, bias: float) -> Weights:
+def _low_rank(model: Model, classes: int, bias: float | None) -> Weights:
     second = model.array("output", "float32", classes, None)
     first = model.array("weights", "float32", None, second.shape[1])
     if not first.size:

@@ -81,7 +81,7 @@ class Distributed:
             raise UsageError(f"--rank={options.rank}: is not supported with --cluster; omit one")
         if method == "gradient" and options.solver != "lbfgs":
             raise UsageError("--distribute=gradient: requires --solver=lbfgs")
-        if method == "iterate" and options.solver != "sgd":
+        if method == "iterate" and options.solver == "lbfgs":
             raise UsageError("--distribute=iterate: requires --solver=sgd")
         if (folder := checkpoints.folder) is not None:
             flag = "--resume" if checkpoints.checkpoint is None else "--checkpoint"
@@ -131,7 +131,7 @@ class Distributed:
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:
             # averaged weights are too small: weights of shards that disagree cancel
-            factor = likeliest_factor(*scores_of(weights, holdout, 1))
+            factor, _ = likeliest_factor(*scores_of(weights, holdout, 1))
             weights.scale(factor)
             self.record["score_factor"] = factor
         return self.record

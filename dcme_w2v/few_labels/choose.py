@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dcme_w2v.classify.metrics import log_softmax
+from dcme_w2v.classify.calibration import likeliest_factor
 from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.numeric.sparse_rows import ones
 from dcme_w2v.training.progress import QUIET, Reporter
@@ -94,7 +94,6 @@ CANDIDATES: dict[str, tuple[str, int, str]] = {
 # distill and 5 above maxent (means of nine draws from three sets). Naive Bayes with EM is not a
 # candidate: it won on the folds where it lost on test documents, by up to 36 points.
 BY_DEFAULT = ("given", "maxent", "self-training")
-TEMPERATURES = np.geomspace(1e-3, 4.0, 400)  # factors of the scores that are tried
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,9 @@ def choose(data: TrainingRows, reporter: Reporter) -> Choice:
     if not free:
         name = "given"
     chosen = choices[name]
-    scale, log_likelihood = measured.calibrated(name)
+    scale, log_likelihood = likeliest_factor(
+        measured.scores[name], measured.labels[:, None].tolist(), measured.weights
+    )
     shown = ", ".join(f"{choices[one].final} {value:.4f}" for one, value in accuracy.items())
     note = f"chosen: {chosen.final}" if name == best else (
         f"warning: {choices[best].final} on the folds is better"
@@ -173,7 +174,8 @@ def choose(data: TrainingRows, reporter: Reporter) -> Choice:
     )
     if not is_other:
         record["fold_accuracy"] = {choices[one].final: value for one, value in accuracy.items()}
-    record |= {"chosen": chosen.final, "fold_log_likelihood": log_likelihood, "scale": scale}
+    record |= {"chosen": chosen.final, "scale": scale}
+    record["fold_log_likelihood"] = round(log_likelihood, 6)
     return replace(chosen, record=record, scale=scale)
 
 
@@ -190,26 +192,6 @@ class _Measured:
         total = float(self.weights.sum())
         right = {name: one.argmax(axis=1) == self.labels for name, one in self.scores.items()}
         return {name: round(float(hits @ self.weights) / total, 6) for name, hits in right.items()}
-
-    def calibrated(self, name: str) -> tuple[float, float]:
-        """Return the factor of a candidate's scores with the highest log-likelihood, and that.
-
-        A part of each document, one document in all, has the uniform distribution: where all are
-        classified correctly, the factor stays finite.
-        """
-        scores, rows = self.scores[name], np.arange(len(self.labels))
-        known = scores > initial.NEVER / 2
-        uniform = 1 / (1 + len(rows))
-        best = (1.0, -np.inf, 0.0)
-        for scale in TEMPERATURES:
-            log_p = log_softmax(np.where(known, scale * scores, scores))
-            log_p[~known] = np.log(uniform / scores.shape[1])  # of a class that a fold did not have
-            own = float(self.weights @ log_p[rows, self.labels]) / float(self.weights.sum())
-            mean = float(self.weights @ log_p.mean(axis=1)) / float(self.weights.sum())
-            value = (1 - uniform) * own + uniform * mean
-            if value > best[1]:
-                best = (float(scale), value, own)
-        return best[0], round(best[2], 6)
 
 
 def _measured(

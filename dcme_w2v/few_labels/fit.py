@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.classify.calibration import NEVER
 from dcme_w2v.classify.model import Predictor
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
@@ -414,7 +415,7 @@ def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None, out: Bo
         return parts
     rows = ScoredRows(data.labeled.matrix[out], data.threads)
     scores = rows.all_scores(base)
-    unseen = base.offset <= initial.NEVER
+    unseen = base.offset <= NEVER
     scores[:, unseen] = scores[:, ~unseen].min(axis=1, keepdims=True)
     return np.concatenate([parts, scores[:, :, None]], axis=2)
 
@@ -439,7 +440,7 @@ def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weigh
     weights = Weights(len(table) - 1, len(tied.biases), BIAS)
     weights.set(table)
     if base is not None:
-        weights.offset[base.offset <= initial.NEVER] = initial.NEVER
+        weights.offset[base.offset <= NEVER] = NEVER
     return weights
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.classify.calibration import NEVER
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.solver import solve
@@ -15,7 +16,6 @@ L2_GRID = (1e-4, 1e-5, 1e-6)
 L2_OF_MANY = 1e-5  # where the model also learns the unlabeled documents
 ITERATIONS, TOLERANCE = 30, 1e-4
 SELF_TRAINING_STEPS = 3  # with the most confident third of the documents, two thirds, all
-NEVER = -1e9  # score of a class without documents
 
 
 class ScoredRows:
