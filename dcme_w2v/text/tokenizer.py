@@ -1,7 +1,8 @@
 r"""The tokeniser: raw text to tokens, the same in training, in every later command and in exports.
 
 A token is a run of letters, marks and digits of text in a Unicode normal form and in lower case,
-with zero-width joiners between them; an ideograph is a token of its own, and punctuation is dropped:
+also with zero-width joiners between them; an ideograph is a token of its own, and punctuation is
+dropped:
 
 >>> Tokenizer(TokenizerOptions(tokenize="words")).tokens("Das CAFE\u0301, 3 Euro!")
 ['das', 'café', '3', 'euro']
