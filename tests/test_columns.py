@@ -163,6 +163,9 @@ def test_a_truncated_file_is_one_error_with_the_row(kind, share):
         (b'{"x": "\xff"}\n', "row 1 is not JSON"),
         (b"PAR1 and no more", "row 1: is no whole Parquet"),
         ("x,x\n1,2\n", "has two columns 'x'"),
+        pytest.param(
+            "x\na\0b\n" * 9, "row 1 (has a NUL character|is not CSV)", id="NUL in a field"
+        ),
         # csv of Python 3.10 accepts no NUL
         ("\0" * 1000, "NUL" if sys.version_info < (3, 11) else "has no column 'x'; its .{0,76}$"),
         ('{"x": ' + "1" * 5000 + "}\n", "row 1 is not JSON .Exceeds"),

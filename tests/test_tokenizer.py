@@ -96,6 +96,7 @@ def test_any_text_has_the_tokens_of_the_exported_tokenizer(rule):
             st.one_of(
                 st.sampled_from(OLD),
                 st.sampled_from(MARKS),
+                st.sampled_from("\u200c\u200d"),
                 st.characters(min_codepoint=1, max_codepoint=127),
             )
         )
@@ -135,6 +136,33 @@ def test_a_long_run_of_marks_in_the_wrong_order_is_sorted():
         (token,) = tokenizer(keep_case=True).tokens("a" + "\u0301\u0316" * count)
         assert token == "á" + "\u0316" * count + "\u0301" * (count - 1)
     assert unicodedata.normalize("NFC", "a" + "\u0301\u0316" * 2) == "á\u0316\u0316\u0301"
+
+
+@pytest.mark.parametrize(
+    "raw, tokens",
+    [
+        ("می‌خواهم خانه‌ها", ["می‌خواهم", "خانه‌ها"]),
+        ("ශ්‍රී ලංකා क्‍ष", ["ශ්‍රී", "ලංකා", "क्‍ष"]),
+        ("‌a‍ B‌, ‍", ["a", "b"]),
+        ("A‌‍‌B‍" + "‍" * 5000, ["a‌‍‌b"]),
+        ("日‍本a‍日", ["日", "本", "a", "日"]),
+        ("a‍b­‍c", ["a‍b", "c"]),
+        ("👩‍💻a", ["a"]),
+    ],
+)
+def test_joiners_belong_to_a_word_within_it_only(raw, tokens):
+    ours = tokenizer()
+    assert ours.tokens(raw) == tokens == peer(ours)(raw)
+
+
+def test_a_file_with_the_rule_before_joiners_needs_no_package():
+    ours = tokenizer()
+    layout = json.loads(json.dumps(ours.to_json(["a"])))
+    pattern = layout["pre_tokenizer"]["pattern"]
+    pattern["Regex"] = pattern["Regex"].split("(?:[‌-‍]")[0]
+    assert ours.is_stated_by(layout)
+    pattern["Regex"] += "|x"
+    assert not ours.is_stated_by(layout)
 
 
 def test_options_are_recorded_and_read_back():

@@ -43,6 +43,7 @@ struct dcme_tokenizer {
     int64_t length, capacity;
     const uint8_t *bad; /* the first byte that is not UTF-8 text, or NULL */
     int in_token;       /* the last byte written belongs to a token that may go on */
+    int64_t joined;     /* bytes behind the output: joiners that stay if the token goes on */
 };
 
 static inline int32_t look_up(const dcme_character_table *table, int32_t c) {
@@ -125,12 +126,20 @@ static inline int64_t encode(int32_t c, char *out) {
 static inline void put(dcme_tokenizer *t, int32_t c, int32_t kind) {
     if (kind == DCME_REMOVED)
         return;
+    if (kind == DCME_JOINER) {
+        if (t->in_token)
+            t->joined += encode(c, t->out + t->length + t->joined);
+        return;
+    }
     if (kind == DCME_SEPARATOR) {
         t->in_token = 0;
         return;
     }
     if (!t->in_token || kind == DCME_SINGLE)
         t->out[t->length++] = ' ';
+    else
+        t->length += t->joined;
+    t->joined = 0;
     t->length += encode(c, t->out + t->length);
     t->in_token = kind == DCME_WORD;
 }
@@ -286,7 +295,7 @@ static dcme_status put_piece(dcme_tokenizer *t, const uint8_t *text, const uint8
     for (int64_t i = 0; i < t->piece.n; i++) {
         int32_t n;
         const int32_t *parts = replacement(t, &t->unicode.mapping, &t->piece.items[i], &n);
-        DCME_TRY(reserve_bytes(t, 5 * (int64_t)n, error));
+        DCME_TRY(reserve_bytes(t, t->joined + 5 * (int64_t)n, error));
         for (int32_t k = 0; k < n; k++)
             put(t, parts[k], property(t, parts[k]) & DCME_KIND);
     }

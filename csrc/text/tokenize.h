@@ -14,11 +14,12 @@ enum {
     DCME_WORD,          /* it is part of the token */
     DCME_SINGLE,        /* it is a token of its own */
     DCME_REMOVED,       /* it is left out, and separates nothing */
-    DCME_KIND = 3,
+    DCME_JOINER,        /* it is part of a token between two parts, and left out elsewhere */
+    DCME_KIND = 7,
     /* A text with this character may differ from its normal form. Set for all characters that are
      * not their own normal form, that have a combining class, or that may compose with the
      * character before; only such text takes the slow way. */
-    DCME_UNSTABLE = 4
+    DCME_UNSTABLE = 8
 };
 
 /* A property of every character c: values[pages[c >> 8] << 8 | (c & 255)]. */

@@ -4,17 +4,19 @@ Compression is detected from magic bytes, not from the name.
 """
 
 import bz2
+import contextlib
 import io
 import lzma
 import os
 import stat
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dcme_w2v.errors import CorpusError, FormatError, UnreadableError
+from dcme_w2v.errors import CorpusError, FormatError, UnreadableError, warn
 from dcme_w2v.platform import PathLike, open_entry
 
 from .atomic import STANDARD, standard_input
@@ -23,6 +25,7 @@ PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
 PIECE_BYTES = 1 << 20  # bytes per decompression
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
 LINE_BYTES = 16 << 20  # maximum length of a line that is held in memory
+SILENT_SECONDS = 10  # for the first bytes, before a line says so
 EMPTY_LINES = 1_000_000  # in a row, of a list of words
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # and their packages
@@ -140,9 +143,10 @@ class CorpusFile(PieceReader):
         self.truncated: str | None = None
         self._allow_truncated = allow_truncated
         self.bytes_read = 0
-        self._raw = _open_raw(path)
         try:
-            head = self._take(HEAD_BYTES)
+            with _announced_wait(path):
+                self._raw = _open_raw(path)
+                head = self._take(HEAD_BYTES)
             self._refuse_archive(head)
             method = next((one for one in METHODS if head.startswith(one.magic)), None)
             self.packed = method is not None
@@ -351,6 +355,21 @@ def read_whole(path: str) -> bytes:
 def is_address(path: str) -> bool:
     """Return whether a path is a URL that smart_open reads."""
     return path.partition("://")[0] in ADDRESSES and "://" in path
+
+
+@contextlib.contextmanager
+def _announced_wait(path: str) -> Iterator[None]:
+    """Warn once if a pipe, a terminal or an address lets the program wait for its first bytes."""
+    shown = "standard input" if path == STANDARD else path
+    text = f"{shown}: still waiting for data after {SILENT_SECONDS} seconds"
+    timer = threading.Timer(SILENT_SECONDS, warn, [text])
+    timer.daemon = True
+    if not os.path.isfile(path):  # noqa: PTH113 Path's raises on long names
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _open_raw(path: str) -> Any:

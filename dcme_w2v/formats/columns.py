@@ -402,8 +402,6 @@ def _csv_records(
         ) from None
     except csv.Error as error:
         raise CorpusError(f"{table}: row {number + 1} is not CSV ({error}); repair it") from None
-    finally:
-        text.detach()
 
 
 def _arrow_records(

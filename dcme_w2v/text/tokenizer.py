@@ -1,7 +1,8 @@
 r"""The tokeniser: raw text to tokens, the same in training, in every later command and in exports.
 
-A token is a run of letters, marks and digits of text in a Unicode normal form and in lower case; an
-ideograph is a token of its own, and punctuation is dropped:
+A token is a run of letters, marks and digits of text in a Unicode normal form and in lower case,
+also with zero-width joiners between them; an ideograph is a token of its own, and punctuation is
+dropped:
 
 >>> Tokenizer(TokenizerOptions(tokenize="words")).tokens("Das CAFE\u0301, 3 Euro!")
 ['das', 'café', '3', 'euro']
@@ -28,7 +29,7 @@ from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.numeric.arrays import I64
 from dcme_w2v.options import TokenizerOptions
 
-from .unicode_tables import IDEOGRAPHS, unicode_tables
+from .unicode_tables import IDEOGRAPHS, JOINERS, unicode_tables
 
 CONTINUES = "##"
 MAX_CHARACTERS = 1000  # of a word that is split
@@ -188,6 +189,9 @@ class Tokenizer:
         """Return whether a tokenizer.json splits text as this tokenizer does."""
         own = self.to_json([])
         del own["model"]
+        # Joiners separated words in folders of earlier versions.
+        if layout.get("pre_tokenizer") == self._pre_tokenizer(joins=False):
+            del own["pre_tokenizer"]
         return all(layout.get(name) == value for name, value in own.items())
 
     @classmethod
@@ -217,13 +221,15 @@ class Tokenizer:
         steps += [_replace(r"\p{Nd}", "0")] if o.digits == "zero" else []
         return {"type": "Sequence", "normalizers": steps} if steps else None
 
-    def _pre_tokenizer(self) -> dict[str, Any]:
+    def _pre_tokenizer(self, joins: bool = True) -> dict[str, Any]:
         if self.is_whitespace:
             pattern = r"[^ \t\n\r\u{b}\f]+".replace(r"\u{b}", "\v")
         else:
-            single = "".join(rf"{chr(one.start)}-{chr(one.stop - 1)}" for one in IDEOGRAPHS)
+            single = "".join(map(_range, IDEOGRAPHS))
             word = r"\p{L}\p{M}" if self.options.digits == "drop" else r"\p{L}\p{M}\p{N}"
-            pattern = rf"[{single}]|(?:(?![{single}])[{word}])+"
+            part = rf"(?:(?![{single}])[{word}])+"
+            joined = rf"(?:[{_range(JOINERS)}]+{part})*" if joins else ""
+            pattern = f"[{single}]|{part}{joined}"
             if self.options.punctuation == "keep":
                 pattern += r"|[\p{P}\p{S}]"
         return {
@@ -262,6 +268,10 @@ class Tokenizer:
 
     def __reduce__(self) -> tuple[type[Tokenizer], tuple[TokenizerOptions]]:
         return Tokenizer, (self.options,)
+
+
+def _range(characters: range) -> str:
+    return f"{chr(characters.start)}-{chr(characters.stop - 1)}"
 
 
 def _replace(pattern: str, content: str) -> dict[str, Any]:

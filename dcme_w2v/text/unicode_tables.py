@@ -1,7 +1,7 @@
 """Tables of Unicode for the tokenizer of the C core, from the standard library's `unicodedata`.
 
-Every character is of one kind: a separator, a part of a token, a token of its own, or removed. The
-options of `dcme_w2v.text.tokenizer` only change which kind a character is of.
+Every character is of one kind: a separator, a part of a token, a token of its own, removed, or a
+joiner. The options of `dcme_w2v.text.tokenizer` only change which kind a character is of.
 """
 
 import functools
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from dcme_w2v.numeric.arrays import I32, U16
 
-SEPARATOR, WORD, SINGLE, REMOVED = range(4)
-UNSTABLE = 4  # a flag beside the kind
+SEPARATOR, WORD, SINGLE, REMOVED, JOINER = range(5)
+UNSTABLE = 8  # a flag beside the kind
 PAGE = 256
 ASSIGNED_END = 0x40000  # above are variation selectors, tags and private use only
+JOINERS = range(0x200C, 0x200E)  # within words of Persian and of Indic scripts
 VARIATION_SELECTORS = slice(0xE0100, 0xE01F0)
 HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
 # Vowels and trailing consonants, which compose with the character before by arithmetic.
@@ -100,6 +101,7 @@ def _kinds(categories: NDArray[np.str_], strip_accents: bool, digits: str, punct
         kinds[np.isin(major, ["P", "S"])] = SINGLE
     for ideographs in IDEOGRAPHS:
         kinds[ideographs.start : ideographs.stop] = SINGLE
+    kinds[JOINERS.start : JOINERS.stop] = JOINER
     if strip_accents:
         kinds[categories == "Mn"] = REMOVED
     return kinds
