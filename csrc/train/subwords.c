@@ -116,13 +116,13 @@ static void learn_target(dcme_worker *worker, int64_t i) {
 
     DCME_CLEAR(worker->h, stride);
     scale(worker, count, 1 / total);
-    kernels->weighted_sum(worker->h, words->context, words->weights, count, stride);
+    dcme_weighted_sum(kernels, worker->h, words->context, words->weights, count, stride);
     dcme_learn_target(worker, worker->batch.words[i], rate, worker->h);
     /* the weights belong to the exact gradient; word2vec does not divide it */
     if (options->gradient != DCME_EXACT)
         scale(worker, count, options->window_mode == DCME_LINEAR ? total * share : total);
     scale(worker, count, worker->input_scale * rate);
-    kernels->rank1_update(words->context, words->weights, worker->gradient, count, stride);
+    dcme_rank1_update(kernels, words->context, words->weights, worker->gradient, count, stride);
 }
 
 void dcme_learn_cbow_subwords(dcme_worker *worker) {
