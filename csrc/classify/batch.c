@@ -109,9 +109,9 @@ void dcme_columns_update(dcme_columns *columns, const dcme_batch *batch, real *e
             int64_t begin = columns->starts[c], n = columns->starts[c + 1] - begin;
             for (int64_t i = 0; i < n; i++)
                 columns->rows[i] = errors + columns->documents[begin + i] * model->stride + column;
-            dcme_weighted_sum(model->kernels,
-                              model->weights + columns->feature[c] * model->stride + column,
-                              columns->rows, columns->values + begin, n, width);
+            model->kernels->weighted_sum(model->weights + columns->feature[c] * model->stride +
+                                             column,
+                                         columns->rows, columns->values + begin, n, width);
         }
     }
 }
@@ -119,8 +119,8 @@ void dcme_columns_update(dcme_columns *columns, const dcme_batch *batch, real *e
 void dcme_batch_multiply(const dcme_batch *batch, int64_t i, real *table, int64_t stride,
                          int64_t column, int64_t width, real *out) {
     int64_t n = dcme_batch_rows(batch, i, table, stride, column, batch->rows);
-    dcme_weighted_sum(batch->model->kernels, out, batch->rows, batch->values + batch->starts[i], n,
-                      width);
+    batch->model->kernels->weighted_sum(out, batch->rows, batch->values + batch->starts[i], n,
+                                        width);
 }
 
 void dcme_batch_scores(const dcme_batch *batch, real *scores) {

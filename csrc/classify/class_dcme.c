@@ -117,7 +117,7 @@ static void fold_cluster(dcme_class_clusters *clusters, int64_t k, real *scores)
         dcme_rank1_update(model->kernels, rows, steps, alpha, n, columns);
         for (int64_t i = 0; i < n; i++)
             steps[i] *= share;
-        dcme_weighted_sum(model->kernels, scores, rows, steps, n, columns);
+        model->kernels->weighted_sum(scores, rows, steps, n, columns);
     }
 }
 

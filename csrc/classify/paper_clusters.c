@@ -88,7 +88,7 @@ void dcme_paper_sums_apply(const dcme_paper_sums *sums, const dcme_paper_cluster
             means[n++] = sums->sums[2 * f] / sums->weight;
         }
         dcme_rank1_update(model->kernels, rows, steps, weights, n, model->stride);
-        dcme_weighted_sum(model->kernels, scores, rows, means, n, model->stride);
+        model->kernels->weighted_sum(scores, rows, means, n, model->stride);
     }
 }
 

@@ -55,6 +55,10 @@ typedef struct {
     /* rows[i] += scale x */
     void (*add_to_rows)(real *const *rows, real scale, const real *x, int64_t count, int64_t size);
 
+    /* out += weights[0] rows[0] + weights[1] rows[1] + ... */
+    void (*weighted_sum)(real *out, real *const *rows, const real *weights, int64_t count,
+                         int64_t size);
+
     /* For each i in turn, for each j in turn: outs[i] += weights[i out_step + j row_step] rows[j].
      * No out is one of the rows. */
     void (*weighted_sums)(real *const *outs, int64_t out_count, const real *weights,
@@ -107,12 +111,6 @@ static inline void dcme_dots(const dcme_kernels *kernels, real *scores, const re
     kernels->dots(scores, 0, &one, 1, rows, count, size);
 }
 
-/* out += weights[0] rows[0] + weights[1] rows[1] + ... */
-static inline void dcme_weighted_sum(const dcme_kernels *kernels, real *out, real *const *rows,
-                                     const real *weights, int64_t count, int64_t size) {
-    kernels->weighted_sums(&out, 1, weights, 0, 1, rows, count, size);
-}
-
 /* rows[i] += weights[i] x */
 static inline void dcme_rank1_update(const dcme_kernels *kernels, real *const *rows,
                                      const real *weights, const real *x, int64_t count,
@@ -125,7 +123,7 @@ static inline void dcme_rank1_update(const dcme_kernels *kernels, real *const *r
 static inline void dcme_axpy(const dcme_kernels *kernels, real *y, real a, const real *x,
                              int64_t size) {
     real *row = (real *)x;
-    kernels->weighted_sums(&y, 1, &a, 0, 0, &row, 1, size);
+    kernels->weighted_sum(y, &row, &a, 1, size);
 }
 
 /* out = a x; out may be x */

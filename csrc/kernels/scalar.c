@@ -44,13 +44,19 @@ static void add_to_rows(real *const *rows, real scale, const real *x, int64_t co
             rows[i][d] += scale * x[d];
 }
 
+static void weighted_sum(real *out, real *const *rows, const real *weights, int64_t count,
+                         int64_t size) {
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t d = 0; d < size; d++)
+            out[d] += weights[i] * rows[i][d];
+}
+
 static void weighted_sums(real *const *outs, int64_t out_count, const real *weights,
                           int64_t out_step, int64_t row_step, real *const *rows, int64_t count,
                           int64_t size) {
     for (int64_t i = 0; i < out_count; i++)
         for (int64_t j = 0; j < count; j++)
-            for (int64_t d = 0; d < size; d++)
-                outs[i][d] += weights[i * out_step + j * row_step] * rows[j][d];
+            weighted_sum(outs[i], rows + j, weights + i * out_step + j * row_step, 1, size);
 }
 
 static void exponential(real *out, const real *x, int64_t count) {
@@ -99,6 +105,6 @@ static void class_bounds(uint16_t *greatest, const uint8_t *const *codes, const 
 }
 
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar",    DCME_QUAD, dots,         update,      mean,         add_to_rows,  weighted_sums,
-    exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
+    "scalar",      DCME_QUAD,   dots,      update,       mean,        add_to_rows,  weighted_sum,
+    weighted_sums, exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
 };

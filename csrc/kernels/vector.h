@@ -238,6 +238,11 @@ INLINE int has_twice(float *const *rows) {
     return twice;
 }
 
+static void weighted_sum(float *out, float *const *rows, const float *weights, int64_t count,
+                         int64_t size) {
+    FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, &out, 1, weights, 0, 1, rows, count);
+}
+
 static void weighted_sums(float *const *outs, int64_t out_count, const float *weights,
                           int64_t out_step, int64_t row_step, float *const *rows, int64_t count,
                           int64_t size) {
@@ -249,8 +254,7 @@ static void weighted_sums(float *const *outs, int64_t out_count, const float *we
                        rows, count);
             i += SUM_ROWS;
         } else {
-            FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, outs + i, 1, w, out_step, row_step, rows,
-                       count);
+            FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, outs + i, 1, w, 0, row_step, rows, count);
             i++;
         }
     }
@@ -307,6 +311,6 @@ static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x,
 #include "class_bounds.h"
 
 const dcme_kernels KERNELS = {
-    NAME,        LANES,     dots,         update,      mean,         add_to_rows,  weighted_sums,
-    exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
+    NAME,          LANES,       dots,      update,       mean,        add_to_rows,  weighted_sum,
+    weighted_sums, exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
 };

@@ -31,7 +31,7 @@ static void start(dcme_clusters *clusters, int64_t k, int64_t seed) {
     DCME_CLEAR(u, model->stride);
     for (int64_t j = 0; j < model->items; j += ROWS) {
         int64_t n = output_rows(model, j, rows);
-        dcme_weighted_sum(model->kernels, u, rows, cluster->alpha + j, n, model->stride);
+        model->kernels->weighted_sum(u, rows, cluster->alpha + j, n, model->stride);
     }
     update_moments(clusters, k, dcme_entropy(cluster->alpha, model->items));
 }
@@ -55,7 +55,7 @@ static int64_t add_rows(const dcme_model *model, real *u, const real *scores, in
     if (scores[best] > before)
         dcme_scale(u, (real)exp(before - scores[best]), u, model->stride);
     dcme_exponentials(model->kernels, weights, scores + j, scores[best], DCME_FAINT, n);
-    dcme_weighted_sum(model->kernels, u, rows, weights, n, model->stride);
+    model->kernels->weighted_sum(u, rows, weights, n, model->stride);
     return best;
 }
 

@@ -275,8 +275,7 @@ static void move(thread_state *me, int64_t z, const dcme_instance *instance, rea
     kernels->update(instance->gradient, instance->h, me->rows, me->weights, rate, first, size);
     if (!me->deferred)
         return;
-    dcme_weighted_sum(kernels, instance->gradient, me->rows + first, me->weights + first, tops,
-                      size);
+    kernels->weighted_sum(instance->gradient, me->rows + first, me->weights + first, tops, size);
     for (int64_t i = first; i < count; i++)
         me->weights[i] *= rate;
     dcme_rank1_update(kernels, me->deferred_rows, me->weights + first, instance->h, tops, size);

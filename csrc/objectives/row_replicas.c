@@ -32,7 +32,7 @@ static void synchronise(dcme_row_replicas *replicas, int64_t word) {
     int64_t stride = replicas->model->stride;
     real *shared = replicas->model->output + word * stride, *base = replicas->base + word * stride;
     real *rows[] = {replicas->tables[1] + word * stride, base};
-    dcme_weighted_sum(replicas->model->kernels, shared, rows, (const real[]){1, -1}, 2, stride);
+    replicas->model->kernels->weighted_sum(shared, rows, (const real[]){1, -1}, 2, stride);
     DCME_COPY(rows[0], shared, stride);
     DCME_COPY(base, shared, stride);
 }

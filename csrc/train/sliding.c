@@ -56,7 +56,7 @@ static void renew(dcme_sliding *s, int64_t t) {
 /* sum += the `count` vectors times their weights. */
 static void change(const dcme_sliding *s, real *sum, const real *const *vectors,
                    const real *weights, int64_t count) {
-    dcme_weighted_sum(s->kernels, sum, (real *const *)vectors, weights, count, s->size);
+    s->kernels->weighted_sum(sum, (real *const *)vectors, weights, count, s->size);
 }
 
 /* The linear sums from position t - 1 to t. */

@@ -116,7 +116,7 @@ static void learn_target(dcme_worker *worker, int64_t i) {
 
     DCME_CLEAR(worker->h, stride);
     scale(worker, count, 1 / total);
-    dcme_weighted_sum(kernels, worker->h, words->context, words->weights, count, stride);
+    kernels->weighted_sum(worker->h, words->context, words->weights, count, stride);
     dcme_learn_target(worker, worker->batch.words[i], rate, worker->h);
     /* the weights belong to the exact gradient; word2vec does not divide it */
     if (options->gradient != DCME_EXACT)
