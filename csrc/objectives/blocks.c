@@ -18,6 +18,8 @@
 #include "objectives/objective.h"
 #include "objectives/row_replicas.h"
 
+enum { AT_ONCE = 12 };
+
 static const real CURVATURE = 0.25f; /* the greatest slope of sigma */
 
 typedef struct {
@@ -79,13 +81,16 @@ static void fetch(const thread_state *me, int32_t word, int is_target) {
     dcme_prefetch(dcme_replica_row(&me->replicas, word), me->model->stride);
 }
 
+/* Sample k of the block after the last one drawn. */
+static int32_t next_word(const thread_state *me, int64_t k) {
+    int64_t cell = dcme_alias_cell(me->randoms[k], me->noise->items);
+    return dcme_alias_pick(me->noise->alias, cell, me->randoms[k]);
+}
+
 static void draw(thread_state *me) {
     for (int64_t k = 0; k < me->draws; k++) {
-        int64_t cell = dcme_alias_cell(me->randoms[k], me->noise->items);
-        int32_t word = dcme_alias_pick(me->noise->alias, cell, me->randoms[k]);
-        me->words[k] = word;
-        me->rows[k] = dcme_replica_row(&me->replicas, word);
-        fetch(me, word, 0);
+        me->words[k] = next_word(me, k);
+        me->rows[k] = dcme_replica_row(&me->replicas, me->words[k]);
         next_random(me, k);
     }
     me->drawn = 1;
@@ -143,10 +148,15 @@ static void score_target(thread_state *me, const dcme_instance *instance, int64_
 /* Scores of the samples in all contexts, and minus the scores of the targets. */
 static void score(thread_state *me, const dcme_instance *instances, int64_t count) {
     const dcme_model *model = me->model;
-    model->kernels->dots(me->weights, DCME_BLOCK_MAX, me->rows, me->draws, me->contexts, count,
-                         model->size);
-    for (int64_t k = 0; k < me->draws; k++)
-        add_biases(me, me->words[k], me->weights + k * DCME_BLOCK_MAX);
+    for (int64_t k = 0; k < me->draws; k += AT_ONCE) {
+        int64_t n = dcme_min(me->draws - k, AT_ONCE);
+        model->kernels->dots(me->weights + k * DCME_BLOCK_MAX, DCME_BLOCK_MAX, me->rows + k, n,
+                             me->contexts, count, model->size);
+        for (int64_t i = k; i < k + n; i++) {
+            add_biases(me, me->words[i], me->weights + i * DCME_BLOCK_MAX);
+            fetch(me, next_word(me, i), 0);
+        }
+    }
     for (int64_t t = 0; t < count; t++)
         score_target(me, &instances[t], t);
 }
