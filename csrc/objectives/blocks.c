@@ -30,7 +30,6 @@ typedef struct {
     real weight;   /* nu / S */
     uint64_t stream;
     uint64_t *randoms; /* (S) of the next block's samples, whose cells have been asked for */
-    int drawn;         /* whether the block's samples are drawn */
     int32_t *words;    /* (S) */
     real **rows;       /* (S) */
     real *memory;      /* (S + 2, DCME_BLOCK_MAX) a row that is not used, then the next */
@@ -68,7 +67,6 @@ static void next_random(thread_state *me, int64_t k) {
 static void seed(void *thread, uint64_t stream) {
     thread_state *me = thread;
     me->stream = stream;
-    me->drawn = 0;
     dcme_replicas_seed(&me->replicas, stream);
     for (int64_t k = 0; k < me->draws; k++)
         next_random(me, k);
@@ -93,7 +91,6 @@ static void draw(thread_state *me) {
         me->rows[k] = dcme_replica_row(&me->replicas, me->words[k]);
         next_random(me, k);
     }
-    me->drawn = 1;
 }
 
 /* Name a target of the next block. */
@@ -101,8 +98,6 @@ static void prefetch(void *thread, int32_t target) {
     thread_state *me = thread;
     dcme_replicas_begin(&me->replicas);
     fetch(me, target, 1);
-    if (!me->drawn)
-        draw(me);
 }
 
 static void name_targets(thread_state *me, const dcme_instance *instances, int64_t count) {
@@ -173,11 +168,15 @@ static double loss_of(const thread_state *me, int64_t t) {
 /* Scores become weights. The weight of a target is 1 - sigma(x) = sigma(-x), and -x is its score.
  * The kernel's first number is a target's; it is in the row that is not used. */
 static void to_weights(thread_state *me) {
-    real *weights = me->weights;
+    real *weights = me->weights, weight = me->weight;
     me->model->kernels->residuals(me->memory, me->memory, (me->draws + 2) * DCME_BLOCK_MAX);
-    for (int64_t k = 0; k < me->draws; k++, weights += DCME_BLOCK_MAX)
-        for (int t = 0; t < DCME_BLOCK_MAX; t++)
-            weights[t] = me->words[k] == me->targets[t] ? 0 : me->weight * weights[t];
+    for (int64_t k = 0; k < me->draws; k++, weights += DCME_BLOCK_MAX) {
+        int32_t word = me->words[k];
+        for (int t = 0; t < DCME_BLOCK_MAX; t++) {
+            real w = weight * weights[t];
+            weights[t] = word == me->targets[t] ? 0 : w;
+        }
+    }
     for (int t = 0; t < DCME_BLOCK_MAX; t++)
         weights[t] = -weights[t];
 }
@@ -197,9 +196,11 @@ static void find_directions(thread_state *me, int64_t count) {
 /* Move the samples' rows, then the targets'. */
 static void move(thread_state *me, int64_t count) {
     const dcme_model *model = me->model;
-    for (int64_t k = 0; k <= me->draws; k++)
+    real rates[DCME_BLOCK_MAX], *weights = me->weights;
+    DCME_COPY(rates, me->rates, DCME_BLOCK_MAX);
+    for (int64_t k = 0; k <= me->draws; k++, weights += DCME_BLOCK_MAX)
         for (int t = 0; t < DCME_BLOCK_MAX; t++)
-            me->weights[k * DCME_BLOCK_MAX + t] *= me->rates[t];
+            weights[t] *= rates[t];
     model->kernels->weighted_sums(me->rows, me->draws, me->weights, DCME_BLOCK_MAX, 1, me->contexts,
                                   count, model->size);
     for (int64_t t = 0; t < count; t++)
@@ -210,6 +211,7 @@ static void move(thread_state *me, int64_t count) {
 static void step_block(void *thread, const dcme_instance *instances, int64_t count,
                        dcme_loss *loss) {
     thread_state *me = thread;
+    draw(me);
     name_targets(me, instances, count);
     score(me, instances, count);
     for (int64_t t = 0; t < count; t++)
@@ -220,7 +222,6 @@ static void step_block(void *thread, const dcme_instance *instances, int64_t cou
     move(me, count);
     for (int64_t t = 0; t < count; t++)
         dcme_replicas_step(&me->replicas);
-    me->drawn = 0;
 }
 
 const dcme_objective dcme_objective_blocks = {
