@@ -1,15 +1,19 @@
 /* The kernels in terms of one vector type, whose arithmetic the compilers know; included by the
  * file of each instruction set, which defines before: NAME, vec, LANES, SUM_CHUNKS, UPDATE_CHUNKS,
- * and load_part(p, n) store_part(p, n, v) madd(a, b, c) = ab + c, clamp(v, least, most) that leaves
- * NaN as it is, sum(v), sum2(p, a, b) for p[0 .. 2), sum4(p, a, b, c, d) for p[0 .. 4). A part is
- * the first n lanes, n a multiple of 4 below LANES; the others are 0 and not stored. For integers:
- * WIDE, wide, widen(p) of WIDE numbers, widen1(x) of one for all lanes, and add_product(sums, x,
- * p): sums[0 .. WIDE) += x p.
+ * DOT_ROWS, SUM_ROWS, SUM_ROW_CHUNKS, and load_part(p, n) store_part(p, n, v) madd(a, b, c) = ab +
+ * c, clamp(v, least, most) that leaves NaN as it is, sum(v), sum2(p, a, b) for p[0 .. 2), sum4(p,
+ * a, b, c, d) for p[0 .. 4). A part is the first n lanes, n a multiple of 4 below LANES; the others
+ * are 0 and not stored. For integers: WIDE, wide, widen(p) of WIDE numbers, widen1(x) of one for
+ * all lanes, and add_product(sums, x, p): sums[0 .. WIDE) += x p.
  *
  * A kernel goes through the list of rows once for each few chunks of LANES numbers, which stay in
  * registers meanwhile: SUM_CHUNKS where a chunk is one vector, UPDATE_CHUNKS where it is one of the
  * gradient and one of the context vector, both at most 14. A row may end with a part of a chunk:
  * `n` is a chunk's lanes, and LANES for all but the last.
+ *
+ * Products of two lists of rows are made in tiles, whose sums stay in registers, too: DOT_ROWS of
+ * one list by 4 of the other, and SUM_ROWS sums of SUM_ROW_CHUNKS chunks. So a number that was
+ * loaded serves several sums, and time is that of the multiply-adds.
  */
 #include "code_weights.h"
 #include "log_sum_exp.h"
@@ -33,7 +37,7 @@ INLINE void store(float *p, vec v) { *(unaligned *)p = v; }
 
 /* Unrolled at once: GCC takes a loop that loads or stores registers for a copy of memory. */
 #define UNROLL(i, count) _Pragma("GCC unroll 32") for (int i = 0; i < (count); i++)
-#define EACH_CHUNK(c) UNROLL(c, chunks)
+#define EACH_CHUNK(c) UNROLL (c, chunks)
 
 INLINE vec get(const float *p, int64_t n) { return n == LANES ? load(p) : load_part(p, n); }
 
@@ -98,29 +102,29 @@ INLINE void put_sums(float *out, const vec *a, int count) {
 INLINE void add_dots(vec *a, float *const *hs, int m, float *const *rows, int n, int64_t d,
                      int64_t lanes) {
     vec x[DOT_ROWS];
-    UNROLL(i, m)
-    x[i] = get(hs[i] + d, lanes);
-    UNROLL(j, n) {
+    UNROLL (i, m)
+        x[i] = get(hs[i] + d, lanes);
+    UNROLL (j, n) {
         vec y = get(rows[j] + d, lanes);
-        UNROLL(i, m)
-        a[i * n + j] = madd(x[i], y, a[i * n + j]);
+        UNROLL (i, m)
+            a[i * n + j] = madd(x[i], y, a[i * n + j]);
     }
 }
 
-/* A tile of products, `m` and `n` constant: they share the loads of both lists, and as many chains
- * of madd hide its latency. */
+/* A tile of dot products, `m` and `n` constant: they share the loads of both lists, and as many
+ * chains of madd hide its latency. */
 INLINE void dots_tile(float *out, int64_t step, float *const *hs, int m, float *const *rows, int n,
                       int64_t size) {
     vec a[DOT_ROWS * 8];
     int64_t d = 0;
-    UNROLL(i, m * n)
-    a[i] = zero();
+    UNROLL (i, m * n)
+        a[i] = zero();
     for (; d + LANES <= size; d += LANES)
         add_dots(a, hs, m, rows, n, d, LANES);
     if (d < size)
         add_dots(a, hs, m, rows, n, d, size - d);
-    UNROLL(i, m)
-    put_sums(out + i * step, a + i * n, n);
+    UNROLL (i, m)
+        put_sums(out + i * step, a + i * n, n);
 }
 
 #define LAST_DOTS(n, out, step, hs, m, rows, size)                                                 \
@@ -128,7 +132,7 @@ INLINE void dots_tile(float *out, int64_t step, float *const *hs, int m, float *
         dots_tile(out, step, hs, m, rows, n, size);                                                \
         break;
 
-/* Some of the first list, by `n` of the second at a time. */
+/* `m` of the first list by the whole second one, `n` of it at a time. */
 INLINE void dots_of(float *out, int64_t step, float *const *hs, int m, float *const *rows, int n,
                     int64_t count, int64_t size) {
     int64_t j = 0;
@@ -211,22 +215,22 @@ INLINE void sums_chunks(float *const *outs, int m, const float *weights, int64_t
                         int64_t row_step, float *const *rows, int64_t count, int64_t d, int chunks,
                         int64_t n) {
     vec a[SUM_ROWS * SUM_ROW_CHUNKS + SUM_CHUNKS], r[SUM_CHUNKS];
-    UNROLL(i, m)
-    EACH_CHUNK (c)
-        a[i * chunks + c] = get(outs[i] + d + c * LANES, n);
+    UNROLL (i, m)
+        EACH_CHUNK (c)
+            a[i * chunks + c] = get(outs[i] + d + c * LANES, n);
     for (int64_t j = 0; j < count; j++, weights += row_step) {
         const float *row = at_chunk(rows[j], d);
         EACH_CHUNK (c)
             r[c] = get(row + c * LANES, n);
-        UNROLL(i, m) {
+        UNROLL (i, m) {
             vec w = set1(weights[i * out_step]);
             EACH_CHUNK (c)
                 a[i * chunks + c] = madd(w, r[c], a[i * chunks + c]);
         }
     }
-    UNROLL(i, m)
-    EACH_CHUNK (c)
-        put(outs[i] + d + c * LANES, n, a[i * chunks + c]);
+    UNROLL (i, m)
+        EACH_CHUNK (c)
+            put(outs[i] + d + c * LANES, n, a[i * chunks + c]);
 }
 
 /* Whether one of the rows of a tile is there twice. */

@@ -18,6 +18,8 @@
 #include "objectives/objective.h"
 #include "objectives/row_replicas.h"
 
+/* Samples that are scored before the rows of as many of the next block's are asked for; a multiple
+ * of the rows in a tile. */
 enum { AT_ONCE = 12 };
 
 static const real CURVATURE = 0.25f; /* the greatest slope of sigma */
@@ -93,7 +95,7 @@ static void draw(thread_state *me) {
     }
 }
 
-/* Name a target of the next block. */
+/* Name a target of the next block. The rows of its samples have been asked for. */
 static void prefetch(void *thread, int32_t target) {
     thread_state *me = thread;
     dcme_replicas_begin(&me->replicas);
