@@ -13,7 +13,7 @@
  *
  * Products of two lists of rows are made in tiles, whose sums stay in registers, too: DOT_ROWS of
  * one list by 4 of the other, and SUM_ROWS sums of SUM_ROW_CHUNKS chunks. So a number that was
- * loaded serves several sums, and time is that of the multiply-adds.
+ * loaded serves several sums, and the multiply-adds take most of the time.
  */
 #include "code_weights.h"
 #include "log_sum_exp.h"
