@@ -171,6 +171,17 @@ def test_blocks_share_samples(objective, options):
     compare(corpus(tokens=4000), given | options)
 
 
+@pytest.mark.parametrize(
+    "dim, negative, block",
+    [(1, 1, 16), (7, 2, 3), (8, 31, 16), (9, 33, 15), (15, 33, 13), (100, 31, 16), (104, 2, 9)],
+)
+def test_blocks_of_any_size(dim, negative, block):
+    """Tiles of rows, contexts and vectors of numbers each have rests of any size here."""
+    options = {"objective": "dcme", "window_mode": "fixed", "epochs": 1, "noise_power": 1.0}
+    sizes = {"dim": dim, "negative": negative, "block": block}
+    compare(corpus(tokens=4000), options | sizes)
+
+
 def test_idle_clusters_are_restarted():
     options = {"objective": "dcme", "clusters": 6, "beta": 0.05, "top_items": 4, "prior": 0.0}
     reference = compare(corpus(), options)

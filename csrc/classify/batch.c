@@ -140,7 +140,7 @@ void dcme_project(const dcme_linear *model, const real *alpha, int64_t column, i
         n = dcme_min(model->features + 1 - f, ROWS);
         for (int64_t i = 0; i < n; i++)
             rows[i] = model->weights + (f + i) * model->stride + column;
-        model->kernels->dots(products, alpha, rows, n, width);
+        dcme_dots(model->kernels, products, alpha, rows, n, width);
         for (int64_t i = 0; i < n; i++)
             out[(f + i) * step] = products[i];
     }

@@ -114,7 +114,7 @@ static void fold_cluster(dcme_class_clusters *clusters, int64_t k, real *scores)
             steps[n++] = -*owed;
             *owed = 0;
         }
-        model->kernels->rank1_update(rows, steps, alpha, n, columns);
+        dcme_rank1_update(model->kernels, rows, steps, alpha, n, columns);
         for (int64_t i = 0; i < n; i++)
             steps[i] *= share;
         model->kernels->weighted_sum(scores, rows, steps, n, columns);
@@ -308,12 +308,12 @@ static void update(thread_state *me, dcme_batch *batch, int64_t d, real rate) {
     for (int64_t i = 0; i < me->scored; i++) {
         int64_t k = me->head[i], columns = columns_of(g, k);
         real *steps = me->steps + i * g->width, *alpha = g->alpha + k * g->width;
-        model->kernels->dots(&me->moved[k], steps, &alpha, 1, columns);
+        dcme_dots(model->kernels, &me->moved[k], steps, &alpha, 1, columns);
         dcme_batch_rows(batch, d, model->weights, model->stride, k * g->width, batch->rows);
-        model->kernels->rank1_update(batch->rows, me->rates, steps, n, columns);
+        dcme_rank1_update(model->kernels, batch->rows, me->rates, steps, n, columns);
     }
     dcme_batch_rows(batch, d, g->table, 2 * g->stride, 0, batch->rows);
-    model->kernels->rank1_update(batch->rows, me->rates, me->moved, n, 2 * g->stride);
+    dcme_rank1_update(model->kernels, batch->rows, me->rates, me->moved, n, 2 * g->stride);
 }
 
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {

@@ -100,7 +100,7 @@ static void update(thread_state *me, dcme_batch *batch, int64_t d, int64_t colum
         if (!has_error(errors + line))
             continue;
         dcme_batch_rows(batch, d, model->weights, model->stride, column + line, batch->rows);
-        model->kernels->rank1_update(batch->rows, me->steps, errors + line, n, DCME_PAD);
+        dcme_rank1_update(model->kernels, batch->rows, me->steps, errors + line, n, DCME_PAD);
     }
 }
 

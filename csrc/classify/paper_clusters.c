@@ -87,7 +87,7 @@ void dcme_paper_sums_apply(const dcme_paper_sums *sums, const dcme_paper_cluster
             steps[n] = -sums->sums[2 * f + 1];
             means[n++] = sums->sums[2 * f] / sums->weight;
         }
-        model->kernels->rank1_update(rows, steps, weights, n, model->stride);
+        dcme_rank1_update(model->kernels, rows, steps, weights, n, model->stride);
         model->kernels->weighted_sum(scores, rows, means, n, model->stride);
     }
 }

@@ -50,7 +50,7 @@ static double learn(thread_state *me, const dcme_batch *batch, int64_t d, real r
     real *h = me->scores + d * stride;
     if (!me->rows)
         return dcme_softmax_errors(h, batch->targets[d], batch->model);
-    kernels->dots(me->own, h, me->rows, classes, stride);
+    dcme_dots(kernels, me->own, h, me->rows, classes, stride);
     double log_p = dcme_softmax_errors(me->own, batch->targets[d], &me->classes);
     kernels->update(me->errors + d * stride, h, me->rows, me->own, rate * batch->weights[d],
                     classes, stride);

@@ -8,6 +8,9 @@
 #define NAME "avx2"
 #define LANES 8
 #define UPDATE_CHUNKS 7
+#define DOT_ROWS 3
+#define SUM_ROWS 4
+#define SUM_ROW_CHUNKS 3
 #define SUM_CHUNKS 14
 typedef float vec __attribute__((vector_size(32)));
 

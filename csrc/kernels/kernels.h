@@ -39,8 +39,9 @@ typedef struct {
     const char *name;
     int64_t lanes; /* numbers of a vector */
 
-    /* scores[i] = rows[i] . h */
-    void (*dots)(real *scores, const real *h, real *const *rows, int64_t count, int64_t size);
+    /* out[i step + j] = hs[i] . rows[j] */
+    void (*dots)(real *out, int64_t step, real *const *hs, int64_t h_count, real *const *rows,
+                 int64_t count, int64_t size);
 
     /* gradient = 0; for each i in turn: gradient += weights[i] rows[i]; rows[i] += rate weights[i]
      * h. The weights were computed before any row moved, so each row enters the gradient as it was
@@ -58,9 +59,11 @@ typedef struct {
     void (*weighted_sum)(real *out, real *const *rows, const real *weights, int64_t count,
                          int64_t size);
 
-    /* rows[i] += weights[i] x */
-    void (*rank1_update)(real *const *rows, const real *weights, const real *x, int64_t count,
-                         int64_t size);
+    /* For each i in turn, for each j in turn: outs[i] += weights[i out_step + j row_step] rows[j].
+     * No out is one of the rows. */
+    void (*weighted_sums)(real *const *outs, int64_t out_count, const real *weights,
+                          int64_t out_step, int64_t row_step, real *const *rows, int64_t count,
+                          int64_t size);
 
     /* out[i] = exp(x[i]), x[i] no further from 0 than 87; out may be x. As for residuals, both have
      * room for dcme_stride(count) numbers. */
@@ -99,6 +102,21 @@ typedef struct {
 static inline int64_t dcme_row_size(const dcme_kernels *kernels, int64_t dim, int64_t stride) {
     int64_t whole = (dim + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
     return whole < stride ? whole : stride;
+}
+
+/* scores[i] = rows[i] . h */
+static inline void dcme_dots(const dcme_kernels *kernels, real *scores, const real *h,
+                             real *const *rows, int64_t count, int64_t size) {
+    real *one = (real *)h;
+    kernels->dots(scores, 0, &one, 1, rows, count, size);
+}
+
+/* rows[i] += weights[i] x */
+static inline void dcme_rank1_update(const dcme_kernels *kernels, real *const *rows,
+                                     const real *weights, const real *x, int64_t count,
+                                     int64_t size) {
+    real *one = (real *)x;
+    kernels->weighted_sums(rows, count, weights, 1, 0, &one, 1, size);
 }
 
 /* y += a x */

@@ -8,6 +8,9 @@
 #define NAME "neon"
 #define LANES 4
 #define UPDATE_CHUNKS 8
+#define DOT_ROWS 4
+#define SUM_ROWS 4
+#define SUM_ROW_CHUNKS 5
 #define SUM_CHUNKS 8
 typedef float vec __attribute__((vector_size(16)));
 

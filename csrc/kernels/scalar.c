@@ -5,13 +5,15 @@
 
 #include <math.h>
 
-static void dots(real *scores, const real *h, real *const *rows, int64_t count, int64_t size) {
-    for (int64_t i = 0; i < count; i++) {
-        real sum = 0;
-        for (int64_t d = 0; d < size; d++)
-            sum += rows[i][d] * h[d];
-        scores[i] = sum;
-    }
+static void dots(real *out, int64_t step, real *const *hs, int64_t h_count, real *const *rows,
+                 int64_t count, int64_t size) {
+    for (int64_t i = 0; i < h_count; i++)
+        for (int64_t j = 0; j < count; j++) {
+            real sum = 0;
+            for (int64_t d = 0; d < size; d++)
+                sum += rows[j][d] * hs[i][d];
+            out[i * step + j] = sum;
+        }
 }
 
 static void update(real *gradient, const real *h, real *const *rows, const real *weights, real rate,
@@ -49,11 +51,12 @@ static void weighted_sum(real *out, real *const *rows, const real *weights, int6
             out[d] += weights[i] * rows[i][d];
 }
 
-static void rank1_update(real *const *rows, const real *weights, const real *x, int64_t count,
-                         int64_t size) {
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t d = 0; d < size; d++)
-            rows[i][d] += weights[i] * x[d];
+static void weighted_sums(real *const *outs, int64_t out_count, const real *weights,
+                          int64_t out_step, int64_t row_step, real *const *rows, int64_t count,
+                          int64_t size) {
+    for (int64_t i = 0; i < out_count; i++)
+        for (int64_t j = 0; j < count; j++)
+            weighted_sum(outs[i], rows + j, weights + i * out_step + j * row_step, 1, size);
 }
 
 static void exponential(real *out, const real *x, int64_t count) {
@@ -102,6 +105,6 @@ static void class_bounds(uint16_t *greatest, const uint8_t *const *codes, const 
 }
 
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar",     DCME_QUAD,   dots,      update,       mean,        add_to_rows,  weighted_sum,
-    rank1_update, exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
+    "scalar",      DCME_QUAD,   dots,      update,       mean,        add_to_rows,  weighted_sum,
+    weighted_sums, exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
 };

@@ -1,15 +1,19 @@
 /* The kernels in terms of one vector type, whose arithmetic the compilers know; included by the
  * file of each instruction set, which defines before: NAME, vec, LANES, SUM_CHUNKS, UPDATE_CHUNKS,
- * and load_part(p, n) store_part(p, n, v) madd(a, b, c) = ab + c, clamp(v, least, most) that leaves
- * NaN as it is, sum(v), sum2(p, a, b) for p[0 .. 2), sum4(p, a, b, c, d) for p[0 .. 4). A part is
- * the first n lanes, n a multiple of 4 below LANES; the others are 0 and not stored. For integers:
- * WIDE, wide, widen(p) of WIDE numbers, widen1(x) of one for all lanes, and add_product(sums, x,
- * p): sums[0 .. WIDE) += x p.
+ * DOT_ROWS, SUM_ROWS, SUM_ROW_CHUNKS, and load_part(p, n) store_part(p, n, v) madd(a, b, c) = ab +
+ * c, clamp(v, least, most) that leaves NaN as it is, sum(v), sum2(p, a, b) for p[0 .. 2), sum4(p,
+ * a, b, c, d) for p[0 .. 4). A part is the first n lanes, n a multiple of 4 below LANES; the others
+ * are 0 and not stored. For integers: WIDE, wide, widen(p) of WIDE numbers, widen1(x) of one for
+ * all lanes, and add_product(sums, x, p): sums[0 .. WIDE) += x p.
  *
  * A kernel goes through the list of rows once for each few chunks of LANES numbers, which stay in
  * registers meanwhile: SUM_CHUNKS where a chunk is one vector, UPDATE_CHUNKS where it is one of the
  * gradient and one of the context vector, both at most 14. A row may end with a part of a chunk:
  * `n` is a chunk's lanes, and LANES for all but the last.
+ *
+ * Products of two lists of rows are made in tiles, whose sums stay in registers, too: DOT_ROWS of
+ * one list by 4 of the other, and SUM_ROWS sums of SUM_ROW_CHUNKS chunks. So a number that was
+ * loaded serves several sums, and the multiply-adds take most of the time.
  */
 #include "code_weights.h"
 #include "log_sum_exp.h"
@@ -32,7 +36,8 @@ INLINE void store(float *p, vec v) { *(unaligned *)p = v; }
 #include "exponential.h"
 
 /* Unrolled at once: GCC takes a loop that loads or stores registers for a copy of memory. */
-#define EACH_CHUNK(c) _Pragma("GCC unroll 16") for (int c = 0; c < chunks; c++)
+#define UNROLL(i, count) _Pragma("GCC unroll 32") for (int i = 0; i < (count); i++)
+#define EACH_CHUNK(c) UNROLL (c, chunks)
 
 INLINE vec get(const float *p, int64_t n) { return n == LANES ? load(p) : load_part(p, n); }
 
@@ -82,41 +87,67 @@ INLINE float *at_chunk(float *row, int64_t d) {
             work(__VA_ARGS__, d_, 1, (size) - d_);                                                 \
     } while (0)
 
-/* Products of up to eight rows, a constant `count`: they share the loads of h, and as many chains
- * of madd hide its latency. Sums are added up by fours, then by two, then alone. */
-INLINE void dots_of(float *scores, const float *h, float *const *rows, int count, int64_t size) {
-    vec a[8];
-    int64_t d = 0;
-    _Pragma("GCC unroll 8") for (int i = 0; i < count; i++) a[i] = zero();
-    for (; d + LANES <= size; d += LANES) {
-        vec x = load(h + d);
-        _Pragma("GCC unroll 8") for (int i = 0; i < count; i++) a[i] =
-            madd(x, load(rows[i] + d), a[i]);
-    }
-    if (d < size) {
-        vec x = load_part(h + d, size - d);
-        _Pragma("GCC unroll 8") for (int i = 0; i < count; i++) a[i] =
-            madd(x, load_part(rows[i] + d, size - d), a[i]);
-    }
+/* Sums of lanes, a constant `count` of up to eight: by fours, then by two, then alone. */
+INLINE void put_sums(float *out, const vec *a, int count) {
     if (count >= 4)
-        sum4(scores, a[0], a[1], a[2], a[3]);
+        sum4(out, a[0], a[1], a[2], a[3]);
     if (count == 8)
-        sum4(scores + 4, a[4], a[5], a[6], a[7]);
+        sum4(out + 4, a[4], a[5], a[6], a[7]);
     if (count < 8 && count & 2)
-        sum2(scores + (count & 4), a[count & 4], a[(count & 4) + 1]);
+        sum2(out + (count & 4), a[count & 4], a[(count & 4) + 1]);
     if (count & 1)
-        scores[count - 1] = sum(a[count - 1]);
+        out[count - 1] = sum(a[count - 1]);
 }
 
-static void dots(float *scores, const float *h, float *const *rows, int64_t count, int64_t size) {
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8)
-        dots_of(scores + i, h, rows + i, 8, size);
-#define LAST_DOTS(n, i)                                                                            \
+INLINE void add_dots(vec *a, float *const *hs, int m, float *const *rows, int n, int64_t d,
+                     int64_t lanes) {
+    vec x[DOT_ROWS];
+    UNROLL (i, m)
+        x[i] = get(hs[i] + d, lanes);
+    UNROLL (j, n) {
+        vec y = get(rows[j] + d, lanes);
+        UNROLL (i, m)
+            a[i * n + j] = madd(x[i], y, a[i * n + j]);
+    }
+}
+
+/* A tile of dot products, `m` and `n` constant: they share the loads of both lists, and as many
+ * chains of madd hide its latency. */
+INLINE void dots_tile(float *out, int64_t step, float *const *hs, int m, float *const *rows, int n,
+                      int64_t size) {
+    vec a[DOT_ROWS * 8];
+    int64_t d = 0;
+    UNROLL (i, m * n)
+        a[i] = zero();
+    for (; d + LANES <= size; d += LANES)
+        add_dots(a, hs, m, rows, n, d, LANES);
+    if (d < size)
+        add_dots(a, hs, m, rows, n, d, size - d);
+    UNROLL (i, m)
+        put_sums(out + i * step, a + i * n, n);
+}
+
+#define LAST_DOTS(n, out, step, hs, m, rows, size)                                                 \
     case n:                                                                                        \
-        dots_of(scores + i, h, rows + i, n, size);                                                 \
+        dots_tile(out, step, hs, m, rows, n, size);                                                \
         break;
-    switch (count - i) { EACH_TO_7(LAST_DOTS, i) }
+
+/* `m` of the first list by the whole second one, `n` of it at a time. */
+INLINE void dots_of(float *out, int64_t step, float *const *hs, int m, float *const *rows, int n,
+                    int64_t count, int64_t size) {
+    int64_t j = 0;
+    for (; j + n <= count; j += n)
+        dots_tile(out + j, step, hs, m, rows + j, n, size);
+    switch (count - j) { EACH_TO_7(LAST_DOTS, out + j, step, hs, m, rows + j, size) }
+}
+
+static void dots(float *out, int64_t step, float *const *hs, int64_t h_count, float *const *rows,
+                 int64_t count, int64_t size) {
+    int64_t i = 0;
+    for (; i + DOT_ROWS <= h_count; i += DOT_ROWS)
+        dots_of(out + i * step, step, hs + i, DOT_ROWS, rows, 4, count, size);
+    for (; i < h_count; i++)
+        dots_of(out + i * step, step, hs + i, 1, rows, 8, count, size);
 }
 
 INLINE void update_chunks(float *gradient, const float *h, float *const *rows, const float *weights,
@@ -144,59 +175,93 @@ static void update(float *gradient, const float *h, float *const *rows, const fl
     FOR_CHUNKS(UPDATE_CHUNKS, size, update_chunks, gradient, h, rows, weights, rate, count);
 }
 
-/* Without weights out = scale (rows[0] + ...), else out += weights[0] rows[0] + ... */
-INLINE void sum_chunks(float *out, float scale, float *const *rows, const float *weights,
-                       int64_t count, int64_t d, int chunks, int64_t n) {
+INLINE void mean_chunks(float *out, float scale, float *const *rows, int64_t count, int64_t d,
+                        int chunks, int64_t n) {
     vec a[SUM_CHUNKS];
     EACH_CHUNK (c)
-        a[c] = weights ? get(out + d + c * LANES, n) : zero();
+        a[c] = zero();
     for (int64_t i = 0; i < count; i++) {
         const float *row = at_chunk(rows[i], d);
-        vec w = set1(weights ? weights[i] : 1);
-        EACH_CHUNK (c) {
-            vec r = get(row + c * LANES, n);
-            a[c] = weights ? madd(w, r, a[c]) : a[c] + r;
-        }
+        EACH_CHUNK (c)
+            a[c] += get(row + c * LANES, n);
     }
     EACH_CHUNK (c)
-        put(out + d + c * LANES, n, weights ? a[c] : scale * a[c]);
+        put(out + d + c * LANES, n, scale * a[c]);
 }
 
 static void mean(float *out, float scale, float *const *rows, int64_t count, int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, sum_chunks, out, scale, rows, NULL, count);
+    FOR_CHUNKS(SUM_CHUNKS, size, mean_chunks, out, scale, rows, count);
 }
 
-static void weighted_sum(float *out, float *const *rows, const float *weights, int64_t count,
-                         int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, sum_chunks, out, 1, rows, weights, count);
-}
-
-/* Without weights rows[i] += scale x, else rows[i] += weights[i] x. */
-INLINE void add_chunks(float *const *rows, float scale, const float *weights, const float *x,
-                       int64_t count, int64_t d, int chunks, int64_t n) {
+INLINE void add_chunks(float *const *rows, float scale, const float *x, int64_t count, int64_t d,
+                       int chunks, int64_t n) {
     vec step[SUM_CHUNKS];
-    EACH_CHUNK (c) {
-        step[c] = get(x + d + c * LANES, n);
-        step[c] = weights ? step[c] : scale * step[c];
-    }
+    EACH_CHUNK (c)
+        step[c] = scale * get(x + d + c * LANES, n);
     for (int64_t i = 0; i < count; i++) {
         float *row = at_chunk(rows[i], d);
-        vec w = set1(weights ? weights[i] : 1);
-        EACH_CHUNK (c) {
-            vec r = get(row + c * LANES, n);
-            put(row + c * LANES, n, weights ? madd(w, step[c], r) : step[c] + r);
-        }
+        EACH_CHUNK (c)
+            put(row + c * LANES, n, get(row + c * LANES, n) + step[c]);
     }
 }
 
 static void add_to_rows(float *const *rows, float scale, const float *x, int64_t count,
                         int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, rows, scale, NULL, x, count);
+    FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, rows, scale, x, count);
 }
 
-static void rank1_update(float *const *rows, const float *weights, const float *x, int64_t count,
+/* Some chunks of `m` outs, which stay in registers while the rows are gone through. */
+INLINE void sums_chunks(float *const *outs, int m, const float *weights, int64_t out_step,
+                        int64_t row_step, float *const *rows, int64_t count, int64_t d, int chunks,
+                        int64_t n) {
+    vec a[SUM_ROWS * SUM_ROW_CHUNKS + SUM_CHUNKS], r[SUM_CHUNKS];
+    UNROLL (i, m)
+        EACH_CHUNK (c)
+            a[i * chunks + c] = get(outs[i] + d + c * LANES, n);
+    for (int64_t j = 0; j < count; j++, weights += row_step) {
+        const float *row = at_chunk(rows[j], d);
+        EACH_CHUNK (c)
+            r[c] = get(row + c * LANES, n);
+        UNROLL (i, m) {
+            vec w = set1(weights[i * out_step]);
+            EACH_CHUNK (c)
+                a[i * chunks + c] = madd(w, r[c], a[i * chunks + c]);
+        }
+    }
+    UNROLL (i, m)
+        EACH_CHUNK (c)
+            put(outs[i] + d + c * LANES, n, a[i * chunks + c]);
+}
+
+/* Whether one of the rows of a tile is there twice. */
+INLINE int has_twice(float *const *rows) {
+    int twice = 0;
+    for (int i = 1; i < SUM_ROWS; i++)
+        for (int j = 0; j < i; j++)
+            twice |= rows[i] == rows[j];
+    return twice;
+}
+
+static void weighted_sum(float *out, float *const *rows, const float *weights, int64_t count,
                          int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, rows, 1, weights, x, count);
+    FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, &out, 1, weights, 0, 1, rows, count);
+}
+
+static void weighted_sums(float *const *outs, int64_t out_count, const float *weights,
+                          int64_t out_step, int64_t row_step, float *const *rows, int64_t count,
+                          int64_t size) {
+    int64_t i = 0;
+    while (i < out_count) {
+        const float *w = weights + i * out_step;
+        if (i + SUM_ROWS <= out_count && !has_twice(outs + i)) {
+            FOR_CHUNKS(SUM_ROW_CHUNKS, size, sums_chunks, outs + i, SUM_ROWS, w, out_step, row_step,
+                       rows, count);
+            i += SUM_ROWS;
+        } else {
+            FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, outs + i, 1, w, 0, row_step, rows, count);
+            i++;
+        }
+    }
 }
 
 static void exponential(float *out, const float *x, int64_t count) {
@@ -250,6 +315,6 @@ static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x,
 #include "class_bounds.h"
 
 const dcme_kernels KERNELS = {
-    NAME,         LANES,       dots,      update,       mean,        add_to_rows,  weighted_sum,
-    rank1_update, exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
+    NAME,          LANES,       dots,      update,       mean,        add_to_rows,  weighted_sum,
+    weighted_sums, exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
 };

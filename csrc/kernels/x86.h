@@ -11,14 +11,18 @@ static inline float sum(vec v) {
     return _mm_cvtss_f32(_mm_add_ss(a, _mm_movehdup_ps(a)));
 }
 
+/* Sums of neighbors, in the order of _mm256_hadd_ps(), which takes longer. */
+static inline __m256 pairs8(__m256 a, __m256 b) {
+    return _mm256_add_ps(_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xdd));
+}
+
 static inline void sum2(float *p, vec a, vec b) {
-    __m128 s = fold8(_mm256_hadd_ps(FOLD(a), FOLD(b)));
+    __m128 s = fold8(pairs8(FOLD(a), FOLD(b)));
     _mm_storel_pi((__m64 *)p, _mm_hadd_ps(s, s));
 }
 
 static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
-    __m256 ab = _mm256_hadd_ps(FOLD(a), FOLD(b)), cd = _mm256_hadd_ps(FOLD(c), FOLD(d));
-    _mm_storeu_ps(p, fold8(_mm256_hadd_ps(ab, cd)));
+    _mm_storeu_ps(p, fold8(pairs8(pairs8(FOLD(a), FOLD(b)), pairs8(FOLD(c), FOLD(d)))));
 }
 
 #define WIDE 4

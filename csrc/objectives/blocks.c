@@ -18,6 +18,10 @@
 #include "objectives/objective.h"
 #include "objectives/row_replicas.h"
 
+/* Samples that are scored before the rows of as many of the next block's are asked for; a multiple
+ * of the rows in a tile. */
+enum { AT_ONCE = 12 };
+
 static const real CURVATURE = 0.25f; /* the greatest slope of sigma */
 
 typedef struct {
@@ -28,12 +32,13 @@ typedef struct {
     real weight;   /* nu / S */
     uint64_t stream;
     uint64_t *randoms; /* (S) of the next block's samples, whose cells have been asked for */
-    int drawn;         /* whether the block's samples are drawn */
     int32_t *words;    /* (S) */
-    real **rows;       /* (S + 1) of the samples, and of a target */
+    real **rows;       /* (S) */
     real *memory;      /* (S + 2, DCME_BLOCK_MAX) a row that is not used, then the next */
     real *weights;     /* (S + 1, DCME_BLOCK_MAX) scores, then weights; targets come last */
-    real *column;      /* (S + 1) */
+    int32_t targets[DCME_BLOCK_MAX];
+    real rates[DCME_BLOCK_MAX]; /* 0 beyond the last target of a block */
+    real *target_rows[DCME_BLOCK_MAX], *contexts[DCME_BLOCK_MAX], *gradients[DCME_BLOCK_MAX];
     uint8_t left[DCME_BLOCK_MAX], right[DCME_BLOCK_MAX]; /* classes of the targets' neighbors */
 } thread_state;
 
@@ -48,7 +53,6 @@ static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     DCME_TAKE(arena, me->words, n);
     DCME_TAKE(arena, me->rows, n);
     DCME_TAKE(arena, me->memory, (n + 1) * DCME_BLOCK_MAX);
-    DCME_TAKE(arena, me->column, n);
     me->weights = me->memory ? me->memory + DCME_BLOCK_MAX : NULL;
     dcme_replicas_open(&me->replicas, arena, s->model, s->threads);
     /* between sentence batches no block waits, so that its samples need not be saved */
@@ -65,7 +69,6 @@ static void next_random(thread_state *me, int64_t k) {
 static void seed(void *thread, uint64_t stream) {
     thread_state *me = thread;
     me->stream = stream;
-    me->drawn = 0;
     dcme_replicas_seed(&me->replicas, stream);
     for (int64_t k = 0; k < me->draws; k++)
         next_random(me, k);
@@ -78,25 +81,37 @@ static void fetch(const thread_state *me, int32_t word, int is_target) {
     dcme_prefetch(dcme_replica_row(&me->replicas, word), me->model->stride);
 }
 
-static void draw(thread_state *me) {
-    for (int64_t k = 0; k < me->draws; k++) {
-        int64_t cell = dcme_alias_cell(me->randoms[k], me->noise->items);
-        int32_t word = dcme_alias_pick(me->noise->alias, cell, me->randoms[k]);
-        me->words[k] = word;
-        me->rows[k] = dcme_replica_row(&me->replicas, word);
-        fetch(me, word, 0);
-        next_random(me, k);
-    }
-    me->drawn = 1;
+/* Sample k of the block after the last one drawn. */
+static int32_t next_word(const thread_state *me, int64_t k) {
+    int64_t cell = dcme_alias_cell(me->randoms[k], me->noise->items);
+    return dcme_alias_pick(me->noise->alias, cell, me->randoms[k]);
 }
 
-/* Name a target of the next block. */
+static void draw(thread_state *me) {
+    for (int64_t k = 0; k < me->draws; k++) {
+        me->words[k] = next_word(me, k);
+        me->rows[k] = dcme_replica_row(&me->replicas, me->words[k]);
+        next_random(me, k);
+    }
+}
+
+/* Name a target of the next block. The rows of its samples have been asked for. */
 static void prefetch(void *thread, int32_t target) {
     thread_state *me = thread;
     dcme_replicas_begin(&me->replicas);
     fetch(me, target, 1);
-    if (!me->drawn)
-        draw(me);
+}
+
+static void name_targets(thread_state *me, const dcme_instance *instances, int64_t count) {
+    for (int64_t t = 0; t < count; t++) {
+        me->left[t] = instances[t].left, me->right[t] = instances[t].right;
+        me->targets[t] = instances[t].target;
+        me->target_rows[t] = dcme_replica_row(&me->replicas, me->targets[t]);
+        me->contexts[t] = (real *)instances[t].h;
+        me->gradients[t] = instances[t].gradient;
+    }
+    for (int64_t t = count; t < DCME_BLOCK_MAX; t++)
+        me->rates[t] = 0;
 }
 
 /* Add the classes of the neighbors and the offset to a word's scores in all contexts. */
@@ -115,98 +130,100 @@ static void add_biases(const thread_state *me, int32_t word, real *scores) {
         scores[t] += step * (real)odds[t] - offset;
 }
 
+/* Minus the score of target t, and the rate of an implicit step along its context. */
+static void score_target(thread_state *me, const dcme_instance *instance, int64_t t) {
+    int32_t target = instance->target;
+    real *h = me->contexts[t], *rows[] = {h, me->target_rows[t]}, products[2];
+    real offset = me->noise->offset ? me->noise->offset[target] : 0;
+    real steepness = me->weight > 1 ? me->weight : 1;
+    dcme_dots(me->model->kernels, products, h, rows, 2, me->model->size);
+    me->rates[t] = instance->rate / (1 + instance->rate * steepness * CURVATURE * products[0]);
+    products[1] += dcme_class_score(me->model, instance, target);
+    me->weights[me->draws * DCME_BLOCK_MAX + t] = offset - products[1];
+}
+
 /* Scores of the samples in all contexts, and minus the scores of the targets. */
-static void score(thread_state *me, const dcme_instance *instances, int64_t count,
-                  real *const *contexts, real *targets) {
-    const dcme_kernels *kernels = me->model->kernels;
-    int64_t size = me->model->size;
-    for (int64_t k = 0; k < me->draws; k++) {
-        real *scores = me->weights + k * DCME_BLOCK_MAX;
-        kernels->dots(scores, me->rows[k], contexts, count, size);
-        add_biases(me, me->words[k], scores);
+static void score(thread_state *me, const dcme_instance *instances, int64_t count) {
+    const dcme_model *model = me->model;
+    for (int64_t k = 0; k < me->draws; k += AT_ONCE) {
+        int64_t n = dcme_min(me->draws - k, AT_ONCE);
+        model->kernels->dots(me->weights + k * DCME_BLOCK_MAX, DCME_BLOCK_MAX, me->rows + k, n,
+                             me->contexts, count, model->size);
+        for (int64_t i = k; i < k + n; i++) {
+            add_biases(me, me->words[i], me->weights + i * DCME_BLOCK_MAX);
+            fetch(me, next_word(me, i), 0);
+        }
     }
-    for (int64_t t = 0; t < count; t++) {
-        int32_t target = instances[t].target;
-        real *row = dcme_replica_row(&me->replicas, target);
-        kernels->dots(&targets[t], row, &contexts[t], 1, size);
-        targets[t] += dcme_class_score(me->model, &instances[t], target);
-        targets[t] = (me->noise->offset ? me->noise->offset[target] : 0) - targets[t];
-    }
+    for (int64_t t = 0; t < count; t++)
+        score_target(me, &instances[t], t);
 }
 
 /* The noise-contrastive loss of a target, by its scores. */
-static double loss_of(const thread_state *me, int32_t target, int64_t t, const real *targets) {
-    double loss = dcme_softplus(targets[t]), noise = 0;
+static double loss_of(const thread_state *me, int64_t t) {
+    double loss = dcme_softplus(me->weights[me->draws * DCME_BLOCK_MAX + t]), noise = 0;
     for (int64_t k = 0; k < me->draws; k++)
-        if (me->words[k] != target)
+        if (me->words[k] != me->targets[t])
             noise += dcme_softplus(me->weights[k * DCME_BLOCK_MAX + t]);
     return loss + me->weight * noise;
 }
 
 /* Scores become weights. The weight of a target is 1 - sigma(x) = sigma(-x), and -x is its score.
  * The kernel's first number is a target's; it is in the row that is not used. */
-static void to_weights(thread_state *me, const dcme_instance *instances, int64_t count) {
-    int64_t draws = me->draws, all = draws * DCME_BLOCK_MAX;
-    me->model->kernels->residuals(me->memory, me->memory, all + 2 * DCME_BLOCK_MAX);
-    for (int64_t i = 0; i < all; i++)
-        me->weights[i] *= me->weight;
-    for (int64_t k = 0; k < draws; k++)
-        for (int64_t t = 0; t < count; t++)
-            if (me->words[k] == instances[t].target)
-                me->weights[k * DCME_BLOCK_MAX + t] = 0;
-    for (int64_t t = 0; t < count; t++)
-        me->weights[all + t] = -me->weights[all + t];
+static void to_weights(thread_state *me) {
+    real *weights = me->weights, weight = me->weight;
+    me->model->kernels->residuals(me->memory, me->memory, (me->draws + 2) * DCME_BLOCK_MAX);
+    for (int64_t k = 0; k < me->draws; k++, weights += DCME_BLOCK_MAX) {
+        int32_t word = me->words[k];
+        for (int t = 0; t < DCME_BLOCK_MAX; t++) {
+            real w = weight * weights[t];
+            weights[t] = word == me->targets[t] ? 0 : w;
+        }
+    }
+    for (int t = 0; t < DCME_BLOCK_MAX; t++)
+        weights[t] = -weights[t];
 }
 
 /* g_t of every target, with the rows as they were scored. */
-static void find_directions(thread_state *me, const dcme_instance *instances, int64_t count) {
-    int64_t draws = me->draws;
-    for (int64_t t = 0; t < count; t++) {
-        for (int64_t k = 0; k <= draws; k++)
-            me->column[k] = me->weights[k * DCME_BLOCK_MAX + t];
-        me->rows[draws] = dcme_replica_row(&me->replicas, instances[t].target);
-        DCME_CLEAR(instances[t].gradient, me->model->stride);
-        me->model->kernels->weighted_sum(instances[t].gradient, me->rows, me->column, draws + 1,
-                                         me->model->size);
-    }
+static void find_directions(thread_state *me, int64_t count) {
+    const dcme_model *model = me->model;
+    for (int64_t t = 0; t < count; t++)
+        DCME_CLEAR(me->gradients[t], model->stride);
+    model->kernels->weighted_sums(me->gradients, count, me->weights, 1, DCME_BLOCK_MAX, me->rows,
+                                  me->draws, model->size);
+    for (int64_t t = 0; t < count; t++)
+        dcme_axpy(model->kernels, me->gradients[t], me->weights[me->draws * DCME_BLOCK_MAX + t],
+                  me->target_rows[t], model->size);
 }
 
 /* Move the samples' rows, then the targets'. */
-static void move(thread_state *me, const dcme_instance *instances, int64_t count,
-                 real *const *contexts, const real *rates) {
-    for (int64_t k = 0; k <= me->draws; k++)
-        for (int64_t t = 0; t < count; t++)
-            me->weights[k * DCME_BLOCK_MAX + t] *= rates[t];
-    for (int64_t k = 0; k < me->draws; k++)
-        me->model->kernels->weighted_sum(me->rows[k], contexts, me->weights + k * DCME_BLOCK_MAX,
-                                         count, me->model->size);
+static void move(thread_state *me, int64_t count) {
+    const dcme_model *model = me->model;
+    real rates[DCME_BLOCK_MAX], *weights = me->weights;
+    DCME_COPY(rates, me->rates, DCME_BLOCK_MAX);
+    for (int64_t k = 0; k <= me->draws; k++, weights += DCME_BLOCK_MAX)
+        for (int t = 0; t < DCME_BLOCK_MAX; t++)
+            weights[t] *= rates[t];
+    model->kernels->weighted_sums(me->rows, me->draws, me->weights, DCME_BLOCK_MAX, 1, me->contexts,
+                                  count, model->size);
     for (int64_t t = 0; t < count; t++)
-        dcme_axpy(me->model->kernels, dcme_replica_row(&me->replicas, instances[t].target),
-                  me->weights[me->draws * DCME_BLOCK_MAX + t], contexts[t], me->model->size);
+        dcme_axpy(model->kernels, me->target_rows[t], me->weights[me->draws * DCME_BLOCK_MAX + t],
+                  me->contexts[t], model->size);
 }
 
 static void step_block(void *thread, const dcme_instance *instances, int64_t count,
                        dcme_loss *loss) {
     thread_state *me = thread;
-    real *contexts[DCME_BLOCK_MAX], rates[DCME_BLOCK_MAX], steepness = me->weight;
-    real *targets = me->weights + me->draws * DCME_BLOCK_MAX;
-    for (int64_t t = 0; t < count; t++) {
-        me->left[t] = instances[t].left, me->right[t] = instances[t].right;
-        contexts[t] = (real *)instances[t].h;
-        me->model->kernels->dots(&rates[t], contexts[t], &contexts[t], 1, me->model->size);
-        rates[t] = instances[t].rate /
-                   (1 + instances[t].rate * (steepness > 1 ? steepness : 1) * CURVATURE * rates[t]);
-    }
-    score(me, instances, count, contexts, targets);
+    draw(me);
+    name_targets(me, instances, count);
+    score(me, instances, count);
     for (int64_t t = 0; t < count; t++)
         if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
-            dcme_loss_add(loss, loss_of(me, instances[t].target, t, targets));
-    to_weights(me, instances, count);
-    find_directions(me, instances, count);
-    move(me, instances, count, contexts, rates);
+            dcme_loss_add(loss, loss_of(me, t));
+    to_weights(me);
+    find_directions(me, count);
+    move(me, count);
     for (int64_t t = 0; t < count; t++)
         dcme_replicas_step(&me->replicas);
-    me->drawn = 0;
 }
 
 const dcme_objective dcme_objective_blocks = {

@@ -42,7 +42,7 @@ static void update_rows(const dcme_clusters *clusters, const dcme_cluster *clust
     real weights[ROWS];
     for (int64_t i = 0; i < n; i++)
         weights[i] = cluster->is_top[j + i] ? 0 : -cluster->alpha[j + i];
-    clusters->model->kernels->rank1_update(rows, weights, owed, n, clusters->model->stride);
+    dcme_rank1_update(clusters->model->kernels, rows, weights, owed, n, clusters->model->stride);
 }
 
 /* u += sum of e^(score - score of the best item) v over n items from j on; a new best one shrinks
@@ -73,7 +73,7 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_su
         int64_t n = output_rows(model, j, rows);
         if (owed)
             update_rows(clusters, cluster, owed, rows, j, n);
-        model->kernels->dots(scores + j, mean, rows, n, model->stride);
+        dcme_dots(model->kernels, scores + j, mean, rows, n, model->stride);
         for (int64_t i = j; i < j + n; i++)
             scores[i] += clusters->prior[i];
         best = add_rows(model, u, scores, best, rows, j, n);
@@ -143,8 +143,8 @@ void dcme_clusters_centre(const void *shared, int64_t k, real *alpha) {
 }
 
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores) {
-    clusters->model->kernels->dots(scores, h, clusters->u_rows, clusters->count,
-                                   clusters->model->stride);
+    dcme_dots(clusters->model->kernels, scores, h, clusters->u_rows, clusters->count,
+              clusters->model->stride);
     for (int64_t k = 0; k < clusters->count; k++)
         scores[k] += clusters->entropy[k];
     return dcme_cluster_best(clusters->clusters, scores, clusters->count);

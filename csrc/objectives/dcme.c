@@ -278,7 +278,7 @@ static void move(thread_state *me, int64_t z, const dcme_instance *instance, rea
     kernels->weighted_sum(instance->gradient, me->rows + first, me->weights + first, tops, size);
     for (int64_t i = first; i < count; i++)
         me->weights[i] *= rate;
-    kernels->rank1_update(me->deferred_rows, me->weights + first, instance->h, tops, size);
+    dcme_rank1_update(kernels, me->deferred_rows, me->weights + first, instance->h, tops, size);
     dcme_deferred_end(&me->deferred[z], clusters, z, me->deferred_rows);
 }
 
@@ -300,7 +300,7 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     int64_t count = gather(me, z, instance->target, &tops);
 
     me->rows[count] = (real *)instance->h;
-    model->kernels->dots(me->values, instance->h, me->rows, count + EXTRA, model->size);
+    dcme_dots(model->kernels, me->values, instance->h, me->rows, count + EXTRA, model->size);
     real rate = implicit_rate(me, z, instance->rate, me->values[count]);
     if (dcme_loss_wanted(loss, model->classes ? LOSS_EVERY_OF_CLASSES : DCME_LOSS_EVERY))
         dcme_loss_add(loss, surrogate_loss(me, z, instance));

@@ -106,7 +106,7 @@ static void move_tops(thread_state *me, int64_t z, const dcme_instance *instance
     }
     me->rows[n] = u;
     me->weights[n++] = instance->rate * follow;
-    clusters->model->kernels->rank1_update(me->rows, me->weights, instance->h, n, stride);
+    dcme_rank1_update(clusters->model->kernels, me->rows, me->weights, instance->h, n, stride);
     if (me->deferred)
         dcme_deferred_end(&me->deferred[z], clusters, z, me->rows);
 }
@@ -121,7 +121,7 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
 
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY)) { /* -Q_t of (8) */
         real score;
-        kernels->dots(&score, instance->h, &target, 1, stride);
+        dcme_dots(kernels, &score, instance->h, &target, 1, stride);
         dcme_loss_add(loss, me->scores[z] - score - clusters->prior[instance->target]);
     }
     kernels->update(instance->gradient, instance->h, &target, &one, instance->rate, 1, stride);

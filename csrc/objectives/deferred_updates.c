@@ -28,7 +28,7 @@ static void make_updates(dcme_deferred *d, const dcme_clusters *clusters, int64_
     for (int64_t q = 0; q < top_items; q++)
         rows[q] = model->output + d->top[q] * stride;
     if (d->alpha) {
-        model->kernels->rank1_update(rows, d->alpha, d->sums, top_items, stride);
+        dcme_rank1_update(model->kernels, rows, d->alpha, d->sums, top_items, stride);
         dcme_axpy(model->kernels, clusters->u_rows[z], 1, d->sums + stride, stride);
     } else {
         for (int64_t q = 0; q < top_items; q++)

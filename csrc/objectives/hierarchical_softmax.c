@@ -196,7 +196,7 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
         me->rows[i] = dcme_replica_row(&me->replicas, node_of(path[i]));
         me->children[i] = (real)child_of(path[i]);
     }
-    model->kernels->dots(me->scores, instance->h, me->rows, count, model->size);
+    dcme_dots(model->kernels, me->scores, instance->h, me->rows, count, model->size);
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
         dcme_loss_add(loss, path_loss(me, count));
     decide(me, count);

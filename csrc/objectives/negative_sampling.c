@@ -148,7 +148,7 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     const dcme_kernels *kernels = model->kernels;
     const sample *s = &me->samples[(me->prefetched - me->waiting--) % SAMPLES];
 
-    kernels->dots(me->scores, instance->h, s->rows, s->count, model->size);
+    dcme_dots(kernels, me->scores, instance->h, s->rows, s->count, model->size);
     for (int64_t i = 0; noise->offset && i < s->count; i++)
         me->scores[i] -= noise->offset[s->words[i]];
     for (int64_t i = 0; model->classes && i < s->count; i++)

@@ -146,7 +146,7 @@ static void find_context(dcme_worker *worker, int64_t i, real *h, real total) {
     int64_t begin = batch->begin[i], end = batch->end[i];
     dcme_sliding *contexts = &worker->contexts;
     for (int64_t p; (p = begin + contexts->pushed) <= i + contexts->window;) {
-        prefetch_input(worker, p + 2);
+        prefetch_input(worker, p + 1 + worker->trainer->options.block);
         dcme_sliding_push(contexts, p < end ? model->input + batch->words[p] * model->stride : NULL,
                           1);
     }

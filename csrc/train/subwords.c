@@ -122,7 +122,7 @@ static void learn_target(dcme_worker *worker, int64_t i) {
     if (options->gradient != DCME_EXACT)
         scale(worker, count, options->window_mode == DCME_LINEAR ? total * share : total);
     scale(worker, count, worker->input_scale * rate);
-    kernels->rank1_update(words->context, words->weights, worker->gradient, count, stride);
+    dcme_rank1_update(kernels, words->context, words->weights, worker->gradient, count, stride);
 }
 
 void dcme_learn_cbow_subwords(dcme_worker *worker) {

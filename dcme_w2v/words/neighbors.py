@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -132,7 +133,9 @@ def unit_vector(vectors: Vectors, term: Term) -> F32:
         ) from None
     if row.shape != (vectors.dim,):
         raise UsageError(f"a vector of shape {row.shape}: must be of shape ({vectors.dim},)")
-    unit: F32 = row * inverse_lengths(row[None])[0]
+    square = np.einsum("i,i->", row, row)
+    usual = 0 < square < math.inf  # as one number, in a fraction of the time
+    unit: F32 = row * (1 / np.sqrt(square) if usual else inverse_lengths(row[None])[0])
     return unit
 
 

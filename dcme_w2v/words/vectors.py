@@ -348,6 +348,9 @@ class Vectors(metaclass=_Habits):
         return np.asarray(self.vectors[numbers])
 
     def _vector(self, word: str) -> F32:
+        number = self.words.find(word)  # the first thing that `get` looks for, without the others
+        if number is not None:
+            return np.asarray(self.vectors[number])
         found = self.get(word)
         return np.asarray(self.vectors[self.index(word)]) if found is None else found
 

@@ -96,6 +96,30 @@ def speed(s: Setup) -> Iterator[Line]:
                 yield name, seed, f"ours / gensim, {kernels}", gensim / seconds, ""
 
 
+FIXED = ["--window", "10", "--window-mode", "fixed", "--sample", "0"]
+BLOCKS: dict[str, list[str]] = {
+    "ns, 20 samples": [*FIXED, "--objective", "ns", "--negative", "20"],
+    "dcme, 16 samples": [*FIXED, "--objective", "dcme", "--block", "16", "--negative", "16"],
+    "dcme, 32 samples": [*FIXED, "--objective", "dcme", "--block", "16", "--negative", "32"],
+    "preset likelihood, 16 samples": ["--preset", "likelihood", "--negative", "16"],
+    "preset likelihood": ["--preset", "likelihood"],
+}
+
+
+def blocks(s: Setup) -> Iterator[Line]:
+    """Compare the CPU seconds of blocks with the seconds of negative sampling, for all kernels."""
+    text, out = s.file("corpus.txt"), s.out("blocks.npy")
+    for seed in s.seeds:
+        for kernels in filter(has_kernels, INSTRUCTION_SETS[1:]):
+            base = 0.0
+            for name, options in BLOCKS.items():
+                options = [*options, "--threads", "1", "--seed", str(seed), "--quiet"]
+                ours = ["train", text, *options, "--output", out]
+                _, seconds = s.run(*ours, DCME_W2V_KERNELS=kernels)
+                base = base or seconds
+                yield name, seed, f"speed, {kernels}", base / seconds, ""
+
+
 WORDS: dict[str, list[str]] = {
     "cbow, defaults": [],
     "cbow ns": ["--preset", "word2vec"],
@@ -515,6 +539,7 @@ ALL = {
     suite.__name__: suite
     for suite in (
         speed,
+        blocks,
         words,
         likelihood,
         classify,

@@ -3,7 +3,9 @@
  * A sum of n numbers may be added up in any order, and a product be fused with a sum or not: each
  * such rounding changes the result by at most 2^-24 of the magnitudes that are in it. These are
  * the result of the scalar kernel for the absolute values of all inputs, so the bound is
- *     |found - wanted| <= 2^-23 (n + 3) magnitude,  n = size for dots, = count for the others.
+ *     |found - wanted| <= 2^-23 (n + 3) magnitude,
+ * with n = size for dots, and as many as are added to a row, which may be there twice, for the
+ * others.
  * Buffers are allocated to the byte, so that the sanitizers see reads and writes beyond the end.
  */
 #include "common/random.h"
@@ -28,55 +30,68 @@ static float any_number(void) {
     return ldexpf(mantissa, (int)below(17) - 12);
 }
 
-/* All arguments of a kernel; `rows` point into `table`, some at the same row. */
+/* All arguments of a kernel; `rows` point into the first half of `table`, `outs` into the second,
+ * some at the same row. */
 typedef struct {
-    int64_t count, size;
+    int64_t count, out_count, size;
     float *memory, *table, *x, *y, *weights, scale;
-    float *rows[COUNT_MAX];
+    float *rows[COUNT_MAX], *outs[COUNT_MAX];
 } arguments;
 
+static int64_t numbers_of(const arguments *a) {
+    return (2 * ROWS + 2) * a->size + (a->count + 1) * (a->out_count + 1);
+}
+
 /* A table of rows that begin at any float, so that they are not aligned. */
-static void allocate(arguments *a, int64_t count, int64_t size) {
-    int64_t numbers = (ROWS + 2) * size + count;
-    *a = (arguments){.count = count, .size = size};
-    a->memory = malloc((size_t)(numbers + 1) * sizeof(float));
+static void allocate(arguments *a, int64_t count, int64_t out_count, int64_t size) {
+    *a = (arguments){.count = count, .out_count = out_count, .size = size};
+    a->memory = malloc((size_t)(numbers_of(a) + 1) * sizeof(float));
     if (!a->memory)
         abort();
     a->table = a->memory + 1;
-    a->x = a->table + ROWS * size;
+    a->x = a->table + 2 * ROWS * size;
     a->weights = a->x + size;
-    a->y = a->weights + count; /* at the end, where the sanitizer watches */
+    a->y = a->weights + (count + 1) * (out_count + 1); /* at the end, where the sanitizer watches */
 }
 
 static void fill(arguments *a, int distinct) {
-    int64_t numbers = (ROWS + 2) * a->size + a->count;
-    for (int64_t i = 0; i < numbers; i++)
+    for (int64_t i = 0; i < numbers_of(a); i++)
         a->table[i] = any_number();
-    for (int64_t i = 0; i < a->count; i++)
+    for (int64_t i = 0; i < COUNT_MAX; i++) {
         a->rows[i] = a->table + (distinct ? i % ROWS : below(ROWS)) * a->size;
+        a->outs[i] = a->table + (ROWS + (distinct ? i % ROWS : below(ROWS))) * a->size;
+    }
     a->scale = any_number();
 }
 
 /* A copy, with absolute values if `absolute`. */
 static void copy(arguments *to, const arguments *from, int absolute) {
-    int64_t numbers = (ROWS + 2) * from->size + from->count;
-    allocate(to, from->count, from->size);
-    for (int64_t i = 0; i < numbers; i++)
+    allocate(to, from->count, from->out_count, from->size);
+    for (int64_t i = 0; i < numbers_of(from); i++)
         to->table[i] = absolute ? fabsf(from->table[i]) : from->table[i];
-    for (int64_t i = 0; i < from->count; i++)
+    for (int64_t i = 0; i < COUNT_MAX; i++) {
         to->rows[i] = to->table + (from->rows[i] - from->table);
+        to->outs[i] = to->table + (from->outs[i] - from->table);
+    }
     to->scale = absolute ? fabsf(from->scale) : from->scale;
 }
 
-enum { DOTS, UPDATE, MEAN, SPREAD, COMBINE, PUSH, AXPY, KINDS };
-static const char *const NAMES[] = {"dots",         "update",       "mean", "add_to_rows",
-                                    "weighted_sum", "rank1_update", "axpy"};
+enum { DOTS, UPDATE, MEAN, SPREAD, COMBINE, SUMS, SUMS_BY_ROW, PUSH, AXPY, KINDS };
+static const char *const NAMES[] = {"dots",
+                                    "update",
+                                    "mean",
+                                    "add_to_rows",
+                                    "weighted_sum",
+                                    "weighted_sums",
+                                    "weighted_sums by row",
+                                    "rank1_update",
+                                    "axpy"};
 
 /* A kernel writes to the table, to y, or, for dots, to the weights. */
 static void call(const dcme_kernels *k, int kind, arguments *a) {
     switch (kind) {
     case DOTS:
-        k->dots(a->weights, a->x, a->rows, a->count, a->size);
+        k->dots(a->weights, a->count + 1, a->outs, a->out_count, a->rows, a->count, a->size);
         break;
     case UPDATE:
         k->update(a->y, a->x, a->rows, a->weights, a->scale, a->count, a->size);
@@ -90,31 +105,46 @@ static void call(const dcme_kernels *k, int kind, arguments *a) {
     case COMBINE:
         k->weighted_sum(a->y, a->rows, a->weights, a->count, a->size);
         break;
+    case SUMS:
+        k->weighted_sums(a->outs, a->out_count, a->weights, 1, a->out_count, a->rows, a->count,
+                         a->size);
+        break;
+    case SUMS_BY_ROW:
+        k->weighted_sums(a->outs, a->out_count, a->weights, a->count, 1, a->rows, a->count,
+                         a->size);
+        break;
     case PUSH:
-        k->rank1_update(a->rows, a->weights, a->x, a->count, a->size);
+        dcme_rank1_update(k, a->rows, a->weights, a->x, a->count, a->size);
         break;
     default:
         dcme_axpy(k, a->y, a->scale, a->x, a->size);
     }
 }
 
+static int64_t terms(int kind, const arguments *a) {
+    return kind == DOTS                          ? a->size
+           : kind == SUMS || kind == SUMS_BY_ROW ? a->count * a->out_count
+                                                 : a->count;
+}
+
 static void check_case(const dcme_kernels *kernels, int kind, int64_t count, int64_t size) {
     arguments given, wanted, magnitude;
-    int64_t numbers = (ROWS + 2) * size + count;
-    allocate(&given, count, size);
+    int64_t out_count = below(COUNT_MAX + 1);
+    allocate(&given, count, out_count, size);
     fill(&given, below(2) == 0);
     copy(&wanted, &given, 0);
     copy(&magnitude, &given, 1);
     call(kernels, kind, &given);
     call(&dcme_kernels_scalar, kind, &wanted);
     call(&dcme_kernels_scalar, kind, &magnitude);
-    double factor = ROUNDING * (double)((kind == DOTS ? size : count) + 3);
-    for (int64_t i = 0; i < numbers; i++) {
+    double factor = ROUNDING * (double)(terms(kind, &given) + 3);
+    for (int64_t i = 0; i < numbers_of(&given); i++) {
         double difference = fabs((double)given.table[i] - (double)wanted.table[i]);
         if (difference <= factor * (double)magnitude.table[i])
             continue;
-        printf("%s %s, count %d, size %d: number %d is %a, expected %a\n", kernels->name,
-               NAMES[kind], (int)count, (int)size, (int)i, given.table[i], wanted.table[i]);
+        printf("%s %s, count %d and %d, size %d: number %d is %a, expected %a\n", kernels->name,
+               NAMES[kind], (int)count, (int)out_count, (int)size, (int)i, given.table[i],
+               wanted.table[i]);
         failures++;
         break;
     }
