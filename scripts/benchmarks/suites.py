@@ -402,14 +402,14 @@ def cluster(s: Setup) -> Iterator[Line]:
             }
             if workers > 1:
                 made = json.loads(Path(f"{out}.json").read_text())["cluster"]
-                told = s.json(*command, "--dry-run")["bytes_a_round"] * made["rounds"]
+                forecast = s.json(*command, "--dry-run")["bytes_a_round"] * made["rounds"]
                 found |= {
                     "rounds": made["rounds"],
-                    "forecast, GB": told / 1e9,
+                    "forecast, GB": forecast / 1e9,
                     "sent, GB": made["bytes_sent"] / 1e9,
-                    "program with scheduler, MB": memory / 1e6,
+                    "program with scheduler at most, MB": memory / 1e6,
                 }
-            setting = f"{17 * size:,} million tokens, {workers} of one thread"
+            setting = f"{16.95 * size:.0f} million tokens, workers: {workers}"
             for metric, number in found.items():
                 yield setting, seed, metric, number, ""
 
