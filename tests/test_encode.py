@@ -1,5 +1,6 @@
 """Encoding against plain Python, for any text, block size and number of threads."""
 
+import codecs
 import dataclasses
 import errno
 import io
@@ -151,6 +152,7 @@ def test_many_words_some_of_them_not_utf8(errors, block_bytes):
 @example(text=b"a\na\xf4\x90\x80\x80 \xff", block_bytes=4, threads=2)
 @example(text=b"a\n\n\xed\xa0\x80", block_bytes=64, threads=1)
 @example(text=b"a \xe0\x80\xaf", block_bytes=64, threads=1)
+@example(text=b"\xfe\xff", block_bytes=64, threads=1)
 def test_strict_names_the_first_bad_byte(tmp_path_factory, text, block_bytes, threads):
     path = tmp_path_factory.getbasetemp() / "strict"
     path.write_bytes(text)
@@ -160,8 +162,11 @@ def test_strict_names_the_first_bad_byte(tmp_path_factory, text, block_bytes, th
         line = 1 + text.count(b"\n", 0, error.start)
         with pytest.raises(CorpusError) as raised:
             count([str(path)], ALL, threads=threads, _block_bytes=block_bytes)
-        assert f"strict: byte {error.start} (line {line}) is not UTF-8" in str(raised.value)
-        assert "encoding_errors=replace or skip" in str(raised.value)
+        kind, advice = "not UTF-8", "or use encoding_errors=replace or skip"
+        if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            kind, advice = "of UTF-16", "as iconv -f UTF-16 -t UTF-8"
+        place = f"strict: byte {error.start} (line {line})"
+        assert f"{place} is {kind}; convert the file, {advice}" in str(raised.value)
     else:
         check([text], ALL, block_bytes, threads)
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,7 @@ def test_windows_is_one_line_of_error():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no build on Windows")
+@pytest.mark.skipif(sysconfig.get_config_var("Py_GIL_DISABLED"), reason="has no limited API")
 @pytest.mark.parametrize("version", ["cp310", f"cp3{sys.version_info.minor + 1}"])
 def test_an_unsupported_limited_api_is_an_error(tmp_path, version):
     done = setup("bdist_wheel", f"--py-limited-api={version}", "--dist-dir", tmp_path,

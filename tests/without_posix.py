@@ -37,7 +37,7 @@ def open_files_only(path, flags, mode=0o777, **more):
 
 def main() -> None:
     """Import every module of the package, then run the tests."""
-    for name in ("distributed", "sklearn", "scipy.sparse", "tempfile", "pty"):
+    for name in ("asyncio", "distributed", "sklearn", "scipy.sparse", "tempfile", "pty"):
         with contextlib.suppress(ImportError):  # they ask for the modules that are taken away
             importlib.import_module(name)
     for name in MISSING:

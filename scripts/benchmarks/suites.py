@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -411,15 +412,30 @@ def few_labels(s: Setup) -> Iterator[Line]:
 
 
 def cluster(s: Setup) -> Iterator[Line]:
-    """Word vectors by shards against one machine: analogies and held-out likelihood."""
-    text, questions = s.file("corpus.txt"), s.file("questions-words.txt")
-    for shards in (1, 2, 4, 8):
-        for seed in s.seeds:
-            out, options = s.out("c.npy"), ["--cluster", "local:0", "--shards", shards]
-            s.run("train", text, *(options if shards > 1 else []), "--seed", seed, "--threads",
-                  s.threads, "--quiet", "--output", out)  # fmt: skip
-            found = s.json("eval", "analogies", out, questions)
-            yield f"{shards} shards", seed, "analogies", 100 * found["accuracy"], "%"
+    """One process and Dask workers, by tokens: CPU time, quality, bytes, scheduler's memory."""
+    questions, pairs = s.file("questions-words.txt"), s.file("wordsim353.tsv")
+    for size, text in _growing(s, (1, 6, 18)):
+        for workers, seed in itertools.product((1, 2, 4), s.seeds):
+            options = ["--cluster", f"local:{workers}"] if workers > 1 else ["--threads", 1]
+            command, out = ["train", text, *options, "--epochs", 1, "--seed", seed], s.out("c.npy")
+            _, seconds, memory = _watched(s, *command, "--output", out)
+            found = {
+                "analogies, %": 100 * s.json("eval", "analogies", out, questions)["accuracy"],
+                "WS-353": s.json("eval", "similarity", out, pairs)["spearman"],
+                "CPU time, s": seconds,
+            }
+            if workers > 1:
+                made = json.loads(Path(f"{out}.json").read_text())["cluster"]
+                forecast = s.json(*command, "--dry-run")["bytes_a_round"] * made["rounds"]
+                found |= {
+                    "rounds": made["rounds"],
+                    "forecast, GB": forecast / 1e9,
+                    "sent, GB": made["bytes_sent"] / 1e9,
+                    "program with scheduler at most, MB": memory / 1e6,
+                }
+            setting = f"{16.95 * size:.0f} million tokens, workers: {workers}"
+            for metric, number in found.items():
+                yield setting, seed, metric, number, ""
 
 
 def cluster_time(s: Setup) -> Iterator[Line]:
