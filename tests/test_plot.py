@@ -52,9 +52,10 @@ def test_words_on_a_plane(cli):
 
 def test_a_missing_package_is_named(cli, monkeypatch):
     save(Path("v.npy"), list("abcd"), np.eye(4))
-    for module in ("matplotlib.figure", "openTSNE"):
+    for module, method in (("matplotlib.figure", "pca"), ("openTSNE", "tsne")):
         monkeypatch.setitem(sys.modules, module, None)
-        assert f"pip install {module.split('.')[0]}" in cli.error("plot v.npy --output p.png")
+        error = cli.error(f"plot v.npy --method {method} --output p.png")
+        assert f"pip install {module.split('.')[0]}" in error
 
 
 def test_names_are_not_markup(cli):
