@@ -1,6 +1,8 @@
 """`convert --to`: files for TensorFlow's Embedding Projector, and safetensors."""
 
+import errno
 import json
+import os
 import pickle
 from pathlib import Path
 
@@ -43,6 +45,21 @@ def test_safetensors(cli, flags):
     np.testing.assert_array_equal(tensors["vectors"], Vectors.load("v.npy").vectors)
     assert tensors["words"].tobytes().decode().splitlines() == WORDS
     assert tensors["counts"].tolist() == [9, 5, 2]
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_the_projector_gets_both_files_or_none(cli, monkeypatch, failing):
+    synced, sync = [], os.fsync
+
+    def full(number):
+        synced.append(number)
+        if len(synced) == failing + 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert "No space left" in cli.error("convert v.npy full.tsv --to projector")
+    assert not list(Path().glob("full*")) + list(Path().glob(".full*"))
 
 
 def test_the_projector_gets_two_files(cli):

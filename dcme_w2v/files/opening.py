@@ -25,7 +25,7 @@ PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
 PIECE_BYTES = 1 << 20  # bytes per decompression
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
 LINE_BYTES = 16 << 20  # maximum length of a line that is held in memory
-SILENT_SECONDS = 10  # without any data, before a line says so
+SILENT_SECONDS = 10  # without data, before a line says so
 EMPTY_LINES = 1_000_000  # in a row, of a list of words
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # and their packages
@@ -359,7 +359,7 @@ def is_address(path: str) -> bool:
 
 @contextlib.contextmanager
 def _announced_wait(path: str) -> Iterator[None]:
-    """Warn once if a pipe, a terminal or an address sends no data."""
+    """Warn once if a pipe, a terminal or an address sends no data for some time."""
     shown = "standard input" if path == STANDARD else path
     text = f"{shown}: still waiting for data after {SILENT_SECONDS} seconds"
     timer = threading.Timer(SILENT_SECONDS, warn, [text])

@@ -1,12 +1,11 @@
 """Centers, reduces and quantizes word vectors, and writes them for other programs."""
 
-import contextlib
 from pathlib import Path
 
 import numpy as np
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import atomic_write, is_stream
+from dcme_w2v.files.atomic import atomic_files, is_stream
 from dcme_w2v.files.paths import Sidecar
 from dcme_w2v.formats.vectors.safetensors import write_safetensors
 from dcme_w2v.formats.vectors.vectors_io import blocks_of, check_before_writing
@@ -198,9 +197,7 @@ def _metadata(path: str) -> Path:
 
 
 def _write_projector(path: str, vectors: Vectors) -> None:
-    with contextlib.ExitStack() as stack:
-        numbers = stack.enter_context(atomic_write(path))
-        words = stack.enter_context(atomic_write(_metadata(path)))
+    with atomic_files(path, _metadata(path)) as (numbers, words):
         for _, block in blocks_of(vectors.vectors):
             for row in block:
                 numbers.write(b"\t".join(b"%.7g" % number for number in row.tolist()) + b"\n")
