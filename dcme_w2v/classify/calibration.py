@@ -2,21 +2,32 @@
 
 With the hinge loss, the score of a label says how far a document is on its side. The logistic
 function of a score times a plus b, the same for all labels, is its probability (Platt 1999), and
-labels above the probability with the best micro F1 are predicted. With one label a document, all
-scores are scaled instead, such that their softmax has the highest likelihood.
+labels above the probability with the best micro F1 are predicted. Rare labels have too low scores
+after few epochs; they gain a multiple of the logarithm of the documents that they lack, if the
+order of labels is better then. With one label a document, all scores are scaled instead, such that
+their softmax has the highest likelihood.
 """
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from dcme_w2v.numeric.arrays import F64
+from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.training.progress import Reporter
 
 from .fit import Labelled, fit
-from .metrics import Calibration, best_threshold, calibrated, calibration_of, log_softmax
+from .metrics import (
+    Calibration,
+    best_threshold,
+    calibrated,
+    calibration_of,
+    log_softmax,
+    ndcg,
+    relevance,
+)
 from .options import ClassifyOptions
 from .trainer import Weights, core_documents
 
@@ -27,20 +38,48 @@ FOLD, SHARE = 5, 50
 CERTAIN = 1500  # documents left out, in several folds; so many are enough
 
 _Scores = tuple[F64, list[Sequence[int]]]
-# The calibration and the threshold; with one label a document None and the factor of the scores.
-Calibrated = tuple[Calibration | None, float]
 FACTORS = (1e-3, 20.0)  # range of the factor
 NEVER = -1e9  # score of a class without documents
+BALANCES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8)  # times the logarithm of a label's documents
+CLEARLY = 1.0  # standard errors of nDCG@5 by which a balance has to be better than none
+
+
+class Calibrated(NamedTuple):
+    """What left-out documents say of the scores of a model.
+
+    Attributes
+    ----------
+    factor : float
+        Of the scores of documents with one label.
+    offsets : ndarray of float64, shape (labels,)
+        Added to the scores of documents with several labels; no numbers for none.
+    by : tuple of two floats or None
+        Calibration of the scores with these offsets; None for the softmax.
+    threshold : float
+        Of the probabilities of several labels.
+    """
+
+    factor: float = 1.0
+    offsets: F64 = np.zeros(0)
+    by: Calibration | None = None
+    threshold: float = 0.5
+
+    def adjust(self, weights: Weights) -> None:
+        """Scale and shift the scores of a model; models that vote stay as they are."""
+        if self.factor != 1 and weights.tables:
+            weights.scale(self.factor)
+        if len(self.offsets):
+            weights.shift(self.offsets)
 
 
 def calibration_on(
     weights: Weights,
     data: Labelled,
     options: ClassifyOptions,
-    multilabel: bool = True,
+    counts: I64 | None = None,
     may_be_none: bool = False,
 ) -> Calibrated:
-    """Return the calibration of scores, None for the softmax, and the threshold of probabilities.
+    """Return the calibration of scores by documents.
 
     Where no document has a label that is a class, scores stay as they are, and the threshold is .5.
 
@@ -51,13 +90,15 @@ def calibration_on(
         Documents that the weights were not trained on; some of them are enough.
     options : ClassifyOptions
         Resolved.
-    multilabel : bool
-        Whether documents may have several labels.
+    counts : ndarray of int64, shape (labels,), optional
+        Training documents of each label; none where documents have one label.
     may_be_none : bool
         Whether documents may have no label above the threshold.
     """
+    if counts is not None and not weights.tables:  # models that vote: no offsets
+        counts = np.ones_like(counts)
     return _calibration(
-        *scores_of(weights, data, options.threads or 1), options, multilabel, may_be_none
+        *scores_of(weights, data, options.threads or 1), options, counts, may_be_none
     )
 
 
@@ -73,15 +114,42 @@ def _calibration(
     scores: F64,
     labels: Sequence[Sequence[int]],
     options: ClassifyOptions,
-    multilabel: bool,
+    counts: I64 | None,
     may_be_none: bool,
 ) -> Calibrated:
-    if not multilabel:
-        return None, likeliest_factor(scores, labels)[0]
+    if counts is None:
+        return Calibrated(likeliest_factor(scores, labels)[0])
+    offsets, by = np.zeros(0), None
+    if options.loss == "hinge":
+        if options.bias != 0:
+            offsets = _best_offsets(scores, labels, counts)
+            scores[:, : len(offsets)] += offsets
+        by = calibration_of(scores, labels) if len(labels) else (1.0, 0.0)
     if not len(labels):
-        return (1.0, 0.0) if options.loss == "hinge" else None, 0.5
-    by = calibration_of(scores, labels) if options.loss == "hinge" else None
-    return by, best_threshold(calibrated(scores, by), labels, may_be_none)
+        return Calibrated(by=by)
+    threshold = best_threshold(calibrated(scores, by), labels, may_be_none)
+    return Calibrated(offsets=offsets, by=by, threshold=threshold)
+
+
+def _best_offsets(scores: F64, labels: Sequence[Sequence[int]], counts: I64) -> F64:
+    """Return what labels gain by their number of documents, such that nDCG@5 is highest.
+
+    No numbers if no gain is clear. Classes after the last of `counts` have no label.
+    """
+    size, best = len(counts), np.zeros(0)
+    relevant = relevance(labels, scores.shape[1])[:, :size]
+    has = relevant.any(axis=1)
+    relevant, scores = relevant[has], scores[has, :size]
+    if len(scores) < 2:
+        return best
+    lacking = math.log(max(counts.max(), 1)) - np.log(np.maximum(counts, 1))
+    first, highest = ndcg(scores, relevant), 0.0
+    for balance in BALANCES:
+        gained = ndcg(scores + balance * lacking, relevant) - first
+        mean, error = gained.mean(), gained.std() / math.sqrt(len(gained))
+        if mean > max(highest, CLEARLY * error):
+            highest, best = mean, balance * lacking
+    return best
 
 
 def likeliest_factor(
@@ -125,7 +193,7 @@ def calibration_data(
     classes: int,
     options: ClassifyOptions,
     reporter: Reporter,
-    multilabel: bool = True,
+    counts: I64 | None = None,
     may_be_none: bool = False,
 ) -> tuple[Labelled, Labelled | None, Calibrated | None]:
     """Return the documents to train on, those left out, or the calibration of another training.
@@ -137,15 +205,15 @@ def calibration_data(
     options : ClassifyOptions
         Resolved.
     reporter : Reporter
-    multilabel, may_be_none : bool
+    counts, may_be_none
         See `calibration_on`.
     """
     count = len(data.labels)
     order = np.random.default_rng(options.seed).permutation(count)
-    is_short = count < SHORT or (not multilabel and count * classes <= SHORT_TABLE)
+    is_short = count < SHORT or (counts is None and count * classes <= SHORT_TABLE)
     if not is_short:
         left_out = min(count // SHARE, max(1, MAX_SCORES // classes))
-        left_out = left_out if multilabel else min(left_out, CERTAIN)
+        left_out = min(left_out, CERTAIN) if counts is None else left_out
         return data.some(np.sort(order[left_out:])), data.some(np.sort(order[:left_out])), None
     left_out = count // FOLD
     if not left_out:
@@ -156,10 +224,10 @@ def calibration_data(
         out = order[begin : begin + left_out]
         learned = data.some(np.setdiff1d(order, out))
         weights, _ = fit(learned, classes, options)
-        if not multilabel:  # of a class that was not learned, nothing is known
+        if counts is None:  # of a class that was not learned, nothing is known
             known = np.unique(learned.labels)
             out = out[[data.labels[i][0] in known for i in out]]
         scores, own = scores_of(weights, data.some(np.sort(out)), options.threads or 1)
         parts.append(scores)
         labels += own
-    return data, None, _calibration(np.concatenate(parts), labels, options, multilabel, may_be_none)
+    return data, None, _calibration(np.concatenate(parts), labels, options, counts, may_be_none)

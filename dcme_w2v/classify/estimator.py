@@ -99,9 +99,8 @@ def fit_sets(data: Labelled, labels: int, options: ClassifyOptions) -> tuple[Fit
     -------
     Fit
         After training.
-    tuple
-        Calibration and threshold by documents that were left out, see
-        `dcme_w2v.classify.calibration`.
+    Calibrated
+        By documents that were left out; the weights are adjusted.
     """
     # a class of its own for documents without a label: the core needs one label or more
     sets, classes = [one or [labels] for one in data.labels], labels
@@ -111,15 +110,18 @@ def fit_sets(data: Labelled, labels: int, options: ClassifyOptions) -> tuple[Fit
     plan = resource_estimate(data.matrix, sum(map(len, sets)), classes, options, holdout=False)
     if shortage := resource_shortage(plan):
         raise shortage
-    data, left_out, by = calibration_data(data, classes, options, QUIET, may_be_none=True)
+    counts = np.bincount(data.instances()[1], minlength=labels)[:labels]
+    data, left_out, by = calibration_data(data, classes, options, QUIET, counts, may_be_none=True)
     task = Fit(data, classes, options, multilabel=True)
     task.train(QUIET)
     if left_out is not None:
-        by = calibration_on(task.weights, left_out, options, may_be_none=True)
+        by = calibration_on(task.weights, left_out, options, counts, may_be_none=True)
     if classes > labels:
         found, task.weights = task.weights, Weights(data.matrix.shape[1], labels, options.bias)
         task.weights.set(found.get()[:, :-1])
-    return task, by or ((1.0, 0.0), 0.5)
+    by = by or Calibrated(by=(1.0, 0.0))
+    by.adjust(task.weights)
+    return task, by
 
 
 @parameters(
@@ -256,18 +258,16 @@ class MaxentClassifier(LinearMixin, Estimator):
         self._indicator = self._calibration = None
         left_out = by = None
         if options.loss == "hinge" and remote is None:
-            data, left_out, by = calibration_data(
-                data, len(self.classes_), options, QUIET, multilabel=False
-            )
+            data, left_out, by = calibration_data(data, len(self.classes_), options, QUIET)
         try:
             self._take(options, *fit(data, len(self.classes_), options, remote=remote))
         except KeyboardInterrupt as error:
             error.partial = self._take(options, *error.partial)  # type: ignore[attr-defined]
             raise
         if left_out is not None:
-            by = calibration_on(self._weights, left_out, options, multilabel=False)
+            by = calibration_on(self._weights, left_out, options)
         if by is not None:
-            self._weights.scale(by[1])
+            by.adjust(self._weights)
         return self
 
     def _options_for(
@@ -316,7 +316,8 @@ class MaxentClassifier(LinearMixin, Estimator):
         options = resolved(given, count, multilabel=True)
         if is_loss_open(given, known, count):
             options = LossSearch(known, count, given).run().options(given, count)
-        task, (self._calibration, self.threshold_) = fit_sets(data, count, options)
+        task, found = fit_sets(data, count, options)
+        self._calibration, self.threshold_ = found.by, found.threshold
         self.classes_ = np.arange(count)
         self._indicator = (issparse(y), y.dtype if hasattr(y, "dtype") else np.dtype(np.int64))
         return self._take(options, task.weights, task.records)

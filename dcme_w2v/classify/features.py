@@ -184,7 +184,7 @@ class TextFeatures:
         elif self.options.tokens == "words":
             text = " ".join(WORD.findall(text.decode().lower())).encode()
         words = text.split()
-        found = list(words)
+        found = words + words[: self.options.lead or 0]
         for n in range(2, self.options.ngrams + 1):
             found += [b" ".join(words[i : i + n]) for i in range(len(words) - n + 1)]
         return found

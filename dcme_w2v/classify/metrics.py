@@ -97,6 +97,18 @@ def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:
     return found
 
 
+def ndcg(scores: F64, relevant: Bools) -> F64:
+    """Return the nDCG@5 of documents, each with a relevant class; see `relevance`."""
+    k = min(max(RANKS), scores.shape[1])
+    best = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+    order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1)
+    hits = np.take_along_axis(relevant, np.take_along_axis(best, order, axis=1), axis=1)
+    discounts = 1 / np.log2(np.arange(2, k + 2))
+    ideal = np.cumsum(discounts)[np.minimum(relevant.sum(axis=1), k) - 1]
+    found: F64 = hits @ discounts / ideal
+    return found
+
+
 def check_scores(scores: NDArray[np.floating]) -> None:
     """Raise `DivergedError` if a score is NaN or infinite."""
     wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))

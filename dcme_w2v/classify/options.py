@@ -22,6 +22,8 @@ from dcme_w2v.options import ClusterOptions, HoldoutOptions, TokenizerOptions
 # .4 on the last 40 words of its documents, .5 on paragraphs of 1,236 articles, and lose nowhere.
 MANY_FEATURES, MOST_WEIGHTS = 200_000, 1 << 26
 MAX_BIAS = 1e3
+# Titles and first sentences say what a document is about (docs/results/classification.md).
+LEAD = 80
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,14 @@ class FeatureOptions(TokenizerOptions, group="Features"):
         1, "features are n-grams of up to N words", minimum=1, maximum=10,
         only={"by": ("document",)},
     )  # fmt: skip
+    lead: int | None = option(
+        None,
+        "count the first N words of a document twice (default: 80 for classify train, 0 for other "
+        "commands and with --weighting count)",
+        minimum=0,
+        only={"by": ("document",)},
+        advanced=True,
+    )
     min_df: int = option(
         1, "drop words and n-grams of fewer than N documents (not with --hashing)", minimum=1
     )
@@ -97,6 +107,11 @@ class FeatureOptions(TokenizerOptions, group="Features"):
     def most_features(self) -> int:
         """How many features are kept, at most."""
         return self.features or (300_000 if self.by == "token" else 30_000)
+
+    def with_lead(self) -> "FeatureOptions":
+        """Return the options of `classify train`, with the default of `lead`."""
+        has_default = self.by == "document" and self.weighting != "count"
+        return filled(self, {"lead": LEAD if has_default else 0})
 
     def features_of(self, classes: int) -> int:
         """Return how many features `classify train` keeps for a number of classes, at most."""

@@ -8,7 +8,9 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from dcme_w2v.declarations import default_threads
+import numpy as np
+
+from dcme_w2v.declarations import default_threads, filled
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.disk import Result, disk_plan, require_disk, write_with_fallback
 from dcme_w2v.files.paths import Paths, partial_folder
@@ -135,6 +137,8 @@ def train(
     found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
         options = found.with_run_values(options, *OF_RUN)
+        features = filled(found.with_run_values(features, "lead"), {"lead": 0})
+    features = features.with_lead()
     with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
         corpus = _read_documents(job, features, options, reporter)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
@@ -199,22 +203,23 @@ def _divided(
 ) -> tuple[Labelled, Callable[[Weights], Calibrated | None]]:
     """Return the documents to train on, and what makes the calibration of the trained weights.
 
-    Without held-out documents, some are left out for the calibration. With one label a document,
-    it scales the weights of the hinge loss.
+    Without held-out documents, some are left out for the calibration, which adjusts the weights of
+    the hinge loss.
     """
     data, left_out, by = corpus.data, corpus.holdout, None
     multilabel, classes = corpus.multilabel, len(corpus.classes)
     if options.loss != "hinge" and not multilabel:
         return data, lambda _: None
+    counts = np.bincount(data.instances()[1], minlength=classes) if multilabel else None
     if options.loss == "hinge" and left_out is None and remote is None:
-        data, left_out, by = calibration_data(data, classes, options, reporter, multilabel)
+        data, left_out, by = calibration_data(data, classes, options, reporter, counts)
 
     def calibration(weights: Weights) -> Calibrated | None:
         found = by
         if left_out is not None:
-            found = calibration_on(weights, left_out, options, multilabel)
-        if not multilabel and found is not None:
-            weights.scale(found[1])
+            found = calibration_on(weights, left_out, options, counts)
+        if found is not None:
+            found.adjust(weights)
         return found if multilabel else None
 
     return data, calibration
@@ -229,7 +234,7 @@ def _saved(
 ) -> Classifier:
     """Complete a trained model, report its held-out measures, and save and return it."""
     if calibration is not None:
-        model.calibration, model.threshold = calibration
+        model.calibration, model.threshold = calibration.by, calibration.threshold
     if job.compress is not None:
         try:
             model, holdout = job.compress(model, holdout, reporter)
@@ -311,7 +316,7 @@ def dry_run(
     paths_of(job).check()
     check_file(job.holdout, job.docs)
     _check_solver(options, job.checkpoints)
-    corpus = _read_documents(job, features, options, reporter)
+    corpus = _read_documents(job, features.with_lead(), options, reporter)
     plan = _plan(job, corpus, resolved(options, len(corpus.classes), corpus.multilabel))
     return {
         **plan,

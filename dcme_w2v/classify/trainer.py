@@ -165,6 +165,10 @@ class Weights:
         self.table *= np.float32(factor)
         self.offset *= np.float32(factor)
 
+    def shift(self, offsets: F64) -> None:
+        """Add a number to the scores of each class, by the weights of the bias feature."""
+        self.table[-1, : self.classes] += (offsets / self.bias)[self.order].astype(np.float32)
+
     def blocks(self) -> Iterator[F32]:
         """Yield `get()` some rows at a time."""
         step = rows_at_once(self.classes)
