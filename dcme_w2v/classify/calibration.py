@@ -4,8 +4,8 @@ With the hinge loss, the score of a label says how far a document is on its side
 function of a score times a plus b, the same for all labels, is its probability (Platt 1999), and
 labels above the probability with the best micro F1 are predicted. Rare labels have too low scores
 after few epochs; they gain a multiple of the logarithm of the documents that they lack, if the
-order of labels is better then. With one label a document, all scores are scaled instead, such that
-their softmax has the highest likelihood.
+order of labels is better then (logit adjustment, Menon et al. 2021). With one label a document, all
+scores are scaled instead, such that their softmax has the highest likelihood.
 """
 
 import math
