@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import Classifier, load_classifier
+from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError
@@ -52,22 +52,6 @@ def test_weighting_and_length():
     assert np.array_equal(features.transform(TEXTS).toarray(), weighted)
     lengths = np.linalg.norm(fitted(norm="l2")[1], axis=1)
     assert lengths == pytest.approx([1, 0, 1, 1])
-
-
-def test_the_first_words_count_twice():
-    features, rows = fitted(lead=2)
-    assert [features.name(i) for i in range(features.columns)] == ["b", "a", "c", "é"]
-    assert rows.tolist() == [[2, 3, 0, 0], [0, 0, 0, 0], [0, 2, 3, 0], [3, 0, 0, 2]]
-
-
-@pytest.mark.parametrize("options, lead", [("", 80), ("--lead 3", 3), ("--weighting count", 0)])
-def test_the_default_of_lead_is_for_classify_train(here, cli, options, lead):
-    (here / "d.tsv").write_text("a\tx y\nb\tz v\na\tx w\n" * 20 + "\tx w\n\tz v\n" * 20)
-    for name, command in ("m", f"classify train {options}"), ("f", "fuse fit --no-choose"):
-        cli(f"{command} d.tsv --output {name} --threads 1")
-        assert cli(f"classify predict {name} d.tsv")
-    assert load_classifier("m").text.options.lead == lead
-    assert load_classifier("f").text.options.lead is None
 
 
 def test_hashing_keeps_the_inner_products_on_average():

@@ -11,10 +11,9 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v.classify import calibration
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.loss import SHORT_SETS, LossSearch, is_loss_open
-from dcme_w2v.classify.metrics import calibration_of, relevance
+from dcme_w2v.classify.metrics import calibration_of
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.pipeline import predict
@@ -126,32 +125,6 @@ def test_folds_choose_the_rate_of_several_labels():
 def test_what_is_given_decides_the_loss(more, loss):
     assert resolved(ClassifyOptions(**more), 100, True).loss == loss
     assert resolved(ClassifyOptions(**more), 100).loss == "softmax"
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3])
-def test_rare_labels_gain_what_their_scores_lack(share):
-    random, classes = np.random.default_rng(1), 60
-    counts = np.maximum(2000 // (1 + np.arange(classes)), 1)
-    lacking = np.log(counts.max()) - np.log(counts)
-    labels = [random.choice(classes, 2, replace=False).tolist() for _ in range(800)]
-    scores = relevance(labels, classes) - share * lacking
-    scores = scores + random.normal(scale=0.3, size=(800, classes))
-    offsets = calibration._best_offsets(scores, labels, counts)
-    if share:
-        assert 0.2 <= offsets[-1] / lacking[-1] <= 0.4
-    else:
-        assert not len(offsets) or offsets[-1] / lacking[-1] == calibration.BALANCES[0]
-
-
-def test_offsets_are_in_the_scores_of_a_model(monkeypatch):
-    rows, sets = sets_problem(documents=200)
-    indicator = relevance(sets, 1 + max(map(max, sets)))
-    before = MaxentClassifier(threads=1, loss="hinge", lr=0.5).fit(rows, indicator)
-    offsets = np.arange(indicator.shape[1]) / 4
-    monkeypatch.setattr(calibration, "_best_offsets", lambda *_: offsets)
-    model = MaxentClassifier(threads=1, loss="hinge", lr=0.5).fit(rows, indicator)
-    shifted = model.decision_function(rows) - before.decision_function(rows)
-    np.testing.assert_allclose(shifted, np.broadcast_to(offsets, shifted.shape), atol=1e-4)
 
 
 def test_calibration_finds_the_logistic_function_of_scores():
