@@ -5,7 +5,7 @@ import pytest
 
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import Classifier
-from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.classify.options import LEAD, FeatureOptions
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError
 
@@ -41,6 +41,22 @@ def test_ngrams_stay_within_a_text():
     assert "a a c" not in names
     assert rows[0, names.index("b a")] == 1
     assert rows.sum() == sum(3 * n - 3 for n in (3, 3, 3))  # n words have 3n - 3 such runs
+
+
+def test_the_first_words_count_twice():
+    features, rows = fitted(lead=2)
+    assert rows.tolist() == [[2, 3, 0, 0], [0, 0, 0, 0], [0, 2, 3, 0], [3, 0, 0, 2]]
+    assert np.array_equal(features.transform(TEXTS).toarray(), rows)
+    assert fitted(lead=2, ngrams=2)[1].sum() == rows.sum() + 6
+
+
+@pytest.mark.parametrize(
+    "given, lead",
+    [({}, LEAD), ({"lead": 3}, 3), ({"lead": 0}, 0), ({"weighting": "count"}, 0),
+     ({"by": "token"}, 0)],
+)  # fmt: skip
+def test_the_default_number_of_first_words(given, lead):
+    assert FeatureOptions(**given).with_lead().lead == lead
 
 
 def test_weighting_and_length():

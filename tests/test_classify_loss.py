@@ -1,6 +1,7 @@
 """`--loss hinge`: the squared hinge loss, one class against the rest."""
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,14 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
+from dcme_w2v.classify.calibration import _calibration
 from dcme_w2v.classify.fit import Labelled, fit
 from dcme_w2v.classify.loss import SHORT_SETS, LossSearch, is_loss_open
-from dcme_w2v.classify.metrics import calibration_of
+from dcme_w2v.classify.metrics import Measures, calibration_of, ndcg, relevance
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.pipeline import predict
+from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import DcmeWarning, DivergedError
 
 MARGIN = 4.0  # of csrc/classify/hinge.c
@@ -182,3 +185,45 @@ def test_rows_that_are_short_beside_the_bias_are_warned_of(sets):
     with said, contextlib.suppress(DivergedError):
         MaxentClassifier(solver="sgd" if sets else "lbfgs").fit(1e-12 * rows, wanted)
     assert MaxentClassifier().fit(rows, wanted).score(rows, wanted) == 1
+
+
+def test_rare_labels_gain_if_left_out_documents_are_ranked_better():
+    random = np.random.default_rng(0)
+    counts = np.repeat([1000, 10], 10)
+    scores = random.normal(size=(300, 20))
+    labels = [[int(one)] for one in random.integers(0, 20, 300)]
+    scores[np.arange(300), np.concatenate(labels)] += 2
+    fair = scores.copy()
+    scores += 0.5 * np.log(counts)
+    options = resolved(ClassifyOptions(loss="hinge"), 20, True)
+    found = _calibration(scores.copy(), labels, options, counts, may_be_none=False)
+    assert found.offsets[:10] == pytest.approx(0)
+    assert 0.2 * np.log(100) <= found.offsets[10] <= 0.8 * np.log(100)
+    assert not len(_calibration(fair, labels, options, counts, may_be_none=False).offsets)
+    no_bias = replace(options, bias=0.0)  # which would hold the offsets
+    assert not len(_calibration(scores, labels, no_bias, counts, may_be_none=False).offsets)
+    weights = Weights(3, 20, 0.1, np.arange(20)[::-1].copy())
+    found.adjust(weights)
+    assert weights.get()[-1] * 0.1 == pytest.approx(found.offsets, abs=1e-5)
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "a|b"], ["a", "b", "b"]])
+def test_models_that_vote_are_calibrated_without_a_change_of_weights(here, cli, labels):
+    lines = [f"{labels[i % 3]}\tw{i % 3} v{i % 7}\n" for i in range(120)]
+    Path("d.tsv").write_text("".join(lines))
+    cli(
+        "classify train d.tsv --loss hinge --cluster local:2 --shards 2 --distribute vote "
+        "--holdout 0.3 --output m"
+    )
+    assert 0 < cli.json("classify test m d.tsv")["micro_f1"] <= 1
+
+
+def test_ndcg_is_as_measured():
+    random = np.random.default_rng(1)
+    for classes in (3, 12):
+        scores = random.normal(size=(30, classes))
+        labels = [sorted(random.choice(classes, 1 + i % 3, replace=False)) for i in range(30)]
+        measures = Measures(classes, multilabel=True)
+        measures.add(scores, labels)
+        found = ndcg(scores, relevance(labels, classes)).mean()
+        assert found == pytest.approx(measures.result()["ndcg_at_5"])
