@@ -282,8 +282,8 @@ SMALL_SCDV = ScdvOptions(clusters=5, iterations=20, preset="paper")
 def word_vectors(dim=7, seed=1):
     """Return vectors of the words w0 to w39, in five groups."""
     random = np.random.default_rng(seed)
-    centres = random.normal(size=(5, dim)) + 0.5
-    matrix = centres[np.arange(40) % 5] + random.normal(size=(40, dim)) * 0.6
+    centers = random.normal(size=(5, dim)) + 0.5
+    matrix = centers[np.arange(40) % 5] + random.normal(size=(40, dim)) * 0.6
     words = Words.from_words([f"w{i}" for i in range(40)])
     return Vectors(words, matrix.astype(np.float32))
 
@@ -307,10 +307,10 @@ def transform(model, documents, **options):
 
 def cloud(count=600, dim=5, clusters=4, spread=0.2, seed=3):
     random = np.random.default_rng(seed)
-    centres = random.normal(size=(clusters, dim)) + 3  # far from the origin, as word vectors may be
+    centers = random.normal(size=(clusters, dim)) + 3  # far from the origin, as word vectors may be
     own = random.integers(clusters, size=count)
     noise = random.normal(size=(count, dim)) * np.linspace(0.5, 1.5, dim) * spread
-    return (centres[own] + noise).astype(np.float32), own
+    return (centers[own] + noise).astype(np.float32), own
 
 
 # ---- every command ----

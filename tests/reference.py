@@ -9,7 +9,7 @@ import numpy as np
 
 LAST = 1 << 31
 MASK = (1 << 64) - 1
-SUBSAMPLE, WINDOW, NOISE, INITIAL, CENTRE = range(1, 6)  # purposes of a stream
+SUBSAMPLE, WINDOW, NOISE, INITIAL, CENTER = range(1, 6)  # purposes of a stream
 BATCH_WORDS = 1024
 LOSS_EVERY = 64
 

@@ -22,10 +22,10 @@ def pairs_of(ids, side):
         yield None if beside is None else int(beside) & (LAST - 1), number & (LAST - 1)
 
 
-def divergences(counts, centres):
+def divergences(counts, centers):
     """KL(P(. | a) || alpha_k), shape (words, classes); 0 for a word that is nobody's neighbor."""
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    return rel_entr(shares[:, None, :], centres[None, :, :]).sum(axis=2)
+    return rel_entr(shares[:, None, :], centers[None, :, :]).sum(axis=2)
 
 
 def clustered(ids, words, classes, side):

@@ -5,7 +5,7 @@ direction in which h should move, and the loss before.
 import heapq
 
 import numpy as np
-from reference import CENTRE, LOSS_EVERY, Stream
+from reference import CENTER, LOSS_EVERY, Stream
 from scipy.special import entr, expit, softmax
 
 POOL = 256
@@ -155,13 +155,13 @@ class Clusters:
         self.cluster_sums = [ClusterSums(output.shape[1]) for _ in range(k)]
         self.moves, self.margin = 0, np.inf
         for z in range(k):
-            stream = Stream(options.seed, 0, z, CENTRE)
-            centre = counts * np.array([0.5 + stream.unit() for _ in range(n)])
-            self.place(z, centre / centre.sum())
+            stream = Stream(options.seed, 0, z, CENTER)
+            center = counts * np.array([0.5 + stream.unit() for _ in range(n)])
+            self.place(z, center / center.sum())
 
-    def place(self, z, centre):
-        self.alpha[z], self.u[z] = centre, centre @ self.output
-        self.entropy[z] = entr(centre).sum() + centre @ self.prior
+    def place(self, z, center):
+        self.alpha[z], self.u[z] = center, center @ self.output
+        self.entropy[z] = entr(center).sum() + center @ self.prior
 
     def nearest(self, h):
         """The cluster and its score."""
@@ -206,10 +206,10 @@ class Paper(Clusters):
     def begin(self, stream):
         pass
 
-    def place(self, z, centre):
-        super().place(z, centre)
+    def place(self, z, center):
+        super().place(z, center)
         self.tops = getattr(self, "tops", {})
-        self.tops[z] = self.heaviest(centre, self.top_items)
+        self.tops[z] = self.heaviest(center, self.top_items)
 
     def step(self, target, h, rate):
         (z, score), v = self.nearest(h), self.output
@@ -299,12 +299,12 @@ class Robust(Clusters):
         self.instances += 1
         self.used[z] = self.instances
         if self.cluster_sums[z].count >= self.threshold:
-            self.move_centre(z, self.cluster_sums[z].mean())
+            self.move_center(z, self.cluster_sums[z].mean())
         if self.instances % IDLE_CHECK == 0:
             self.revive(h)
         return gradient, loss
 
-    def move_centre(self, z, mean):
+    def move_center(self, z, mean):
         self.move(z, mean)
         self.noise[z], self.cluster_sums[z] = self.noise_of(z), ClusterSums(len(mean))
 
@@ -313,7 +313,7 @@ class Robust(Clusters):
         for z, used in enumerate(self.used):
             if self.instances - used > self.idle:
                 self.revived += 1
-                self.move_centre(z, h.copy())
+                self.move_center(z, h.copy())
                 self.used[z] = self.instances
                 return
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v.classify.fit import Labelled, fit
+from dcme_w2v.classify.fit import Labeled, fit
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import core_documents
 from dcme_w2v.errors import DivergedError, UsageError
@@ -109,9 +109,9 @@ def test_a_learning_rate_that_is_too_high_is_reported():
 
 def test_best_epoch_is_kept_and_training_stops_early():
     rows, labels = problem(10, 300, noise=0.3)
-    data = Labelled(rows.astype(np.float32), [[int(label)] for label in labels])
-    held = Labelled(data.matrix[:100], data.labels[:100])
-    learn = Labelled(data.matrix[100:], data.labels[100:])
+    data = Labeled(rows.astype(np.float32), [[int(label)] for label in labels])
+    held = Labeled(data.matrix[:100], data.labels[:100])
+    learn = Labeled(data.matrix[100:], data.labels[100:])
     options = resolved(ClassifyOptions(epochs=60, patience=3, threads=1), 10)
     weights, epochs = fit(learn, 10, options, held)
     figures = [record["heldout_accuracy"] for record in epochs]

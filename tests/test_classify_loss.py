@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.calibration import _calibration
-from dcme_w2v.classify.fit import Labelled, fit
+from dcme_w2v.classify.fit import Labeled, fit
 from dcme_w2v.classify.loss import SHORT_SETS, LossSearch, is_loss_open
 from dcme_w2v.classify.metrics import Measures, calibration_of, ndcg, relevance
 from dcme_w2v.classify.model import load_classifier
@@ -48,7 +48,7 @@ def test_hinge_converges_to_the_optimum():
     options = ClassifyOptions(
         loss="hinge", l2=l2, bias=1.0, batch=60, lr=0.02, min_lr=0.02, epochs=3000, threads=1
     )
-    weights, _ = fit(Labelled(rows, labels[:, None].tolist()), 5, resolved(options, 5))
+    weights, _ = fit(Labeled(rows, labels[:, None].tolist()), 5, resolved(options, 5))
     assert weights.get() == pytest.approx(optimum, abs=5e-3)
 
 
@@ -83,7 +83,7 @@ def test_a_document_with_its_set_of_labels_is_one_example(classes):
             loss="hinge", epochs=1, threads=1, batch=90, lr=0.01, min_lr=0.01, l2=0.0
         ), classes, True
     )  # fmt: skip
-    weights, records = fit(Labelled(rows, labels), classes, options, multilabel=True)
+    weights, records = fit(Labeled(rows, labels), classes, options, multilabel=True)
     assert weights.get() == pytest.approx(sets_reference(rows, labels, classes, 0.01), abs=1e-4)
     assert records[0]["loss"] > 0
 
@@ -111,7 +111,7 @@ def test_hinge_is_the_default_for_several_labels_and_has_probabilities_of_each(h
 
 def test_folds_choose_the_rate_of_several_labels():
     rows, labels = sets_problem(classes=12, documents=120)
-    data, given = Labelled(rows, labels), ClassifyOptions(threads=1)
+    data, given = Labeled(rows, labels), ClassifyOptions(threads=1)
     assert not is_loss_open(given, data, SHORT_SETS)
     tuned = LossSearch(data, 12, given).run()
     assert tuned.setting["loss"] == "hinge" and {one["loss"] for one in tuned.trials} == {"hinge"}
@@ -140,7 +140,7 @@ def test_calibration_finds_the_logistic_function_of_scores():
 
 def test_all_labels_of_a_document_are_on_the_positive_side():
     matrix = csr_matrix(np.eye(3, dtype=np.float32)[[0, 1, 2] * 20])
-    data = Labelled(matrix, [[0, 1], [2], [0, 2]] * 20)
+    data = Labeled(matrix, [[0, 1], [2], [0, 2]] * 20)
     options = resolved(ClassifyOptions(loss="hinge", epochs=50, threads=1, bias=0.0), 3)
     weights, _ = fit(data, 3, options, multilabel=True)
     wanted = np.array([[1, 1, -1], [-1, -1, 1], [1, -1, 1]])
@@ -149,7 +149,7 @@ def test_all_labels_of_a_document_are_on_the_positive_side():
 
 def test_a_candidate_near_the_optimum_is_taken_unless_another_is_clearly_better():
     rows, labels = problem(rows=200)
-    tuned = LossSearch(Labelled(rows, labels[:, None].tolist()), 5, ClassifyOptions()).run()
+    tuned = LossSearch(Labeled(rows, labels[:, None].tolist()), 5, ClassifyOptions()).run()
     assert {one["loss"] for one in tuned.trials} == {"hinge", "softmax"}
     (first,) = (one["accuracy"] for one in tuned.trials if one["epochs"] == 20)
     highest = max(one["accuracy"] for one in tuned.trials)

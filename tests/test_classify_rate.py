@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify import calibration, loss
-from dcme_w2v.classify.fit import Labelled
+from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.loss import LossSearch, PenaltySearch, is_loss_open, loss_line
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, resolved
@@ -31,7 +31,7 @@ def problem(wrong, count=2400, classes=12, seed=0):
 
 def labelled(wrong, **more):
     matrix, labels = problem(wrong, **more)
-    return Labelled(matrix, labels[:, None].tolist())
+    return Labeled(matrix, labels[:, None].tolist())
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_rate_of_a_given_loss_is_chosen_with_many_documents(monkeypatch, opt
     given, data = ClassifyOptions(**options), labelled(0)
     assert is_loss_open(given, data, 12) == wanted
     assert not is_loss_open(given, data, 17)  # 150 a class
-    assert not is_loss_open(given, Labelled(data.matrix[:2399], data.labels[:2399]), 12)
+    assert not is_loss_open(given, Labeled(data.matrix[:2399], data.labels[:2399]), 12)
 
 
 def test_trials_learn_from_some_of_many_documents(monkeypatch):
@@ -119,7 +119,7 @@ def test_the_loss_is_chosen_by_folds(here, cli, wrong, given):
 def test_the_loss_is_chosen_only_where_nothing_excludes_it(given, count, classes, wanted):
     data = labelled(0, count=count)
     assert is_loss_open(ClassifyOptions(**given), data, classes) == wanted
-    several = Labelled(data.matrix, [[one[0], (one[0] + 1) % 12] for one in data.labels])
+    several = Labeled(data.matrix, [[one[0], (one[0] + 1) % 12] for one in data.labels])
     is_open = wanted or classes == 5001  # the loss is hinge, and its rate is chosen
     assert is_loss_open(ClassifyOptions(**given), several, classes) == is_open
 
@@ -172,5 +172,5 @@ def test_rows_of_one_document_a_class_have_no_folds():
 @pytest.mark.parametrize("length", [1e6, 1e-3])
 def test_rows_of_any_length_have_a_bias_in_its_bounds(length):
     data = labelled(0, count=600)
-    tuned = LossSearch(Labelled(data.matrix * length, data.labels), 12, ClassifyOptions()).run()
+    tuned = LossSearch(Labeled(data.matrix * length, data.labels), 12, ClassifyOptions()).run()
     assert tuned.accuracy > 0.5 and tuned.options(ClassifyOptions(), 12).bias <= 1e3

@@ -240,7 +240,7 @@ def test_confident_decisions_are_learnt_and_scores_of_the_teacher_are_added():
     assert (found[2:-1].argmax(axis=1) == np.arange(CLASSES)).all()
 
 
-def test_the_default_is_taken_where_the_unlabelled_documents_are_of_another_domain():
+def test_the_default_is_taken_where_the_unlabeled_documents_are_of_another_domain():
     data, said = data_of(few=20, many=200, choose=True), Messages()
     same, count = choose.separability(data, documents(200, 2)[1])
     assert count > 50 and abs(same - 0.5) < 0.15 and not choose.differs(same, count)
@@ -337,7 +337,7 @@ def test_the_likeliest_factor_has_weights_and_knows_classes_that_a_fold_did_not_
     assert -5 < by_weight[1] < 0
 
 
-def test_class_priors_come_from_the_unlabelled_documents(monkeypatch):
+def test_class_priors_come_from_the_unlabeled_documents(monkeypatch):
     """Classes are balanced among labeled documents, but not among unlabeled ones."""
     data = data_of(few=6, many=200, choose=True)
     always = initial.train(data.labeled.matrix, data.labels, CLASSES, 1e-5, 1)

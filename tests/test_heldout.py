@@ -85,18 +85,18 @@ def test_the_surrogate_is_an_upper_bound(update, seed):
     for number in range(options.epochs):
         training.epoch(number)
         h, _ = contexts(ids, training.input, 3)
-        centres = np.stack([training.centre(k) for k in range(training.clusters)])
-        assert centres.sum(axis=1) == pytest.approx(1, abs=1e-5)
-        assert (centres >= 0).all()
+        centers = np.stack([training.center(k) for k in range(training.clusters)])
+        assert centers.sum(axis=1) == pytest.approx(1, abs=1e-5)
+        assert (centers >= 0).all()
         bias = biases_of(counts, dataclasses.asdict(options))[0]
-        bounds, chosen = dual_bounds(h, training.output, centres, bias)
+        bounds, chosen = dual_bounds(h, training.output, centers, bias)
         truth = logsumexp((h @ training.output.T + bias).astype(float), axis=1)
         assert (bounds <= truth + 1e-5).all()
         found = held.score()
         assert found["heldout_gap"] == pytest.approx((truth - bounds).mean(), abs=1e-4)
         assert found["heldout_largest_cluster"] == np.bincount(chosen).max() / len(chosen)
     with pytest.raises(IndexError):
-        training.centre(training.clusters)
+        training.center(training.clusters)
 
 
 def test_the_bound_is_tight_at_the_softmax():
@@ -127,13 +127,13 @@ def test_the_surrogates_gradient_is_the_gradient_of_the_likelihood():
     for number in range(4):
         training.epoch(number)
     h, targets = contexts(ids, training.input, 3)
-    centres = np.stack([training.centre(k) for k in range(training.clusters)])
+    centers = np.stack([training.center(k) for k in range(training.clusters)])
     bias = biases_of(counts, dataclasses.asdict(training.options))[0]
-    _, chosen = dual_bounds(h, training.output, centres, bias)
+    _, chosen = dual_bounds(h, training.output, centers, bias)
     scores = (h @ training.output.T + bias).astype(float)
     mean = np.exp(scores - logsumexp(scores, axis=1)[:, None]) @ training.output
     truth = training.output[targets] - mean
-    surrogate = training.output[targets] - (centres @ training.output)[chosen]
+    surrogate = training.output[targets] - (centers @ training.output)[chosen]
     cosine = (truth * surrogate).sum(axis=1) / np.sqrt(
         (truth**2).sum(axis=1) * (surrogate**2).sum(axis=1)
     )

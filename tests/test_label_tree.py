@@ -9,7 +9,7 @@ from helpers import link_all, run_all
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import label_tree
-from dcme_w2v.classify.fit import Labelled
+from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.label_tree import ARRAYS, coded, decoded, train_trees
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
@@ -84,7 +84,7 @@ def test_the_search_is_that_of_the_definition(monkeypatch, levels):
         monkeypatch.setattr(label_tree, "BRANCH", 2)
     monkeypatch.setattr(label_tree, "LEAF", 20)
     rows, labels = documents(1500)
-    (tree,) = train_trees(Labelled(rows, labels), LABELS, options_of(trees=1), lambda done: None)
+    (tree,) = train_trees(Labeled(rows, labels), LABELS, options_of(trees=1), lambda done: None)
     nodes = len(tree.arrays["children"]) - 1
     assert nodes == {2: 17, 3: 1 + 2 + 4 + 8 + 16}[levels] or levels == 3
     for beam in (2, 10):
@@ -97,7 +97,7 @@ def test_the_search_is_that_of_the_definition(monkeypatch, levels):
 
 
 def test_training_does_not_depend_on_the_number_of_threads():
-    data = Labelled(*documents(800))
+    data = Labeled(*documents(800))
     one, two = (
         train_trees(data, LABELS, ClassifyOptions(**{**vars(options_of()), "threads": n}), print)
         for n in (1, 2)

@@ -77,7 +77,7 @@ def test_blocks_of_contexts_and_words(order):
     np.testing.assert_allclose(one[0], wanted, rtol=1e-5, atol=1e-4)
 
 
-def test_neighbours_are_added_to_contexts():
+def test_neighbors_are_added_to_contexts():
     random = np.random.default_rng(3)
     vectors, left, right = random.normal(size=(3, 6, 4)).astype(np.float32)
     plain, targets = contexts(encoded(SENTENCES), vectors, 2)

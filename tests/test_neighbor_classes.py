@@ -74,9 +74,9 @@ def test_the_dual_bound_has_the_classes():
     training.epoch(0)
     found = HeldOut(ids, counts, training).score()
     assert found["heldout_surrogate"] >= found["heldout_log_probability"]
-    near, centre = training.classes.scores(ids), training.centre(0)
-    means = near.means(centre[None])[:, 0]
-    np.testing.assert_allclose(means, near.block(slice(None), slice(None)) @ centre, rtol=1e-5)
+    near, center = training.classes.scores(ids), training.center(0)
+    means = near.means(center[None])[:, 0]
+    np.testing.assert_allclose(means, near.block(slice(None), slice(None)) @ center, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_unusual_options_equal_the_reference(options):
 @pytest.mark.parametrize("objective", [one for one in OBJECTIVE_OPTIONS if one != "hs"])
 @pytest.mark.parametrize("mode", ["shrink", "fixed", "linear"])
 def test_word_order(objective, mode):
-    """The neighbours' own rows have four times the rate, so the rate is lower here."""
+    """The neighbors' own rows have four times the rate, so the rate is lower here."""
     options = {"window_mode": mode, "gradient": "exact", "word_order": True}
     reference = compare(corpus(), options | OBJECTIVE_OPTIONS[objective])
     assert min(np.abs(table).max() for table in (reference.left, reference.right)) > 0.25
@@ -149,7 +149,7 @@ def test_word_order(objective, mode):
 
 @pytest.mark.parametrize("objective", ["ns", "nce", "robust"])
 @pytest.mark.parametrize("mode", ["shrink", "fixed"])
-def test_classes_of_neighbours(objective, mode):
+def test_classes_of_neighbors(objective, mode):
     options = {"window_mode": mode, "gradient": "exact", "word_order": True, "neighbor_classes": 7}
     compare(corpus(tokens=4000), options | {"epochs": 1} | OBJECTIVE_OPTIONS[objective])
 

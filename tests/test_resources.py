@@ -75,7 +75,7 @@ def test_tables_of_more_than_2_to_the_31_numbers(monkeypatch, objective):
         return np.frombuffer(memory, dtype=np.float32).reshape(rows, dim)
 
     monkeypatch.setattr(trainer_module, "new_table", sparse)
-    monkeypatch.setattr(trainer_module.core, "initialise", lambda *table: None)
+    monkeypatch.setattr(trainer_module.core, "initialize", lambda *table: None)
     ids = np.array([words - 1, words - 2, words - 4, words - 3], dtype=np.uint32)
     counts = np.ones(words, dtype=np.int64)
     counts[-4:] = 1_000_000_000

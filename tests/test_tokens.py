@@ -75,7 +75,7 @@ def test_an_invalid_line_is_named(tmp_path, text, message):
         read(tmp_path, text)
 
 
-def test_features_of_a_token_are_of_its_neighbours_its_shape_and_its_affixes():
+def test_features_of_a_token_are_of_its_neighbors_its_shape_and_its_affixes():
     first, second = token_features(["In", "1984"])
     assert {"w+0=in", "w-1=<s>", "w+1=1984", "w+2=</s>", "token=In", "shape+0=Xx"} <= set(first)
     assert {"w-1,w=in,1984", "w,w+1=1984,</s>", "prefix=198", "suffix=4", "shape+0=0"} <= set(

@@ -16,8 +16,8 @@ WORDS = [f"w{i}" for i in range(3000)]
 
 def clustered(seed=1):
     random = np.random.default_rng(seed)
-    centres = random.normal(size=(60, 20))
-    return (centres[random.integers(60, size=3000)] + random.normal(size=(3000, 20))).astype("f4")
+    centers = random.normal(size=(60, 20))
+    return (centers[random.integers(60, size=3000)] + random.normal(size=(3000, 20))).astype("f4")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 /* See batch.h. */
 #include "classify/batch.h"
-#include "objectives/centre.h"
+#include "objectives/center.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * other clusters, it is in proportion to the center. Maximizing (5) over these mu gives in closed
  * form log Z >= log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail) with
  * the maximizer p_j, p_k in proportion to the summands. The gap is what a tail cluster's classes
- * have beyond their centre's bound, one of them a high score, say; without a correction it grows,
+ * have beyond their center's bound, one of them a high score, say; without a correction it grows,
  * since nothing pushes such a class down. So S clusters d are drawn from the T of the tail and
  * scored, and (T / S) (sum of exp(s_j) over d's classes - exp(u_d . x + H_d)) >= 0 is added to the
  * sum: without bias, and small where the bound is good. All C classes move at every document, by

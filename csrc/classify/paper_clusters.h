@@ -10,7 +10,7 @@
 #pragma once
 
 #include "classify/class_objective.h"
-#include "objectives/centre.h"
+#include "objectives/center.h"
 
 typedef struct {
     const dcme_problem *problem;

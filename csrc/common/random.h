@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { DCME_SUBSAMPLE = 1, DCME_WINDOW, DCME_NOISE, DCME_INITIAL, DCME_CENTRE, DCME_ORDER };
+enum { DCME_SUBSAMPLE = 1, DCME_WINDOW, DCME_NOISE, DCME_INITIAL, DCME_CENTER, DCME_ORDER };
 
 static inline uint64_t dcme_mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -14,7 +14,7 @@ typedef struct {
     const uint8_t *right; /* (items) and as the right one */
     const int8_t *odds;   /* (items, 2, K) by the left and by the right class */
     const int8_t *own;    /* (items, 2, K) the same without one occurrence: of the target */
-} dcme_neighbour_classes;
+} dcme_neighbor_classes;
 
 typedef struct {
     int64_t items;         /* N, words in the vocabulary */
@@ -24,8 +24,8 @@ typedef struct {
     real *output;          /* (items, stride), v_j of the paper; belongs to the caller */
     const int64_t *counts; /* (items), in descending order */
     const dcme_kernels *kernels;
-    real *neighbours[2]; /* (items, stride) each, left and right, or NULL without word order */
-    const dcme_neighbour_classes *classes; /* NULL for none */
+    real *neighbors[2]; /* (items, stride) each, left and right, or NULL without word order */
+    const dcme_neighbor_classes *classes; /* NULL for none */
 } dcme_model;
 
 /* For GCC a function that only prefetches has no effect: without -fwrapv it removes the calls, and

@@ -2,7 +2,7 @@
  * and the robust DCME whose dual clusters are the classes of the neighbors (../model/model.h).
  *
  * For the targets i_t of a block, with contexts h_t, and S samples j drawn once for all of them,
- * scores x_tj = v_j . h_t + (what the neighbours' classes add) - offset_j and weights
+ * scores x_tj = v_j . h_t + (what the neighbors' classes add) - offset_j and weights
  *
  *     of the target i_t       w_ti = 1 - sigma(x_ti)
  *     of a sample j != i_t    w_tj = -(nu / S) sigma(x_tj); 0 for j = i_t
@@ -116,7 +116,7 @@ static void name_targets(thread_state *me, const dcme_instance *instances, int64
 
 /* Add the classes of the neighbors and the offset to a word's scores in all contexts. */
 static void add_biases(const thread_state *me, int32_t word, real *scores) {
-    const dcme_neighbour_classes *classes = me->model->classes;
+    const dcme_neighbor_classes *classes = me->model->classes;
     real offset = me->noise->offset ? me->noise->offset[word] : 0,
          step = classes ? classes->step : 0;
     int32_t odds[DCME_BLOCK_MAX] = {0};

@@ -137,7 +137,7 @@ void dcme_cluster_sums_clear(dcme_cluster_sums *sums, const dcme_model *model) {
     sums->count = 0;
 }
 
-void dcme_clusters_centre(const void *shared, int64_t k, real *alpha) {
+void dcme_clusters_center(const void *shared, int64_t k, real *alpha) {
     const dcme_clusters *clusters = shared;
     DCME_COPY(alpha, clusters->clusters[k].alpha, clusters->model->items);
 }

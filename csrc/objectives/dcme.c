@@ -324,5 +324,5 @@ const dcme_objective dcme_objective_dcme = {
     .seed = seed,
     .prefetch = prefetch,
     .step = step,
-    .centre = dcme_clusters_centre,
+    .center = dcme_clusters_center,
 };

@@ -143,5 +143,5 @@ const dcme_objective dcme_objective_dcme_paper = {
     .seed = seed,
     .prefetch = prefetch,
     .step = step,
-    .centre = dcme_clusters_centre,
+    .center = dcme_clusters_center,
 };

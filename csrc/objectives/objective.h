@@ -25,7 +25,7 @@ typedef struct {
 /* The part of a word's score that comes from the classes of the neighbors; 0 without classes. */
 static inline real dcme_class_score(const dcme_model *model, const dcme_instance *instance,
                                     int32_t word) {
-    const dcme_neighbour_classes *classes = model->classes;
+    const dcme_neighbor_classes *classes = model->classes;
     if (!classes)
         return 0;
     const int8_t *odds = word == instance->target ? classes->own : classes->odds;
@@ -34,7 +34,7 @@ static inline real dcme_class_score(const dcme_model *model, const dcme_instance
 }
 
 static inline void dcme_class_prefetch(const dcme_model *model, int32_t word, int is_target) {
-    const dcme_neighbour_classes *classes = model->classes;
+    const dcme_neighbor_classes *classes = model->classes;
     if (!classes)
         return;
     const int8_t *odds =
@@ -82,7 +82,7 @@ typedef struct dcme_objective {
     void (*flush)(void *thread);
 
     /* Write the center of cluster k, a distribution over the items. NULL without clusters. */
-    void (*centre)(const void *shared, int64_t k, real *alpha);
+    void (*center)(const void *shared, int64_t k, real *alpha);
 } dcme_objective;
 
 extern const dcme_objective dcme_objective_ns, dcme_objective_nce, dcme_objective_dcme,

@@ -13,32 +13,32 @@
 
 /* A row of a neighbor meets fewer targets than an input row, and is alone in its sum: it moves by
  * this times the learning rate. */
-static const real NEIGHBOUR_RATE = 4;
+static const real NEIGHBOR_RATE = 4;
 
 /* The rows of the neighbors of position i, at most two; 0 without word order. */
-static int64_t neighbour_rows(const dcme_worker *worker, int64_t i, real **rows) {
+static int64_t neighbor_rows(const dcme_worker *worker, int64_t i, real **rows) {
     const dcme_model *model = &worker->trainer->model;
     const dcme_sentence_batch *batch = &worker->batch;
     int64_t count = 0;
-    if (!model->neighbours[0])
+    if (!model->neighbors[0])
         return 0;
     if (i > batch->begin[i])
-        rows[count++] = model->neighbours[0] + batch->words[i - 1] * model->stride;
+        rows[count++] = model->neighbors[0] + batch->words[i - 1] * model->stride;
     if (i + 1 < batch->end[i])
-        rows[count++] = model->neighbours[1] + batch->words[i + 1] * model->stride;
+        rows[count++] = model->neighbors[1] + batch->words[i + 1] * model->stride;
     return count;
 }
 
-static void prefetch_neighbours(const dcme_worker *worker, int64_t i) {
+static void prefetch_neighbors(const dcme_worker *worker, int64_t i) {
     real *rows[2];
     if (i >= worker->batch.length)
         return;
-    for (int64_t k = neighbour_rows(worker, i, rows); k-- > 0;)
+    for (int64_t k = neighbor_rows(worker, i, rows); k-- > 0;)
         dcme_prefetch(rows[k], worker->trainer->model.stride);
 }
 
 static void name_classes(const dcme_worker *worker, int64_t i, dcme_instance *instance) {
-    const dcme_neighbour_classes *classes = worker->trainer->model.classes;
+    const dcme_neighbor_classes *classes = worker->trainer->model.classes;
     const dcme_sentence_batch *batch = &worker->batch;
     if (!classes)
         return;
@@ -63,7 +63,7 @@ static void learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
                                        .h = h,
                                        .gradient = worker->gradient + t * stride};
         name_classes(worker, i + t, &instances[t]);
-        for (int64_t k = 0, n = neighbour_rows(worker, i + t, rows); k < n; k++)
+        for (int64_t k = 0, n = neighbor_rows(worker, i + t, rows); k < n; k++)
             dcme_axpy(kernels, h, 1, rows[k], size);
     }
     if (trainer->objective->step_block)
@@ -71,8 +71,8 @@ static void learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
     else
         trainer->objective->step(worker->thread, instances, &worker->done->loss);
     for (int64_t t = 0; t < count; t++)
-        for (int64_t k = 0, n = neighbour_rows(worker, i + t, rows); k < n; k++)
-            dcme_axpy(kernels, rows[k], NEIGHBOUR_RATE * rate, instances[t].gradient, size);
+        for (int64_t k = 0, n = neighbor_rows(worker, i + t, rows); k < n; k++)
+            dcme_axpy(kernels, rows[k], NEIGHBOR_RATE * rate, instances[t].gradient, size);
 }
 
 /* Share of g_t for each input row if the weights sum to `total`. */
@@ -106,7 +106,7 @@ void dcme_learn_cbow(dcme_worker *worker) {
         int64_t count = near.to - near.from - 1;
         prefetch_input(worker, i + ahead);
         dcme_prefetch_target(worker, i + DCME_AHEAD);
-        prefetch_neighbours(worker, i + DCME_AHEAD);
+        prefetch_neighbors(worker, i + DCME_AHEAD);
         kernels->mean(worker->h, 1 / (real)count, context, count, model->size);
         learn_targets(worker, i, 1);
         kernels->add_to_rows(context, step * share(&trainer->options, (real)count),
@@ -135,7 +135,7 @@ static void prefetch_block(dcme_worker *worker, int64_t i, int64_t count) {
     int64_t ahead = worker->trainer->objective->step_block ? 0 : DCME_AHEAD;
     for (int64_t t = i + ahead; t < i + ahead + count; t++) {
         dcme_prefetch_target(worker, t);
-        prefetch_neighbours(worker, t);
+        prefetch_neighbors(worker, t);
     }
 }
 

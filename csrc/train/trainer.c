@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-void dcme_table_initialise(real *table, int64_t items, int64_t dim, int64_t seed) {
+void dcme_table_initialize(real *table, int64_t items, int64_t dim, int64_t seed) {
     int64_t stride = dcme_row_stride(items, dim);
     for (int64_t i = 0; i < items; i++) {
         uint64_t stream = dcme_stream(seed, 0, i, DCME_INITIAL);
@@ -58,7 +58,7 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
 
 dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *options,
                               const dcme_corpus *corpus, real *input, real *output,
-                              real *const *neighbours, const char *kernels, dcme_error *error) {
+                              real *const *neighbors, const char *kernels, dcme_error *error) {
     dcme_trainer *t = *trainer = dcme_allocate_zeros(1, sizeof *t);
     if (!t)
         return dcme_no_memory(error, sizeof *t, "a trainer", "end other programs");
@@ -93,8 +93,8 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
         .row_name = "vector",
     };
     for (int side = 0; options->word_order && side < 2; side++) {
-        t->model.neighbours[side] = neighbours[side];
-        t->engine.tables[2 + side] = (dcme_table){neighbours[side], items, stride};
+        t->model.neighbors[side] = neighbors[side];
+        t->engine.tables[2 + side] = (dcme_table){neighbors[side], items, stride};
     }
     return open_parts(t, error);
 }
@@ -102,11 +102,11 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
 dcme_engine *dcme_trainer_engine(dcme_trainer *t) { return &t->engine; }
 
 int64_t dcme_trainer_clusters(const dcme_trainer *t) {
-    return t->objective->centre ? t->options.clusters : 0;
+    return t->objective->center ? t->options.clusters : 0;
 }
 
-void dcme_trainer_centre(const dcme_trainer *t, int64_t k, real *alpha) {
-    t->objective->centre(t->shared, k, alpha);
+void dcme_trainer_center(const dcme_trainer *t, int64_t k, real *alpha) {
+    t->objective->center(t->shared, k, alpha);
 }
 
 const char *dcme_trainer_kernels(const dcme_trainer *t) { return t->model.kernels->name; }

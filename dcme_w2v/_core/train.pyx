@@ -38,7 +38,7 @@ cdef extern from "model/train_options.h" nogil:
 
 
 cdef extern from "model/model.h" nogil:
-    ctypedef struct dcme_neighbour_classes:
+    ctypedef struct dcme_neighbor_classes:
         int64_t count
         float step
         const uint8_t *left
@@ -59,20 +59,20 @@ cdef extern from "train/train.h" nogil:
         const int64_t *counts
         int64_t items
         const dcme_subwords *subwords
-        const dcme_neighbour_classes *classes
+        const dcme_neighbor_classes *classes
 
     ctypedef struct dcme_trainer:
         pass
 
-    void dcme_table_initialise(float *table, int64_t items, int64_t dim, int64_t seed)
+    void dcme_table_initialize(float *table, int64_t items, int64_t dim, int64_t seed)
     dcme_status dcme_trainer_open(
         dcme_trainer **trainer, const dcme_train_options *options, const dcme_corpus *corpus,
-        float *input, float *output, float *const *neighbours, const char *kernels,
+        float *input, float *output, float *const *neighbors, const char *kernels,
         dcme_error *error
     )
     dcme_engine *dcme_trainer_engine(dcme_trainer *trainer)
     int64_t dcme_trainer_clusters(const dcme_trainer *trainer)
-    void dcme_trainer_centre(const dcme_trainer *trainer, int64_t k, float *alpha)
+    void dcme_trainer_center(const dcme_trainer *trainer, int64_t k, float *alpha)
     const char *dcme_trainer_kernels(const dcme_trainer *trainer)
     void dcme_trainer_close(dcme_trainer *trainer)
 
@@ -87,10 +87,10 @@ def has_kernels(str name):
     return dcme_kernels_choose(name.encode()) != NULL
 
 
-def initialise(float[:, ::1] table, int64_t dim, int64_t seed):
+def initialize(float[:, ::1] table, int64_t dim, int64_t seed):
     """Fill a table of padded rows with small random numbers."""
     with nogil:
-        dcme_table_initialise(&table[0, 0], table.shape[0], dim, seed)
+        dcme_table_initialize(&table[0, 0], table.shape[0], dim, seed)
 
 
 cdef class Trainer(Run):
@@ -103,12 +103,12 @@ cdef class Trainer(Run):
 
     cdef dcme_trainer *trainer
     cdef dcme_subwords subwords
-    cdef dcme_neighbour_classes classes
+    cdef dcme_neighbor_classes classes
     cdef object kept
 
     def __init__(self, options, const uint32_t[::1] ids, const int64_t[::1] counts,
                  float[:, ::1] input, float[:, ::1] output, kernels=None, subwords=None,
-                 neighbours=None, classes=None):
+                 neighbors=None, classes=None):
         cdef dcme_train_options wanted = options
         cdef dcme_corpus corpus
         cdef float *sides[2]
@@ -126,7 +126,7 @@ cdef class Trainer(Run):
         corpus.items = counts.shape[0]
         corpus.subwords = NULL
         corpus.classes = NULL
-        self.kept = (ids, counts, input, output, subwords, neighbours, classes)
+        self.kept = (ids, counts, input, output, subwords, neighbors, classes)
         if subwords is not None:
             starts, ngrams = subwords
             if starts.shape[0] != counts.shape[0] + 1 or ngrams.shape[0] != starts[counts.shape[0]]:
@@ -136,7 +136,7 @@ cdef class Trainer(Run):
             self.subwords.buckets = input.shape[0] - output.shape[0]
             corpus.subwords = &self.subwords
         if wanted.word_order:
-            left, right = neighbours
+            left, right = neighbors
             if not left.shape[0] == right.shape[0] == counts.shape[0] or subwords is not None:
                 raise ValueError("word order needs a table for each neighbor, and no subwords")
             sides = [&left[0, 0], &right[0, 0]]
@@ -155,7 +155,7 @@ cdef class Trainer(Run):
                 or own.shape[0] != words or own.shape[1] != odds.shape[1] or count < 1
                 or np.max(of) >= count):
             raise ValueError("the arrays of the classes of neighbors need a row for each word")
-        self.classes = dcme_neighbour_classes(
+        self.classes = dcme_neighbor_classes(
             count, step, &of[0, 0], &of[1, 0], &odds[0, 0], &own[0, 0]
         )
 
@@ -166,13 +166,13 @@ cdef class Trainer(Run):
         """Return how many clusters the objective has."""
         return dcme_trainer_clusters(self.trainer)
 
-    def centre(self, int64_t k, float[::1] alpha):
+    def center(self, int64_t k, float[::1] alpha):
         """Write a cluster's center, a distribution over the words, between epochs."""
         if not 0 <= k < dcme_trainer_clusters(self.trainer):
             raise IndexError(k)
         if alpha.shape[0] != self.kept[1].shape[0]:
             raise ValueError("a center has a number for each word")
-        dcme_trainer_centre(self.trainer, k, &alpha[0])
+        dcme_trainer_center(self.trainer, k, &alpha[0])
 
     @property
     def kernels(self):

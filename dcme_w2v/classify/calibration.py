@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.training.progress import Reporter
 
-from .fit import Labelled, fit
+from .fit import Labeled, fit
 from .metrics import (
     Calibration,
     best_threshold,
@@ -74,7 +74,7 @@ class Calibrated(NamedTuple):
 
 def calibration_on(
     weights: Weights,
-    data: Labelled,
+    data: Labeled,
     options: ClassifyOptions,
     counts: I64 | None = None,
     may_be_none: bool = False,
@@ -86,7 +86,7 @@ def calibration_on(
     Parameters
     ----------
     weights : Weights
-    data : Labelled
+    data : Labeled
         Documents that the weights were not trained on; some of them are enough.
     options : ClassifyOptions
         Resolved.
@@ -102,7 +102,7 @@ def calibration_on(
     )
 
 
-def scores_of(weights: Weights, data: Labelled, threads: int) -> _Scores:
+def scores_of(weights: Weights, data: Labeled, threads: int) -> _Scores:
     """Return the scores of documents whose labels are known, some if they are many, and these."""
     count = min(MAX_DOCUMENTS, max(1, MAX_SCORES // weights.classes))
     known = [i for i, labels in enumerate(data.labels) if min(labels) >= 0][:count]
@@ -189,18 +189,18 @@ def likeliest_factor(
 
 
 def calibration_data(
-    data: Labelled,
+    data: Labeled,
     classes: int,
     options: ClassifyOptions,
     reporter: Reporter,
     counts: I64 | None = None,
     may_be_none: bool = False,
-) -> tuple[Labelled, Labelled | None, Calibrated | None]:
+) -> tuple[Labeled, Labeled | None, Calibrated | None]:
     """Return the documents to train on, those left out, or the calibration of another training.
 
     Parameters
     ----------
-    data : Labelled
+    data : Labeled
     classes : int
     options : ClassifyOptions
         Resolved.

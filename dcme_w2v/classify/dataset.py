@@ -1,4 +1,4 @@
-"""Labelled documents from files of text or vectors, with a held-out share."""
+"""Labeled documents from files of text or vectors, with a held-out share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.options import HoldoutOptions
 
 from .features import TextFeatures
-from .fit import Labelled
+from .fit import Labeled
 from .model import COLUMNS, Predictor
 
 
@@ -87,7 +87,7 @@ class Dataset:
         Training documents.
     labels : list of tuple of str
         Their labels.
-    unlabelled : int
+    unlabeled : int
         How many had no label; they were left out, or are there with an empty tuple.
     held_matrix, held_labels
         Held-out documents.
@@ -101,7 +101,7 @@ class Dataset:
 
     matrix: csr_matrix
     labels: Labels
-    unlabelled: int
+    unlabeled: int
     held_matrix: csr_matrix
     held_labels: Labels
     is_first: list[bool] = field(default_factory=list)
@@ -119,16 +119,16 @@ class Dataset:
         return list(self.counts)
 
     @functools.cached_property
-    def data(self) -> Labelled:
+    def data(self) -> Labeled:
         """The training documents."""
-        return Labelled(self.matrix, numbers_of(self.labels, self.classes))
+        return Labeled(self.matrix, numbers_of(self.labels, self.classes))
 
     @functools.cached_property
-    def holdout(self) -> Labelled | None:
+    def holdout(self) -> Labeled | None:
         """The held-out documents."""
         if not self.held_labels:
             return None
-        return Labelled(self.held_matrix, numbers_of(self.held_labels, self.classes))
+        return Labeled(self.held_matrix, numbers_of(self.held_labels, self.classes))
 
     @functools.cached_property
     def multilabel(self) -> bool:
@@ -146,11 +146,11 @@ class Dataset:
         """Return the training documents that have labels, and the rows of the others."""
         has = np.array([bool(one) for one in self.labels], dtype=bool)
         chosen = np.flatnonzero(has)
-        labelled = replace(
+        labeled = replace(
             self, matrix=self.matrix[has], labels=[self.labels[i] for i in chosen],
             is_first=[self.is_first[i] for i in chosen] if self.is_first else [],
         )  # fmt: skip
-        return labelled, self.matrix[~has]
+        return labeled, self.matrix[~has]
 
 
 def corpus_line(
@@ -162,7 +162,7 @@ def corpus_line(
     line += f", {read.matrix.shape[1]:,} features"
     for count, what in (
         (len(read.held_labels), "held out"),
-        (read.unlabelled if classes else 0, f"without a label{without_label}"),
+        (read.unlabeled if classes else 0, f"without a label{without_label}"),
         (int((np.diff(read.matrix.indptr) == 0).sum()), "without any feature"),
     ):
         if count:
@@ -214,11 +214,11 @@ def read(
     text: TextFeatures | None,
     holdout: HoldoutOptions,
     seed: int,
-    keep_unlabelled: bool = False,
+    keep_unlabeled: bool = False,
     hint: str = "",
     most: Callable[[int], int] | None = None,
     *,
-    unlabelled: Sequence[str] = (),
+    unlabeled: Sequence[str] = (),
     trained: Predictor | None = None,
 ) -> Dataset:
     """Read documents once, of text or of vectors.
@@ -236,19 +236,19 @@ def read(
         file is read here too, so that no training is in vain if it cannot be read.
     seed : int
         Of the choice of held-out documents.
-    keep_unlabelled : bool
+    keep_unlabeled : bool
         Keep documents without a label, with an empty tuple.
     hint : str
         The end of the error if no document of text has a label.
     most : callable, optional
         Returns the number of words that are kept for a number of classes.
-    unlabelled : sequence of str
+    unlabeled : sequence of str
         Files of further documents, whose labels are ignored.
     trained : Predictor, optional
         A model whose features, the features of `text` included, are not changed.
     """
     if text is None:
-        return _read_rows(docs, labels, holdout, seed, keep_unlabelled, unlabelled, trained)
+        return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled, trained)
     if labels is not None:
         raise UsageError(f"--labels={labels}: is for .npz; text contains its labels")
     random, share = np.random.default_rng(seed), holdout.fraction
@@ -263,7 +263,7 @@ def read(
         for document in text.read(docs, text.options.strict):
             if not document.labels:
                 without += 1
-                if not keep_unlabelled:
+                if not keep_unlabeled:
                     continue
             else:
                 found.add(document)
@@ -277,9 +277,9 @@ def read(
             yield document.text
         if held and not kept:
             raise _too_few(holdout, 0, len(held))
-        if not kept and not keep_unlabelled:
+        if not kept and not keep_unlabeled:
             raise CorpusError(no_labels(docs, text, hint))
-        for document in text.read(unlabelled, text.options.strict) if unlabelled else ():
+        for document in text.read(unlabeled, text.options.strict) if unlabeled else ():
             kept.append(())
             is_first.append(document.is_first)
             yield document.text
@@ -304,8 +304,8 @@ def _read_rows(
     labels: str | None,
     holdout: HoldoutOptions,
     seed: int,
-    keep_unlabelled: bool,
-    unlabelled: Sequence[str],
+    keep_unlabeled: bool,
+    unlabeled: Sequence[str],
     trained: Predictor | None,
 ) -> Dataset:
     """Read vectors; see `read`."""
@@ -316,7 +316,7 @@ def _read_rows(
         matrix, found = read_vectors(path, labels, columns)
         parts.append(matrix)
         names += found
-    for path in unlabelled:
+    for path in unlabeled:
         parts.append(read_vectors(path, None, columns)[0])
         names += [()] * parts[-1].shape[0]
     matrix = join(parts)
@@ -324,11 +324,11 @@ def _read_rows(
         matrix = known_columns(matrix, trained, docs[0])
     has = np.array([bool(one) for one in names], dtype=bool)
     held = has & (np.random.default_rng(seed).random(len(names)) < (holdout.fraction or 0))
-    kept = ~held if keep_unlabelled else has & ~held
+    kept = ~held if keep_unlabeled else has & ~held
     data = Dataset(
         matrix[kept], _selected(names, kept), int((~has).sum()),
         matrix[held], _selected(names, held),
-        columns=columns_of([*docs, *unlabelled], parts),
+        columns=columns_of([*docs, *unlabeled], parts),
     )  # fmt: skip
     if holdout.file is not None:
         matrix, names = read_vectors(holdout.file, None, data.columns)

@@ -26,7 +26,7 @@ from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.progress import QUIET
 
 from .calibration import Calibrated, calibration_data, calibration_on
-from .fit import Fit, Labelled, RemoteTraining, fit
+from .fit import Fit, Labeled, RemoteTraining, fit
 from .loss import MIN_DOCUMENTS, LossSearch, PenaltySearch, is_loss_open, is_small
 from .metrics import Calibration, calibrated
 from .mixins import LinearMixin, check_classes
@@ -84,12 +84,12 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
     return [part.tolist() for part in np.split(found.indices, found.indptr[1:-1])], found.shape[1]
 
 
-def fit_sets(data: Labelled, labels: int, options: ClassifyOptions) -> tuple[Fit, Calibrated]:
+def fit_sets(data: Labeled, labels: int, options: ClassifyOptions) -> tuple[Fit, Calibrated]:
     """Train on documents with sets of labels, which may be empty, by the squared hinge loss.
 
     Parameters
     ----------
-    data : Labelled
+    data : Labeled
     labels : int
         Number of labels.
     options : ClassifyOptions
@@ -106,7 +106,7 @@ def fit_sets(data: Labelled, labels: int, options: ClassifyOptions) -> tuple[Fit
     sets, classes = [one or [labels] for one in data.labels], labels
     if any(one == [labels] for one in sets):
         classes += 1
-        data = Labelled(data.matrix, sets, data.weights)
+        data = Labeled(data.matrix, sets, data.weights)
     plan = resource_estimate(data.matrix, sum(map(len, sets)), classes, options, holdout=False)
     if shortage := resource_shortage(plan):
         raise shortage
@@ -253,7 +253,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         if weights is not None:
             kept = weights > 0
             matrix, numbers, weights = matrix[kept], numbers[kept], weights[kept]
-        data = Labelled(matrix, numbers[:, None].tolist(), weights)
+        data = Labeled(matrix, numbers[:, None].tolist(), weights)
         options = self._options_for(data, given, is_remote=remote is not None)
         self._indicator = self._calibration = None
         left_out = by = None
@@ -271,7 +271,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         return self
 
     def _options_for(
-        self, data: Labelled, given: ClassifyOptions, is_remote: bool
+        self, data: Labeled, given: ClassifyOptions, is_remote: bool
     ) -> ClassifyOptions:
         """Return the options of the training; held-out rows choose some of them."""
         classes, seconds = len(self.classes_), _seconds_of(self.tune)
@@ -307,10 +307,10 @@ class MaxentClassifier(LinearMixin, Estimator):
         matrix = check_features(self, X, reset=True)
         warn_of_short_rows(matrix, given.bias)
         sets, count = label_sets(y, matrix.shape[0])
-        data = Labelled(matrix, sets)
+        data = Labeled(matrix, sets)
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(sets)).astype(np.float32)
-            data = Labelled(matrix, sets, weights).some(np.flatnonzero(weights))
+            data = Labeled(matrix, sets, weights).some(np.flatnonzero(weights))
         given = replace(given, loss="hinge")
         known = data.some(np.flatnonzero([bool(one) for one in data.labels]))
         options = resolved(given, count, multilabel=True)

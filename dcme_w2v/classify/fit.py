@@ -29,7 +29,7 @@ from .trainer import (
 
 
 @dataclass(frozen=True)
-class Labelled:
+class Labeled:
     """Documents and the class indices of their labels; -1 is a label that is not a class.
 
     Attributes
@@ -52,13 +52,13 @@ class Labelled:
         flat = [label for labels in self.labels for label in labels]
         return np.repeat(np.arange(len(sizes)), sizes), np.array(flat, dtype=np.int32)
 
-    def some(self, chosen: I64) -> Labelled:
+    def some(self, chosen: I64) -> Labeled:
         """Return the documents of these numbers."""
         weights = None if self.weights is None else self.weights[chosen]
-        return Labelled(self.matrix[chosen], [self.labels[i] for i in chosen], weights)
+        return Labeled(self.matrix[chosen], [self.labels[i] for i in chosen], weights)
 
 
-def measure(weights: Weights, data: Labelled, measures: Measures, threads: int) -> dict[str, Any]:
+def measure(weights: Weights, data: Labeled, measures: Measures, threads: int) -> dict[str, Any]:
     """Return the measures of a classifier on labeled documents."""
     begin = 0
     for scores in weights.batches(core_documents(data.matrix), threads):
@@ -72,13 +72,13 @@ class Fit(TrainingRun):
 
     Parameters
     ----------
-    data : Labelled
+    data : Labeled
         Training documents; all labels are classes.
     classes : int
         Number of classes, at least 2.
     options : ClassifyOptions
         Resolved.
-    holdout : Labelled, optional
+    holdout : Labeled, optional
         Held-out documents, measured after every epoch; the weights of the epoch with the best
         accuracy (with several labels: precision at 1) are kept.
     multilabel : bool
@@ -106,10 +106,10 @@ class Fit(TrainingRun):
 
     def __init__(
         self,
-        data: Labelled,
+        data: Labeled,
         classes: int,
         options: ClassifyOptions,
-        holdout: Labelled | None = None,
+        holdout: Labeled | None = None,
         multilabel: bool = False,
         others: Mapping[str, Any] | None = None,
         described: str = "",
@@ -262,15 +262,15 @@ class RemoteTraining(Protocol):
     def train(self, task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
         """Train to the end."""
 
-    def finish(self, weights: Weights, holdout: Labelled | None) -> dict[str, Any]:
+    def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
         """Return the record of the training; may rescale the weights by held-out documents."""
 
 
 def fit(
-    data: Labelled,
+    data: Labeled,
     classes: int,
     options: ClassifyOptions,
-    holdout: Labelled | None = None,
+    holdout: Labeled | None = None,
     multilabel: bool = False,
     reporter: Reporter = QUIET,
     remote: RemoteTraining | None = None,
@@ -291,7 +291,7 @@ def fit(
     return task.weights, task.records
 
 
-def _hash_of(data: Labelled) -> str:
+def _hash_of(data: Labeled) -> str:
     matrix, (documents, labels) = data.matrix, data.instances()
     arrays = [matrix.indptr, matrix.indices, matrix.data, documents, labels]
     return hash_of(arrays if data.weights is None else [*arrays, data.weights])

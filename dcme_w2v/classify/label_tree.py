@@ -15,7 +15,7 @@ from dcme_w2v._core import classify as core
 from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array, unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 
-from .fit import Labelled
+from .fit import Labeled
 from .options import ClassifyOptions, resolved
 from .trainer import ClassifierTrainer
 
@@ -100,7 +100,7 @@ def decoded(levels: I8, ends: F64) -> F32:
 
 
 def train_trees(
-    data: Labelled,
+    data: Labeled,
     classes: int,
     options: ClassifyOptions,
     watch: Callable[[int], None],
@@ -109,7 +109,7 @@ def train_trees(
 
     Parameters
     ----------
-    data : Labelled
+    data : Labeled
     classes : int
     options : ClassifyOptions
         `trees`, `threads`, `seed`, and of the nodes `epochs`, `lr`, `min_lr`, `l2`, `bias`.

@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
-from .fit import Labelled
+from .fit import Labeled
 from .options import (
     L2_OF_SETS,
     RATE_OF_HINGE,
@@ -44,7 +44,7 @@ class LossSearch(Search):
 
     def __init__(
         self,
-        data: Labelled,
+        data: Labeled,
         classes: int,
         given: ClassifyOptions,
         reporter: Reporter = QUIET,
@@ -83,7 +83,7 @@ class PenaltySearch(Search):
 
     path = SMALL_PATH
 
-    def __init__(self, data: Labelled, classes: int, given: ClassifyOptions) -> None:
+    def __init__(self, data: Labeled, classes: int, given: ClassifyOptions) -> None:
         rows, endless = Rows(data.matrix), float("inf")
         super().__init__(rows, data.labels, classes, given, endless, data.weights)
         self._first, self._measure_names = self._full, ("log_likelihood",)
@@ -103,7 +103,7 @@ def loss_line(tuned: Tuned) -> str:
     return f"{chosen}, by {tuned.held_out:,} documents held out ({tried})"
 
 
-def is_loss_open(given: ClassifyOptions, data: Labelled, classes: int) -> bool:
+def is_loss_open(given: ClassifyOptions, data: Labeled, classes: int) -> bool:
     """Return whether `LossSearch` may choose the loss, the learning rate, or both."""
     count, labels = len(data.labels), sum(map(len, data.labels))
     own = (given.lr, given.min_lr, given.rank)

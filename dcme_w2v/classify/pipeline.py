@@ -36,7 +36,7 @@ from .dataset import (
 from .dataset import read as read_documents
 from .feature_sets import FeatureSets, KeptText
 from .features import TextFeatures
-from .fit import Fit, Labelled, RemoteTraining
+from .fit import Fit, Labeled, RemoteTraining
 from .loss import LossSearch, is_loss_open, loss_line
 from .metrics import ClusterMeasures, Measures, propensity_gains
 from .model import COLUMNS, KIND, Classifier, Predictor, counts_of, scored
@@ -59,7 +59,7 @@ OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2", "batch", "bias")
 MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
 
 
-Compress = Callable[[Classifier, Labelled | None, Reporter], tuple[Classifier, Labelled | None]]
+Compress = Callable[[Classifier, Labeled | None, Reporter], tuple[Classifier, Labeled | None]]
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def _divided(
     corpus: Dataset,
     remote: RemoteTraining | None,
     reporter: Reporter,
-) -> tuple[Labelled, Callable[[Weights], Calibrated | None]]:
+) -> tuple[Labeled, Callable[[Weights], Calibrated | None]]:
     """Return the documents to train on, and what makes the calibration of the trained weights.
 
     Without held-out documents, some are left out for the calibration, which adjusts the weights of
@@ -228,7 +228,7 @@ def _divided(
 def _saved(
     job: TrainJob,
     model: Classifier,
-    holdout: Labelled | None,
+    holdout: Labeled | None,
     calibration: Calibrated | None,
     reporter: Reporter,
 ) -> Classifier:
@@ -339,7 +339,7 @@ class _Fit(Fit):
         features: FeatureOptions,
         options: ClassifyOptions,
         corpus: Dataset,
-        data: Labelled,
+        data: Labeled,
         remote: RemoteTraining | None = None,
     ) -> None:
         self._job, self._corpus, self.multilabel = job, corpus, corpus.multilabel
@@ -485,13 +485,13 @@ def test(
     if not is_latent and is_by_token(model):
         return sequences.test_tags(model, docs, threads)
     measures: Measures | ClusterMeasures | None = ClusterMeasures() if is_latent else None
-    unlabelled = 0
+    unlabeled = 0
     for matrix, found, _ in pieces(model, docs, labels, DOCUMENTS_TESTED, requires_labels=True):
         if measures is None:
             multilabel = model.multilabel or any(len(one) > 1 for one in found)
             measures = Measures(len(model.classes), multilabel, model.threshold, _gains(model))
         kept = [i for i, one in enumerate(found) if one]
-        unlabelled += len(found) - len(kept)
+        unlabeled += len(found) - len(kept)
         own: Any = [found[i] for i in kept]
         own = own if is_latent else numbers_of(own, model.classes)
         for rows, log_p in scored(model, matrix[kept], threads, is_latent):
@@ -503,7 +503,7 @@ def test(
             f"{docs[0]}: no label is a class of the model, such as {model.classes[0]!r}; give "
             "documents with its labels"
         )
-    return {**result, "unlabelled_documents": unlabelled}
+    return {**result, "unlabelled_documents": unlabeled}
 
 
 def _gains(model: Predictor) -> F64 | None:
@@ -576,7 +576,7 @@ def _objective_line(given: ClassifyOptions, options: ClassifyOptions, classes: i
     return f"--objective auto: {chosen}, for {classes:,} classes"
 
 
-def measured(model: Predictor, data: Labelled) -> dict[str, Any]:
+def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
     """Return the measures of a model on documents as they are in memory."""
     measures = Measures(len(model.classes), model.multilabel, model.threshold)
     for rows, log_p in scored(model, data.matrix, None):
@@ -584,7 +584,7 @@ def measured(model: Predictor, data: Labelled) -> dict[str, Any]:
     return measures.result()
 
 
-def _held_out_line(model: Predictor, data: Labelled) -> str:
+def _held_out_line(model: Predictor, data: Labeled) -> str:
     found = measured(model, data)
     shown = ", ".join(
         f"{name.replace('_', ' ')} {found[name]:.4f}" for name in MEASURED if name in found

@@ -25,7 +25,7 @@ DIMENSIONS = 64
 LINE = 16  # classes whose weights share a cache line: csrc/kernels/kernels.h, DCME_PAD
 
 
-def similar_neighbours(
+def similar_neighbors(
     matrix: csr_matrix,
     documents: I64,
     labels: I32,
@@ -58,9 +58,9 @@ def similar_neighbours(
 def _split(points: F64, members: I64) -> I64:
     if len(members) <= LINE:
         return members
-    centred = points[members] - points[members].mean(axis=0)
-    _, directions = np.linalg.eigh(centred.T @ centred)
-    ordered = members[np.argsort(centred @ directions[:, -1], kind="stable")]
+    centered = points[members] - points[members].mean(axis=0)
+    _, directions = np.linalg.eigh(centered.T @ centered)
+    ordered = members[np.argsort(centered @ directions[:, -1], kind="stable")]
     half = max(LINE, len(members) // 2 // LINE * LINE)  # whole cache lines on the left
     left, right = _split(points, ordered[:half]), _split(points, ordered[half:])
     return np.concatenate([left, right])
@@ -303,7 +303,7 @@ def order_of(
     """Return the order of the classes in the core's columns; None: their own."""
     robust = options.objective == "dcme" and options.dcme_update == "robust"
     if robust or (options.loss == "hinge" and has_sets(documents)):
-        return similar_neighbours(matrix, documents, labels, classes, options.seed)
+        return similar_neighbors(matrix, documents, labels, classes, options.seed)
     return None
 
 

@@ -17,7 +17,7 @@ from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.platform import PathLike
 
 from .features import TextFeatures
-from .fit import Labelled
+from .fit import Labeled
 from .label_tree import ARRAYS, Tree, coded, decoded, train_trees
 from .metrics import Calibration, best_threshold, calibrated, calibration_of
 from .model import VERSION, Predictor, restored, text_of
@@ -110,7 +110,7 @@ class TreeClassifier(Predictor):
         result: F32 = np.mean([tree.weights(number) for tree in self.trees], axis=0)
         return result
 
-    def calibrate(self, data: Labelled, threads: int | None) -> None:
+    def calibrate(self, data: Labeled, threads: int | None) -> None:
         """Choose calibration and threshold by documents that the trees were not trained on."""
         scores = next(self.scores(data.matrix, threads), np.empty((0, len(self.classes))))
         if not (count := len(scores)):
@@ -168,12 +168,12 @@ def _tree(model: Model, number: int, features: int, bias: float, classes: int) -
 
 
 def trained(
-    data: Labelled,
+    data: Labeled,
     classes: list[str],
     text: TextFeatures | None,
     options: ClassifyOptions,
     multilabel: bool,
-    holdout: Labelled | None,
+    holdout: Labeled | None,
     watch: Callable[[int], None],
 ) -> TreeClassifier:
     """Train trees, and calibrate them on `holdout`, or on documents that are left out."""

@@ -22,7 +22,7 @@ from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
-from .fit import Labelled, measure
+from .fit import Labeled, measure
 from .metrics import Measures
 from .options import FEW_CLASSES, MAX_BIAS, RATE_OF_HINGE, ClassifyOptions, resolved
 from .solver import solve
@@ -448,8 +448,8 @@ class Search:
                 break
         return training.weights
 
-    def _some(self, setting: Setting, chosen: I64) -> Labelled:
-        data = Labelled(self._features.matrix(setting), self._labels, self._weights)
+    def _some(self, setting: Setting, chosen: I64) -> Labeled:
+        data = Labeled(self._features.matrix(setting), self._labels, self._weights)
         return data.some(chosen)
 
     def _is_over(self) -> bool:

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.classify.fit import Labelled, fit
+from dcme_w2v.classify.fit import Labeled, fit
 from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents, similar_neighbours
+from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents, similar_neighbors
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.arrays import F32, F64, I64, Array, mean_by_counts
 
@@ -32,12 +32,12 @@ SLOPE = 1.0  # curvature of the loss along a document, fitted; 1 to 4 work, 0.25
 class Shard:
     """The labeled documents of a shard."""
 
-    data: Labelled
+    data: Labeled
     counts: F64  # documents with each feature, and all documents
     square: float  # mean square of the values that are not zero
 
     @classmethod
-    def of(cls, data: Labelled, chosen: I64) -> Shard:
+    def of(cls, data: Labeled, chosen: I64) -> Shard:
         """Return some of the documents."""
         matrix = csr_matrix(data.matrix[chosen])
         weights = None if data.weights is None else data.weights[chosen]
@@ -48,7 +48,7 @@ class Shard:
         values = matrix.data
         square = float(np.vdot(values, values)) / max(1, len(values))
         counts = np.append(found, total).astype(np.float64)
-        return cls(Labelled(matrix, labels, weights), counts, square)
+        return cls(Labeled(matrix, labels, weights), counts, square)
 
     def rows(self, block: Block) -> I64:
         """Return the rows of a block whose features occur in the shard."""
@@ -132,7 +132,7 @@ class Mixture(Work):
         order = None
         if options.objective == "dcme" and options.dcme_update == "robust":
             matrix = shard.data.matrix
-            order = similar_neighbours(matrix, documents, labels, self.classes, options.seed)
+            order = similar_neighbors(matrix, documents, labels, self.classes, options.seed)
         weights = Weights(self.features, self.classes, options.bias, order)
         weights.set(start)
         by_instance = None if shard.data.weights is None else shard.data.weights[documents]

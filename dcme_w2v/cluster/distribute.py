@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.classify.calibration import likeliest_factor, scores_of
-from dcme_w2v.classify.fit import Fit, Labelled
+from dcme_w2v.classify.fit import Fit, Labeled
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
 from dcme_w2v.classify.solver import minimized
 from dcme_w2v.classify.trainer import Weights
@@ -126,7 +126,7 @@ class Distributed:
                 **executor.figures(),
             }
 
-    def finish(self, weights: Weights, holdout: Labelled | None) -> dict[str, Any]:
+    def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
         """Scale averaged weights by held-out documents, and return the record of the training."""
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:

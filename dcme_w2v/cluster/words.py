@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v._core.train import initialise
+from dcme_w2v._core.train import initialize
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.npy import read_npy
@@ -189,7 +189,7 @@ def initial_rows(table: str, rows: slice, options: TrainOptions) -> F32:
     if table == "output":
         return np.zeros((rows.stop - rows.start, options.dim), dtype=np.float32)
     whole = new_table(rows.stop, options.dim)
-    initialise(whole, options.dim, options.seed)
+    initialize(whole, options.dim, options.seed)
     return np.array(whole[rows, : options.dim])
 
 

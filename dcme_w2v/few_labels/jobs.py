@@ -92,7 +92,7 @@ def fit_files(
     reference = load_classifier(job.reference) if job.reference else None
     text = _features(job, features, reference)
     everything = read_documents(
-        job.docs, job.labels, text, HoldoutOptions(), 0, True, unlabelled=job.unlabeled,
+        job.docs, job.labels, text, HoldoutOptions(), 0, True, unlabeled=job.unlabeled,
         trained=reference,
     )  # fmt: skip
     read, unlabeled = everything.by_label()

@@ -18,7 +18,7 @@ from dcme_w2v.classify.dataset import (
 )
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.fit import Labelled
+from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.classify.model import COLUMNS, require_room, scored
 from dcme_w2v.classify.options import FeatureOptions
@@ -103,7 +103,7 @@ def fit_files(
     best.record |= {
         "tried": tried,
         "documents": read.matrix.shape[0],
-        "unlabelled": read.unlabelled,
+        "unlabelled": read.unlabeled,
         "labels": read.counts if classes else {},
         "read_seconds": round(read_seconds, 3),
         "fit_seconds": round(time.monotonic() - start - read_seconds, 3),
@@ -242,7 +242,7 @@ def _read(job: LatentJob, options: LatentOptions, text: TextFeatures | None) -> 
     return read_documents(job.docs, job.labels, text, holdout, options.seed, keep, OR_CLUSTER)
 
 
-def _measured(model: LatentClassifier, data: Labelled) -> dict[str, Any]:
+def _measured(model: LatentClassifier, data: Labeled) -> dict[str, Any]:
     several = model.multilabel or any(len(one) > 1 for one in data.labels)
     measures = Measures(len(model.classes), several, model.threshold)
     for rows, log_p in scored(model, data.matrix, model.options.threads):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.classify import pipeline
-from dcme_w2v.classify.fit import Labelled
+from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels.model import FusedModel
@@ -86,21 +86,21 @@ def shrink_file(
 
 
 def compressed(
-    model: Classifier, held: Labelled | None, reporter: Reporter, options: ShrinkOptions
-) -> tuple[ShrunkModel, Labelled | None]:
+    model: Classifier, held: Labeled | None, reporter: Reporter, options: ShrinkOptions
+) -> tuple[ShrunkModel, Labeled | None]:
     """Return a model within a number of bytes, and held-out documents in its columns.
 
     Parameters
     ----------
     model : Classifier
-    held : Labelled or None
+    held : Labeled or None
         Held-out documents in the columns of `model`, which choose the number of levels.
     reporter : Reporter
     options : ShrinkOptions
         With `max_bytes`.
     """
 
-    def rows_for(small: ShrunkModel) -> Labelled | None:
+    def rows_for(small: ShrunkModel) -> Labeled | None:
         if held is None or small.text is None:
             return held
         return replace(held, matrix=held.matrix[:, small.origin])

@@ -38,7 +38,7 @@ def word_classes(
     classes : int
         Number of classes, at most n.
     seed : int
-        Seed of the initial centres.
+        Seed of the initial centers.
     threads : int, optional
         Default: the CPUs that this process may use. The result does not depend on it.
 

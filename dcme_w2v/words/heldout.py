@@ -92,7 +92,7 @@ def _entropy(shares: F64) -> float:
 def dual_bounds(
     h: F32,
     output: F32,
-    centres: F32,
+    centers: F32,
     bias: F32,
     near: ClassScores | None = None,
 ) -> tuple[F64, I64]:
@@ -104,19 +104,19 @@ def dual_bounds(
     ----------
     h : ndarray of float32, shape (m, dim)
     output : ndarray of float32, shape (words, dim)
-    centres : ndarray of float32, shape (clusters, words)
+    centers : ndarray of float32, shape (clusters, words)
         Distributions alpha_k; u_k = sum_j alpha_kj v_j and the entropies H_k are computed from the
         current rows, so that this is a bound (Wang, Wang and Zhai 2017, equations 5 and 11).
     bias : ndarray of float32, shape (words,)
     near : ClassScores, optional
         Scores of the classes of the neighbors in each context.
     """
-    total = centres.sum(axis=1, dtype=np.float64)[:, None]
-    u = (centres @ output).astype(np.float64) / total
-    entropy = np.array([_entropy(row / sum_) for row, sum_ in zip(centres, total, strict=True)])
-    values = h.astype(np.float64) @ u.T + entropy + centres @ bias.astype(np.float64) / total[:, 0]
+    total = centers.sum(axis=1, dtype=np.float64)[:, None]
+    u = (centers @ output).astype(np.float64) / total
+    entropy = np.array([_entropy(row / sum_) for row, sum_ in zip(centers, total, strict=True)])
+    values = h.astype(np.float64) @ u.T + entropy + centers @ bias.astype(np.float64) / total[:, 0]
     if near is not None:
-        values += near.means(centres) / total[:, 0]
+        values += near.means(centers) / total[:, 0]
     return values.max(axis=1), values.argmax(axis=1)
 
 
@@ -183,13 +183,13 @@ class HeldOut:
         log_probability: float,
     ) -> dict[str, float]:
         training = self._training
-        centres = np.stack([training.centre(k) for k in range(training.clusters)])
-        bounds, chosen = dual_bounds(h, training.output, centres, self._biases[0], near)
+        centers = np.stack([training.center(k) for k in range(training.clusters)])
+        bounds, chosen = dual_bounds(h, training.output, centers, self._biases[0], near)
         own = np.einsum("ij,ij->i", h, training.output[targets], dtype=np.float64)
         if near is not None:
             own += near.of(slice(None), targets)
         surrogate = float((own + self._biases[0][targets] - bounds).mean())
-        used = np.bincount(chosen, minlength=len(centres))
+        used = np.bincount(chosen, minlength=len(centers))
         return {
             "heldout_surrogate": surrogate,
             "heldout_gap": surrogate - log_probability,

@@ -183,8 +183,8 @@ def _clustered(counts: Any, classes: int) -> U8:
     for _ in range(ROUNDS):
         keys = counts.indices * np.int64(classes + 1) + nearest[rows]
         sums = np.bincount(keys, counts.data, minlength=targets * (classes + 1))
-        centres = sums.reshape(targets, -1)[:, :classes] + SMOOTHING * unigram[:, None]
-        logs = np.log(centres / centres.sum(axis=0)).astype(np.float32)
+        centers = sums.reshape(targets, -1)[:, :classes] + SMOOTHING * unigram[:, None]
+        logs = np.log(centers / centers.sum(axis=0)).astype(np.float32)
         nearest = (counts @ logs).argmax(axis=1)
         empty = np.flatnonzero(np.bincount(nearest, minlength=classes) == 0)
         nearest[empty] = empty  # the word that the class began with

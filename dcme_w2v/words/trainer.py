@@ -94,7 +94,7 @@ class Trainer(engine.Trainer):
         )
         release_pages(ids)  # the core has read all of them; the tables use no memory yet
         if start is None:
-            core.initialise(input_table, options.dim, options.seed)
+            core.initialize(input_table, options.dim, options.seed)
         tables = {"vectors": self.input}  # in the order of the core's rows
         if self.subwords is not None:
             tables["ngrams"] = self.subwords.rows
@@ -109,10 +109,10 @@ class Trainer(engine.Trainer):
         """Number of dual clusters of the objective; 0 if it has none."""
         return self._core.clusters()
 
-    def centre(self, k: int) -> F32:
+    def center(self, k: int) -> F32:
         """Return a copy of a cluster's center, a distribution over the words; between epochs."""
         alpha = np.empty(len(self.input), dtype=np.float32)
-        self._core.centre(k, alpha)
+        self._core.center(k, alpha)
         return alpha
 
     def _polled(self, number: int) -> None:

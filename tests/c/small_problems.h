@@ -105,7 +105,7 @@ static inline dcme_status open_words(dcme_trainer **trainer, const dcme_train_op
                                      dcme_error *error) {
     dcme_corpus corpus = {ids, TOKENS, word_counts, WORD_COUNT, NULL, NULL};
     memset(tables, 0, sizeof tables);
-    dcme_table_initialise(tables, WORD_COUNT, DIM, 1);
+    dcme_table_initialize(tables, WORD_COUNT, DIM, 1);
     return dcme_trainer_open(trainer, options, &corpus, tables,
                              tables + WORD_COUNT * dcme_stride(DIM), NULL, NULL, error);
 }

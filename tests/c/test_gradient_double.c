@@ -27,7 +27,7 @@ typedef struct {
     void *shared, *thread;
     double input[TABLE], output[TABLE], h[STRIDE];
     double left[TABLE], right[TABLE]; /* with word order */
-    const dcme_neighbour_classes *classes;
+    const dcme_neighbor_classes *classes;
     int32_t target;
     double weights[ITEMS]; /* of a documented objective: see expected_noise() and surrogate() */
 } setting;
@@ -37,8 +37,8 @@ typedef double function(setting *);
 static const uint8_t CLASS_OF[2][ITEMS] = {{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1},
                                            {2, 2, 1, 1, 0, 0, 2, 2, 1, 1, 0}};
 static int8_t odds[ITEMS * 8], own_odds[ITEMS * 8];
-static const dcme_neighbour_classes CLASSES = {4,           1.0 / 32, CLASS_OF[0],
-                                               CLASS_OF[1], odds,     own_odds};
+static const dcme_neighbor_classes CLASSES = {4,           1.0 / 32, CLASS_OF[0],
+                                              CLASS_OF[1], odds,     own_odds};
 
 enum { LEFT = 1, RIGHT = 3 }; /* classes of the neighbors of an instance */
 
@@ -202,7 +202,7 @@ static void expect_settled(const setting *s, int64_t z) {
         entropy -= alpha[j] * (log(alpha[j]) - prior(s, j));
     }
     weighted_sum(u, s, alpha);
-    expect("paper: centre", (int)z, clusters->clusters[z].alpha, alpha, ITEMS);
+    expect("paper: center", (int)z, clusters->clusters[z].alpha, alpha, ITEMS);
     expect("paper: u", (int)z, clusters->u_rows[z], u, STRIDE);
     expect("paper: entropy", (int)z, &clusters->entropy[z], &entropy, 1);
 }
@@ -394,8 +394,8 @@ static void recorded_step(void *thread, const dcme_instance *instance, dcme_loss
 static void train(setting *s) {
     dcme_trainer *trainer;
     dcme_corpus corpus = {TEXT, WORDS, COUNTS, ITEMS, NULL, s->classes};
-    real *neighbours[2] = {s->left, s->right};
-    if (dcme_trainer_open(&trainer, &s->options, &corpus, s->input, s->output, neighbours, NULL,
+    real *neighbors[2] = {s->left, s->right};
+    if (dcme_trainer_open(&trainer, &s->options, &corpus, s->input, s->output, neighbors, NULL,
                           NULL))
         abort();
     dcme_objective recorded = *trainer->objective;
@@ -439,7 +439,7 @@ static void check_text(int32_t objective, int32_t model, int32_t window_mode, in
 
 /* Own rows of neighbors: in every score, and updated at four times the rate. */
 static void check_word_order(int32_t objective, int32_t window_mode,
-                             const dcme_neighbour_classes *classes) {
+                             const dcme_neighbor_classes *classes) {
     setting s = {.options = small_options(objective, DCME_ROBUST), .classes = classes}, after;
     int detail = 10 * objective + window_mode;
     s.options.window_mode = window_mode, s.options.window = 3, s.options.word_order = 1;
@@ -448,9 +448,9 @@ static void check_word_order(int32_t objective, int32_t window_mode,
     fill(s.left, ITEMS, 7), fill(s.right, ITEMS, 8);
     after = s;
     train(&after);
-    compare_moved("text: rows of left neighbours", detail, after.left, s.left, 4 * TINY_RATE,
+    compare_moved("text: rows of left neighbors", detail, after.left, s.left, 4 * TINY_RATE,
                   likelihood, &after);
-    compare_moved("text: rows of right neighbours", detail, after.right, s.right, 4 * TINY_RATE,
+    compare_moved("text: rows of right neighbors", detail, after.right, s.right, 4 * TINY_RATE,
                   likelihood, &after);
     compare_moved("text: input rows, word order", detail, after.input, s.input, TINY_RATE,
                   likelihood, &after);

@@ -47,7 +47,7 @@ static dcme_status train_subwords(int32_t model, dcme_error *error) {
     dcme_trainer *trainer = NULL;
     for (int32_t i = 0; i < 2 * WORD_COUNT; i++)
         ngrams[i] = i % BUCKETS, word_starts[i / 2 + 1] = i + 1;
-    dcme_table_initialise(input, ROWS, DIM, 1);
+    dcme_table_initialize(input, ROWS, DIM, 1);
     memset(output, 0, sizeof output);
     dcme_status status =
         dcme_trainer_open(&trainer, &options, &corpus, input, output, NULL, NULL, error);

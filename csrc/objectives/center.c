@@ -1,5 +1,5 @@
-/* See centre.h. */
-#include "objectives/centre.h"
+/* See center.h. */
+#include "objectives/center.h"
 
 #include "common/random.h"
 #include "common/top_k.h"
@@ -24,7 +24,7 @@ void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, i
 void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t items, int64_t seed,
                         int64_t k) {
     real *alpha = cluster->alpha;
-    uint64_t stream = dcme_stream(seed, 0, k, DCME_CENTRE);
+    uint64_t stream = dcme_stream(seed, 0, k, DCME_CENTER);
     double total = 0;
     for (int64_t j = 0; j < items; j++) {
         double noise = 0.5 + (double)(dcme_random(&stream) >> 40) / 16777216;
