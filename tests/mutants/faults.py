@@ -20,7 +20,7 @@ class Fault(NamedTuple):
 
 FAULTS = [
     # ---- the core: kernels and sampling
-    Fault("dots skip the last entry", "csrc/kernels/scalar.c", "for (int64_t d = 0; d < size; d++)\n            sum += rows[i][d] * h[d];", "for (int64_t d = 0; d + 1 < size; d++)\n            sum += rows[i][d] * h[d];", "c/kernels"),
+    Fault("dots skip the last entry", "csrc/kernels/scalar.c", "for (int64_t d = 0; d < size; d++)\n                sum += rows[j][d] * hs[i][d];", "for (int64_t d = 0; d + 1 < size; d++)\n                sum += rows[j][d] * hs[i][d];", "c/kernels"),
     Fault("the gradient uses updated rows", "csrc/kernels/scalar.c", "gradient[d] += weights[i] * rows[i][d];\n            rows[i][d] += step * h[d];", "rows[i][d] += step * h[d];\n            gradient[d] += weights[i] * rows[i][d];", "c/kernels c/gradient_double"),
     Fault("log-sum-exp without its shift", "csrc/kernels/scalar.c", "return largest + log(sum);", "return log(sum);", "c/kernels"),
     Fault("residual of the target is negative", "csrc/kernels/scalar.c", "(i == 0) - 1 / (1 + exp(-(double)x[i]))", "(i != 0) - 1 / (1 + exp(-(double)x[i]))", "c/kernels"),
