@@ -188,6 +188,15 @@ def test_few_documents_and_empty_ones(here, cli, count):
     assert {len(row) for row in cli.rows("classify predict m d.tsv -k 9")} == {6}
 
 
+def test_labels_whose_documents_are_all_left_out(here, cli):
+    """Each label has one document, so that groups of labels have none to learn from."""
+    random = np.random.default_rng(1)
+    words = (" ".join(f"w{one}" for one in random.integers(0, 300, 12)) for _ in range(300))
+    Path("d.tsv").write_text("".join(f"a{i}|b{i}\t{text}\n" for i, text in enumerate(words)))
+    cli("classify train d.tsv --output m --objective tree --threads 1")
+    assert cli.json("classify test m d.tsv")["precision_at_1"] > 0.5
+
+
 def test_weights_in_levels_are_near_and_stay_as_they_are():
     values = np.random.default_rng(0).normal(size=500).astype(np.float32) * 10
     found = decoded(*coded(values))

@@ -261,7 +261,8 @@ def _nodes(
     for node in range(len(starts) - 1):
         chosen = order[starts[node] : starts[node + 1]]
         own, number = documents[chosen], child[chosen] - first[node]
-        is_new = np.append(True, (np.diff(own) != 0) | (np.diff(number) != 0))
+        is_new = np.ones(len(own), dtype=bool)  # a group of labels may have no document
+        is_new[1:] = (np.diff(own) != 0) | (np.diff(number) != 0)
         yield own[is_new], number[is_new], int(first[node + 1] - first[node])
 
 
@@ -273,6 +274,8 @@ def _train_node(
     options: ClassifyOptions,
 ) -> _Rows:
     """Return the weights of a node that are not small, of features that have any."""
+    if not len(documents):
+        return np.array([matrix.shape[1]], np.int32), csr_matrix((1, children), dtype=np.float32)
     own, number = np.unique(documents, return_inverse=True)
     rows = matrix if len(own) == matrix.shape[0] else matrix[own]
     used = np.zeros(matrix.shape[1], dtype=bool)
