@@ -232,6 +232,8 @@ def hash_of_features(text: TextFeatures | None, columns: int) -> str:
         options = asdict(text.options)
         for name in asdict(text.tokenizer.options):  # older parts do not have them
             del options[name]
+        if not options["lead"]:  # the same
+            del options["lead"]
         options |= text.tokenizer.entry()
         digest.update(json.dumps(options, sort_keys=True).encode())
         digest.update(np.ascontiguousarray(text.idf).tobytes())
