@@ -104,7 +104,7 @@ def test_the_score_factor_maximizes_held_out_likelihood(learn):
 
 
 def test_a_vote_is_the_mean_of_probabilities(docs, learn, cli):
-    loaded = learn("vote", flags_of("vote", 3))
+    loaded = learn("vote", f"{flags_of('vote', 3)} --lead 0")
     assert isinstance(loaded.weights, VotingWeights) and len(loaded.weights.models) == 3
     rows = loaded.rows([b"a1 w3", b"b2 c3 w1"])
     documents = core_documents(rows)
@@ -113,7 +113,7 @@ def test_a_vote_is_the_mean_of_probabilities(docs, learn, cli):
     assert np.exp(found) == pytest.approx(np.mean(each, axis=0), abs=1e-9)
     copied = pickle.loads(pickle.dumps(loaded.weights)).scores(documents, 0, 2, 1)
     assert np.array_equal(copied, loaded.weights.scores(documents, 0, 2, 1))
-    assert cli.json(f"classify test vote {docs}")["accuracy"] > 0.7
+    assert cli.json(f"classify test vote {docs}")["accuracy"] > 0.8
     assert cli("classify explain vote a -k 3").startswith("a")
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v.classify import tune
+from dcme_w2v.classify import feature_sets, tune
 from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
@@ -151,6 +151,17 @@ def test_rows_equal_those_of_features_read_again(monkeypatch):
         assert np.array_equal(rows.toarray(), found.toarray())
         assert np.array_equal(plain.transform(lines[:5]).data, text.transform(lines[:5]).data)
         assert list(plain.names) == list(text.names) and type(text) is TextFeatures
+
+
+@pytest.mark.parametrize("lead", [0, 3, 80])
+@pytest.mark.parametrize("limit", [600, 599])
+def test_pairs_of_words_are_tried_by_the_words_that_texts_have(monkeypatch, lead, limit):
+    monkeypatch.setattr(feature_sets, "TOKENS", limit)
+    options = FeatureOptions(lead=lead)
+    kept = KeptText(FeatureSets.widest(options, ()))
+    kept.fit_counts([b"a b c d e f g h i j"] * 60)
+    pairs = [one for one in FeatureSets(kept, options, (), 4).choices() if one["ngrams"] == 2]
+    assert bool(pairs) == (limit == 600)
 
 
 def test_a_tuned_model_is_measured_on_a_held_out_file(corpus, cli):

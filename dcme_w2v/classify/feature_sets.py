@@ -85,6 +85,8 @@ class FeatureSets:
         if "weighting" in present:
             found += [{**one, "weighting": "log"} for one in found]
         tokens = float(abs(self._kept.counts).sum())
+        lead = (self._options.lead or 0) * self._kept.counts.shape[0]
+        tokens -= min(lead, tokens / 2)  # words that count twice; all of them in short texts
         if present.get("ngrams") == 1 and tokens <= TOKENS:
             found.append({**present, "ngrams": 2})
         return found
