@@ -28,6 +28,28 @@ def test_tokens_are_separated_by_whitespace():
     assert {features.name(i) for i in range(features.columns)} == {"a", "b", "c,", "C", "é"}
 
 
+@pytest.mark.parametrize(
+    "tokens, words",
+    [(None, ["中", "文", "テスト", "で", "す", "abc_1", "한국어", "é"]),
+     ("unicode", ["中", "文", "テスト", "で", "す", "abc_1", "한국어", "é"]),
+     ("words", ["中文テストです", "abc_1", "한국어", "é"]),
+     ("spaces", ["中文テストです。Abc_1,", "한국어", "É"])],
+)  # fmt: skip
+def test_ideographs_and_hiragana_are_words(tokens, words):
+    features = TextFeatures(FeatureOptions(tokens=tokens))
+    features.fit_counts(["中文テストです。Abc_1, 한국어 É".encode()])
+    assert [features.name(i) for i in range(features.columns)] == words
+
+
+@pytest.mark.parametrize("given, kept", [("", "unicode"), ("--tokens words", "words")])
+def test_a_model_keeps_its_words(cli, here, given, kept):
+    (here / "d.tsv").write_text("a\t中文 x\nb\t文 y\n" * 20)
+    cli(f"classify train d.tsv --output m --threads 1 {given}")
+    text = Classifier.load("m").text
+    assert text.options.tokens == kept
+    assert text.transform(["中文".encode()]).nnz == {"unicode": 2, "words": 1}[kept]
+
+
 def test_max_features_keeps_the_most_frequent():
     features, rows = fitted(features=2)
     assert rows.shape == (4, 2)

@@ -21,10 +21,19 @@ from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.numeric.sparse_rows import unit_rows
 from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.text.unicode_tables import IDEOGRAPHS
 
 from .options import FeatureOptions
 
-WORD = re.compile(r"\w+")
+# Words of lower-cased text by --tokens. "unicode" has the word boundaries of Unicode Standard Annex
+# 29 within Chinese and Japanese: each ideograph and each hiragana is a word.
+HIRAGANA = "\u3041-\u3096\u309d-\u309f"
+KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+SINGLE = HIRAGANA + "".join(f"{chr(some.start)}-{chr(some.stop - 1)}" for some in IDEOGRAPHS)
+WORDS = {
+    "words": re.compile(r"\w+"),
+    "unicode": re.compile(rf"[^\W{SINGLE}{KATAKANA}]+|[{SINGLE}]|[{KATAKANA}]+"),
+}
 DOCUMENTS_AT_ONCE = 4096
 # With more hash values than this, only those that occur get a column: 2^30 floats take 4 GB.
 DENSE_HASHING = 1 << 24
@@ -51,7 +60,8 @@ class TextFeatures:
     """
 
     def __init__(self, options: FeatureOptions) -> None:
-        self.options, self.tokenizer = options, Tokenizer(options)
+        self.options, self.tokenizer = options.with_tokens(), Tokenizer(options)
+        self._word = WORDS.get(self.options.tokens or "")
         self.names: Words | None = None
         self.buckets: I64 | None = None
         self._column_of_bucket: dict[int, int] = {}
@@ -181,8 +191,8 @@ class TextFeatures:
             return text.split()
         if isinstance(text, Tokenized) or not self.tokenizer.is_whitespace:
             text, _ = self.tokenizer.tokenize(text)
-        elif self.options.tokens == "words":
-            text = " ".join(WORD.findall(text.decode().lower())).encode()
+        elif self._word is not None:
+            text = " ".join(self._word.findall(text.decode().lower())).encode()
         words = text.split()
         found = words + words[: self.options.lead or 0]
         for n in range(2, self.options.ngrams + 1):

@@ -46,10 +46,12 @@ class FeatureOptions(TokenizerOptions, group="Features"):
         maximum=2**31 - 2,
         unless=("hashing",),
     )
-    tokens: str = option(
-        "words",
-        "words: lower-cased runs of letters, digits and _; spaces: split at whitespace, unchanged",
-        choices=("words", "spaces"),
+    tokens: str | None = option(
+        None,
+        "unicode: lower-cased runs of letters, digits and _; an ideograph or hiragana is a word, "
+        "and a run of katakana; words: all such runs, as in models of former versions; spaces: "
+        "split at whitespace, unchanged (default: unicode)",
+        choices=("unicode", "words", "spaces"),
         only={"by": ("document",), "tokenize": ("whitespace",)},
         advanced=True,
     )
@@ -109,9 +111,13 @@ class FeatureOptions(TokenizerOptions, group="Features"):
         return self.features or (300_000 if self.by == "token" else 30_000)
 
     def with_lead(self) -> "FeatureOptions":
-        """Return the options of `classify train`, with the default of `lead`."""
+        """Return the options of `classify train`, with the defaults of `tokens` and `lead`."""
         has_default = self.by == "document" and self.weighting != "count"
-        return filled(self, {"lead": LEAD if has_default else 0})
+        return filled(self.with_tokens(), {"lead": LEAD if has_default else 0})
+
+    def with_tokens(self) -> "FeatureOptions":
+        """Return the options with the default of `tokens`, which models and checkpoints keep."""
+        return filled(self, {"tokens": "unicode"})
 
     def features_of(self, classes: int) -> int:
         """Return how many features `classify train` keeps for a number of classes, at most."""

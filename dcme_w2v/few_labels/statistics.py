@@ -234,6 +234,8 @@ def hash_of_features(text: TextFeatures | None, columns: int) -> str:
             del options[name]
         if not options["lead"]:  # the same
             del options["lead"]
+        if text.names is not None and options["tokens"] == "unicode":
+            options["tokens"] = "words"  # if the rules differ, the names do
         options |= text.tokenizer.entry()
         digest.update(json.dumps(options, sort_keys=True).encode())
         digest.update(np.ascontiguousarray(text.idf).tobytes())
