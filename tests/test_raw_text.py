@@ -27,6 +27,11 @@ CORPORA = {
     "tabs": ("animals\tthe cat sat on the mat\n", "sat on the mat; without a header, leave"),
     "prose": (PROSE, "looks like raw text (The and the, mat. and mat"),
     "capitals": (TOKENS + "The cat sat\n", "--tokenize words"),
+    "chinese": (
+        "今天天气很好我们去公园。 明天也一样我们去公园。\n",
+        "(今天天气很好我们去公园。 is one word)",
+    ),
+    "thai": ("วันนี้อากาศดีมาก ok\n", "split it into words first"),
 }
 COMMANDS = ("vocab", "phrases", "train --dim 4 --epochs 1 --threads 1 --sample 0")
 
@@ -62,6 +67,7 @@ def test_a_name_that_is_not_of_the_format_gets_a_warning(cli):
         "<s> the cat <unk> sat , and <num> mats </s>\n",
         "the cat , the mat\nthe mat\nno , no , no\n",
         "[ sic ] the cat\n{ the mat }\na b\n",
+        "今天 天气 很 好\n今日 は 天気 が いい です\nวันนี้ อากาศ ดี มาก\n",
     ],
 )
 def test_a_corpus_of_tokens_gets_none(text, cli):

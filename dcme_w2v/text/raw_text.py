@@ -21,10 +21,14 @@ MIN_NUMBERS = 5  # after a word, in each line of vectors
 MIN_MARKED = 0.2  # share of the lines with tags
 MIN_PUNCTUATED = 0.03  # share of the tokens that end with punctuation
 MIN_CAPITALS = 0.005  # share of the tokens that also occur without the capital letter
+MIN_CLAUSES = 20  # tokens of a script without spaces, of which raw text is seen
+MIN_CHARACTERS = 10  # of these, in the mean: words have two to five
 
 _TAG = re.compile(rb"</(?!s>)[a-zA-Z]\w*>|<[a-zA-Z]\w* \w+=|<!doctype |<\?xml ", re.IGNORECASE)
 _NUMBERS = re.compile(rf"(?=.*\d\.\d)\S+(?:[ \t]-?\d+(?:\.\d+)?(?:e-?\d+)?){{{MIN_NUMBERS},}}\s*")
 _WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
+# Thai, Lao, Myanmar, Khmer, kana and ideographs.
+_WITHOUT_SPACES = re.compile("[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]")
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
@@ -89,6 +93,12 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
 
 def _raw(tokens: Sequence[str]) -> str | None:
     """Return which tokens are raw text, and what to do."""
+    clauses = [token for token in tokens if _WITHOUT_SPACES.search(token)]
+    if len(clauses) >= MIN_CLAUSES and sum(map(len, clauses)) >= MIN_CHARACTERS * len(clauses):
+        return (
+            f"text without spaces between words ({clauses[0][:20]} is one word): split it into "
+            "words first, or give --tokenize words, which separates ideographs"
+        )
     if len(tokens) < MIN_TOKENS:
         return None
     counts = Counter(tokens)
