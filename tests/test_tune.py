@@ -153,15 +153,19 @@ def test_rows_equal_those_of_features_read_again(monkeypatch):
         assert list(plain.names) == list(text.names) and type(text) is TextFeatures
 
 
-@pytest.mark.parametrize("lead", [0, 3, 80])
-@pytest.mark.parametrize("limit", [600, 599])
-def test_pairs_of_words_are_tried_by_the_words_that_texts_have(monkeypatch, lead, limit):
-    monkeypatch.setattr(feature_sets, "TOKENS", limit)
-    options = FeatureOptions(lead=lead)
-    kept = KeptText(FeatureSets.widest(options, ()))
-    kept.fit_counts([b"a b c d e f g h i j"] * 60)
-    pairs = [one for one in FeatureSets(kept, options, (), 4).choices() if one["ngrams"] == 2]
-    assert bool(pairs) == (limit == 600)
+@pytest.mark.parametrize("keeps_all", [True, False])
+@pytest.mark.parametrize("limit", [60 * 19, 60 * 19 - 1])
+def test_pairs_of_words_are_tried_on_short_texts(monkeypatch, keeps_all, limit):
+    """Longer texts are kept only for the other settings of --tune."""
+    monkeypatch.setattr(feature_sets, "KEPT_BYTES", limit)
+    kept = KeptText(FeatureOptions(), keeps_all)
+    texts = [b"a b c d e f g h i j"] * 60
+    rows = kept.fit_transform(texts)
+    assert np.array_equal(rows.data, TextFeatures(FeatureOptions()).fit_transform(texts).data)
+    assert kept.is_kept == (keeps_all or limit == 60 * 19) == bool(kept.texts)
+    if kept.is_kept:
+        choices = FeatureSets(kept, FeatureOptions(), (), 4).choices()
+        assert any(one["ngrams"] == 2 for one in choices) == (limit == 60 * 19)
 
 
 def test_a_tuned_model_is_measured_on_a_held_out_file(corpus, cli):

@@ -1,6 +1,6 @@
 """The same texts under several settings of their features, counted once for each `--ngrams`."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +11,19 @@ from .features import TextFeatures
 from .options import MANY_FEATURES, FeatureOptions
 from .tune import Setting
 
-TOKENS = 1_000_000  # pairs of words are counted where the texts have no more words
+KEPT_BYTES = 1 << 25  # pairs of words are counted where the texts are no longer
 NAMES = ("features", "ngrams", "weighting")
 
 
 class KeptText(TextFeatures):
     """Features that keep their texts and counts.
+
+    Parameters
+    ----------
+    options : FeatureOptions
+        Options of the features.
+    keeps_all : bool
+        Whether texts are kept that are longer than `KEPT_BYTES`.
 
     Attributes
     ----------
@@ -26,18 +33,44 @@ class KeptText(TextFeatures):
         Of the documents.
     """
 
+    def __init__(self, options: FeatureOptions, keeps_all: bool = True) -> None:
+        super().__init__(options)
+        self._keeps_all, self._bytes = keeps_all, 0
+        self.texts: list[bytes] = []
+
+    @property
+    def is_short(self) -> bool:
+        """Whether pairs of words are counted."""
+        return self._bytes <= KEPT_BYTES
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there are the texts and counts."""
+        return self._keeps_all or self.is_short
+
+    def _keeping(self, documents: Iterable[bytes]) -> Iterator[bytes]:
+        for text in documents:
+            self._bytes += len(text)
+            self.texts.append(text)
+            if not self.is_kept:
+                self.texts.clear()
+            yield text
+
     def fit_counts(
         self, documents: Iterable[bytes], most: Callable[[], int] | None = None
     ) -> csr_matrix:
         """Choose the columns and return the counts; reads the documents once."""
-        self.texts: list[bytes] = list(documents)
-        self.counts = super().fit_counts(self.texts, most)
-        return self.counts
+        counts = super().fit_counts(self._keeping(documents), most)
+        if self.is_kept:
+            self.counts = counts
+        return counts
 
     def transform(self, documents: Iterable[bytes]) -> csr_matrix:
         """Return documents as rows."""
-        self.held: list[bytes] = list(documents)
-        return super().transform(self.held)
+        self.held: list[bytes] = []
+        if self.is_kept:
+            documents = self.held = list(documents)
+        return super().transform(documents)
 
 
 class FeatureSets:
@@ -58,12 +91,12 @@ class FeatureSets:
     def __init__(
         self, kept: KeptText, options: FeatureOptions, fixed: Collection[str], classes: int
     ) -> None:
-        self._kept, self._options, self._classes = kept, options, classes
+        self._kept, self._options, self._classes = kept, options.resolved(), classes
         fixed = {*fixed, *(["features"] if options.hashing is not None else [])}
         by_token = options.by == "token"  # whose features are not words
         self._open = [name for name in NAMES if name not in fixed and not by_token]
-        self._counted: dict[int, TextFeatures] = {options.ngrams: kept}
-        self._counts = {options.ngrams: kept.counts}
+        self._counted: dict[int | None, TextFeatures] = {self._options.ngrams: kept}
+        self._counts = {self._options.ngrams: kept.counts}
         self._rows: dict[FeatureOptions, tuple[TextFeatures, csr_matrix]] = {}
 
     @staticmethod
@@ -84,10 +117,7 @@ class FeatureSets:
             found.append({**present, "features": few})
         if "weighting" in present:
             found += [{**one, "weighting": "log"} for one in found]
-        tokens = float(abs(self._kept.counts).sum())
-        lead = (self._options.lead or 0) * self._kept.counts.shape[0]
-        tokens -= min(lead, tokens / 2)  # words that count twice; all of them in short texts
-        if present.get("ngrams") == 1 and tokens <= TOKENS:
+        if present.get("ngrams") == 1 and self._kept.is_short:
             found.append({**present, "ngrams": 2})
         return found
 
@@ -99,13 +129,14 @@ class FeatureSets:
         """Return the features and the documents' rows."""
         own: dict[str, Any] = {name: setting[name] for name in self._open if name in setting}
         options = replace(self._options, **own)
+        most = options.features_of(self._classes)
         if options not in self._rows:
             if options.ngrams not in self._counts:
                 text = TextFeatures(replace(self._kept.options, ngrams=options.ngrams))
-                self._counts[options.ngrams] = text.fit_counts(self._kept.texts)
+                self._counts[options.ngrams] = text.fit_counts(self._kept.texts, lambda: most)
                 self._counted[options.ngrams] = text
             text = self._counted[options.ngrams]
-            self._rows[options] = text.narrowed(options, self._counts[options.ngrams])
+            self._rows[options] = text.narrowed(options, self._counts[options.ngrams], most)
         return self._rows[options]
 
     def dataset(self, read: Dataset, setting: Setting) -> Dataset:

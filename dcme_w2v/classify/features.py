@@ -5,6 +5,7 @@ Texts are bytes of UTF-8. Columns are in descending order of frequency.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import zlib
@@ -12,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, hstack
 
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.columns import Tokenized
@@ -60,7 +61,7 @@ class TextFeatures:
     """
 
     def __init__(self, options: FeatureOptions) -> None:
-        self.options, self.tokenizer = options.with_tokens(), Tokenizer(options)
+        self.options, self.tokenizer = options.resolved(), Tokenizer(options)
         self._word = WORDS.get(self.options.tokens or "")
         self.names: Words | None = None
         self.buckets: I64 | None = None
@@ -143,7 +144,7 @@ class TextFeatures:
             self.idf = (np.log((1 + counts.shape[0]) / (1 + present)) + 1).astype(np.float32)
 
     def narrowed(
-        self, options: FeatureOptions, counts: csr_matrix
+        self, options: FeatureOptions, counts: csr_matrix, most: int
     ) -> tuple[TextFeatures, csr_matrix]:
         """Return the first of these columns, weighted, without reading the documents again.
 
@@ -153,10 +154,12 @@ class TextFeatures:
             With fewer features, or another weighting or norm; the other options are as in `self`.
         counts : csr_matrix
             As `fit_counts` returned them.
+        most : int
+            Number of columns that are kept, except of hashed features.
         """
         names = self.names
-        if names is not None and len(names) > options.most_features:
-            names, counts = names[: options.most_features], counts[:, : options.most_features]
+        if names is not None and len(names) > most:
+            names, counts = names[:most], counts[:, :most]
         found = TextFeatures.restored(options, names, self.idf, self.buckets)
         found.tag_pairs = self.tag_pairs
         found._set_idf(counts)
@@ -186,16 +189,28 @@ class TextFeatures:
             return f"hash value {self.buckets[column]}"
         return f"column {column}" if self.names is None else self.names[column]
 
-    def _grams(self, text: bytes) -> list[bytes]:
+    def _words(self, text: bytes) -> list[bytes]:
         if self.is_by_token:
             return text.split()
         if isinstance(text, Tokenized) or not self.tokenizer.is_whitespace:
             text, _ = self.tokenizer.tokenize(text)
         elif self._word is not None:
             text = " ".join(self._word.findall(text.decode().lower())).encode()
-        words = text.split()
-        found = words + words[: self.options.lead or 0]
-        for n in range(2, self.options.ngrams + 1):
+        return text.split()
+
+    @property
+    def _lead(self) -> int:
+        return 0 if self.is_by_token else self.options.lead or 0
+
+    @property
+    def _lengths(self) -> range:
+        """The numbers of words of the n-grams, without single words."""
+        return range(2, 1 if self.is_by_token else (self.options.ngrams or 1) + 1)
+
+    def _grams(self, text: bytes) -> list[bytes]:
+        words = self._words(text)
+        found = words + words[: self._lead]
+        for n in self._lengths:
             found += [b" ".join(words[i : i + n]) for i in range(len(words) - n + 1)]
         return found
 
@@ -222,16 +237,23 @@ class TextFeatures:
         self, documents: Iterable[bytes], most: Callable[[], int] | None
     ) -> csr_matrix:
         numbers: defaultdict[bytes, int] = defaultdict()
-        numbers.default_factory = numbers.__len__  # a new gram's number is how many there are
+        numbers.default_factory = numbers.__len__  # a new word's number is how many there are
+        texts: list[I32] = []
 
         def numbered(text: bytes) -> list[int]:
-            return list(map(numbers.__getitem__, self._grams(text)))
+            found = list(map(numbers.__getitem__, self._words(text)))
+            if self._lengths:
+                texts.append(np.array(found, dtype=np.int32))
+            return found + found[: self._lead]
 
-        everything = self._counts(documents, numbered, None)
-        totals = np.bincount(everything.indices, everything.data, len(numbers))
-        if not len(totals):
+        counts = self._counts(documents, numbered, None)
+        if not numbers:
             raise CorpusError("the documents have no words; give other documents")
-        present = np.bincount(everything.indices, minlength=len(numbers))  # of how many documents
+        words = list(numbers)
+        grams = NGrams(texts, len(words), self._lengths) if self._lengths else None
+        everything = counts if grams is None else hstack([counts, *grams.counts], format="csr")
+        totals = np.bincount(everything.indices, everything.data, everything.shape[1])
+        present = np.bincount(everything.indices, minlength=len(totals))  # of how many documents
         highest = self.options.max_df * everything.shape[0]
         eligible = (present >= self.options.min_df) & (present <= highest)
         if not eligible.any():
@@ -240,12 +262,14 @@ class TextFeatures:
                 "or raise --max-df"
             )
         # ties by first appearance
-        chosen = np.argsort(-totals, kind="stable")
-        chosen = chosen[eligible[chosen]][: most() if most else self.options.most_features]
-        grams = list(numbers)
-        self.names = Words.from_words(grams[i] for i in chosen)
-        self._column = {grams[i]: column for column, i in enumerate(chosen)}
-        column_of = np.full(len(numbers), -1, dtype=np.int32)
+        order = np.arange(len(totals)) if grams is None else grams.order()
+        order = order[np.argsort(-totals[order], kind="stable")]
+        chosen = order[eligible[order]][: most() if most else self.options.most_features]
+        name = words.__getitem__ if grams is None else functools.partial(grams.name, words)
+        names = [name(number) for number in chosen.tolist()]
+        self.names = Words.from_words(names)
+        self._column = {gram: column for column, gram in enumerate(names)}
+        column_of = np.full(len(totals), -1, dtype=np.int32)
         column_of[chosen] = np.arange(len(chosen), dtype=np.int32)
         return _renumbered(everything, column_of, len(chosen))
 
@@ -276,6 +300,54 @@ class TextFeatures:
         data = (data * self.idf[counts.indices]).astype(np.float32)
         rows = csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
         return unit_rows(rows) if self.options.norm == "l2" else rows
+
+
+class NGrams:
+    """The n-grams of documents, which are numbered after the words.
+
+    Parameters
+    ----------
+    texts : list of ndarray of int32
+        The numbers of the words of each document.
+    words : int
+        Number of distinct words, which are numbered by first appearance.
+    lengths : range
+        The numbers of words of the n-grams, from 2 on.
+
+    Attributes
+    ----------
+    counts : list of csr_matrix
+        The counts of the n-grams of each length, shape (documents, n-grams).
+    """
+
+    def __init__(self, texts: list[I32], words: int, lengths: range) -> None:
+        self._flat = np.concatenate(texts)
+        document = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+        _, first = np.unique(self._flat, return_index=True)
+        firsts, sizes = [first], [np.ones(words, dtype=np.int64)]
+        self.counts: list[csr_matrix] = []
+        shorter = self._flat.astype(np.int64)  # the number of the shorter n-gram that starts here
+        for n in lengths:
+            starts = np.flatnonzero(document[: 1 - n] == document[n - 1 :])
+            keys = shorter[starts] * words + self._flat[starts + n - 1]
+            _, first, found = np.unique(keys, return_index=True, return_inverse=True)
+            shorter[starts] = found
+            ones = np.ones(len(starts), dtype=np.float32)
+            shape = len(texts), len(first)
+            self.counts.append(csr_matrix((ones, (document[starts], found)), shape=shape))
+            firsts.append(starts[first])
+            sizes.append(np.full(len(first), n))
+        self._first, self._size = np.concatenate(firsts), np.concatenate(sizes)
+        self._document = document
+
+    def order(self) -> I64:
+        """Return the numbers of words and n-grams by first appearance, in a document by length."""
+        return np.lexsort((self._first, self._size, self._document[self._first]))
+
+    def name(self, words: Sequence[bytes], number: int) -> bytes:
+        """Return the words of an n-gram, separated by spaces."""
+        first = self._first[number]
+        return b" ".join(words[i] for i in self._flat[first : first + self._size[number]])
 
 
 def _counts_of_lists(

@@ -26,7 +26,7 @@ from .options import (
     is_hinge_possible,
     resolved,
 )
-from .tune import HINGE_CLASSES, Rows, Search, Setting, Tuned, flags_of
+from .tune import HINGE_CLASSES, Features, Rows, Search, Setting, Tuned, flags_of
 
 MIN_DOCUMENTS = 50  # with fewer, a fold says little
 LEARNED = 20_000  # documents of a trial at most
@@ -40,7 +40,7 @@ SMALL_PATH = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
 
 class LossSearch(Search):
-    """A search for the loss and its learning rate, with every candidate on all folds."""
+    """A search for the loss, its learning rate and `features`, every candidate on all folds."""
 
     def __init__(
         self,
@@ -49,10 +49,11 @@ class LossSearch(Search):
         given: ClassifyOptions,
         reporter: Reporter = QUIET,
         received: ReceivedSignal | None = None,
+        features: Features | None = None,
     ) -> None:
         super().__init__(
-            Rows(data.matrix), data.labels, classes, given, float("inf"), data.weights, reporter,
-            received,
+            features or Rows(data.matrix), data.labels, classes, given, float("inf"), data.weights,
+            reporter, received,
         )  # fmt: skip
         self._full = replace(self._full, documents=min(self._full.documents, LEARNED))
         self._first = self._full
@@ -60,7 +61,7 @@ class LossSearch(Search):
             self._measure_names, self._clearly = ("ndcg_at_5",), CLEARLY_OF_SETS
 
     def _stages(self) -> Sequence[Callable[[Setting], list[Setting]]]:
-        return (self._losses,)
+        return (self._losses, self._feature_settings)
 
     def _defaults(self) -> Setting:
         found = super()._defaults()
@@ -93,10 +94,11 @@ class PenaltySearch(Search):
 
 
 def loss_line(tuned: Tuned) -> str:
-    """Return the choice of the loss in words."""
+    """Return the choice of the loss, and of pairs of words, in words."""
     best: dict[str, float] = {}
     for trial in tuned.trials:
         name = str(trial.get("loss") or f"--lr {trial['lr']:g}")
+        name = "pairs of words" if trial.get("ngrams", 1) > 1 else name
         best[name] = max(trial["accuracy"], best.get(name, 0.0))
     tried = ", ".join(f"{name} {accuracy:.4f}" for name, accuracy in best.items())
     chosen = flags_of(tuned.setting)

@@ -137,16 +137,17 @@ def train(
     found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
         options = found.with_run_values(options, *OF_RUN)
-        features = filled(found.with_run_values(features, "lead", "tokens"), {"lead": 0})
+        kept = found.with_run_values(features, "lead", "tokens", "ngrams")
+        features = filled(kept, {"lead": 0})
     features = features.with_lead()
     with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
-        corpus = _read_documents(job, features, options, reporter)
+        corpus = _read_documents(job, features, options, reporter, remote is None)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
         _resolved(job, options, corpus, remote)  # raises before a search
         tuned, corpus = _searched(job, features, options, corpus, remote, reporter, received)
         if tuned is not None:
             options = tuned.options(options, len(corpus.classes))
-            features = features if corpus.text is None else corpus.text.options
+        features = features if corpus.text is None else corpus.text.options
         given, options = options, _resolved(job, options, corpus, remote)
         if given.objective == "auto" and options.solver == "sgd":
             reporter.message(_objective_line(given, options, len(corpus.classes)))
@@ -316,7 +317,11 @@ def dry_run(
     paths_of(job).check()
     check_file(job.holdout, job.docs)
     _check_solver(options, job.checkpoints)
-    corpus = _read_documents(job, features.with_lead(), options, reporter)
+    features = features.with_lead()
+    corpus = _read_documents(job, features, options, reporter)
+    sets = _feature_sets(job, features, corpus)
+    if sets is not None and is_loss_open(options, corpus.data, len(corpus.classes)):
+        corpus = sets.dataset(corpus, sets.choices()[-1])  # the largest that training may choose
     plan = _plan(job, corpus, resolved(options, len(corpus.classes), corpus.multilabel))
     return {
         **plan,
@@ -369,16 +374,23 @@ class _Fit(Fit):
 
 
 def _read_documents(
-    job: TrainJob, features: FeatureOptions, options: ClassifyOptions, reporter: Reporter
+    job: TrainJob,
+    features: FeatureOptions,
+    options: ClassifyOptions,
+    reporter: Reporter,
+    searches: bool = True,
 ) -> Dataset:
-    """Read the documents and report their number."""
+    """Read the documents and report their number; they are kept if features are searched."""
     reporter.stage("reading", None, "documents")
     text: TextFeatures | None = None
     if not are_vectors(job.docs):
-        if job.tune.tune is None:
-            text = TextFeatures(features)
-        else:
+        is_open = features.ngrams is None and features.by == "document"
+        if job.tune.tune is not None:
             text = KeptText(FeatureSets.widest(features, job.fixed))
+        elif searches and is_open and features.hashing is None:
+            text = KeptText(features, keeps_all=False)
+        else:
+            text = TextFeatures(features)
     most = features.features_of if job.tune.tune is None else None
     read = read_documents(job.docs, job.labels, text, job.holdout, options.seed, most=most)
     check_held_out(job.holdout, read, read.classes)
@@ -401,23 +413,29 @@ def _searched(
 ) -> tuple[Tuned | None, Dataset]:
     """Search settings, or only loss and learning rate; returns them and the documents with them."""
     data, text, number = corpus.data, corpus.text, len(corpus.classes)
-    if job.tune.tune is None:
+    sets, tuned = _feature_sets(job, features, corpus), None
+    if job.tune.tune is not None:
+        seconds = job.tune.tune
+        found = sets or Rows(data.matrix)
+        tuned = Search(found, data.labels, number, options, seconds, None, reporter, received).run()
+        reporter.message(tuned.line)
+    else:
         if remote is not None or (text is not None and text.is_by_token):
             options = replace(options, loss=resolved(options, number, corpus.multilabel).loss)
-        if not is_loss_open(options, data, number):
-            return None, corpus
-        tuned = LossSearch(data, number, options, reporter, received).run()
-        reporter.message(loss_line(tuned))
-        return tuned, corpus
-    sets: Rows | FeatureSets = Rows(data.matrix)
-    if isinstance(text, KeptText):
-        sets = FeatureSets(text, features, job.fixed, number)
-    seconds = job.tune.tune
-    tuned = Search(sets, data.labels, number, options, seconds, None, reporter, received).run()
-    reporter.message(tuned.line)
-    if isinstance(sets, FeatureSets):
-        corpus = sets.dataset(corpus, tuned.setting)
+        if is_loss_open(options, data, number):
+            tuned = LossSearch(data, number, options, reporter, received, sets).run()
+            reporter.message(loss_line(tuned))
+    if sets is not None:
+        corpus = sets.dataset(corpus, tuned.setting if tuned is not None else {})
     return tuned, corpus
+
+
+def _feature_sets(job: TrainJob, features: FeatureOptions, corpus: Dataset) -> FeatureSets | None:
+    """Return the settings of the features to choose from; None if their texts are not kept."""
+    if not isinstance(corpus.text, KeptText) or not corpus.text.is_kept:
+        return None
+    fixed = ("features", "weighting") if job.tune.tune is None else job.fixed
+    return FeatureSets(corpus.text, features, fixed, len(corpus.classes))
 
 
 def _check_trees(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
