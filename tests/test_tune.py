@@ -76,7 +76,7 @@ def test_pairs_of_words_are_chosen_where_they_separate_classes(here, cli):
         a, b = f"a{random.integers(8)}", f"b{random.integers(8)}"
         lines.append(f"c{i % 2}\t{' '.join([a, b] if i % 2 else [b, a])}\n")
     Path("d.tsv").write_text("".join(lines))
-    record = cli.json(f"{TRAIN} --output m")["tune"]
+    record = cli.json(f"{TRAIN} --output m --lead 0")["tune"]
     assert "--ngrams 2" in record["flags"] and record["accuracy"] > 0.95
 
 
@@ -154,10 +154,11 @@ def test_rows_equal_those_of_features_read_again(monkeypatch):
 
 
 @pytest.mark.parametrize("lead", [0, 3, 80])
+@pytest.mark.parametrize("ngrams", [None, 2, 3])
 @pytest.mark.parametrize("limit", [600, 599])
-def test_pairs_of_words_are_tried_by_the_words_that_texts_have(monkeypatch, lead, limit):
+def test_pairs_of_words_are_tried_by_the_words_that_texts_have(monkeypatch, lead, ngrams, limit):
     monkeypatch.setattr(feature_sets, "TOKENS", limit)
-    options = FeatureOptions(lead=lead)
+    options = FeatureOptions(lead=lead, lead_ngrams=ngrams)
     kept = KeptText(FeatureSets.widest(options, ()))
     kept.fit_counts([b"a b c d e f g h i j"] * 60)
     pairs = [one for one in FeatureSets(kept, options, (), 4).choices() if one["ngrams"] == 2]

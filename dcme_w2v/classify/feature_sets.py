@@ -84,9 +84,12 @@ class FeatureSets:
             found.append({**present, "features": few})
         if "weighting" in present:
             found += [{**one, "weighting": "log"} for one in found]
+        # first words count twice, and start further n-grams; in short texts all words do
+        documents, n = self._kept.counts.shape[0], self._options.lead_ngrams or 1
         tokens = float(abs(self._kept.counts).sum())
-        lead = (self._options.lead or 0) * self._kept.counts.shape[0]
-        tokens -= min(lead, tokens / 2)  # words that count twice; all of them in short texts
+        if lead := n * (self._options.lead or 0) * documents:
+            tokens += documents * n * (n - 1) / 2
+            tokens -= min(lead, tokens * n / (n + 1))
         if present.get("ngrams") == 1 and tokens <= TOKENS:
             found.append({**present, "ngrams": 2})
         return found

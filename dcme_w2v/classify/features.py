@@ -184,9 +184,11 @@ class TextFeatures:
         elif self.options.tokens == "words":
             text = " ".join(WORD.findall(text.decode().lower())).encode()
         words = text.split()
-        found = words + words[: self.options.lead or 0]
-        for n in range(2, self.options.ngrams + 1):
-            found += [b" ".join(words[i : i + n]) for i in range(len(words) - n + 1)]
+        lead, everywhere = words[: self.options.lead or 0], self.options.ngrams
+        found = words + lead
+        for n in range(2, max(everywhere, self.options.lead_ngrams or 1) + 1):
+            some = words if n <= everywhere else lead
+            found += [b" ".join(some[i : i + n]) for i in range(len(some) - n + 1)]
         return found
 
     def _known(self, text: bytes) -> list[int]:

@@ -137,7 +137,8 @@ def train(
     found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
         options = found.with_run_values(options, *OF_RUN)
-        features = filled(found.with_run_values(features, "lead"), {"lead": 0})
+        features = found.with_run_values(features, "lead", "lead_ngrams")
+        features = filled(features, {"lead": 0, "lead_ngrams": 1})
     features = features.with_lead()
     with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
         corpus = _read_documents(job, features, options, reporter)
