@@ -5,7 +5,7 @@ import pytest
 
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import Classifier
-from dcme_w2v.classify.options import LEAD, FeatureOptions
+from dcme_w2v.classify.options import LEAD, LEAD_FEATURES, FeatureOptions
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError
 
@@ -44,7 +44,7 @@ def test_ideographs_and_hiragana_are_words(tokens, words):
 @pytest.mark.parametrize("given, kept", [("", "unicode"), ("--tokens words", "words")])
 def test_a_model_keeps_its_words(cli, here, given, kept):
     (here / "d.tsv").write_text("a\t中文 x\nb\t文 y\n" * 20)
-    cli(f"classify train d.tsv --output m --threads 1 {given}")
+    cli(f"classify train d.tsv --output m --threads 1 --ngrams 1 {given}")
     text = Classifier.load("m").text
     assert text.options.tokens == kept
     assert text.transform(["中文".encode()]).nnz == {"unicode": 2, "words": 1}[kept]
@@ -72,13 +72,25 @@ def test_the_first_words_count_twice():
     assert fitted(lead=2, ngrams=2)[1].sum() == rows.sum() + 6
 
 
+def test_ngrams_of_the_first_words():
+    features, rows = fitted(lead=2, lead_ngrams=2)
+    names = [features.name(i) for i in range(features.columns)]
+    assert [name for name in names if " " in name] == ["b a", "a c", "é b"]
+    assert rows.sum() == fitted(lead=2)[1].sum() + 3
+    assert np.array_equal(features.transform(TEXTS).toarray(), rows)
+    assert np.array_equal(fitted(lead=2, lead_ngrams=2, ngrams=2)[1], fitted(lead=2, ngrams=2)[1])
+
+
 @pytest.mark.parametrize(
-    "given, lead",
-    [({}, LEAD), ({"lead": 3}, 3), ({"lead": 0}, 0), ({"weighting": "count"}, 0),
-     ({"by": "token"}, 0)],
+    "given, lead, ngrams, features",
+    [({}, LEAD, 2, LEAD_FEATURES), ({"lead": 3}, 3, 2, LEAD_FEATURES), ({"lead": 0}, 0, 1, 30_000),
+     ({"lead_ngrams": 1}, LEAD, 1, 30_000), ({"weighting": "count"}, 0, 1, 30_000),
+     ({"by": "token"}, 0, 1, 300_000), ({"features": 7}, LEAD, 2, 7)],
 )  # fmt: skip
-def test_the_default_number_of_first_words(given, lead):
-    assert FeatureOptions(**given).with_lead().lead == lead
+def test_the_default_number_of_first_words(given, lead, ngrams, features):
+    found = FeatureOptions(**given).with_lead()
+    assert (found.lead, found.lead_ngrams) == (lead, ngrams)
+    assert found.features_of(10**6) == features
 
 
 def test_weighting_and_length():
@@ -136,6 +148,6 @@ def test_rare_words_are_features_where_classes_are_few(tmp_path):
     docs, model = tmp_path / "docs.tsv", tmp_path / "m"
     docs.write_text("".join(f"{i % 2}\tw{2 * i} w{2 * i + 1}\n" for i in range(16_000)))
     train = ["classify", "train", str(docs), "--lr", "1", "--epochs", "1", "--quiet"]
-    for more, count in ((["--features", "30000"], 30_000), ([], 32_000)):
+    for more, count in ((["--features", "30000"], 30_000), ([], 48_000)):
         assert run([*train, "--output", str(model), *more]) == 0
         assert Classifier.load(model).text.columns == count

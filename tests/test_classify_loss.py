@@ -12,14 +12,15 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
+from dcme_w2v.classify import loss as loss_module
 from dcme_w2v.classify.calibration import _calibration
 from dcme_w2v.classify.fit import Labeled, fit
-from dcme_w2v.classify.loss import SHORT_SETS, LossSearch, is_loss_open
-from dcme_w2v.classify.metrics import Measures, calibration_of, ndcg, relevance
+from dcme_w2v.classify.loss import LossSearch, is_loss_open
+from dcme_w2v.classify.metrics import Measures, average_precision, calibration_of, ndcg, relevance
 from dcme_w2v.classify.model import load_classifier
-from dcme_w2v.classify.options import ClassifyOptions, resolved
+from dcme_w2v.classify.options import TREE_CLASSES, ClassifyOptions, resolved
 from dcme_w2v.classify.pipeline import predict
-from dcme_w2v.classify.trainer import Weights
+from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.errors import DcmeWarning, DivergedError
 
 MARGIN = 4.0  # of csrc/classify/hinge.c
@@ -112,12 +113,44 @@ def test_hinge_is_the_default_for_several_labels_and_has_probabilities_of_each(h
 def test_folds_choose_the_rate_of_several_labels():
     rows, labels = sets_problem(classes=12, documents=120)
     data, given = Labeled(rows, labels), ClassifyOptions(threads=1)
-    assert not is_loss_open(given, data, SHORT_SETS)
+    assert is_loss_open(given, data, TREE_CLASSES - 1)
+    assert not is_loss_open(given, data, TREE_CLASSES)
     tuned = LossSearch(data, 12, given).run()
     assert tuned.setting["loss"] == "hinge" and {one["loss"] for one in tuned.trials} == {"hinge"}
     found = {one["lr"]: one["accuracy"] for one in tuned.trials if one["epochs"] == 5}
     assert len(found) == 4 and all(0 < one <= 1 for one in found.values())
     assert tuned.options(given, 12).loss == "hinge"
+
+
+def test_with_many_labels_a_part_of_them_chooses_the_rate(monkeypatch):
+    """Each label is learned as if all were, so a trial has the same scores of these labels."""
+    rows, labels = sets_problem(classes=40, documents=200)
+    data, given = Labeled(rows, labels), ClassifyOptions(threads=1)
+    monkeypatch.setattr(loss_module, "SHORT_SETS", 7999)
+    monkeypatch.setattr(loss_module, "SHORT_PART", 200 * 9)
+    some, classes = loss_module._with_some_labels(data, 40)
+    counts = np.bincount(data.instances()[1], minlength=40)
+    kept = np.bincount(some.instances()[1])
+    order = np.argsort(-counts, kind="stable")[np.arange(9) * 40 // 9]
+    assert classes == 10 and kept[:-1].tolist() == counts[order].tolist()
+    assert kept[-1] == sum(9 in one for one in some.labels) and min(map(len, some.labels)) == 1
+    search = LossSearch(data, 40, given)
+    tuned = search.run()
+    found = {one["lr"]: one["accuracy"] for one in tuned.trials}
+    assert len(found) == len(tuned.trials) == 3 and {one["epochs"] for one in tuned.trials} == {5}
+    learned = search._order[40:]
+    whole, _ = fit(data.some(np.sort(learned)), 40, resolved(given, 40, True), multilabel=True)
+    held = data.some(np.sort(search._order[:40]))
+    scores = whole.scores(core_documents(held.matrix), 0, 40, 1)
+    expected = average_precision(scores[:, order], relevance(held.labels, 40)[:, order])
+    assert found[0.5] == pytest.approx(expected, abs=0.02)
+
+
+def test_average_precision():
+    scores = np.array([[3.0, 1.0], [2.0, 0.0]])
+    relevant = np.array([[True, False], [False, True]])
+    assert average_precision(scores, relevant) == pytest.approx((1 / 1 + 2 / 4) / 2)
+    assert average_precision(scores[:, :0], relevant[:, :0]) == 0
 
 
 @pytest.mark.parametrize(

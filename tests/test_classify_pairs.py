@@ -12,15 +12,15 @@ TRAIN = "classify train d.tsv --threads 1"
 NEGATED = ("good", "bad")
 
 
-def texts(ordered, count=600, seed=0):
-    """Lines whose label depends on which of two words comes after "not", or on a word alone."""
+def texts(ordered, count=600, seed=0, noise=6, kinds=60):
+    """Lines whose label is one of two words: the one after "not", or the only one."""
     random = np.random.default_rng(seed)
     lines = []
     for i in range(count):
         label, other = NEGATED[:: 1 if i % 2 else -1]
         said = f"{other} but not {label}" if ordered else label
-        noise = [f"x{random.integers(60)}" for _ in range(6)]
-        lines.append(f"{label}\t{' '.join(noise[:3])} {said} {' '.join(noise[3:])}\n")
+        words = [f"x{random.integers(kinds)}" for _ in range(noise)]
+        lines.append(f"{label}\t{' '.join(words[:3])} {said} {' '.join(words[3:])}\n")
     return "".join(lines)
 
 
@@ -28,43 +28,53 @@ def texts(ordered, count=600, seed=0):
 def corpus(here):
     Path("d.tsv").write_text(texts(True))
     Path("t.tsv").write_text(texts(True, 200, seed=1))
-    Path("plain.tsv").write_text(texts(False))
+    # pairs, each of them rare, take most of a vector's length from the word that matters
+    Path("noise.tsv").write_text(texts(False, noise=60, kinds=100))
 
 
-@pytest.mark.parametrize("command, ngrams", [
-    (TRAIN, 2),
-    (f"{TRAIN} --holdout 0.2", 2),
-    (TRAIN.replace("d.tsv", "plain.tsv"), 1),
-    (f"{TRAIN} --ngrams 1", 1),
-    (f"{TRAIN} --loss hinge --lr 0.5", 1),  # nothing is chosen
-    (f"{TRAIN} --hashing 4096", 1),
-    (TRAIN.replace("train d.tsv", "train -"), 2),
+@pytest.mark.parametrize("more, ngrams, of_lead", [
+    ("", 1, 2),
+    ("--holdout 0.2", 1, 2),
+    ("--lead 3", 2, 2),  # the first words do not reach it
+    ("--lead 0", 2, 1),
+    ("--ngrams 1", 1, 1),
+    ("--lead-ngrams 1", 2, 1),
+    ("--loss hinge --lr 0.5", 1, 2),  # nothing is chosen
+    ("--lead 3 --hashing 4096", 1, 2),
+    ("--lead 3 --weighting count", 2, 2),
 ])  # fmt: skip
-def test_pairs_are_chosen_where_they_are_clearly_better(cli, command, ngrams):
-    cli(f"{command} --output m", stdin=Path("d.tsv").read_bytes())
-    assert described("m")["features"]["ngrams"] == ngrams
-    assert ("--ngrams 2" in cli.err) == (ngrams == 2)
+def test_pairs_are_chosen_where_they_are_clearly_better(cli, more, ngrams, of_lead):
+    cli(f"classify train - --threads 1 --output m {more}", stdin=Path("d.tsv").read_bytes())
+    features = described("m")["features"]
+    assert (features["ngrams"], features["lead_ngrams"]) == (ngrams, of_lead)
     accuracy = cli.json("classify test m t.tsv")["accuracy"]
-    assert accuracy > 0.9 if ngrams == 2 else accuracy < 0.9 or "plain" in command
+    has_pair = ngrams == 2 or (of_lead == 2 and "--lead 3" not in more)
+    assert accuracy > 0.9 if has_pair else accuracy < 0.9
 
 
-def test_longer_texts_have_single_words(cli, monkeypatch):
+def test_single_words_are_chosen_where_they_are_clearly_better(cli):
+    cli("classify train noise.tsv --threads 1 --output m")
+    features = described("m")["features"]
+    assert (features["ngrams"], features["lead_ngrams"]) == (1, 1), cli.err
+
+
+def test_longer_texts_have_pairs_of_the_first_words(cli, monkeypatch):
     monkeypatch.setattr(feature_sets, "KEPT_BYTES", 1000)
-    cli(f"{TRAIN} --holdout t.tsv --output m")
+    cli(f"{TRAIN} --lead 3 --holdout t.tsv --output m")
     assert "pairs of words" not in cli.err
     assert described("m")["features"]["ngrams"] == 1
 
 
 def test_the_model_is_the_model_of_the_flags_that_were_chosen(cli):
-    cli(f"{TRAIN} --output m")
+    cli(f"{TRAIN} --lead 3 --output m")
     [line] = [line for line in cli.err.splitlines() if "held out" in line]
-    cli(f"{TRAIN} --output same {line.split(', by ')[0]}")
+    cli(f"{TRAIN} --lead 3 --output same {line.split(', by ')[0]}")
     assert arrays_in("m") == arrays_in("same")
 
 
 def test_a_resumed_run_has_the_pairs(cli):
-    cli(f"{TRAIN} --output m --checkpoint state --checkpoint-every 1")
-    cli(f"{TRAIN} --output again --resume state")
+    cli(f"{TRAIN} --lead 3 --output m --checkpoint state --checkpoint-every 1")
+    cli(f"{TRAIN} --lead 3 --output again --resume state")
     assert "pairs of words" not in cli.err
     assert described("again")["features"] == described("m")["features"]
     assert arrays_in("m") == arrays_in("again")

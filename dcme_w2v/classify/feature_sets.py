@@ -11,8 +11,8 @@ from .features import TextFeatures
 from .options import MANY_FEATURES, FeatureOptions
 from .tune import Setting
 
-KEPT_BYTES = 1 << 25  # pairs of words are counted where the texts are no longer
-NAMES = ("features", "ngrams", "weighting")
+KEPT_BYTES = 1 << 23  # pairs of words are counted where the texts are no longer
+NAMES = ("features", "ngrams", "lead_ngrams", "weighting")
 
 
 class KeptText(TextFeatures):
@@ -93,10 +93,11 @@ class FeatureSets:
     ) -> None:
         self._kept, self._options, self._classes = kept, options.resolved(), classes
         fixed = {*fixed, *(["features"] if options.hashing is not None else [])}
+        fixed |= {"lead_ngrams"} if "ngrams" in fixed or self._options.lead_ngrams == 1 else set()
         by_token = options.by == "token"  # whose features are not words
         self._open = [name for name in NAMES if name not in fixed and not by_token]
-        self._counted: dict[int | None, TextFeatures] = {self._options.ngrams: kept}
-        self._counts = {self._options.ngrams: kept.counts}
+        self._counted: dict[tuple[int, int], tuple[TextFeatures, csr_matrix]] = {}
+        self._counted[_lengths(self._options)] = kept, kept.counts
         self._rows: dict[FeatureOptions, tuple[TextFeatures, csr_matrix]] = {}
 
     @staticmethod
@@ -108,7 +109,7 @@ class FeatureSets:
 
     def choices(self) -> list[Setting]:
         """Return the settings to try, the setting of the options first."""
-        present = {name: getattr(self._options, name) for name in self._open}
+        present: dict[str, Any] = {name: getattr(self._options, name) for name in self._open}
         few, many = self._options.most_features, self._options.features_of(self._classes)
         if "features" in present:
             present["features"] = many
@@ -117,6 +118,8 @@ class FeatureSets:
             found.append({**present, "features": few})
         if "weighting" in present:
             found += [{**one, "weighting": "log"} for one in found]
+        if "lead_ngrams" in present:
+            found.append({**present, "lead_ngrams": 1})
         if present.get("ngrams") == 1 and self._kept.is_short:
             found.append({**present, "ngrams": 2})
         return found
@@ -131,12 +134,12 @@ class FeatureSets:
         options = replace(self._options, **own)
         most = options.features_of(self._classes)
         if options not in self._rows:
-            if options.ngrams not in self._counts:
-                text = TextFeatures(replace(self._kept.options, ngrams=options.ngrams))
-                self._counts[options.ngrams] = text.fit_counts(self._kept.texts, lambda: most)
-                self._counted[options.ngrams] = text
-            text = self._counted[options.ngrams]
-            self._rows[options] = text.narrowed(options, self._counts[options.ngrams], most)
+            if (lengths := _lengths(options)) not in self._counted:
+                ngrams, of_lead = options.ngrams, options.lead_ngrams
+                text = TextFeatures(replace(self._kept.options, ngrams=ngrams, lead_ngrams=of_lead))
+                self._counted[lengths] = text, text.fit_counts(self._kept.texts, lambda: most)
+            text, counts = self._counted[lengths]
+            self._rows[options] = text.narrowed(options, counts, most)
         return self._rows[options]
 
     def dataset(self, read: Dataset, setting: Setting) -> Dataset:
@@ -144,3 +147,9 @@ class FeatureSets:
         text, matrix = self.of(setting)
         held = text.transform(self._kept.held)
         return replace(read, text=text, matrix=matrix, held_matrix=held)
+
+
+def _lengths(options: FeatureOptions) -> tuple[int, int]:
+    """Return the numbers of words of the longest n-grams, of all words and of the first ones."""
+    everywhere = options.ngrams or 1
+    return everywhere, max(everywhere, options.lead_ngrams or 1)

@@ -63,6 +63,12 @@ class TextFeatures:
     def __init__(self, options: FeatureOptions) -> None:
         self.options, self.tokenizer = options.resolved(), Tokenizer(options)
         self._word = WORDS.get(self.options.tokens or "")
+        # which n-grams are features, in the first words and in all of them
+        is_text = not self.is_by_token
+        self._lead = (self.options.lead or 0) if is_text else 0
+        self._everywhere = (self.options.ngrams or 1) if is_text else 1
+        longest = max(self._everywhere, self.options.lead_ngrams or 1) if is_text else 1
+        self._lengths = range(2, longest + 1)
         self.names: Words | None = None
         self.buckets: I64 | None = None
         self._column_of_bucket: dict[int, int] = {}
@@ -198,20 +204,13 @@ class TextFeatures:
             text = " ".join(self._word.findall(text.decode().lower())).encode()
         return text.split()
 
-    @property
-    def _lead(self) -> int:
-        return 0 if self.is_by_token else self.options.lead or 0
-
-    @property
-    def _lengths(self) -> range:
-        """The numbers of words of the n-grams, without single words."""
-        return range(2, 1 if self.is_by_token else (self.options.ngrams or 1) + 1)
-
     def _grams(self, text: bytes) -> list[bytes]:
         words = self._words(text)
-        found = words + words[: self._lead]
+        lead = words[: self._lead]
+        found = words + lead
         for n in self._lengths:
-            found += [b" ".join(words[i : i + n]) for i in range(len(words) - n + 1)]
+            some = words if n <= self._everywhere else lead
+            found += [b" ".join(some[i : i + n]) for i in range(len(some) - n + 1)]
         return found
 
     def _known(self, text: bytes) -> list[int]:
@@ -250,7 +249,9 @@ class TextFeatures:
         if not numbers:
             raise CorpusError("the documents have no words; give other documents")
         words = list(numbers)
-        grams = NGrams(texts, len(words), self._lengths) if self._lengths else None
+        grams = None
+        if self._lengths:
+            grams = NGrams(texts, len(words), self._lengths, self._everywhere, self._lead)
         everything = counts if grams is None else hstack([counts, *grams.counts], format="csr")
         totals = np.bincount(everything.indices, everything.data, everything.shape[1])
         present = np.bincount(everything.indices, minlength=len(totals))  # of how many documents
@@ -313,6 +314,8 @@ class NGrams:
         Number of distinct words, which are numbered by first appearance.
     lengths : range
         The numbers of words of the n-grams, from 2 on.
+    everywhere, lead : int
+        Longer n-grams than `everywhere` are of the first `lead` words only.
 
     Attributes
     ----------
@@ -320,15 +323,21 @@ class NGrams:
         The counts of the n-grams of each length, shape (documents, n-grams).
     """
 
-    def __init__(self, texts: list[I32], words: int, lengths: range) -> None:
-        self._flat = np.concatenate(texts)
-        document = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+    def __init__(
+        self, texts: list[I32], words: int, lengths: range, everywhere: int, lead: int
+    ) -> None:
+        self._flat, size = np.concatenate(texts), np.array([len(text) for text in texts])
+        document = np.repeat(np.arange(len(texts)), size)
+        place = np.arange(len(document)) - (np.cumsum(size) - size)[document]
         _, first = np.unique(self._flat, return_index=True)
         firsts, sizes = [first], [np.ones(words, dtype=np.int64)]
         self.counts: list[csr_matrix] = []
         shorter = self._flat.astype(np.int64)  # the number of the shorter n-gram that starts here
         for n in lengths:
-            starts = np.flatnonzero(document[: 1 - n] == document[n - 1 :])
+            is_inside = document[: 1 - n] == document[n - 1 :]
+            if n > everywhere:
+                is_inside &= place[: 1 - n] <= lead - n
+            starts = np.flatnonzero(is_inside)
             keys = shorter[starts] * words + self._flat[starts + n - 1]
             _, first, found = np.unique(keys, return_index=True, return_inverse=True)
             shorter[starts] = found

@@ -6,18 +6,22 @@ same objective, and is taken where no other one is clearly better: it is rarely 
 With ten epochs and a bias of .1 it classified 2.2 % of the documents of held-out folds of 13 sets
 otherwise than LinearSVC, with twenty and .2 1.0 %. A trial learns from 20,000 documents at most, so
 that the choice takes a small part of a long training. Documents with several labels have the hinge
-loss, and folds choose its learning rate.
+loss, and folds choose its learning rate. Its labels are learned independently, so that with many
+of them and many documents, a trial learns some labels from all documents, and is measured by the
+average precision of all their scores, which does not depend on the labels that are left out.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
 from .fit import Labeled
+from .metrics import average_precision, relevance
 from .options import (
     L2_OF_SETS,
     RATE_OF_HINGE,
@@ -26,15 +30,17 @@ from .options import (
     is_hinge_possible,
     resolved,
 )
+from .trainer import Weights, core_documents
 from .tune import HINGE_CLASSES, Features, Rows, Search, Setting, Tuned, flags_of
 
 MIN_DOCUMENTS = 50  # with fewer, a fold says little
 LEARNED = 20_000  # documents of a trial at most
 MIN_INSTANCES, MIN_OF_A_CLASS = 10_000, 150  # to choose only the rate of a loss that is given
 EPOCHS = 20  # that are given, at most
-SHORT_SETS = 1 << 24  # documents times labels, several a document
+SHORT_SETS = 1 << 24  # documents times labels, several a document; above, a part of the labels:
+PART_OF_SETS, SHORT_PART = 50, 1 << 21  # one in so many, or so many documents times labels
 CLEARLY_OF_SETS = 0.5  # see `CLEARLY`
-RATES_OF_SETS = (2.0, 0.5, 0.125)  # times the default
+RATES_OF_SETS, RATES_OF_MANY = (2.0, 0.5, 0.125), (2.0, 0.5)  # times the default
 SMALL_WEIGHTS, SMALL_PRODUCTS = 1 << 16, 1 << 22  # L-BFGS takes a second at most
 SMALL_PATH = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
@@ -51,13 +57,19 @@ class LossSearch(Search):
         received: ReceivedSignal | None = None,
         features: Features | None = None,
     ) -> None:
+        several = sum(map(len, data.labels)) > len(data.labels)
+        self._some_labels = several and len(data.labels) * classes > SHORT_SETS
+        if self._some_labels:
+            given = replace(given, batch=resolved(given, classes, True).batch)
+            data, classes = _with_some_labels(data, classes)
         super().__init__(
             features or Rows(data.matrix), data.labels, classes, given, float("inf"), data.weights,
             reporter, received,
         )  # fmt: skip
-        self._full = replace(self._full, documents=min(self._full.documents, LEARNED))
-        self._first = self._full
-        if self._multilabel:
+        if not self._some_labels:
+            self._full = replace(self._full, documents=min(self._full.documents, LEARNED))
+        self._first, self._multilabel = self._full, several
+        if several:
             self._measure_names, self._clearly = ("ndcg_at_5",), CLEARLY_OF_SETS
 
     def _stages(self) -> Sequence[Callable[[Setting], list[Setting]]]:
@@ -72,11 +84,33 @@ class LossSearch(Search):
 
     def _losses(self, best: Setting) -> list[Setting]:
         if self._multilabel:
+            if self._some_labels:
+                return [{**best, "lr": RATE_OF_HINGE * factor} for factor in RATES_OF_MANY]
             found = [{**best, "lr": RATE_OF_HINGE * factor} for factor in RATES_OF_SETS]
             return [self._like_svm(best), *found]
         if "loss" in best and self._has_many:
             return [self._like_svm(best), best]
         return super()._losses(best)
+
+    def _quality(self, weights: Weights, held: Labeled) -> float:
+        if not self._some_labels:
+            return super()._quality(weights, held)
+        scores = weights.scores(core_documents(held.matrix), 0, len(held.labels), 1)
+        relevant = relevance(held.labels, self._classes)
+        return average_precision(scores[:, :-1], relevant[:, :-1])  # the last one is for no label
+
+
+def _with_some_labels(data: Labeled, classes: int) -> tuple[Labeled, int]:
+    """Return documents with rare and frequent labels of theirs, and how many classes there are.
+
+    The last class is for documents that have none of these labels.
+    """
+    count = max(1, classes // PART_OF_SETS, min(classes, SHORT_PART // len(data.labels)))
+    order = np.argsort(-np.bincount(data.instances()[1], minlength=classes), kind="stable")
+    number = np.full(classes, -1)
+    number[order[np.linspace(0, classes, count, endpoint=False).astype(int)]] = np.arange(count)
+    labels = [[k for k in number[list(one)].tolist() if k >= 0] or [count] for one in data.labels]
+    return replace(data, labels=labels), count + 1
 
 
 class PenaltySearch(Search):
@@ -96,9 +130,11 @@ class PenaltySearch(Search):
 def loss_line(tuned: Tuned) -> str:
     """Return the choice of the loss, and of pairs of words, in words."""
     best: dict[str, float] = {}
+    default = tuned.trials[0].get("lead_ngrams", 1)
     for trial in tuned.trials:
         name = str(trial.get("loss") or f"--lr {trial['lr']:g}")
         name = "pairs of words" if trial.get("ngrams", 1) > 1 else name
+        name = "single words" if trial.get("lead_ngrams", 1) < default else name
         best[name] = max(trial["accuracy"], best.get(name, 0.0))
     tried = ", ".join(f"{name} {accuracy:.4f}" for name, accuracy in best.items())
     chosen = flags_of(tuned.setting)
@@ -114,8 +150,8 @@ def is_loss_open(given: ClassifyOptions, data: Labeled, classes: int) -> bool:
     if count < MIN_DOCUMENTS or (given.epochs or 0) > EPOCHS:
         return False
     if labels > count:
-        is_short = classes * count <= SHORT_SETS and classes < TREE_CLASSES
-        return is_short and given.loss in (None, "hinge") and is_hinge_possible(given)
+        is_table = classes < TREE_CLASSES
+        return is_table and given.loss in (None, "hinge") and is_hinge_possible(given)
     if given.loss != "softmax" and is_hinge_possible(given) and classes <= HINGE_CLASSES:
         return True
     options = resolved(given, classes)

@@ -109,6 +109,13 @@ def ndcg(scores: F64, relevant: Bools) -> F64:
     return found
 
 
+def average_precision(scores: F64, relevant: Bools) -> float:
+    """Return the average precision of all pairs of a document and a class; see `relevance`."""
+    order = np.argsort(-scores, axis=None, kind="stable")
+    places = np.flatnonzero(relevant.ravel()[order])
+    return float((np.arange(1, len(places) + 1) / (places + 1)).mean()) if len(places) else 0.0
+
+
 def check_scores(scores: NDArray[np.floating]) -> None:
     """Raise `DivergedError` if a score is NaN or infinite."""
     wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))

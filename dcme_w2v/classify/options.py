@@ -23,7 +23,7 @@ from dcme_w2v.options import ClusterOptions, HoldoutOptions, TokenizerOptions
 MANY_FEATURES, MOST_WEIGHTS = 200_000, 1 << 26
 MAX_BIAS = 1e3
 # Titles and first sentences say what a document is about (docs/results/classification.md).
-LEAD = 80
+LEAD, LEAD_NGRAMS, LEAD_FEATURES = 80, 2, 40_000
 TOKENS = "unicode"
 
 
@@ -40,8 +40,9 @@ class FeatureOptions(TokenizerOptions, group="Features"):
     )
     features: int | None = option(
         None,
-        "keep the N most frequent words or n-grams (default: 30000; classify train: up to 200000 "
-        "as long as they have 2^26 weights at most; by token: 300000 features)",
+        "keep the N most frequent words or n-grams (default: 30000; classify train: 40000 with "
+        "pairs of the first words, up to 200000 as long as they have 2^26 weights at most; by "
+        "token: 300000 features)",
         metavar="N",
         minimum=1,
         maximum=2**31 - 2,
@@ -69,6 +70,15 @@ class FeatureOptions(TokenizerOptions, group="Features"):
         "count the first N words of a document twice (default: 80 for classify train, 0 for other "
         "commands and with --weighting count)",
         minimum=0,
+        only={"by": ("document",)},
+        advanced=True,
+    )
+    lead_ngrams: int | None = option(
+        None,
+        "features are also n-grams of up to N of the first words (default: 2 for classify train "
+        "where they count twice, otherwise 1)",
+        minimum=1,
+        maximum=10,
         only={"by": ("document",)},
         advanced=True,
     )
@@ -116,19 +126,22 @@ class FeatureOptions(TokenizerOptions, group="Features"):
         return self.features or (300_000 if self.by == "token" else 30_000)
 
     def with_lead(self) -> "FeatureOptions":
-        """Return the options of `classify train`, with the defaults of `tokens` and `lead`."""
+        """Return the options of `classify train`, with its defaults, but for `ngrams`."""
         has_default = self.by == "document" and self.weighting != "count"
-        return filled(self, {"tokens": TOKENS, "lead": LEAD if has_default else 0})
+        found = filled(self, {"tokens": TOKENS, "lead": LEAD if has_default else 0})
+        has_pairs = found.lead and self.ngrams is None
+        return filled(found, {"lead_ngrams": LEAD_NGRAMS if has_pairs else 1})
 
     def resolved(self) -> "FeatureOptions":
         """Return the options with the defaults that models and checkpoints keep."""
-        return filled(self, {"tokens": TOKENS, "ngrams": 1})
+        return filled(self, {"tokens": TOKENS, "ngrams": 1, "lead_ngrams": 1})
 
     def features_of(self, classes: int) -> int:
         """Return how many features `classify train` keeps for a number of classes, at most."""
         if self.features is not None or self.by == "token":
             return self.most_features
-        return max(self.most_features, min(MANY_FEATURES, MOST_WEIGHTS // max(1, classes)))
+        least = LEAD_FEATURES if (self.lead_ngrams or 1) > 1 else self.most_features
+        return max(least, min(MANY_FEATURES, MOST_WEIGHTS // max(1, classes)))
 
 
 _OF_DCME: dict[str, Any] = {

@@ -137,8 +137,8 @@ def train(
     found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
         options = found.with_run_values(options, *OF_RUN)
-        kept = found.with_run_values(features, "lead", "tokens", "ngrams")
-        features = filled(kept, {"lead": 0})
+        features = found.with_run_values(features, "lead", "lead_ngrams", "tokens", "ngrams")
+        features = filled(features, {"lead": 0, "lead_ngrams": 1})
     features = features.with_lead()
     with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
         corpus = _read_documents(job, features, options, reporter, remote is None)
@@ -434,7 +434,7 @@ def _feature_sets(job: TrainJob, features: FeatureOptions, corpus: Dataset) -> F
     """Return the settings of the features to choose from; None if their texts are not kept."""
     if not isinstance(corpus.text, KeptText) or not corpus.text.is_kept:
         return None
-    fixed = ("features", "weighting") if job.tune.tune is None else job.fixed
+    fixed = job.fixed | ({"features", "weighting"} if job.tune.tune is None else set())
     return FeatureSets(corpus.text, features, fixed, len(corpus.classes))
 
 

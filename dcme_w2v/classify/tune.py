@@ -422,13 +422,16 @@ class Search:
                 weights = self._learned(setting, learned, weights)
                 if self._is_over():
                     break
-                measures = Measures(self._classes, self._multilabel)
-                figures = measure(weights, self._some(setting, held), measures, 1)
-                known = [figures[name] for name in self._measure_names if name in figures]
-                found.append(float(known[0]) if known else 0.0)
+                found.append(self._quality(weights, self._some(setting, held)))
             except DivergedError:
                 found.append(0.0)
         return found
+
+    def _quality(self, weights: Weights, held: Labeled) -> float:
+        """Return the accuracy on held-out documents, or the other measure that is searched for."""
+        figures = measure(weights, held, Measures(self._classes, self._multilabel), 1)
+        known = [figures[name] for name in self._measure_names if name in figures]
+        return float(known[0]) if known else 0.0
 
     def _learned(self, setting: Setting, learned: I64, last: Weights | None) -> Weights:
         """Train on some documents; L-BFGS starts at the last weights."""

@@ -232,8 +232,9 @@ def hash_of_features(text: TextFeatures | None, columns: int) -> str:
         options = asdict(text.options)
         for name in asdict(text.tokenizer.options):  # older parts do not have them
             del options[name]
-        if not options["lead"]:  # the same
-            del options["lead"]
+        for name, other in (("lead", 0), ("lead_ngrams", 1)):
+            if options[name] in (None, other):  # the same
+                del options[name]
         if text.names is not None and options["tokens"] == "unicode":
             options["tokens"] = "words"  # if the rules differ, the names do
         options |= text.tokenizer.entry()
