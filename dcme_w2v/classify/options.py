@@ -126,7 +126,7 @@ class FeatureOptions(TokenizerOptions, group="Features"):
         return self.features or (300_000 if self.by == "token" else 30_000)
 
     def with_lead(self) -> "FeatureOptions":
-        """Return the options of `classify train`, with its defaults, but for `ngrams`."""
+        """Return the options of `classify train`, with its defaults except of `ngrams`."""
         has_default = self.by == "document" and self.weighting != "count"
         found = filled(self, {"tokens": TOKENS, "lead": LEAD if has_default else 0})
         has_pairs = found.lead and self.ngrams is None
