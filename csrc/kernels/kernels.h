@@ -35,6 +35,11 @@ static inline int64_t dcme_row_stride(int64_t items, int64_t dim) {
     return items <= DCME_SPARE_BYTES / (spare > 0 ? spare : 1) ? whole : quads;
 }
 
+/* The vectors that a moving window leaves behind in a step. */
+typedef struct {
+    const real *first, *before, *at; /* x_(t-c-1), x_(t-1), x_t */
+} dcme_passed;
+
 typedef struct {
     const char *name;
     int64_t lanes; /* numbers of a vector */
@@ -54,6 +59,16 @@ typedef struct {
 
     /* rows[i] += scale x */
     void (*add_to_rows)(real *const *rows, real scale, const real *x, int64_t count, int64_t size);
+
+    /* A step of a moving sum, ../train/sliding.h: last = scale x, then
+     *     near += last - first; out += out_scale (near - at),
+     * or, for a linear window of c words on each side, 0 for none, one after the other
+     *     left += c before - near; near += before - first;
+     *     right += far + last - (c + 1) at; far += last - at; out += out_scale (left + right).
+     * The sums are near, far, left and right, of `size` numbers each. `last` is none of the others.
+     */
+    void (*slide)(real *out, real out_scale, real *sums, int64_t linear, real *last, real scale,
+                  const real *x, const dcme_passed *passed, int64_t size);
 
     /* out += weights[0] rows[0] + weights[1] rows[1] + ... */
     void (*weighted_sum)(real *out, real *const *rows, const real *weights, int64_t count,

@@ -44,6 +44,26 @@ static void add_to_rows(real *const *rows, real scale, const real *x, int64_t co
             rows[i][d] += scale * x[d];
 }
 
+static void slide(real *out, real out_scale, real *sums, int64_t linear, real *last, real scale,
+                  const real *x, const dcme_passed *passed, int64_t size) {
+    real *near = sums, *far = near + size, *left = far + size, *right = left + size;
+    real c = (real)linear;
+    for (int64_t d = 0; d < size; d++) {
+        real before = passed->before[d], at = passed->at[d];
+        last[d] = scale * x[d];
+        if (!linear) {
+            near[d] = near[d] - passed->first[d] + last[d];
+            out[d] += out_scale * near[d] - out_scale * at;
+            continue;
+        }
+        left[d] = left[d] - near[d] + c * before;
+        near[d] = near[d] + before - passed->first[d];
+        right[d] = right[d] + far[d] + last[d] - (c + 1) * at;
+        far[d] = far[d] + last[d] - at;
+        out[d] += out_scale * (left[d] + right[d]);
+    }
+}
+
 static void weighted_sum(real *out, real *const *rows, const real *weights, int64_t count,
                          int64_t size) {
     for (int64_t i = 0; i < count; i++)
@@ -105,6 +125,7 @@ static void class_bounds(uint16_t *greatest, const uint8_t *const *codes, const 
 }
 
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar",      DCME_QUAD,   dots,      update,       mean,        add_to_rows,  weighted_sum,
-    weighted_sums, exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
+    "scalar",     DCME_QUAD,     dots,        update,    mean,         add_to_rows, slide,
+    weighted_sum, weighted_sums, exponential, residuals, add_products, log_sum_exp, code_weights,
+    class_bounds,
 };

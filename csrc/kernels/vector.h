@@ -72,8 +72,13 @@ INLINE float *at_chunk(float *row, int64_t d) {
 #define FOR_CHUNKS(most, size, work, ...)                                                          \
     do {                                                                                           \
         int64_t d_ = 0;                                                                            \
-        for (; d_ + (most) * LANES <= (size); d_ += (most) * LANES)                                \
+        for (; d_ + (most) * LANES <= (size) && ((size) - d_) / LANES != (most) + 1;               \
+             d_ += (most) * LANES)                                                                 \
             work(__VA_ARGS__, d_, most, LANES);                                                    \
+        if (((size) - d_) / LANES > (most)) { /* two halves: a single chunk would be slow */       \
+            work(__VA_ARGS__, d_, ((most) + 1) / 2, LANES);                                        \
+            d_ += ((most) + 1) / 2 * LANES;                                                        \
+        }                                                                                          \
         switch (((size) - d_) / LANES) {                                                           \
             LAST_CHUNKS(13, most, work, __VA_ARGS__)                                               \
             LAST_CHUNKS(12, most, work, __VA_ARGS__)                                               \
@@ -146,6 +151,8 @@ static void dots(float *out, int64_t step, float *const *hs, int64_t h_count, fl
     int64_t i = 0;
     for (; i + DOT_ROWS <= h_count; i += DOT_ROWS)
         dots_of(out + i * step, step, hs + i, DOT_ROWS, rows, 4, count, size);
+    for (; i + 2 <= h_count; i += 2)
+        dots_of(out + i * step, step, hs + i, 2, rows, 4, count, size);
     for (; i < h_count; i++)
         dots_of(out + i * step, step, hs + i, 1, rows, 8, count, size);
 }
@@ -193,21 +200,61 @@ static void mean(float *out, float scale, float *const *rows, int64_t count, int
     FOR_CHUNKS(SUM_CHUNKS, size, mean_chunks, out, scale, rows, count);
 }
 
-INLINE void add_chunks(float *const *rows, float scale, const float *x, int64_t count, int64_t d,
-                       int chunks, int64_t n) {
-    vec step[SUM_CHUNKS];
+/* The weight of row i is weights[i step], or without weights 1. */
+INLINE void add_chunks(float *const *rows, float scale, const float *x, const float *weights,
+                       int64_t step, int64_t count, int64_t d, int chunks, int64_t n) {
+    vec y[SUM_CHUNKS];
     EACH_CHUNK (c)
-        step[c] = scale * get(x + d + c * LANES, n);
+        y[c] = scale * get(x + d + c * LANES, n);
     for (int64_t i = 0; i < count; i++) {
         float *row = at_chunk(rows[i], d);
-        EACH_CHUNK (c)
-            put(row + c * LANES, n, get(row + c * LANES, n) + step[c]);
+        vec w = weights ? set1(weights[i * step]) : zero();
+        EACH_CHUNK (c) {
+            vec r = get(row + c * LANES, n);
+            put(row + c * LANES, n, weights ? madd(w, y[c], r) : r + y[c]);
+        }
     }
 }
 
 static void add_to_rows(float *const *rows, float scale, const float *x, int64_t count,
                         int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, rows, scale, x, count);
+    FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, rows, scale, x, NULL, 0, count);
+}
+
+INLINE void slide_chunk(float *out, float out_scale, float *sums, int64_t linear, float *last,
+                        float scale, const float *x, const dcme_passed *passed, int64_t size,
+                        int64_t d, int64_t n) {
+    float *near = sums + d, *far = near + size, *left = far + size, *right = left + size;
+    vec entered = scale * get(x + d, n), at = get(passed->at + d, n), y;
+    vec first = get(passed->first + d, n), s = get(near, n);
+    put(last + d, n, entered);
+    if (linear) {
+        vec before = get(passed->before + d, n), f = get(far, n), c = set1((float)linear);
+        vec l = madd(c, before, get(left, n) - s);
+        vec r = madd(-(c + 1), at, get(right, n) + f + entered);
+        put(left, n, l);
+        put(right, n, r);
+        put(far, n, f + entered - at);
+        put(near, n, s + before - first);
+        y = out_scale * (l + r);
+    } else {
+        s = s - first + entered;
+        put(near, n, s);
+        y = madd(set1(-out_scale), at, out_scale * s);
+    }
+    put(out + d, n, get(out + d, n) + y);
+}
+
+#define SLIDE(linear, d, n)                                                                        \
+    slide_chunk(out, out_scale, sums, linear, last, scale, x, passed, size, d, n)
+
+static void slide(float *out, float out_scale, float *sums, int64_t linear, float *last,
+                  float scale, const float *x, const dcme_passed *passed, int64_t size) {
+    int64_t d = 0;
+    for (; d + LANES <= size; d += LANES)
+        SLIDE(linear, d, LANES);
+    if (d < size)
+        SLIDE(linear, d, size - d);
 }
 
 /* Some chunks of `m` outs, which stay in registers while the rows are gone through. */
@@ -251,6 +298,10 @@ static void weighted_sums(float *const *outs, int64_t out_count, const float *we
                           int64_t out_step, int64_t row_step, float *const *rows, int64_t count,
                           int64_t size) {
     int64_t i = 0;
+    if (count == 1) { /* it is loaded once */
+        FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, outs, 1, rows[0], weights, out_step, out_count);
+        return;
+    }
     while (i < out_count) {
         const float *w = weights + i * out_step;
         if (i + SUM_ROWS <= out_count && !has_twice(outs + i)) {
@@ -315,6 +366,7 @@ static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x,
 #include "class_bounds.h"
 
 const dcme_kernels KERNELS = {
-    NAME,          LANES,       dots,      update,       mean,        add_to_rows,  weighted_sum,
-    weighted_sums, exponential, residuals, add_products, log_sum_exp, code_weights, class_bounds,
+    NAME,         LANES,         dots,        update,    mean,         add_to_rows, slide,
+    weighted_sum, weighted_sums, exponential, residuals, add_products, log_sum_exp, code_weights,
+    class_bounds,
 };

@@ -117,17 +117,17 @@ static void name_targets(thread_state *me, const dcme_instance *instances, int64
 /* Add the classes of the neighbors and the offset to a word's scores in all contexts. */
 static void add_biases(const thread_state *me, int32_t word, real *scores) {
     const dcme_neighbor_classes *classes = me->model->classes;
-    real offset = me->noise->offset ? me->noise->offset[word] : 0,
-         step = classes ? classes->step : 0;
-    int32_t odds[DCME_BLOCK_MAX] = {0};
-    if (classes) {
-        const int8_t *left = classes->odds + (int64_t)word * 2 * classes->count;
-        const int8_t *right = left + classes->count;
+    real offset = me->noise->offset ? me->noise->offset[word] : 0;
+    if (!classes) {
         for (int t = 0; t < DCME_BLOCK_MAX; t++)
-            odds[t] = left[me->left[t]] + right[me->right[t]];
+            scores[t] -= offset;
+        return;
     }
+    const int8_t *left = classes->odds + (int64_t)word * 2 * classes->count;
+    const int8_t *right = left + classes->count;
     for (int t = 0; t < DCME_BLOCK_MAX; t++)
-        scores[t] += step * (real)odds[t] - offset;
+        scores[t] +=
+            classes->step * (real)(left[me->left[t]] + right[me->right[t]]) - offset;
 }
 
 /* Minus the score of target t, and the rate of an implicit step along its context. */
@@ -187,12 +187,10 @@ static void to_weights(thread_state *me) {
 static void find_directions(thread_state *me, int64_t count) {
     const dcme_model *model = me->model;
     for (int64_t t = 0; t < count; t++)
-        DCME_CLEAR(me->gradients[t], model->stride);
+        model->kernels->mean(me->gradients[t], me->weights[me->draws * DCME_BLOCK_MAX + t],
+                             &me->target_rows[t], 1, model->size);
     model->kernels->weighted_sums(me->gradients, count, me->weights, 1, DCME_BLOCK_MAX, me->rows,
                                   me->draws, model->size);
-    for (int64_t t = 0; t < count; t++)
-        dcme_axpy(model->kernels, me->gradients[t], me->weights[me->draws * DCME_BLOCK_MAX + t],
-                  me->target_rows[t], model->size);
 }
 
 /* Move the samples' rows, then the targets'. */

@@ -15,13 +15,11 @@
  * this times the learning rate. */
 static const real NEIGHBOR_RATE = 4;
 
-/* The rows of the neighbors of position i, at most two; 0 without word order. */
+/* The rows of the neighbors of position i, at most two; with word order. */
 static int64_t neighbor_rows(const dcme_worker *worker, int64_t i, real **rows) {
     const dcme_model *model = &worker->trainer->model;
     const dcme_sentence_batch *batch = &worker->batch;
     int64_t count = 0;
-    if (!model->neighbors[0])
-        return 0;
     if (i > batch->begin[i])
         rows[count++] = model->neighbors[0] + batch->words[i - 1] * model->stride;
     if (i + 1 < batch->end[i])
@@ -31,7 +29,7 @@ static int64_t neighbor_rows(const dcme_worker *worker, int64_t i, real **rows) 
 
 static void prefetch_neighbors(const dcme_worker *worker, int64_t i) {
     real *rows[2];
-    if (i >= worker->batch.length)
+    if (!worker->trainer->model.neighbors[0] || i >= worker->batch.length)
         return;
     for (int64_t k = neighbor_rows(worker, i, rows); k-- > 0;)
         dcme_prefetch(rows[k], worker->trainer->model.stride);
@@ -54,6 +52,7 @@ static void learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
     const dcme_kernels *kernels = trainer->model.kernels;
     real rate = worker->batch.rate, *rows[2];
     int64_t stride = trainer->model.stride, size = trainer->model.size;
+    int has_order = trainer->model.neighbors[0] != NULL;
     dcme_instance instances[DCME_BLOCK_MAX];
 
     for (int64_t t = 0; t < count; t++) {
@@ -63,16 +62,17 @@ static void learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
                                        .h = h,
                                        .gradient = worker->gradient + t * stride};
         name_classes(worker, i + t, &instances[t]);
-        for (int64_t k = 0, n = neighbor_rows(worker, i + t, rows); k < n; k++)
-            dcme_axpy(kernels, h, 1, rows[k], size);
+        if (has_order)
+            kernels->weighted_sum(h, rows, (const real[]){1, 1}, neighbor_rows(worker, i + t, rows),
+                                  size);
     }
     if (trainer->objective->step_block)
         trainer->objective->step_block(worker->thread, instances, count, &worker->done->loss);
     else
         trainer->objective->step(worker->thread, instances, &worker->done->loss);
-    for (int64_t t = 0; t < count; t++)
-        for (int64_t k = 0, n = neighbor_rows(worker, i + t, rows); k < n; k++)
-            dcme_axpy(kernels, rows[k], NEIGHBOR_RATE * rate, instances[t].gradient, size);
+    for (int64_t t = 0; has_order && t < count; t++)
+        dcme_rank1_update(kernels, rows, (const real[]){NEIGHBOR_RATE * rate, NEIGHBOR_RATE * rate},
+                          instances[t].gradient, neighbor_rows(worker, i + t, rows), size);
 }
 
 /* Share of g_t for each input row if the weights sum to `total`. */
@@ -121,22 +121,20 @@ static int64_t side_weight(int64_t count, int64_t window, int linear) {
     return linear ? count * (window + 1) - count * (count + 1) / 2 : count;
 }
 
-/* The row that left the window last gets the sum of its pending directions. */
-static void update_left(dcme_worker *worker, int64_t i) {
+/* The next direction enters the window, which moves on to position i, if there is one: the row
+ * there leaves, and gets the sum of its pending directions. */
+static void push_direction(dcme_worker *worker, const real *direction, real scale, int64_t i) {
     const dcme_sentence_batch *batch = &worker->batch;
     const dcme_model *model = &worker->trainer->model;
-    dcme_sliding_sum(&worker->gradients, worker->moved, worker->input_scale * batch->rate);
-    dcme_axpy(model->kernels, model->input + batch->words[i] * model->stride, 1, worker->moved,
-              model->size);
+    real *row = model->input + batch->words[dcme_max(i, 0)] * model->stride;
+    dcme_sliding_push(&worker->gradients, direction, scale, row, worker->input_scale * batch->rate);
 }
 
-/* Prefetch rows that are needed soon: of the targets of this block, or one some steps ahead. */
-static void prefetch_block(dcme_worker *worker, int64_t i, int64_t count) {
-    int64_t ahead = worker->trainer->objective->step_block ? 0 : DCME_AHEAD;
-    for (int64_t t = i + ahead; t < i + ahead + count; t++) {
-        dcme_prefetch_target(worker, t);
-        prefetch_neighbors(worker, t);
-    }
+/* Prefetch rows that are needed soon: of a target of this block, or one some steps ahead. */
+static void prefetch_step(dcme_worker *worker, int64_t i) {
+    i += worker->trainer->objective->step_block ? 0 : DCME_AHEAD;
+    dcme_prefetch_target(worker, i);
+    prefetch_neighbors(worker, i);
 }
 
 /* The context of position i, from rows up to the last one of its window. */
@@ -148,9 +146,8 @@ static void find_context(dcme_worker *worker, int64_t i, real *h, real total) {
     for (int64_t p; (p = begin + contexts->pushed) <= i + contexts->window;) {
         prefetch_input(worker, p + 1 + worker->trainer->options.block);
         dcme_sliding_push(contexts, p < end ? model->input + batch->words[p] * model->stride : NULL,
-                          1);
+                          1, h, 1 / total);
     }
-    dcme_sliding_sum(contexts, h, 1 / total);
 }
 
 /* One sentence with a fixed or linear window: contexts are running sums, and a row moves once, when
@@ -168,25 +165,23 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
     for (int64_t b = 0; b < blocks; b++) {
         int64_t first = begin + length * b / blocks;
         int64_t count = begin + length * (b + 1) / blocks - first;
-        prefetch_block(worker, first, count);
+        DCME_CLEAR(worker->h, count * stride);
         for (int64_t t = 0, i = first; t < count; t++, i++) {
             totals[t] =
                 (real)(side_weight(i - begin, c, linear) + side_weight(end - 1 - i, c, linear));
+            prefetch_step(worker, i); /* not of all at once, which would wait for memory */
             find_context(worker, i, worker->h + t * stride, totals[t]);
         }
         learn_targets(worker, first, count);
         for (int64_t t = 0, i = first; t < count; t++, i++) {
             real scale = exact ? 1 / totals[t] : linear ? 1 / (real)c : 1;
-            dcme_sliding_push(&worker->gradients, worker->gradient + t * stride, scale);
-            if (i - c >= begin)
-                update_left(worker, i - c);
+            push_direction(worker, worker->gradient + t * stride, scale, i - c);
         }
     }
     for (int64_t i = dcme_max(end - c, begin); i < end; i++) {
         /* after the last word, the last c rows leave the window one by one */
         while (worker->gradients.pushed - 1 - c < i - begin)
-            dcme_sliding_push(&worker->gradients, NULL, 1);
-        update_left(worker, i);
+            push_direction(worker, NULL, 1, i);
     }
 }
 

@@ -19,7 +19,7 @@ static real *slot(const dcme_sliding *s, int64_t position) {
 
 void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kernels *kernels,
                        int64_t window, int linear, int64_t size) {
-    real *next = dcme_take(arena, (2 * window + 2 + 5) * size, sizeof *next);
+    real *next = dcme_take(arena, (2 * window + 2 + 6) * size, sizeof *next);
     *sliding = (dcme_sliding){.kernels = kernels, .window = window, .size = size, .linear = linear};
     if (!next)
         return;
@@ -28,7 +28,8 @@ void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kern
     sliding->far_sum = next, next += size;
     sliding->left = next, next += size;
     sliding->right = next, next += size;
-    sliding->zeros = next;
+    sliding->zeros = next, next += size;
+    sliding->y = next;
 }
 
 void dcme_sliding_reset(dcme_sliding *sliding) { sliding->pushed = sliding->last = 0; }
@@ -53,49 +54,26 @@ static void renew(dcme_sliding *s, int64_t t) {
         dcme_axpy(s->kernels, s->near_sum, 1, slot(s, t), size);
 }
 
-/* sum += the `count` vectors times their weights. */
-static void change(const dcme_sliding *s, real *sum, const real *const *vectors,
-                   const real *weights, int64_t count) {
-    s->kernels->weighted_sum(sum, (real *const *)vectors, weights, count, s->size);
-}
-
-/* The linear sums from position t - 1 to t. */
-static void advance_linear(const dcme_sliding *s, int64_t t) {
-    real c = (real)s->window;
-    const real *before = slot(s, t - 1), *leaves = slot(s, t - 1 - s->window);
-    const real *at = slot(s, t), *enters = slot(s, t + s->window);
-    change(s, s->left, (const real *[]){s->near_sum, before}, (real[]){-1, c}, 2);
-    change(s, s->near_sum, (const real *[]){before, leaves}, (real[]){1, -1}, 2);
-    change(s, s->right, (const real *[]){s->far_sum, enters, at}, (real[]){1, 1, -(c + 1)}, 3);
-    change(s, s->far_sum, (const real *[]){enters, at}, (real[]){1, -1}, 2);
-}
-
-static void advance_fixed(const dcme_sliding *s, int64_t t) {
-    const real *leaves = slot(s, t - 1 - s->window), *enters = slot(s, t + s->window);
-    change(s, s->near_sum, (const real *[]){leaves, enters}, (real[]){-1, 1}, 2);
-}
-
-void dcme_sliding_push(dcme_sliding *s, const real *x, real scale) {
+void dcme_sliding_push(dcme_sliding *s, const real *x, real scale, real *out, real out_scale) {
     int64_t p = s->pushed++, t = p - s->window;
     s->last = p == 0 || s->last == 2 * s->window + 1 ? 0 : s->last + 1;
-    real *vector = (real *)(x ? x : s->zeros);
-    s->kernels->mean(slot(s, p), scale, &vector, 1, s->size); /* over x_(t-c-2) */
-    if (t < 0)
-        return;
-    if (t % RENEW == 0)
-        renew(s, t);
-    else if (s->linear)
-        advance_linear(s, t);
-    else
-        advance_fixed(s, t);
-}
-
-void dcme_sliding_sum(const dcme_sliding *s, real *out, real scale) {
-    int64_t t = s->pushed - 1 - s->window;
-    if (s->linear) {
-        s->kernels->mean(out, scale, (real *const[]){s->left, s->right}, 2, s->size);
+    real *vector = (real *)(x ? x : s->zeros), *last = slot(s, p); /* over x_(t-c-2) */
+    if (t > 0 && t % RENEW != 0) {
+        dcme_passed passed = {slot(s, t - 1 - s->window), slot(s, t - 1), slot(s, t)};
+        s->kernels->slide(out, out_scale, s->near_sum, s->linear ? s->window : 0, last, scale,
+                          vector, &passed, s->size);
         return;
     }
-    DCME_CLEAR(out, s->size);
-    change(s, out, (const real *[]){s->near_sum, slot(s, t)}, (real[]){scale, -scale}, 2);
+    s->kernels->mean(last, scale, &vector, 1, s->size);
+    if (t < 0)
+        return;
+    renew(s, t);
+    if (s->linear)
+        s->kernels->mean(s->y, out_scale, (real *const[]){s->left, s->right}, 2, s->size);
+    else {
+        DCME_CLEAR(s->y, s->size);
+        s->kernels->weighted_sum(s->y, (real *const[]){s->near_sum, slot(s, t)},
+                                 (const real[]){out_scale, -out_scale}, 2, s->size);
+    }
+    dcme_axpy(s->kernels, out, 1, s->y, s->size);
 }

@@ -19,6 +19,7 @@ typedef struct {
     real *left;     /* weighted sum of x_(t-c) .. x_(t-1), linear only */
     real *right;    /* weighted sum of x_(t+1) .. x_(t+c), linear only */
     real *zeros;    /* the vectors beyond a sentence */
+    real *y;        /* a result before it is added */
 } dcme_sliding;
 
 void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kernels *kernels,
@@ -27,8 +28,5 @@ void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kern
 /* Start a sentence: all that came before is zero. */
 void dcme_sliding_reset(dcme_sliding *sliding);
 
-/* Push x_p = scale x (0 for NULL); the sum then belongs to position t = p - c. */
-void dcme_sliding_push(dcme_sliding *sliding, const real *x, real scale);
-
-/* out = scale y_t; t must not be negative. */
-void dcme_sliding_sum(const dcme_sliding *sliding, real *out, real scale);
+/* Push x_p = scale x (0 for NULL), then out += out_scale y_t for t = p - c, unless t is negative. */
+void dcme_sliding_push(dcme_sliding *sliding, const real *x, real scale, real *out, real out_scale);

@@ -65,14 +65,13 @@ static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, d
     worker->done = &thread->done;
     open_batch(&worker->batch, arena);
     dcme_sliding_open(&worker->contexts, arena, trainer->model.kernels, options->window, linear,
-                      stride);
+                      trainer->model.size);
     dcme_sliding_open(&worker->gradients, arena, trainer->model.kernels, options->window, linear,
-                      stride);
+                      trainer->model.size);
     dcme_word_window_open(&worker->words, arena, trainer->corpus.subwords, trainer->corpus.items,
                           options->window, stride);
     DCME_TAKE(arena, worker->h, block * stride);
     DCME_TAKE(arena, worker->gradient, block * stride);
-    DCME_TAKE(arena, worker->moved, stride);
     DCME_TAKE_UNSET(arena, worker->rows, CAPACITY);
     worker->input_scale = (real)options->input_rate;
     DCME_SAVE(arena, worker->subsample_stream);

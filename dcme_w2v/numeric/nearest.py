@@ -14,6 +14,7 @@ from .arrays import F32, I8, I64
 from .parallel import one_blas_thread, ordered_map
 
 QUERIES, ROWS = 128, 4096  # in a tile of scores, 2 MB
+ROWS_OF_ONE = 32768  # in a tile of one query, which takes longer to begin than to score
 Found = tuple[I64, F32]  # rows and cosines, the best first
 
 
@@ -60,9 +61,9 @@ def _search(
     """Return the best rows of a block of queries."""
     pairs = [(query, row) for query, rows in enumerate(left_out) for row in rows]
     excluded = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    best = _Best(len(queries), k)
-    for first in range(0, len(matrix), ROWS):
-        tile = slice(first, min(first + ROWS, len(matrix)))
+    best, rows = _Best(len(queries), k), ROWS if len(queries) > 1 else ROWS_OF_ONE
+    for first in range(0, len(matrix), rows):
+        tile = slice(first, min(first + rows, len(matrix)))
         scores = queries @ matrix[tile].T
         scores *= inverse[tile]
         here = excluded[(excluded[:, 1] >= tile.start) & (excluded[:, 1] < tile.stop)]

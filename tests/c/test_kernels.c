@@ -240,6 +240,29 @@ static void check_products(const dcme_kernels *kernels, int64_t count, int64_t s
     free(found), free(wanted), free(rows), free(x), free(p);
 }
 
+/* Steps of moving sums, of small integers, so that nothing is rounded. */
+static void check_slide(const dcme_kernels *kernels, int64_t size, int64_t linear) {
+    enum { VECTORS = 10 };
+    size_t bytes = (size_t)(VECTORS * size) * sizeof(float);
+    float *found = malloc(bytes), *wanted = malloc(bytes);
+    if (!found || !wanted)
+        abort();
+    for (int64_t i = 0; i < VECTORS * size; i++)
+        found[i] = wanted[i] = (float)(below(256) - 128);
+    float scale = (float)below(4), out_scale = (float)below(4);
+    for (int other = 0; other < 2; other++) {
+        const dcme_kernels *k = other ? &dcme_kernels_scalar : kernels;
+        float *last = other ? wanted : found, *x = last + size, *out = x + size, *sums = out + size;
+        dcme_passed passed = {sums + 4 * size, sums + 5 * size, sums + 6 * size};
+        k->slide(out, out_scale, sums, linear, last, scale, x, &passed, size);
+    }
+    if (memcmp(found, wanted, bytes) != 0) {
+        printf("%s slide, size %d, linear %d\n", kernels->name, (int)size, (int)linear);
+        failures++;
+    }
+    free(found), free(wanted);
+}
+
 /* log(sum of exp) to the last bits for any count, and size of numbers; NaN at any place is found.
  */
 static void check_log_sum_exp(const dcme_kernels *kernels, int64_t count, double scale) {
@@ -308,6 +331,8 @@ static void check(const dcme_kernels *kernels) {
             check_log_sum_exp(kernels, count, pow(10, magnitude));
     for (int64_t size = 1; size <= 80; size++)
         check_products(kernels, 1 + below(COUNT_MAX), size);
+    for (int64_t size = DCME_QUAD; size <= 80; size += DCME_QUAD)
+        check_slide(kernels, size, 0), check_slide(kernels, size, 1 + below(20));
     for (int kind = 0; kind < KINDS; kind++) {
         for (int64_t count = 0; count <= COUNT_MAX; count++)
             check_case(kernels, kind, count, DCME_QUAD * (1 + below(32)));

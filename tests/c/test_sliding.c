@@ -54,12 +54,11 @@ static double bound(int64_t window, int linear) {
     return (linear ? 2 * positions * c * (c + 1) * ulp + sqrt(positions) * sum : sum) / 8;
 }
 
-static void check_position(const dcme_sliding *sliding, const sentence *s, int64_t t) {
+static void check_position(const dcme_sliding *sliding, const sentence *s, int64_t t,
+                           const float *found) {
     int64_t renewal = t - t % RENEWED;
     double y[SIZE], largest = renewal - sliding->window < s->huge ? HUGER : 1;
-    float found[SIZE];
     add_up(y, s, t, sliding->window, sliding->linear);
-    dcme_sliding_sum(sliding, found, 0.5f);
     for (int64_t d = 0; d < SIZE; d++) {
         double difference = fabs((double)found[d] - 0.5 * y[d]);
         if (difference <= largest * bound(sliding->window, sliding->linear))
@@ -75,9 +74,10 @@ static void check_position(const dcme_sliding *sliding, const sentence *s, int64
 static void check_sentence(dcme_sliding *sliding, const sentence *s) {
     dcme_sliding_reset(sliding);
     for (int64_t p = 0; p < s->length + sliding->window; p++) {
-        dcme_sliding_push(sliding, p < s->length ? s->x[p] : NULL, 1);
+        float found[SIZE] = {0};
+        dcme_sliding_push(sliding, p < s->length ? s->x[p] : NULL, 1, found, 0.5f);
         if (p >= sliding->window)
-            check_position(sliding, s, p - sliding->window);
+            check_position(sliding, s, p - sliding->window, found);
     }
 }
 
@@ -85,6 +85,7 @@ static void check_sentence(dcme_sliding *sliding, const sentence *s) {
 static void check_window(int64_t window, int linear, const dcme_kernels *kernels) {
     static const int64_t lengths[] = {1, 2, 3, 5, 11, 12, 13, 24, 25, 26, 255, 256, 257, 280, 513};
     static sentence s;
+    static float unused[SIZE];
     dcme_sliding sliding;
     dcme_arena arena = {0};
     dcme_sliding_open(&sliding, &arena, kernels, window, linear, SIZE);
@@ -99,7 +100,7 @@ static void check_window(int64_t window, int linear, const dcme_kernels *kernels
     fill(&s, LONGEST, LONGEST, 2);
     dcme_sliding_reset(&sliding);
     for (int64_t p = 0; p < 300; p++) /* a sentence that ends in the middle */
-        dcme_sliding_push(&sliding, s.x[p], 1);
+        dcme_sliding_push(&sliding, s.x[p], 1, unused, 0);
     fill(&s, LONGEST, 0, 3);
     check_sentence(&sliding, &s);
     dcme_arena_close(&arena);
