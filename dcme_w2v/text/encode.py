@@ -211,17 +211,23 @@ def count(
         raise CorpusError(_empty_vocabulary(reading, counts, options, None))
     check_lengths(found.vocabulary, source.paths[0])
     kept = int(found.counts.sum())
-    return CountedCorpus(**reading.figures(found.vocabulary, counts, kept, started))
+    return CountedCorpus(found.vocabulary, **reading.figures(counts, kept, started))
 
 
-def tally(corpus: Corpus, options: VocabularyOptions) -> CountedCorpus:
-    """Count all words of a corpus, in the order of their first appearance; see `count`."""
+def tally(corpus: Corpus, options: VocabularyOptions) -> tuple[core.Table, dict[str, Any]]:
+    """Count all words of a corpus.
+
+    Returns
+    -------
+    table : core.Table
+        The words in the order of their first appearance.
+    figures : dict
+        The fields of `CountedCorpus` without the vocabulary.
+    """
     started = time.perf_counter()
     reading = _Reading(corpus, options, is_bounded=False, is_looked_at=False)
     reading.run()
-    counts = reading.counts()
-    everything = Vocabulary(*reading.words.table.words(np.arange(len(counts))), counts)
-    return CountedCorpus(**reading.figures(everything, counts, reading.tokens, started))
+    return reading.words.table, reading.figures(reading.counts(), reading.tokens, started)
 
 
 def encode(
@@ -284,12 +290,17 @@ def encode(
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
         split = compact(cache, reading.segments, words.maps, kept.ranks, holdout)
-        figures = reading.figures(kept.vocabulary, counts, len(split["ids"]), started)
+        figures = reading.figures(counts, len(split["ids"]), started)
         held = reading.held_out_tokens
         del reading, words, counts
         core.release_freed()
         return EncodedCorpus(
-            **figures, **split, counts=kept.counts, held_out_tokens=held, unk_tokens=kept.rare
+            kept.vocabulary,
+            **figures,
+            **split,
+            counts=kept.counts,
+            held_out_tokens=held,
+            unk_tokens=kept.rare,
         )
     except BaseException:
         cache.close()
@@ -482,13 +493,10 @@ class _Reading:
         """Return the number of distinct words; `counts` as from the method of this name."""
         return int(np.count_nonzero(counts)) + self.words.dropped
 
-    def figures(
-        self, vocabulary: Vocabulary, counts: I64, kept: int, started: float
-    ) -> dict[str, Any]:
-        """Return the fields of `CountedCorpus`."""
+    def figures(self, counts: I64, kept: int, started: float) -> dict[str, Any]:
+        """Return the fields of `CountedCorpus` without the vocabulary."""
         files = zip(self.corpus.paths, self.corpus.sizes, strict=True)
         return {
-            "vocabulary": vocabulary,
             "tokens": self.tokens,
             "types": self.types(counts),
             "out_of_vocabulary": self.tokens - kept - self.held_out_tokens,
