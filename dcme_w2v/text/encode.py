@@ -31,6 +31,7 @@ from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words, check_lengths
 from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.platform import fresh_memory
 from dcme_w2v.training.progress import Reporter
 
 from .cache import ID_BYTES, IdCache
@@ -382,9 +383,10 @@ class _Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+        while len(self._held) > 1:  # of all blocks, only the last one is still in memory
+            self._held.popleft()
         self._merge()
         self.words.finish(self._share)
-        self._buffers.clear()
         core.release_freed()  # free the blocks, or their memory adds to the next step's
         if not self.tokens:
             raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
@@ -424,7 +426,9 @@ class _Reading:
         """Return memory for so many ids, which `_finish` takes back."""
         with self._lock:
             kept = self._buffers.pop() if self._buffers else None
-        return kept if kept is not None and len(kept) >= size else np.empty(size, dtype=np.uint32)
+        if kept is not None and len(kept) >= size:
+            return kept
+        return np.frombuffer(fresh_memory(ID_BYTES * size), dtype=np.uint32)
 
     def _finish(self, block: Block, future: Future[tuple[Segment, U32 | None]]) -> None:
         segment, ids = future.result()
@@ -439,7 +443,8 @@ class _Reading:
             self._buffers.append(ids)
             if share and len(self.segments) == ROUND_BLOCKS - 1:
                 self._forecast_cache(self.cache.folder, (self.tokens + segment.tokens) / share)
-        self._held.append(len(block.text) + ID_BYTES * segment.tokens)
+        in_use = 0 if ids is None else ids[: segment.tokens].nbytes
+        self._held.append(len(block.text) + in_use)
         self._lines += segment.newlines
         self.tokens += segment.tokens
         self.segments.append(segment)
@@ -448,6 +453,7 @@ class _Reading:
 
     def _merge(self) -> None:
         parts, self._merged = self.segments[self._merged :], len(self.segments)
+        self._buffers.clear()
         self.words.merge(parts, sum(self._held), self._share)
 
     def _forecast_cache(self, folder: str, tokens: float) -> None:
