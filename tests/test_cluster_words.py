@@ -7,6 +7,7 @@ import pytest
 from helpers import options_of
 from texts import corpus
 
+from dcme_w2v.cluster import mixing
 from dcme_w2v.cluster import words as cluster
 from dcme_w2v.cluster.shards import count, cut
 from dcme_w2v.cluster.words import Plan
@@ -50,6 +51,22 @@ def test_shards_and_rounds_have_different_random_numbers():
     assert len(subsampled) == 6
     assert cluster.seed_of(7, 0) == 7
     assert len({cluster.seed_of(seed, k) for seed in range(20) for k in range(20)}) == 400
+
+
+@pytest.mark.parametrize("gradient", ["word2vec", "exact"])
+def test_the_rows_of_a_context_step_together(gradient):
+    """Four mixed shards move a context vector about as far as four shards one after the other."""
+    options = options_of({}, model="cbow", objective="ns", gradient=gradient, sample=0, lr=0.01)
+    plan, counts, curvature = Plan(options, 4, options.epochs), np.array([40, 400, 4000]), 2.0
+    size = cluster.context_size(options)
+    rate = options.input_rate * cluster.rate_at(options, 0.5 / plan.rounds)
+    step = rate * cluster.SLOPE * (1 + options.negative) * curvature  # of each row of a context
+    left = (1 - step / (size if gradient == "exact" else 1)) ** (size * counts / 4)[:, None]
+    start, learned = np.ones((3, 1), dtype=np.float32), [left.astype(np.float32)] * 4
+    _, steps = plan.steps(0, counts, plan.totals(counts))["input"]
+    direction = mixing.Directions(np.array([curvature]), np.eye(1))
+    mixed = mixing.curvature(3, slice(0, 3), start, learned, steps, direction)
+    np.testing.assert_allclose(mixed, left**4, atol=0.05)
 
 
 class ThreeWorkers(Serial):

@@ -353,6 +353,7 @@ class _Reading:
         )
         self._buffers: list[U32] = []  # for the ids of a block
         self._held: deque[int] = deque(maxlen=2 * threads + 1)  # bytes of the last blocks
+        self._next = 0  # bytes of a block that is read meanwhile
         self.segments: list[Segment] = []
         self._merged = 0  # segments
         self.tokens = 0
@@ -383,9 +384,8 @@ class _Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        while len(self._held) > 1:  # of all blocks, only the last one is still in memory
-            self._held.popleft()
-        self._merge()
+        self._held.clear()
+        self._merge()  # with the last one of all blocks still in memory
         self.words.finish(self._share)
         core.release_freed()  # free the blocks, or their memory adds to the next step's
         if not self.tokens:
@@ -444,7 +444,9 @@ class _Reading:
             if share and len(self.segments) == ROUND_BLOCKS - 1:
                 self._forecast_cache(self.cache.folder, (self.tokens + segment.tokens) / share)
         in_use = 0 if ids is None else ids[: segment.tokens].nbytes
-        self._held.append(len(block.text) + in_use)
+        self._next = len(block.text)
+        self._held.append(self._next + in_use)
+        self.words.note_peak(sum(self._held) + self._next)
         self._lines += segment.newlines
         self.tokens += segment.tokens
         self.segments.append(segment)
@@ -454,7 +456,7 @@ class _Reading:
     def _merge(self) -> None:
         parts, self._merged = self.segments[self._merged :], len(self.segments)
         self._buffers.clear()
-        self.words.merge(parts, sum(self._held), self._share)
+        self.words.merge(parts, sum(self._held) + self._next, self._share)
 
     def _forecast_cache(self, folder: str, tokens: float) -> None:
         """Report the size of the id cache of a corpus of so many tokens."""
