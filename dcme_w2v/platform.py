@@ -9,6 +9,7 @@ lists the promises that do not hold there.
 import contextlib
 import ctypes
 import errno
+import mmap
 import os
 import re
 import signal
@@ -312,6 +313,15 @@ def file_limit() -> int | None:
         return None
     soft, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     return None if soft == resource.RLIM_INFINITY else soft
+
+
+def fresh_memory(size: int) -> mmap.mmap:
+    """Return so many bytes of the system, used page by page, which are freed with the object.
+
+    The C library would keep some of them for later.
+    """
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if fcntl else {}
+    return mmap.mmap(-1, size, **private)
 
 
 def peak_memory() -> int:

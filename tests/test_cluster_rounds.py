@@ -8,7 +8,7 @@ import pytest
 from cluster_work import ROUNDS, SHAPES, Hearing, digest, gates, straight_digest, work
 
 from dcme_w2v.cluster.address import open_cluster
-from dcme_w2v.cluster.rounds import Block, run_rounds
+from dcme_w2v.cluster.rounds import Block, blocks_of, run_rounds
 from dcme_w2v.errors import ClusterError, DivergedError, UsageError
 
 
@@ -73,6 +73,13 @@ def test_blocks_do_not_change_the_bytes(serial, tmp_path):
     tables = run_rounds(serial, work(tmp_path, blocks=blocks, has_parts=False), ROUNDS)
     whole = run_rounds(serial, work(tmp_path, has_parts=False), ROUNDS)
     assert digest(tables) == digest(whole)
+
+
+def test_a_table_is_fetched_in_pieces(cluster, straight, tmp_path, monkeypatch):
+    monkeypatch.setattr("dcme_w2v.cluster.rounds.ROWS_FETCHED", 7)
+    found = run_rounds(cluster, work(tmp_path, blocks=blocks_of(SHAPES, 1)), ROUNDS)
+    assert {len(rows) for _, rows in found.pieces("input")} == {7, 1}
+    assert digest(found) == straight
 
 
 def test_a_killed_worker_is_replaced(cluster, straight, tmp_path):

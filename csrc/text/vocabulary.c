@@ -58,6 +58,7 @@ static dcme_status grow(dcme_vocabulary *v, int64_t capacity) {
     if (!counts)
         return DCME_NO_MEMORY;
     v->counts = counts;
+    dcme_release_freed(); /* the former arrays, before there are two of slots */
     dcme_slot *slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return DCME_NO_MEMORY;

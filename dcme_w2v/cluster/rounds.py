@@ -10,7 +10,7 @@ shard learns and how rows are mixed: this module does not depend on words or cla
 import statistics
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from .mixing import blocks as cut
 
 BLOCKS_MAX = 32
 BYTES_IN_ONE = 64 << 20  # tables below it are one block
+ROWS_FETCHED = 1 << 15  # at once; on their way to the program they are in memory several times
 
 
 @dataclass(frozen=True)
@@ -173,19 +174,30 @@ class Tables:
         self._executor, self._blocks, self.futures = executor, blocks, futures
 
     def get(self, name: str) -> Array:
-        """Fetch a table, one block at a time."""
-        chosen = [i for i, block in enumerate(self._blocks) if block.table == name]
-        rows = max(self._blocks[i].rows.stop for i in chosen)
+        """Fetch a table."""
+        rows = max(block.rows.stop for block in self._blocks if block.table == name)
         table: Array | None = None
-        for i in chosen:
-            future = self.futures[i]
-            assert future is not None
-            fetched = self._executor.result(future)
+        for first, fetched in self.pieces(name):
             if table is None:
                 table = np.empty((rows, *fetched.shape[1:]), dtype=fetched.dtype)
-            table[self._blocks[i].rows] = fetched
+            table[first : first + len(fetched)] = fetched
         assert table is not None
         return table
+
+    def pieces(self, name: str) -> Iterator[tuple[int, Array]]:
+        """Fetch a table piece by piece, each with the number of its first row."""
+        for block, future in zip(self._blocks, self.futures, strict=True):
+            if block.table != name:
+                continue
+            assert future is not None
+            for first in range(block.rows.start, block.rows.stop, ROWS_FETCHED):
+                piece = future
+                if block.rows.stop - block.rows.start > ROWS_FETCHED:
+                    begin = first - block.rows.start
+                    piece = self._executor.submit(
+                        _rows, future, slice(begin, begin + ROWS_FETCHED), worker_hint=future
+                    )
+                yield first, self._executor.result(piece)
 
 
 EndRound = Callable[[RoundRecord, Tables], "bool | None"]
@@ -253,8 +265,8 @@ def shards_of(executor: Executor, work: Work, shared: Future | None = None) -> l
 
 
 def notes_of(executor: Executor, learned: Sequence[Future]) -> list[dict[str, Any]]:
-    """Return the notes of the shards, with the `seconds` of each."""
-    noted = [executor.submit(_pick, one, None, worker_hint=one) for one in learned]
+    """Return the notes of the shards, which follow the pieces in each value."""
+    noted = [executor.submit(pick, one, None, worker_hint=one) for one in learned]
     return [dict(executor.result(one)) for one in noted]
 
 
@@ -281,7 +293,7 @@ def mix(
 ) -> Rows:
     """Mix the results of the shards, wait, and return a future for each block."""
     picks = [
-        [executor.submit(_pick, one, b, worker_hint=one) for one in learned]
+        [executor.submit(pick, one, b, worker_hint=one) for one in learned]
         for b in range(len(work.blocks))
     ]
     joined: Future | None = None
@@ -338,13 +350,17 @@ def _learn(
     return found.pieces, {**found.note, "seconds": seconds}
 
 
-def _pick(learned: tuple[list[Any], dict[str, Any]], block: int | None) -> Any:
+def pick(learned: tuple[list[Any], dict[str, Any]], block: int | None) -> Any:
     """Return the rows of a block, or the note if `block` is None.
 
     Notes are picked first, so that Dask measures how short these tasks are: Dask moves tasks of
     unknown duration to idle workers, together with all the data that they read.
     """
     return dict(learned[1]) if block is None else learned[0][block]
+
+
+def _rows(block: Array, rows: slice) -> Array:
+    return block[rows]
 
 
 def _start(work: Work, block: int, rows: Array | None) -> Array:

@@ -1,8 +1,9 @@
 """Divides a corpus into shards, which are consecutive ranges of files, and counts their words.
 
 Plain files and JSON lines are divided at line ends, Parquet and Arrow between row groups; CSV,
-compressed files and URLs are not divided. The counts of the shards are added in order, pair by
-pair: the vocabulary equals the vocabulary of one machine.
+compressed files and URLs are not divided. The counts of the shards stay on the workers, divided
+into parts by a hash of the word; each part is added by one worker, in the order of the shards. Only
+words that occur often enough are put together: the vocabulary equals the vocabulary of one machine.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import ClusterOptions, VocabularyOptions
 from dcme_w2v.text.encode import CountedCorpus, all_rare, tally
 from dcme_w2v.text.select_vocabulary import select_vocabulary
+from dcme_w2v.text.spill import PARTS, Run, divided, joined, lowest, ordered
 from dcme_w2v.training.executor import Executor, Future, given_value
 
 from .address import check_address, open_cluster
+from .rounds import notes_of, pick
 
 STDIN = "-"
 SCANNED_AT_ONCE = 1 << 20  # bytes, in search of a line end
 PACKED = 4  # approximate bytes of text in a byte of a compressed file
+SHARD_BIT = 32  # in the number of a word: its shard from here on, below it its id there
 
 
 @dataclass(frozen=True)
@@ -213,35 +217,45 @@ def count(
     CorpusError
         A worker cannot read a file, or the vocabulary would be empty.
     """
-    started = time.perf_counter()
+    started, parts = time.perf_counter(), max(1, min(executor.workers, PARTS))
     tallies = [
         executor.submit(
-            _tally, shard, options, label=f"shard {k + 1} ({shard.name})", worker_hint=k
+            _tally, shard, options, parts, label=f"shard {k + 1} ({shard.name})", worker_hint=k
         )
         for k, shard in enumerate(shards)
     ]
     executor.wait(tallies)
-    total, figures = core.Table(), dict.fromkeys(("tokens", "replaced", "skipped"), 0)
-    files: dict[str, Any] = {}
-    truncated, counting = list[str](), 0
-    for one in tallies:
-        part = executor.result(one)
-        total.add(part.vocabulary.text, part.vocabulary.offsets, part.vocabulary.counts)
-        figures = {name: value + getattr(part, name) for name, value in figures.items()}
-        files |= {file["path"]: file for file in part.files}
-        truncated += part.truncated
-        counting = max(counting, part.counting_bytes, total.bytes(0))
-    vocabulary = given and given.pruned(options)
-    kept = figures["tokens"]
+    figures = notes_of(executor, tallies)
+    added = [
+        executor.submit(
+            _added, [executor.submit(pick, one, part, worker_hint=one) for one in tallies],
+            options.min_count, label="the vocabulary", worker_hint=part,
+        )
+        for part in range(parts)
+    ]  # fmt: skip
+    executor.wait(added)
+    del tallies
+    sums = notes_of(executor, added)
+    tokens, replaced, skipped = (
+        sum(one[name] for one in figures) for name in ("tokens", "replaced", "skipped")
+    )
+    types, kept = sum(one["types"] for one in sums), tokens
+    if given is not None:
+        future = executor.submit(given_value, given.pruned(options))
+    else:
+        future = executor.submit(_selected, added, options, label="the vocabulary")
+    vocabulary = executor.result(future)
     if vocabulary is None:
-        if (found := select_vocabulary(None, total, total.counts(), options)) is None:
-            raise CorpusError(all_rare(len(total), figures["tokens"], options))
-        vocabulary, kept = found.vocabulary, int(found.counts.sum())
+        raise CorpusError(all_rare(types, tokens, options))
+    if given is None:
+        kept = int(vocabulary.counts.sum())
     return Counted(
-        vocabulary=vocabulary, types=len(total), out_of_vocabulary=figures["tokens"] - kept,
-        files=list(files.values()), truncated=truncated, undercount=0, counting_bytes=counting,
-        seconds=time.perf_counter() - started, future=executor.submit(given_value, vocabulary),
-        **figures,
+        vocabulary=vocabulary, tokens=tokens, types=types, out_of_vocabulary=tokens - kept,
+        replaced=replaced, skipped=skipped,
+        truncated=[place for one in figures for place in one["truncated"]],
+        files=list({file["path"]: file for one in figures for file in one["files"]}.values()),
+        seconds=time.perf_counter() - started, undercount=0,
+        counting_bytes=max(one["counting_bytes"] for one in [*figures, *sums]), future=future,
     )  # fmt: skip
 
 
@@ -265,5 +279,37 @@ def count_on(
         return count(executor, parts, options)
 
 
-def _tally(shard: Shard, options: VocabularyOptions) -> CountedCorpus:
-    return tally(shard.corpus(options), options)
+def _tally(
+    shard: Shard, options: VocabularyOptions, parts: int
+) -> tuple[list[Run], dict[str, Any]]:
+    """Return the words of a shard in each part, and its figures."""
+    table, figures = tally(shard.corpus(options), options)
+    return list(divided(table, parts)), figures
+
+
+def _added(runs: list[Run], least: int) -> tuple[Run, dict[str, Any]]:
+    """Add the counts of one part of all shards; return the words that occur so often, and figures.
+
+    The lowest id of a word is the place where the word appears first.
+    """
+    numbered = (
+        (text, offsets, counts, ids + (k << SHARD_BIT))
+        for k, (text, offsets, counts, ids) in enumerate(runs)
+    )
+    table, ids, index = joined(numbered)
+    counts = table.counts()
+    kept = np.flatnonzero(counts >= least)
+    found = (*table.words(kept), counts[kept], lowest(ids, index)[kept])
+    return found, {"types": len(table), "counting_bytes": table.bytes(0)}
+
+
+def _selected(
+    parts: list[tuple[Run, dict[str, Any]]], options: VocabularyOptions
+) -> Vocabulary | None:
+    table = core.Table()
+    for (text, offsets, counts, _), _ in parts:
+        if len(counts):
+            table.add(text, offsets, counts)
+    table, _ = ordered(table, [run[-1] for run, _ in parts])
+    found = select_vocabulary(None, table, table.counts(), options)
+    return None if found is None else found.vocabulary

@@ -18,6 +18,8 @@ from dcme_w2v.errors import (
 )
 from dcme_w2v.files.paths import PARTIAL
 from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.numeric.arrays import F32
+from dcme_w2v.text.cache import IdCache
 from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus
 from dcme_w2v.training.checkpoint_folder import (
     Checkpoint,
@@ -341,13 +343,13 @@ class _Session:
         """Write a checkpoint; if that fails, training continues, as on one machine."""
         if self.folder is None:
             return
-        found = {name: tables.get(name) for name in TABLES}
         record = record_of(
             KIND, self.named, self.fingerprint, Position(self.round, self.seconds), kernels="",
             training={"loss": 0.0, "losses": 0, "state": []},
             notes={"done": self.done, "seconds": self.seconds},
         )  # fmt: skip
         try:
+            found = {name: self._fetched(tables, name) for name in TABLES}
             self.folder.save(record, found, {}, [])
         except ResourceError as error:
             self.reporter.message(f"warning: {error.message}; training continues")
@@ -381,9 +383,18 @@ class _Session:
         counts = {name: self.done[name] for name in DONE}
         return Progress(**counts, loss=loss, lr=rate)
 
+    def _fetched(self, tables: Tables, name: str) -> F32:
+        """Fetch a table into a temporary file, which takes no memory that others need."""
+        file = IdCache(self.job.cache_dir, name="the file of trained tables")
+        length, dim = 0, self.plan.options.dim
+        for _, rows in tables.pieces(name):
+            file.write(length, rows.reshape(-1).view(np.uint32))
+            length += rows.size
+        return np.asarray(file.finished(length, "r+")).view(np.float32).reshape(-1, dim)
+
     def _trained(self) -> TrainedTables:
         assert self.tables is not None
-        input, output = (self.tables.get(name) for name in TABLES)
+        input, output = (self._fetched(self.tables, name) for name in TABLES)
         return TrainedTables(self.plan.options, input, output, self.done["kernels"])
 
     def finish(self, trained: TrainedTables, start: float) -> Vectors:

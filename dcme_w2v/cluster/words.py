@@ -140,8 +140,9 @@ class Plan:
         A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
         way to the optimum. An output row makes m_i steps, as target and as noise; the curvature is
         the slope of the logistic function s times the second moment of the context vector h. An
-        input row is 1 / C of h in C contexts for each token of the word, and learns from
-        1 + `negative` output rows in each context.
+        input row is in C contexts for each token of the word, and learns from 1 + `negative` output
+        rows in each context. It is 1 / C of h, but the C rows of a context take the same step: h
+        moves by all of the step.
 
         Parameters
         ----------
@@ -169,8 +170,8 @@ class Plan:
         slope = SLOPE * np.minimum(1, slope)
         if options.model == "skipgram":
             output *= size
-        else:
-            input_slope /= size if options.gradient == "word2vec" else size**2
+        elif options.gradient == "exact":
+            input_slope /= size
         rate = rate_at(options, (number + 0.5) / self.rounds)
         input_steps = rate * options.input_rate * input_slope * size * kept
         return {"input": (kept, input_steps), "output": (output, rate * slope * output)}

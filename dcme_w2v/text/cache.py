@@ -6,6 +6,7 @@ The file is unlinked when it is created, so that it is removed however the proce
 import errno
 import mmap
 import tempfile
+from typing import Literal
 
 import numpy as np
 
@@ -85,18 +86,18 @@ class IdCache:
             raise ResourceError(f"{self.folder}: {self._name} is cut short; {self._remedy}")
         return ids
 
-    def finished(self, length: int) -> U32:
+    def finished(self, length: int, mode: Literal["r", "r+"] = "r") -> U32:
         """Truncate the file to `length` ids, close it and return them memory-mapped.
 
         The disk space is released with the mapping.
         """
         try:
             self._file.truncate(length * ID_BYTES)
-            ids = np.memmap(self._file, dtype=np.uint32, mode="r", shape=(length,))
+            ids = np.memmap(self._file, dtype=np.uint32, mode=mode, shape=(length,))
         except OSError as error:
             if error.errno == errno.ENOMEM:
                 raise OutOfMemoryError(
-                    f"the id cache of {length * ID_BYTES / 1e6:,.1f} MB cannot be mapped: raise "
+                    f"{self._name} of {length * ID_BYTES / 1e6:,.1f} MB cannot be mapped: raise "
                     "the limit of addresses (ulimit -v); it takes no memory that others need"
                 ) from error
             raise self._failure("mapped", error) from error

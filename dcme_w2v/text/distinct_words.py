@@ -107,6 +107,12 @@ class DistinctWords:
         with self._lock:
             self._sizes[table] = table.bytes(0)
 
+    def note_peak(self, held: int) -> None:
+        """Note the memory of all tables and of so many bytes of blocks."""
+        with self._lock:
+            tables = sum(self._sizes.values())
+        self.most_bytes = max(self.most_bytes, held + tables + self.table.bytes(0))
+
     def merge(self, parts: Sequence[Segment], held: int, share: float | None) -> None:
         """Merge the tables of a round, block by block.
 

@@ -31,6 +31,7 @@ from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words, check_lengths
 from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.platform import fresh_memory
 from dcme_w2v.training.progress import Reporter
 
 from .cache import ID_BYTES, IdCache
@@ -211,17 +212,23 @@ def count(
         raise CorpusError(_empty_vocabulary(reading, counts, options, None))
     check_lengths(found.vocabulary, source.paths[0])
     kept = int(found.counts.sum())
-    return CountedCorpus(**reading.figures(found.vocabulary, counts, kept, started))
+    return CountedCorpus(found.vocabulary, **reading.figures(counts, kept, started))
 
 
-def tally(corpus: Corpus, options: VocabularyOptions) -> CountedCorpus:
-    """Count all words of a corpus, in the order of their first appearance; see `count`."""
+def tally(corpus: Corpus, options: VocabularyOptions) -> tuple[core.Table, dict[str, Any]]:
+    """Count all words of a corpus.
+
+    Returns
+    -------
+    table : core.Table
+        The words in the order of their first appearance.
+    figures : dict
+        The fields of `CountedCorpus` without the vocabulary.
+    """
     started = time.perf_counter()
     reading = _Reading(corpus, options, is_bounded=False, is_looked_at=False)
     reading.run()
-    counts = reading.counts()
-    everything = Vocabulary(*reading.words.table.words(np.arange(len(counts))), counts)
-    return CountedCorpus(**reading.figures(everything, counts, reading.tokens, started))
+    return reading.words.table, reading.figures(reading.counts(), reading.tokens, started)
 
 
 def encode(
@@ -284,12 +291,17 @@ def encode(
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
         split = compact(cache, reading.segments, words.maps, kept.ranks, holdout)
-        figures = reading.figures(kept.vocabulary, counts, len(split["ids"]), started)
+        figures = reading.figures(counts, len(split["ids"]), started)
         held = reading.held_out_tokens
         del reading, words, counts
         core.release_freed()
         return EncodedCorpus(
-            **figures, **split, counts=kept.counts, held_out_tokens=held, unk_tokens=kept.rare
+            kept.vocabulary,
+            **figures,
+            **split,
+            counts=kept.counts,
+            held_out_tokens=held,
+            unk_tokens=kept.rare,
         )
     except BaseException:
         cache.close()
@@ -341,6 +353,7 @@ class _Reading:
         )
         self._buffers: list[U32] = []  # for the ids of a block
         self._held: deque[int] = deque(maxlen=2 * threads + 1)  # bytes of the last blocks
+        self._next = 0  # bytes of a block that is read meanwhile
         self.segments: list[Segment] = []
         self._merged = 0  # segments
         self.tokens = 0
@@ -371,9 +384,9 @@ class _Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        self._merge()
+        self._held.clear()
+        self._merge()  # with the last one of all blocks still in memory
         self.words.finish(self._share)
-        self._buffers.clear()
         core.release_freed()  # free the blocks, or their memory adds to the next step's
         if not self.tokens:
             raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
@@ -413,7 +426,9 @@ class _Reading:
         """Return memory for so many ids, which `_finish` takes back."""
         with self._lock:
             kept = self._buffers.pop() if self._buffers else None
-        return kept if kept is not None and len(kept) >= size else np.empty(size, dtype=np.uint32)
+        if kept is not None and len(kept) >= size:
+            return kept
+        return np.frombuffer(fresh_memory(ID_BYTES * size), dtype=np.uint32)
 
     def _finish(self, block: Block, future: Future[tuple[Segment, U32 | None]]) -> None:
         segment, ids = future.result()
@@ -428,7 +443,10 @@ class _Reading:
             self._buffers.append(ids)
             if share and len(self.segments) == ROUND_BLOCKS - 1:
                 self._forecast_cache(self.cache.folder, (self.tokens + segment.tokens) / share)
-        self._held.append(len(block.text) + ID_BYTES * segment.tokens)
+        in_use = 0 if ids is None else ids[: segment.tokens].nbytes
+        self._next = len(block.text)
+        self._held.append(self._next + in_use)
+        self.words.note_peak(sum(self._held) + self._next)
         self._lines += segment.newlines
         self.tokens += segment.tokens
         self.segments.append(segment)
@@ -437,7 +455,8 @@ class _Reading:
 
     def _merge(self) -> None:
         parts, self._merged = self.segments[self._merged :], len(self.segments)
-        self.words.merge(parts, sum(self._held), self._share)
+        self._buffers.clear()
+        self.words.merge(parts, sum(self._held) + self._next, self._share)
 
     def _forecast_cache(self, folder: str, tokens: float) -> None:
         """Report the size of the id cache of a corpus of so many tokens."""
@@ -482,13 +501,10 @@ class _Reading:
         """Return the number of distinct words; `counts` as from the method of this name."""
         return int(np.count_nonzero(counts)) + self.words.dropped
 
-    def figures(
-        self, vocabulary: Vocabulary, counts: I64, kept: int, started: float
-    ) -> dict[str, Any]:
-        """Return the fields of `CountedCorpus`."""
+    def figures(self, counts: I64, kept: int, started: float) -> dict[str, Any]:
+        """Return the fields of `CountedCorpus` without the vocabulary."""
         files = zip(self.corpus.paths, self.corpus.sizes, strict=True)
         return {
-            "vocabulary": vocabulary,
             "tokens": self.tokens,
             "types": self.types(counts),
             "out_of_vocabulary": self.tokens - kept - self.held_out_tokens,

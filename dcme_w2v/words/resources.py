@@ -1,5 +1,6 @@
 """Memory and disk space required and available for a training run; for the trainer."""
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def resource_estimate(
     """Return the required and available resources of a run, in tokens and bytes.
 
     ``disk`` lists the output folders with the bytes needed and free; folders on one file system
-    share an entry.
+    share an entry. The tables of a cluster are collected in a temporary file.
     """
     words, text = len(corpus.vocabulary), len(corpus.vocabulary.text)
     state = 0
@@ -58,6 +59,8 @@ def resource_estimate(
         largest.append(words * options.dim * 4)
         files[job.output_tables] = rows * options.dim * 4 + near + text + 16 * words
     folders = [(Path(path).parent, size) for path, size in files.items()]
+    if job.cluster.cluster is not None:
+        folders.append((Path(job.cache_dir or tempfile.gettempdir()), tables))
     if job.checkpoints.folder is not None:
         largest += [max(words, buckets) * options.dim * 4, state]
         folders.append((Path(job.checkpoints.folder), (KEPT + 1) * checkpoint))
