@@ -406,6 +406,14 @@ def threads_option(**declaration: Any) -> Any:
     )
 
 
+def threads_of(given: int | None) -> int:
+    """Return a number of threads that `threads_option` allows; by default the CPUs."""
+    if not given:
+        return default_threads()
+    count: int = _checked("threads", given, int, declaration_of(threads_option()))
+    return count
+
+
 def seed_option() -> Any:
     """Declare the random seed."""
     return option(1, "random seed", minimum=0, maximum=2**63 - 1, group="Run")
