@@ -164,8 +164,18 @@ def test_a_natural_mistake_is_answered(line, message, work, cli):
     assert message in cli.error(line)
 
 
-def test_an_empty_variable_of_the_shell_is_no_word(work, cli):
-    assert "the words are empty" in cli.error("neighbors v.txt", "")
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("neighbors v.txt", "the words are empty"),
+        ("info", "FILE: is empty; name a file"),
+        ("classify test", "MODEL: is empty"),
+        ("classify test m d --labels", "--labels: is empty"),
+        ("eval likelihood m c --read-vocab", "--read-vocab: is empty"),
+    ],
+)
+def test_an_empty_variable_of_the_shell_is_no_word_and_no_file(line, message, work, cli):
+    assert message in cli.error(line, "")
 
 
 @pytest.mark.parametrize("line, message", REFUSED)

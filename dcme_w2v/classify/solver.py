@@ -155,9 +155,7 @@ def _minimize_scaled(
         gradient /= scale
         return value, gradient
 
-    def iterated(iteration: int, value: float, point: F64) -> bool | None:
-        return watch(iteration, value, to_weights(point))
-
     start[-1] += (shift * start[:-1]).sum(axis=0)
     start *= scale
-    return to_weights(minimize(scaled, start, watch=iterated, **options))
+    options["watch"] = lambda number, value, point: watch(number, value, to_weights(point))
+    return to_weights(minimize(scaled, start, **options))
