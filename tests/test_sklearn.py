@@ -159,7 +159,7 @@ def test_wrong_parameters():
 
 @pytest.mark.parametrize("y", [3, csr_matrix(np.eye(2))])
 def test_labels_of_another_shape_get_scikit_learns_message(y):
-    with pytest.raises((TypeError, ValueError), match="y should be|passed for y"):
+    with pytest.raises((TypeError, ValueError), match=r"y should be|passed for y"):
         LatentClassModel().fit([[1.0], [0.0]], y)
 
 
