@@ -27,8 +27,8 @@ DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 # Noise and subsampling. For CBOW's ns they were tuned again for the sum of both tables: ten samples
-# from flatter noise, and fewer of the frequent words, which pays for the samples. For dcme, held-out
-# text is less probable with five samples than under ns with twenty.
+# from flatter noise, and fewer of the frequent words, which pays for the samples. For dcme,
+# held-out text is less probable with five samples than under ns with twenty.
 WORD2VEC = {"negative": 5, "noise_power": 0.75, "sample": 1e-3}
 NOISE: dict[tuple[str, str], dict[str, Any]] = {
     ("cbow", "ns"): {"negative": 10, "noise_power": 0.5},
