@@ -78,10 +78,10 @@ ctest: ## run the C tests under the sanitizers
 fuzz: $(VENV)/.dev $(VENV)/.built ## test the readers with a million mutated inputs; takes minutes
 	$(IN_TESTS) $@
 
-asan: $(VENV)/.dev ## run the tests under the address and undefined-behavior sanitizers
+asan: $(VENV)/.dev $(VENV)/.built ## run the tests under the address and undefined-behavior sanitizers
 	$(IN_TESTS) $@
 
-tsan: $(VENV)/.dev ## run the tests under the thread sanitizer; reports are build/tsan/report.*
+tsan: $(VENV)/.dev $(VENV)/.built ## run the tests under the thread sanitizer; reports are build/tsan/report.*
 	$(IN_TESTS) $@
 
 lint: $(VENV)/.dev ## check style and types

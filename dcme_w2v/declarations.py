@@ -140,6 +140,21 @@ def filled(options: T, found: Mapping[str, Any]) -> T:
     return dataclasses.replace(options, **left_open)  # type: ignore[type-var]
 
 
+def with_min_lr(options: T) -> T:
+    """Return options with a last learning rate, by default a ten-thousandth of the first.
+
+    Raises
+    ------
+    UsageError
+        It is higher than the first.
+    """
+    rate = vars(options)["lr"]
+    options = filled(options, {"min_lr": rate / 10_000})
+    if (least := vars(options)["min_lr"]) > rate:
+        raise UsageError(f"--min-lr={least:g}: must be at most --lr={rate:g}")
+    return options
+
+
 def default_threads() -> int:
     """Return the number of CPUs that this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -404,6 +419,14 @@ def threads_option(**declaration: Any) -> Any:
         group="Run",
         **declaration,
     )
+
+
+def threads_of(given: int | None) -> int:
+    """Return a number of threads that `threads_option` allows; by default the CPUs."""
+    if not given:
+        return default_threads()
+    count: int = _checked("threads", given, int, declaration_of(threads_option()))
+    return count
 
 
 def seed_option() -> Any:

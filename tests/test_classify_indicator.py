@@ -76,6 +76,7 @@ WRONG = {
     "duplicates": (coo_matrix(([1, 1], ([0, 0], [1, 1])), (40, 2)), {}, "entry 2"),
     "empty": (np.zeros((40, 3)), {}, "no label"),
     "one column": (csr_matrix(SETS[:, :1]), {}, "1 columns"),
+    "lists": ([["a"], ["a", "b"]] * 20, {}, "MultiLabelBinarizer"),
     "names": (np.array([["a", "b"]] * 40), {}, "several columns"),
     "cube": (np.ones((40, 2, 2)), {}, "several columns"),
     "softmax": (SETS, {"loss": "softmax"}, 'loss="hinge"'),

@@ -153,6 +153,7 @@ MISTAKES = [
     ("encode v.txt c.txt", "no --output is given; see dcme-w2v encode --help"),
     ("train c.txt --output s3://a/b.bin", "s3://a/b.bin: is an address; write a file"),
     ("classify train d.txt --output ~/m", "write $HOME for ~"),
+    ("train c.txt --output . --format npy", "is a folder; give a file"),
     ("train c.txt --output v.bin --checkpoint ~/m", "write $HOME for ~"),
     ("eval analogies v.txt d.txt", "d.txt: has no questions; give lines of four words"),
     ("eval similarity v.txt c.txt", "c.txt: has no pairs; give lines of"),
@@ -164,8 +165,18 @@ def test_a_natural_mistake_is_answered(line, message, work, cli):
     assert message in cli.error(line)
 
 
-def test_an_empty_variable_of_the_shell_is_no_word(work, cli):
-    assert "the words are empty" in cli.error("neighbors v.txt", "")
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("neighbors v.txt", "the words are empty"),
+        ("info", "FILE: is empty; name a file"),
+        ("classify test", "MODEL: is empty"),
+        ("classify test m d --labels", "--labels: is empty"),
+        ("eval likelihood m c --read-vocab", "--read-vocab: is empty"),
+    ],
+)
+def test_an_empty_variable_of_the_shell_is_no_word_and_no_file(line, message, work, cli):
+    assert message in cli.error(line, "")
 
 
 @pytest.mark.parametrize("line, message", REFUSED)

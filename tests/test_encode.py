@@ -46,6 +46,7 @@ TABLES = PARQUET, ARROW, ARROW_STREAM, JSON
 PACKED = tuple(magic for compressing in METHODS for magic in compressing.magic)
 RAW = TEXTS | st.binary().map(lambda data: data.replace(b"\0", b" ")).filter(
     lambda data: not data.startswith((*PACKED, *ARCHIVES, *TABLES))
+    and not data.lstrip().startswith(b"[{")
 )
 FILES = st.lists(TEXTS, min_size=1, max_size=3)
 LIMITS = {"min_count": st.integers(1, 3), "max_vocab": st.none() | st.integers(1, 4)}

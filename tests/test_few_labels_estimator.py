@@ -29,6 +29,7 @@ def problem(known=120):
         lambda names: names,
         lambda names: [one or -1 for one in names],
         lambda names: pytest.importorskip("pandas").Series(names),
+        lambda names: pytest.importorskip("pandas").Series(names, dtype="string"),
     ],
 )
 def test_minus_one_and_none_mean_unlabeled(spelled):

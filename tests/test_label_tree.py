@@ -14,6 +14,7 @@ from dcme_w2v.classify.label_tree import ARRAYS, coded, decoded, train_trees
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import core_documents
+from dcme_w2v.errors import UsageError
 
 LABELS, WORDS = 300, 3
 
@@ -151,6 +152,8 @@ def test_trees_are_the_default_with_many_labels_only():
     assert chosen(10_000) == chosen(100, trees=2) == chosen(100, objective="tree") == "tree"
     assert chosen(9_999) == chosen(10_000, loss="hinge") == "gd"
     assert resolved(ClassifyOptions(), 10_000).objective == "dcme"
+    with pytest.raises(UsageError, match=r"min_lr=5: must be at most lr=0\.5"):
+        resolved(ClassifyOptions(objective="tree", min_lr=5), 10_000, multilabel=True)
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,7 @@ def test_invalid_queries():
         (lambda: vectors.most_similar(["w1", "w2"], ["nowhere"]), KeyError, "'nowhere'"),
         (lambda: vectors.doesnt_match(["w1", "nowhere"]), KeyError, "'nowhere'"),
         (lambda: vectors.most_similar("w1", topn=0), UsageError, "topn=0: must be at least 1"),
+        (lambda: vectors.most_similar("w1", topn=np.nan), UsageError, "topn=nan: must be at least"),
         (lambda: vectors.most_similar("w1", restrict=0), UsageError, "restrict=0: must be at"),
         (lambda: vectors.most_similar([], None), UsageError, "no query"),
         (lambda: vectors.most_similar([np.ones(3)]), UsageError,

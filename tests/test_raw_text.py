@@ -53,6 +53,12 @@ def test_what_is_not_a_corpus_gets_one_warning(command, kind, cli):
     assert line.startswith("warning: c: looks like ") and warning in line
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
+def test_another_encoding_gets_an_error_alone(encoding, cli):
+    Path("c").write_text("a\tb c\n" * 100, encoding=encoding)
+    assert "UTF-16" in cli.error("vocab c --output o")
+
+
 def test_a_name_that_is_not_of_the_format_gets_a_warning(cli):
     Path("c").write_text(TOKENS * 100)
     cli("train c --dim 4 --epochs 1 --threads 1 --output o.csv")

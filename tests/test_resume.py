@@ -69,14 +69,19 @@ def test_a_signal_saves_and_resume_continues(learn, monkeypatch, number):
     assert [one["epoch"] for one in epochs if one["event"] == "epoch"] == [1, 2, 3]
 
 
-def test_a_signal_without_checkpoints_saves_the_current_vectors(learn, monkeypatch):
-    Path("v.bin").write_bytes(b"old")
+@pytest.mark.parametrize(
+    "output, words",
+    [("v.bin", []), ("v.npy", ["v.npy.vocab"]), ("v --format npy", ["v.partial.vocab"])],
+)
+def test_a_signal_without_checkpoints_saves_the_current_vectors(output, words, learn, monkeypatch):
+    name = output.split()[0]
+    Path(name).write_bytes(b"old")
     stop_in(monkeypatch, Trainer, 0, signal.SIGINT)
-    said = learn("v.bin --quiet", code=130)
-    assert "the vectors so far are in v.bin.partial" in said
-    assert Path("v.bin").read_bytes() == b"old"
-    assert np.isfinite(Vectors.load("v.bin.partial").vectors).all()
-    assert sorted(path.name for path in Path().iterdir()) == ["c", "v.bin", "v.bin.partial"]
+    said = learn(f"{output} --quiet", code=130)
+    assert f"the vectors so far are in {name}.partial" in said
+    assert Path(name).read_bytes() == b"old"
+    assert np.isfinite(Vectors.load(f"{name}.partial").vectors).all()
+    assert {path.name for path in Path().iterdir()} == {"c", name, f"{name}.partial", *words}
 
 
 def test_a_signal_during_reading_ends_immediately(learn, monkeypatch):

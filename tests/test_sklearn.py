@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from helpers import SMALL_SCDV, make_texts, transform, word_vectors
 from joblib.externals.loky import get_reusable_executor
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_blobs
@@ -85,11 +86,12 @@ OF_WEIGHTS = [
 
 def expected_failures(estimator):
     """Weighted and repeated rows must agree to 7 digits; test_classify_weights.py requires 5."""
-    if isinstance(estimator, LatentClassModel | FusedFeatures):
-        return {
-            "check_classifiers_classes": "takes -1 for a label; here it is an unlabeled row",
-            "check_decision_proba_consistency": "gives negative rows, whatever the tag says",
-        }
+    labels = {"check_classifiers_classes": "takes -1 for a label; here it is an unlabeled row"}
+    if isinstance(estimator, LatentClassModel):
+        return labels
+    if isinstance(estimator, FusedFeatures):
+        negative = "gives negative rows, whatever the tag says"
+        return labels | {"check_decision_proba_consistency": negative}
     if not isinstance(estimator, MaxentClassifier):
         return {}
     return dict.fromkeys(OF_WEIGHTS, "scores are sums in single precision")
@@ -130,7 +132,13 @@ def test_wrong_parameters():
         SCDV(seed=3)
     with pytest.raises(ValueError, match="Invalid parameter 'epoch'"):
         MaxentClassifier().set_params(epoch=3)
-    for name, value in [("lr", 0), ("objective", "x"), ("epochs", "3"), ("random_state", -1)]:
+    for name, value in [
+        ("lr", 0),
+        ("objective", "x"),
+        ("epochs", "3"),
+        ("random_state", -1),
+        ("random_state", 2**63),
+    ]:
         with pytest.raises(ValueError, match=name):
             MaxentClassifier(**{name: value}).fit([[1.0], [0.0]], [0, 1])
     for X in (TEXTS, np.array(TEXTS), [["w1"], ["w2"]]):
@@ -139,12 +147,20 @@ def test_wrong_parameters():
     for options, texts, message in (
         ({"clusters": 0}, TEXTS, "clusters"),
         ({"features": "x"}, TEXTS, "features=x: must be one of"),
+        ({"threads": -1}, TEXTS, "threads=-1: must be at least 1"),
+        ({"threads": float("nan")}, TEXTS, "threads=nan: must be an integer"),
         ({"vectors": None}, TEXTS, "needs word vectors"),
         ({}, "w1 w2", "not one document"),
         ({}, ["w1", 2], "document 1: 2 is neither"),
     ):
         with pytest.raises(ValueError, match=message):
             SCDV(**{"vectors": word_vectors(), **options}).fit(texts)
+
+
+@pytest.mark.parametrize("y", [3, csr_matrix(np.eye(2))])
+def test_labels_of_another_shape_get_scikit_learns_message(y):
+    with pytest.raises((TypeError, ValueError), match=r"y should be|passed for y"):
+        LatentClassModel().fit([[1.0], [0.0]], y)
 
 
 def test_the_estimator_of_documents_equals_the_model(here):

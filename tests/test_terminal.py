@@ -74,10 +74,21 @@ def test_an_encoding_that_lacks_a_character_is_named(tmp_path):
     assert b"a bug" not in ended.stderr
 
 
+ASCII = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
+
+
+def test_a_word_that_the_locale_cannot_spell_is_printed_as_given(tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_text("2 2\n日本 1 0\nkönig 0.5 1\n", encoding="utf-8")
+    command = [*PROGRAM, "neighbors", str(path), "könig", "ü"]
+    ended = subprocess.run(command, env=ASCII, timeout=120, capture_output=True)
+    assert ended.stdout.startswith("könig\t日本\t".encode())
+    assert "no vector for ü" in ended.stderr.decode()
+
+
 def test_a_name_that_the_locale_cannot_spell_is_written(tmp_path, corpus):
-    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
     command = [*PROGRAM, "vocab", corpus, "--output", str(tmp_path / ("ü" * 120))]
-    subprocess.run(command, env=environment, timeout=120, check=True, capture_output=True)
+    subprocess.run(command, env=ASCII, timeout=120, check=True, capture_output=True)
     assert (tmp_path / ("ü" * 120)).is_file()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, issparse, vstack
 
-from dcme_w2v.declarations import default_threads
+from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F32, F64, I64, Array
 from dcme_w2v.numeric.sklearn_base import (
@@ -56,7 +56,9 @@ def is_indicator(y: Any) -> bool:
     try:
         return issparse(y) or np.asarray(y).shape[1:] > (1,)
     except ValueError:  # rows of different lengths
-        return False
+        raise UsageError(
+            "y has lists of labels; give MultiLabelBinarizer().fit_transform(y)"
+        ) from None
 
 
 def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
@@ -396,7 +398,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         if self._indicator is not None:
             return self._predict_sets(X, *self._indicator)
         search, matrix = TopKSearch(self._linear()), check_features(self, X)
-        best = search.top_k(matrix, 1, self.threads or default_threads())[:, 0]
+        best = search.top_k(matrix, 1, threads_of(self.threads))[:, 0]
         return self.classes_[best]
 
     def _predict_sets(self, X: Any, is_sparse: bool, dtype: Any) -> Any:
@@ -432,7 +434,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         """Return the scores of all classes, shape (rows, classes)."""
         weights = self._linear()
         matrix = check_features(self, X)
-        threads = self.threads or default_threads()
+        threads = threads_of(self.threads)
         return weights.scores(core_documents(matrix), 0, matrix.shape[0], threads)
 
     def _weights_of(self, sample_weight: ArrayLike | None, numbers: I64) -> F32 | None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.declarations import Checked, default_threads
+from dcme_w2v.declarations import Checked, threads_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.disk import require_disk
 from dcme_w2v.formats.model_folder import (
@@ -238,7 +238,7 @@ class Classifier(Predictor):
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
         """Yield the log-probabilities of all classes; see `Predictor.log_probabilities`."""
         documents = core_documents(self.align_features(matrix))
-        for scores in self.weights.batches(documents, threads or default_threads()):
+        for scores in self.weights.batches(documents, threads_of(threads)):
             yield calibrated(scores, self.calibration)
 
     def most_probable(
@@ -248,7 +248,7 @@ class Classifier(Predictor):
         if self.calibration is not None:
             return super().most_probable(matrix, count, threads)
         documents = core_documents(self.align_features(matrix))
-        return most_probable(self.weights, documents, count, threads or default_threads())
+        return most_probable(self.weights, documents, count, threads_of(threads))
 
     def best_classes(self, matrix: csr_matrix, count: int, threads: int | None = None) -> I32:
         """Return the numbers of the most probable classes, shape (documents, count).
@@ -257,7 +257,7 @@ class Classifier(Predictor):
         needs the scores of all of them for their probabilities; see
         `dcme_w2v.classify.top.TopKSearch`, which is for documents that come in parts.
         """
-        search, threads = TopKSearch(self.weights), threads or default_threads()
+        search, threads = TopKSearch(self.weights), threads_of(threads)
         return search.top_k(self.align_features(matrix), count, threads)
 
     def weights_of_class(self, number: int) -> F32:

@@ -14,6 +14,7 @@ from dcme_w2v.declarations import (
     seed_option,
     strict_option,
     threads_option,
+    with_min_lr,
 )
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import ClusterOptions, HoldoutOptions, TokenizerOptions
@@ -380,8 +381,8 @@ class DistributeOptions(ClusterOptions):
 
 
 # For documents of unit length, tuned on held-out training documents: 8 is best for all objectives
-# with the 1,236 classes of wikipara (scripts/reproduce_figure2_classify.py --search); with the 20
-# and 90 of 20 Newsgroups and Reuters, 4 is better for gd and dcme.
+# with the 1,236 classes of wikipara; with the 20 and 90 of 20 Newsgroups and Reuters, 4 is better
+# for gd and dcme.
 RATE, RATE_OF_FEW, FEW_CLASSES = 8.0, 4.0, 500
 # With 4, Algorithm 1 gains a point of accuracy, but its log-likelihood falls from -2.5 to -8.7.
 PAPER_RATE = 1.0
@@ -446,13 +447,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         "bias": BIAS,
         "threads": default_threads(),
     }
-    options = filled(options, found)
-    assert options.lr is not None
-    options = filled(options, {"min_lr": options.lr / 10_000})
-    assert options.lr is not None and options.min_lr is not None
-    if options.min_lr > options.lr:
-        raise UsageError(f"--min-lr={options.min_lr:g}: must be at most --lr={options.lr:g}")
-    return options
+    return with_min_lr(filled(options, found))
 
 
 def _exact(
@@ -472,12 +467,11 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
             raise UsageError(f"--objective=tree: is not for {flag_of(name)} {value}")
-    lr = options.lr or RATE_OF_HINGE
     found = {
-        "loss": "hinge", "trees": 3, "epochs": 5, "lr": lr, "min_lr": lr / 10_000,
-        "l2": L2_OF_SETS, "bias": BIAS, "threads": default_threads(),
+        "loss": "hinge", "trees": 3, "epochs": 5, "lr": RATE_OF_HINGE, "l2": L2_OF_SETS,
+        "bias": BIAS, "threads": default_threads(),
     }  # fmt: skip
-    return filled(replace(options, objective="tree"), found)
+    return with_min_lr(filled(replace(options, objective="tree"), found))
 
 
 def _has_dcme(options: ClassifyOptions) -> bool:

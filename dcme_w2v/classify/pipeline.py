@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v.declarations import default_threads, filled
+from dcme_w2v.declarations import filled, threads_of
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.disk import Result, disk_plan, require_disk, write_with_fallback
 from dcme_w2v.files.paths import Paths, partial_folder
@@ -579,7 +579,7 @@ def predict_labels(
     count, search = min(count, len(model.classes)), TopKSearch(model.weights)
     for matrix, _, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
         rows = model.align_features(matrix)
-        for row in search.top_k(rows, count, threads or default_threads()).tolist():
+        for row in search.top_k(rows, count, threads_of(threads)).tolist():
             yield [model.classes[j] for j in row]
 
 

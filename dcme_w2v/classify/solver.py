@@ -1,13 +1,15 @@
 """Exact softmax by L-BFGS, the reference for the other objectives."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
-from dcme_w2v.numeric.lbfgs import minimize
+from dcme_w2v.numeric.lbfgs import Function, Watch, minimize
 
 from .options import ClassifyOptions
 from .trainer import Weights, core_documents, rows_at_once
@@ -110,43 +112,50 @@ def minimized(
         searched: the optimum is the same.
     """
     classes, l2 = weights.classes, options.l2 or 0.0
-    shift, scale = columns or (np.zeros(1), np.ones(1))
-
-    def to_weights(point: F64) -> F64:
-        if columns is None:
-            return point
-        found = point / scale
-        found[-1] -= (shift * found[:-1]).sum(axis=0)
-        return found
 
     def loss_and_gradient(point: F64) -> tuple[float, F64]:
-        point = to_weights(point)
         weights.table[:, :classes] = point
         loss, gradient = evaluate()
         gradient /= total
         gradient[:-1] += l2 * point[:-1]
         inner = point[:-1].ravel()
-        if columns is not None:
-            gradient[:-1] -= shift * gradient[-1]
-            gradient /= scale
         return loss / total + 0.5 * l2 * float(inner @ inner), gradient
 
     def iterated(iteration: int, loss: float, point: F64) -> bool:
         if watch is None:
             return False
-        weights.table[:, :classes] = to_weights(point)
+        weights.table[:, :classes] = point
         return watch(iteration, loss)
 
-    start = weights.table[:, :classes].astype(np.float64)
-    if columns is not None:
-        start[-1] += (shift * start[:-1]).sum(axis=0)
-        start *= scale
-    weights.table[:, :classes] = to_weights(minimize(
+    search = minimize if columns is None else partial(_minimize_scaled, *columns)
+    weights.table[:, :classes] = search(
         loss_and_gradient,
-        start,
+        weights.table[:, :classes].astype(np.float64),
         iterations=options.epochs or 1,
         tolerance=options.tolerance,
         watch=iterated,
         precision=PRECISION,
-    ))  # fmt: skip
+    )
     return weights
+
+
+def _minimize_scaled(
+    shift: F64, scale: F64, function: Function, start: F64, *, watch: Watch, **options: Any
+) -> F64:
+    """Minimize a function of weights by a search for scaled weights; `start` is changed."""
+
+    def to_weights(point: F64) -> F64:
+        found = point / scale
+        found[-1] -= (shift * found[:-1]).sum(axis=0)
+        return found
+
+    def scaled(point: F64) -> tuple[float, F64]:
+        value, gradient = function(to_weights(point))
+        gradient[:-1] -= shift * gradient[-1]
+        gradient /= scale
+        return value, gradient
+
+    start[-1] += (shift * start[:-1]).sum(axis=0)
+    start *= scale
+    options["watch"] = lambda number, value, point: watch(number, value, to_weights(point))
+    return to_weights(minimize(scaled, start, **options))

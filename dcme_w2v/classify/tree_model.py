@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.declarations import default_threads
+from dcme_w2v.declarations import threads_of
 from dcme_w2v.formats.model_folder import Model, load_model
 from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.parallel import ordered_map
@@ -61,7 +61,7 @@ class TreeClassifier(Predictor):
 
     def _found(self, matrix: csr_matrix, threads: int | None) -> Iterator[csr_matrix]:
         """Yield the probabilities of the labels that trees find, for batches of documents."""
-        threads, classes = threads or default_threads(), len(self.classes)
+        threads, classes = threads_of(threads), len(self.classes)
         documents, count = core_documents(self.align_features(matrix)), min(CANDIDATES, classes)
 
         def batch(rows: slice) -> csr_matrix:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.declarations import default_threads, flag_of
+from dcme_w2v.declarations import flag_of, threads_of
 from dcme_w2v.errors import CorpusError, DivergedError, UsageError
 from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
@@ -367,7 +367,7 @@ class Search:
             if self._is_over():
                 return False
             size = max(size, self._features.matrix(one).shape[1] * self._classes)
-        threads = min(self._given.threads or default_threads(), TABLES // size)
+        threads = min(threads_of(self._given.threads), TABLES // size)
         with ThreadPoolExecutor(max(1, threads)) as pool:
             try:
                 jobs = [

@@ -128,13 +128,22 @@ def _is_advanced(param: click.Parameter) -> bool:
     return isinstance(param, Option) and param.advanced
 
 
+class _Path(click.Path):
+    """A path; an empty one, as of a variable that is not set, would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not value:
+            self.fail("is empty; name a file", param, ctx)
+        return value
+
+
 def _complete_values(param: click.Parameter) -> None:
     """Set the type of a parameter so that shells complete its files or choices."""
     value = param.metavar or (param.name or "").upper()
     if not isinstance(param.type, click.types.StringParamType):
         return
     if value.removesuffix("...") in PATHS:
-        param.type = click.Path()
+        param.type = _Path()
     elif "|" in value:
         param.type = Value(str, tuple(value.split("|")))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcme_w2v.declarations import default_threads
+from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.options import ClusterOptions, TokenizerOptions, VocabularyOptions
@@ -66,7 +66,7 @@ def vocab(
     if merging:
         vocabulary, summary = _merge(corpus, options)
     else:
-        vocabulary, summary = _count(corpus, options, threads or default_threads(), cluster)
+        vocabulary, summary = _count(corpus, options, threads_of(threads), cluster)
     vocabulary.save(output)
     if as_json:
         print_json(summary)

@@ -7,6 +7,7 @@ characters of words, paths and labels are shown as escapes and never obeyed; com
 anything for it.
 """
 
+import codecs
 import contextlib
 import errno
 import io
@@ -163,13 +164,16 @@ def _reserve_closed() -> None:
 def _text(stream: TextIO | None, raw: io.FileIO) -> io.TextIOWrapper:
     """Return a text stream on `raw` with the encoding of the stream that it replaces.
 
-    Bytes of arguments and paths that are not UTF-8 are written as they were given.
+    Bytes of arguments and paths that are not UTF-8 are written as they were given. An ASCII stream
+    becomes UTF-8, as click would make it, which would replace such bytes.
     """
+    encoding = getattr(stream, "encoding", "utf-8")
     errors = getattr(stream, "errors", "backslashreplace")
+    is_ascii = codecs.lookup(encoding).name == "ascii"
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
-        encoding=getattr(stream, "encoding", "utf-8"),
-        errors="surrogateescape" if errors == "strict" else errors,
+        encoding="utf-8" if is_ascii else encoding,
+        errors="surrogateescape" if is_ascii or errors == "strict" else errors,
         newline="\n",
         line_buffering=getattr(stream, "line_buffering", False),
         write_through=getattr(stream, "write_through", False),

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.mixins import LinearMixin, check_classes
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.declarations import default_threads
+from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F64, Array
 from dcme_w2v.numeric.sklearn_base import (
@@ -146,7 +146,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         weights = self._linear()
         matrix = check_features(self, X)
         rows = ones(matrix) if self._fitted.predicts_binary else matrix
-        threads = self.threads or default_threads()
+        threads = threads_of(self.threads)
         return ScoredRows(rows, threads).all_scores(weights)
 
     def __sklearn_tags__(self) -> Any:

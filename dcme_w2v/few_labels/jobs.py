@@ -12,7 +12,7 @@ from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier, require_room
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.sequences import tag_pairs
-from dcme_w2v.declarations import default_threads
+from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.disk import Result, write_with_fallback
@@ -240,7 +240,7 @@ def statistics_of_files(
     """
     loaded = load_classifier(model)
     columns = loaded.features
-    threads = threads or default_threads()
+    threads = threads_of(threads)
     sums = Statistics.zeros(columns, len(loaded.classes))
     reporter.stage("counting", None, "documents")
     for matrix, _, _ in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dcme_w2v.declarations import Checked, default_threads, option, seed_option, threads_option
+from dcme_w2v.declarations import Checked, option, seed_option, threads_of, threads_option
 from dcme_w2v.errors import UsageError, warn
 
 MAX_LEVELS = 127  # signed levels are stored as int8
@@ -110,7 +110,7 @@ def resolved(options: FusedOptions, documents: int, classes: int) -> FusedOption
     UsageError
         Options contradict each other.
     """
-    threads = options.threads or default_threads()
+    threads = threads_of(options.threads)
     if options.is_paper:
         if options.choose:
             raise UsageError("--preset=paper and --choose: give one")

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import VERSION, Predictor, restored, text_of
 from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
-from dcme_w2v.declarations import default_threads
+from dcme_w2v.declarations import threads_of
 from dcme_w2v.formats.model_folder import Model, load_model
 from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.sparse_rows import fit_columns
@@ -69,7 +69,7 @@ class LatentClassifier(Predictor):
         self, matrix: csr_matrix, threads: int | None = None
     ) -> Iterator[F64]:
         """Yield log p(z | x) for some documents at a time, shape (some documents, latent)."""
-        threads = threads or default_threads()
+        threads = threads_of(threads)
         matrix = fit_columns(matrix, self.features)
         for begin in range(0, matrix.shape[0], CHUNK):
             part = matrix[begin : begin + CHUNK]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from dcme_w2v.declarations import default_threads
+from dcme_w2v.declarations import threads_of
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -24,7 +24,7 @@ def ordered_map(
     The function should release the GIL. The caller's thread takes the next item while the workers
     run, and at most one item per thread waits in memory.
     """
-    threads = threads or default_threads()
+    threads = threads_of(threads)
     running: deque[Future[R]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         for item in items:

@@ -9,7 +9,7 @@ import dataclasses
 import difflib
 import inspect
 import numbers
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -247,10 +247,11 @@ def _seed_of(random_state: Any) -> int:
         return int(np.random.randint(2**31 - 1))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
-    if isinstance(random_state, numbers.Integral) and int(random_state) >= 0:
+    if isinstance(random_state, numbers.Integral) and 0 <= int(random_state) < 2**63:
         return int(random_state)
     raise UsageError(
-        f"random_state={random_state!r}: must be None, an integer of at least 0 or a RandomState"
+        f"random_state={random_state!r}: must be None, an integer from 0 to 2**63 - 1 or a "
+        "RandomState"
     )
 
 
@@ -398,8 +399,8 @@ UNLABELED = -1
 def split_labels(y: Any) -> tuple[Any, Bools]:
     """Return labels without gaps, and which rows are unlabeled.
 
-    A row is unlabeled if its label is -1, None, or NaN in an array of objects. The string "-1"
-    counts too, since numpy makes it of -1 beside other strings.
+    A row is unlabeled if its label is -1, None, or NaN or NA in an array of objects. The string
+    "-1" counts too, since numpy makes it of -1 beside other strings.
 
     Parameters
     ----------
@@ -438,7 +439,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
 
 def _as_array(y: Any) -> Array:
     """Return labels as an array; a list keeps its objects, so that -1 is no string."""
-    if hasattr(y, "__array__"):
+    if hasattr(y, "__array__") or issparse(y) or not isinstance(y, Iterable):
         return np.asarray(y)
     labels = list(y)
     if any(isinstance(one, list | tuple | np.ndarray) for one in labels):
@@ -449,6 +450,6 @@ def _as_array(y: Any) -> Array:
 
 
 def _is_unlabeled(label: Any) -> bool:
-    if label is None or label in ("-1", b"-1"):
+    if label is None or type(label).__name__ == "NAType" or label in ("-1", b"-1"):
         return True
     return isinstance(label, numbers.Real) and (label == UNLABELED or label != label)

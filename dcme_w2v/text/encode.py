@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core import text as core
-from dcme_w2v.declarations import declaration_of, default_threads
+from dcme_w2v.declarations import declaration_of, threads_of
 from dcme_w2v.errors import CorpusError, NoWordsError, UsageError
 from dcme_w2v.files.disk import free_bytes
 from dcme_w2v.formats.columns import with_columns
@@ -173,7 +173,7 @@ def count_words(corpus: CorpusLike, *, threads: int | None = None, **options: An
     """
     wanted = VocabularyOptions.from_mapping(options)
     paths, sentences = paths_or_sentences(corpus)
-    return count(sentences or paths, wanted, threads=threads or default_threads()).vocabulary
+    return count(sentences or paths, wanted, threads=threads_of(threads)).vocabulary
 
 
 def count(

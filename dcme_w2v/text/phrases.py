@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
-from dcme_w2v.declarations import check_names, default_threads, options_in
+from dcme_w2v.declarations import check_names, options_in, threads_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
@@ -352,7 +352,7 @@ def phrases(
     with reporting_to(progress) as reporter:
         joined = _joined(
             sentences or sources, output, wanted, text, read_table, reporter,
-            cache_dir=cache_dir, threads=threads or default_threads(),
+            cache_dir=cache_dir, threads=threads_of(threads),
         )  # fmt: skip
     if save_table is not None:
         joined.table.save(save_table)

@@ -39,7 +39,8 @@ def warn_of_raw_text(name: str, sample: bytes, is_tokenized: bool) -> None:
     """
     text, lines = _lines_of(sample)
     found = _structure(lines, sample) or (None if is_tokenized else _raw(text.split()))
-    if found is not None and not is_named_csv(name):  # there is a warning already
+    # of NUL there is an error, of a named CSV a warning already
+    if found is not None and b"\0" not in sample and not is_named_csv(name):
         warn(f"{name}: looks like {found}")
 
 

@@ -3,13 +3,12 @@
 import dataclasses
 from typing import Any
 
-from dcme_w2v.declarations import check_conflicts, default_threads
+from dcme_w2v.declarations import check_conflicts, default_threads, filled, with_min_lr
 from dcme_w2v.errors import UsageError
 
 from .options import TrainOptions
 
-# (model, objective) -> defaults. Tuned by scripts/search_rates.py on text of 17 million tokens; see
-# docs/results/words.md.
+# (model, objective) -> defaults. Tuned on text of 17 million tokens; see docs/results/words.md.
 #
 # lr is the learning rate of the output embeddings, lr * input_rate of the word vectors.
 # For ns with CBOW, word2vec's gradient (not divided by the size of the context) is the default:
@@ -27,10 +26,9 @@ DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
     ("skipgram", "hs"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
 }
 
-# Noise and subsampling. For CBOW's ns they were tuned again for the sum of both tables, by
-# scripts/search_noise.py: ten samples from flatter noise, and fewer of the frequent words, which
-# pays for the samples. For dcme, held-out text is less probable with five samples than under ns
-# with twenty.
+# Noise and subsampling. For CBOW's ns they were tuned again for the sum of both tables: ten samples
+# from flatter noise, and fewer of the frequent words, which pays for the samples. For dcme,
+# held-out text is less probable with five samples than under ns with twenty.
 WORD2VEC = {"negative": 5, "noise_power": 0.75, "sample": 1e-3}
 NOISE: dict[tuple[str, str], dict[str, Any]] = {
     ("cbow", "ns"): {"negative": 10, "noise_power": 0.5},
@@ -101,16 +99,7 @@ def resolved(options: TrainOptions, words: int | None = None) -> TrainOptions:
         raise UsageError(
             f"--block={options.block}: is not supported with --negative=0; remove one of them"
         )
-    found = _defaults_for(options, words)
-    open_ones = {name: value for name, value in found.items() if getattr(options, name) is None}
-    options = dataclasses.replace(options, **open_ones)
-    assert options.lr is not None
-    if options.min_lr is None:
-        options = dataclasses.replace(options, min_lr=options.lr / 10_000)
-    assert options.lr is not None and options.min_lr is not None
-    if options.min_lr > options.lr:
-        raise UsageError(f"--min-lr={options.min_lr:g}: must be at most --lr={options.lr:g}")
-    return options
+    return with_min_lr(filled(options, _defaults_for(options, words)))
 
 
 def vectors_of(given: str | None, options: TrainOptions, context_file: str | None) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dcme_w2v.declarations import default_threads
+from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.vectors.manifest import read_manifest
@@ -242,7 +242,7 @@ def eval_likelihood(
     if window is not None and window < 1:
         raise UsageError(f"--window={window}: must be at least 1")
     loaded = LanguageModel.load(model, context, read_vocab, window)
-    found = {} if corpus is None else loaded.text_likelihood(corpus, threads or default_threads())
+    found = {} if corpus is None else loaded.text_likelihood(corpus, threads_of(threads))
     return found | ({} if analogies is None else loaded.analogy_likelihood(analogies))
 
 

@@ -49,7 +49,7 @@ def most_similar(
     if topn is None:
         raise UsageError("--topn=None: must be at least 1; for all words give topn=len(v)")
     for name, number in (("topn", topn), ("restrict", restrict)):
-        if number is not None and number < 1:
+        if number is not None and not number >= 1:
             raise UsageError(f"--{name}={number}: must be at least 1")
     units, left_out = [], []
     for query in queries:

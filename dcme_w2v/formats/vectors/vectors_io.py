@@ -18,7 +18,7 @@ from dcme_w2v.files import atomic as files
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.compress import compression_of, uncompressed_name
 from dcme_w2v.files.opening import open_regular, read_regular
-from dcme_w2v.files.paths import Sidecar
+from dcme_w2v.files.paths import PARTIAL, Sidecar
 from dcme_w2v.numeric.arrays import F32, I64, U8, Array, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
 from dcme_w2v.platform import PathLike
@@ -191,8 +191,13 @@ def warn_of_suffix(path: str | None, format: str | None) -> None:
 
 
 def vocabulary_path(path: PathLike) -> Path:
-    """Return the path of the words of an npy file."""
-    return Path(path).with_suffix(".vocab")
+    """Return the path of the words of an npy file.
+
+    Of X.partial they are in X.partial.vocab, unless X has a suffix: X.vocab has the words of X.
+    """
+    place = Path(path)
+    is_own = place.suffix != PARTIAL or Path(place.stem).suffix
+    return place.parent / f"{place.stem if is_own else place.name}.vocab"
 
 
 def blocks_of(matrix: Matrix) -> Iterator[tuple[int, F32]]:
