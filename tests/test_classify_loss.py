@@ -12,14 +12,21 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v.classify.calibration import _calibration
+from dcme_w2v.classify.calibration import _calibration, likeliest_factor
 from dcme_w2v.classify.fit import Labeled, fit
 from dcme_w2v.classify.loss import SHORT_SETS, LossSearch, is_loss_open
-from dcme_w2v.classify.metrics import Measures, calibration_of, ndcg, relevance
+from dcme_w2v.classify.metrics import (
+    Measures,
+    calibrated,
+    calibration_of,
+    log_softmax,
+    ndcg,
+    relevance,
+)
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.pipeline import predict
-from dcme_w2v.classify.trainer import Weights
+from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.errors import DcmeWarning, DivergedError
 
 MARGIN = 4.0  # of csrc/classify/hinge.c
@@ -205,6 +212,56 @@ def test_rare_labels_gain_if_left_out_documents_are_ranked_better():
     weights = Weights(3, 20, 0.1, np.arange(20)[::-1].copy())
     found.adjust(weights)
     assert weights.get()[-1] * 0.1 == pytest.approx(found.offsets, abs=1e-5)
+
+
+def test_one_label_has_the_likeliest_logistic_function_of_scores():
+    random = np.random.default_rng(0)
+    scores = 2 * random.normal(size=(4000, 6)) + random.normal(size=(4000, 1))
+    log_p = calibrated(scores, (1.4, 1.0), one_label=True)
+    labels = [[int(one)] for one in (log_p + random.gumbel(size=log_p.shape)).argmax(axis=1)]
+    options = resolved(ClassifyOptions(loss="hinge"), 6)
+    by = _calibration(scores, labels, options, None, may_be_none=False).by
+    assert by == pytest.approx((1.4, 1.0), abs=0.15)
+    found, wanted = calibrated(scores, by, one_label=True), np.ravel(labels)
+    assert np.exp(found).sum(axis=1) == pytest.approx(1)
+    assert (found.argmax(axis=1) == scores.argmax(axis=1)).all()
+    _, by_factor = likeliest_factor(scores, labels)  # 0.04 lower
+    assert found[np.arange(4000), wanted].mean() > by_factor + 0.02
+    shifted = calibrated(scores + 3, by, one_label=True)
+    assert shifted == pytest.approx(found)
+
+
+def test_every_prediction_of_one_label_is_calibrated(here, cli):
+    rows, labels = problem(rows=300)
+    lines = [" ".join(f"w{j}" for j in row.indices[row.data > 0.2]) for row in rows]
+    Path("d.tsv").write_text("".join(f"c{y}\t{t}\n" for y, t in zip(labels, lines, strict=True)))
+    cli("classify train d.tsv --loss hinge --output m --threads 1")
+    model = load_classifier("m")
+    assert model.calibration is not None
+    matrix = model.rows([line.encode() for line in lines])
+    (log_p,) = model.log_probabilities(matrix)
+    scores = model.weights.scores(core_documents(matrix), 0, 300, 1)
+    assert log_p == pytest.approx(calibrated(scores, model.calibration, one_label=True))
+    numbers, top = map(np.concatenate, zip(*model.most_probable(matrix, 5), strict=True))
+    assert (numbers == np.argsort(-scores, axis=1, kind="stable")).all()
+    assert top == pytest.approx(-np.sort(-log_p, axis=1))
+    assert np.exp(top).sum(axis=1) == pytest.approx(1)
+    mean = log_p[np.arange(300), [model.classes.index(f"c{y}") for y in labels]].mean()
+    assert cli.json("classify test m d.tsv")["log_likelihood"] == pytest.approx(mean)
+    cli("fuse shrink m --keep 1/1 --levels 100 --output small")
+    small = load_classifier("small")
+    assert small.calibration == model.calibration
+    (of_small,) = small.log_probabilities(small.rows([line.encode() for line in lines]))
+    assert np.abs(np.exp(of_small) - np.exp(log_p)).max() < 0.1
+    estimator = MaxentClassifier(loss="hinge", threads=1).fit(rows, labels)
+    own = calibrated(estimator.decision_function(rows), estimator._calibration, one_label=True)
+    assert estimator.predict_log_proba(rows) == pytest.approx(own)
+    estimator.partial_fit(rows, labels)
+    assert estimator._calibration is not None
+    estimator.set_params(loss="softmax").partial_fit(rows, labels)
+    assert estimator.predict_log_proba(rows) == pytest.approx(
+        log_softmax(estimator.decision_function(rows))
+    )
 
 
 @pytest.mark.parametrize("labels", [["a", "b", "a|b"], ["a", "b", "b"]])
