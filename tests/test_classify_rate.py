@@ -105,7 +105,7 @@ def test_the_loss_is_chosen_by_folds(here, cli, wrong, given):
 
 @pytest.mark.parametrize("given, count, classes, wanted", [
     ({}, 600, 12, True),
-    ({}, 49, 12, False),
+    ({}, 2, 12, True),
     ({}, 600, 5000, True),
     ({}, 600, 5001, False),
     ({"loss": "softmax"}, 600, 12, False),
@@ -120,7 +120,7 @@ def test_the_loss_is_chosen_only_where_nothing_excludes_it(given, count, classes
     data = labelled(0, count=count)
     assert is_loss_open(ClassifyOptions(**given), data, classes) == wanted
     several = Labeled(data.matrix, [[one[0], (one[0] + 1) % 12] for one in data.labels])
-    is_open = wanted or classes == 5001  # the loss is hinge, and its rate is chosen
+    is_open = count > 2 and (wanted or classes == 5001)  # the loss is hinge, and its rate is chosen
     assert is_loss_open(ClassifyOptions(**given), several, classes) == is_open
 
 
