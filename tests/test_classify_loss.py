@@ -292,3 +292,13 @@ def test_ndcg_is_as_measured():
         measures.add(scores, labels)
         found = ndcg(scores, relevance(labels, classes)).mean()
         assert found == pytest.approx(measures.result()["ndcg_at_5"])
+
+
+def test_few_rows_of_text_are_learned_by_the_hinge_loss():
+    """They have more columns than rows, and few numbers; other small problems have L-BFGS."""
+    random, labels = np.random.default_rng(0), np.arange(60) % 3
+    rows = random.random((60, 300)) * (random.random((60, 300)) < 0.05)
+    rows[np.arange(60), labels] = 1
+    losses = [MaxentClassifier(threads=1).fit(x, labels).loss_ for x in (rows, rows[:, :50])]
+    assert losses == ["hinge", "softmax"]
+    assert MaxentClassifier(threads=1).fit(rows + 0.1, labels).loss_ == "softmax"

@@ -247,7 +247,8 @@ class Classifier(Predictor):
         """Yield the most probable classes; see `dcme_w2v.classify.top.most_probable`."""
         if self.calibration is not None and self.multilabel:
             return super().most_probable(matrix, count, threads)
-        documents, threads = core_documents(self.align_features(matrix)), threads or default_threads()
+        documents = core_documents(self.align_features(matrix))
+        threads = threads or default_threads()
         return most_probable(self.weights, documents, count, threads, self.calibration)
 
     def best_classes(self, matrix: csr_matrix, count: int, threads: int | None = None) -> I32:
