@@ -145,7 +145,7 @@ def test_the_softmax_of_the_hinge_loss_is_calibrated(monkeypatch, count):
 @pytest.mark.parametrize("wrong, lower, upper", [(0, 0, 1e-3), (0.5, 1e-3, 1)])
 def test_folds_choose_the_penalty_of_few_numbers(wrong, lower, upper):
     """With wrong labels it is strong; without it, L-BFGS would learn them by heart."""
-    data, other = labelled(wrong, count=200), labelled(wrong, count=2000, seed=1)
+    data, other = labelled(wrong, count=450), labelled(wrong, count=2000, seed=1)
     wanted = [one[0] for one in other.labels]
     found = {}
     for l2 in (None, 1e-6):
