@@ -230,7 +230,7 @@ class Starts:
     def tried(self) -> list[tuple[str, int]]:
         """Return the starts of the options: each the method and a number.
 
-        Without labels, a third of them are of the quadratic, since they take longer and differ less.
+        Without labels, a third as many are of the quadratic, since they take longer.
         """
         kind, count = self.options.init, self.options.starts or 1
         found = {kind: count}
