@@ -47,7 +47,7 @@ class LatentOptions(Checked, group="Model"):
         "auto",
         "where EM starts: at the labels, at k-means of the documents, at a local minimum of the "
         "quadratic approximation (quadratic), or at random; auto: labels; "
-        "unsupervised: the lowest cost of kmeans and quadratic",
+        "unsupervised: the lowest cost of kmeans and, below 20 latent classes, quadratic",
         choices=INITS,
         only=LABELED,
         strict=True,

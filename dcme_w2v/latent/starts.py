@@ -23,6 +23,7 @@ from .options import START_NUMBERS, LatentOptions
 from .reduction import svd_of_rows
 
 DESCENTS, FIRST = 3, 10  # descents from random points; the lowest after FIRST iterations goes on
+MANY = 20  # latent classes, where `auto` has no start of the quadratic
 ITERATIONS, TOLERANCE = 500, 1e-8
 SUFFICIENT = 1e-4  # share of the linear decrease that a step has to reach
 _MIN_STEP = 1e-12
@@ -230,13 +231,15 @@ class Starts:
     def tried(self) -> list[tuple[str, int]]:
         """Return the starts of the options: each the method and a number.
 
-        Without labels, a third as many are of the quadratic, since they take longer.
+        Without labels, a third as many are of the quadratic, since they take longer; with many
+        classes none, since k-means had the lowest cost on all sets.
         """
         kind, count = self.options.init, self.options.starts or 1
         found = {kind: count}
         if kind == "auto":
-            several = {"kmeans": count, "quadratic": max(1, count // 3)}
-            found = {"labels": count} if self.data.classes else several
+            found = {"labels" if self.data.classes else "kmeans": count}
+            if not self.data.classes and self.latent < MANY:
+                found["quadratic"] = max(1, count // 3)
         return [(kind, number) for kind, most in found.items() for number in range(most)]
 
     def start(self, kind: str, number: int) -> F64:
