@@ -20,7 +20,8 @@ OBJECTIVES = ["gd --rank 3", "nce", "dcme", "dcme --dcme-update paper"]
 @pytest.fixture(autouse=True)
 def no_search(monkeypatch):
     """Signals arrive in the epochs of the training itself; see test_classify_rate.py."""
-    monkeypatch.setattr(loss, "MIN_DOCUMENTS", 10**9)
+    monkeypatch.setattr(loss, "HINGE_CLASSES", 0)
+    monkeypatch.setattr(loss, "SHORT_SETS", 0)
     monkeypatch.setattr(loss, "SMALL_WEIGHTS", 0)
 
 

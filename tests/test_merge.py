@@ -99,7 +99,7 @@ def classifier(here, cli):
         save_npz(f"{name}.npz", csr_matrix(np.asarray(rows, dtype=np.float32)))
         Path(f"{name}.y").write_text("\n".join(labels) + "\n")
         train = f"classify train {name}.npz --labels {name}.y --output {name}"
-        cli(f"{train} --quiet --threads 1 {flags}")
+        cli(f"{train} --quiet --threads 1 --loss softmax {flags}")
 
     return learn
 

@@ -4,8 +4,8 @@ With the hinge loss, the score of a label says how far a document is on its side
 function of a score times a plus b, the same for all labels, is its probability (Platt 1999), and
 labels above the probability with the best micro F1 are predicted. Rare labels have too low scores
 after few epochs; they gain a multiple of the logarithm of the documents that they lack, if the
-order of labels is better then (logit adjustment, Menon et al. 2021). With one label a document, all
-scores are scaled instead, such that their softmax has the highest likelihood.
+order of labels is better then (logit adjustment, Menon et al. 2021). With one label a document, a
+and b are the most likely ones of probabilities that sum to 1.
 """
 
 import math
@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit
 
 from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.training.progress import Reporter
@@ -38,7 +39,8 @@ FOLD, SHARE = 5, 50
 CERTAIN = 1500  # documents left out, in several folds; so many are enough
 
 _Scores = tuple[F64, list[Sequence[int]]]
-FACTORS = (1e-3, 20.0)  # range of the factor
+FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # ranges of a, or a factor, and of b
+PRECISION = 1e-5  # of the log-likelihood, and of the derivatives by log a and b
 NEVER = -1e9  # score of a class without documents
 BALANCES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8)  # times the logarithm of a label's documents
 CLEARLY = 1.0  # standard errors of nDCG@5 by which a balance has to be better than none
@@ -49,8 +51,6 @@ class Calibrated(NamedTuple):
 
     Attributes
     ----------
-    factor : float
-        Of the scores of documents with one label.
     offsets : ndarray of float64, shape (labels,)
         Added to the scores of documents with several labels; no numbers for none.
     by : tuple of two floats or None
@@ -59,15 +59,12 @@ class Calibrated(NamedTuple):
         Of the probabilities of several labels.
     """
 
-    factor: float = 1.0
     offsets: F64 = np.zeros(0)
     by: Calibration | None = None
     threshold: float = 0.5
 
     def adjust(self, weights: Weights) -> None:
-        """Scale and shift the scores of a model; models that vote stay as they are."""
-        if self.factor != 1 and weights.tables:
-            weights.scale(self.factor)
+        """Shift the scores of a model; models that vote stay as they are."""
         if len(self.offsets):
             weights.shift(self.offsets)
 
@@ -118,7 +115,7 @@ def _calibration(
     may_be_none: bool,
 ) -> Calibrated:
     if counts is None:
-        return Calibrated(likeliest_factor(scores, labels)[0])
+        return Calibrated(by=_likeliest(scores, labels) if len(labels) else None)
     offsets, by = np.zeros(0), None
     if options.loss == "hinge":
         if options.bias != 0:
@@ -150,6 +147,30 @@ def _best_offsets(scores: F64, labels: Sequence[Sequence[int]], counts: I64) -> 
         if mean > max(highest, CLEARLY * error):
             highest, best = mean, balance * lacking
     return best
+
+
+def _likeliest(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
+    """Return a and b of `calibrated` that give labels, one a document, the highest likelihood.
+
+    As b falls, the probabilities become the softmax of a times the scores. Of each document one
+    part in n + 1 has the uniform distribution; see `likeliest_factor`.
+    """
+    count, classes = scores.shape
+    wanted = np.full(scores.shape, 1 / ((1 + count) * classes))
+    wanted[np.arange(count), np.ravel(labels)] += count / (1 + count)
+    centered = scores - scores.mean(axis=1, keepdims=True)
+
+    def loss(at: F64) -> tuple[float, F64]:
+        a, b = math.exp(at[0]), at[1]
+        log_p = calibrated(scores, (a, b), one_label=True)
+        # the derivative of log sigma(x) is sigma(-x)
+        slopes = (np.exp(log_p) - wanted) * expit(-(a * centered + b))
+        gradient = np.array([a * np.vdot(slopes, centered), slopes.sum()])
+        return -float(np.vdot(wanted, log_p)) / count, gradient / count
+
+    bounds = [(math.log(FACTORS[0]), math.log(FACTORS[1])), BIASES]
+    found = minimize(loss, np.zeros(2), jac=True, tol=PRECISION, bounds=bounds).x
+    return math.exp(found[0]), float(found[1])
 
 
 def likeliest_factor(

@@ -268,8 +268,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             raise
         if left_out is not None:
             by = calibration_on(self._weights, left_out, options)
-        if by is not None:
-            by.adjust(self._weights)
+        self._calibration = None if by is None else by.by
         return self
 
     def _options_for(
@@ -386,6 +385,8 @@ class MaxentClassifier(LinearMixin, Estimator):
         )  # fmt: skip
         training.epoch(0)
         self._weights = training.weights
+        if options.loss != "hinge":
+            self._calibration = None
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         return self
 
@@ -425,7 +426,7 @@ class MaxentClassifier(LinearMixin, Estimator):
 
         After `fit` with an indicator matrix, each label has a probability by itself.
         """
-        return calibrated(self._scores(X), self._calibration)
+        return calibrated(self._scores(X), self._calibration, self._indicator is None)
 
     def _linear(self) -> Weights:
         return self._weights

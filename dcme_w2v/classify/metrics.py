@@ -33,7 +33,7 @@ def log_softmax(scores: F64) -> F64:
     return found
 
 
-def calibrated(scores: F64, by: Calibration | None) -> F64:
+def calibrated(scores: F64, by: Calibration | None, one_label: bool = False) -> F64:
     """Return log-probabilities: of each label by itself, log sigma(a s + b), or the softmax.
 
     Parameters
@@ -41,6 +41,9 @@ def calibrated(scores: F64, by: Calibration | None) -> F64:
     scores : ndarray of float64, shape (documents, classes)
     by : tuple of two floats or None
         a and b; None for the softmax.
+    one_label : bool
+        Whether a document has one label. The mean of the document's scores is subtracted then, and
+        probabilities sum to 1, so that only differences of scores affect them.
 
     Raises
     ------
@@ -50,7 +53,10 @@ def calibrated(scores: F64, by: Calibration | None) -> F64:
     if by is None:
         return log_softmax(scores)
     check_scores(scores)
-    return -np.logaddexp(0.0, -(by[0] * scores + by[1]))
+    if one_label:
+        scores = scores - scores.mean(axis=1, keepdims=True)
+    found: F64 = -np.logaddexp(0.0, -(by[0] * scores + by[1]))
+    return log_softmax(found) if one_label else found
 
 
 def calibration_of(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:

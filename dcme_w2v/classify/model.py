@@ -75,7 +75,7 @@ class Predictor(ABC):
     record : dict
         Other entries of the folder's JSON file about the training.
     calibration : tuple of two floats, optional
-        a and b, where the probability of each label by itself is sigma(a s + b) for its score s.
+        a and b of `dcme_w2v.classify.metrics.calibrated`; None for the softmax.
     """
 
     classes: list[str]
@@ -239,16 +239,17 @@ class Classifier(Predictor):
         """Yield the log-probabilities of all classes; see `Predictor.log_probabilities`."""
         documents = core_documents(self.align_features(matrix))
         for scores in self.weights.batches(documents, threads_of(threads)):
-            yield calibrated(scores, self.calibration)
+            yield calibrated(scores, self.calibration, not self.multilabel)
 
     def most_probable(
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
         """Yield the most probable classes; see `dcme_w2v.classify.top.most_probable`."""
-        if self.calibration is not None:
+        if self.calibration is not None and self.multilabel:
             return super().most_probable(matrix, count, threads)
         documents = core_documents(self.align_features(matrix))
-        return most_probable(self.weights, documents, count, threads_of(threads))
+        threads = threads_of(threads)
+        return most_probable(self.weights, documents, count, threads, self.calibration)
 
     def best_classes(self, matrix: csr_matrix, count: int, threads: int | None = None) -> I32:
         """Return the numbers of the most probable classes, shape (documents, count).

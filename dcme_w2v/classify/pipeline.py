@@ -204,8 +204,7 @@ def _divided(
 ) -> tuple[Labeled, Callable[[Weights], Calibrated | None]]:
     """Return the documents to train on, and what makes the calibration of the trained weights.
 
-    Without held-out documents, some are left out for the calibration, which adjusts the weights of
-    the hinge loss.
+    Without held-out documents, some are left out for the calibration of the hinge loss.
     """
     data, left_out, by = corpus.data, corpus.holdout, None
     multilabel, classes = corpus.multilabel, len(corpus.classes)
@@ -221,7 +220,7 @@ def _divided(
             found = calibration_on(weights, left_out, options, counts)
         if found is not None:
             found.adjust(weights)
-        return found if multilabel else None
+        return found
 
     return data, calibration
 
@@ -235,7 +234,8 @@ def _saved(
 ) -> Classifier:
     """Complete a trained model, report its held-out measures, and save and return it."""
     if calibration is not None:
-        model.calibration, model.threshold = calibration.by, calibration.threshold
+        model.calibration = calibration.by
+        model.threshold = calibration.threshold if model.multilabel else model.threshold
     if job.compress is not None:
         try:
             model, holdout = job.compress(model, holdout, reporter)

@@ -11,7 +11,7 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, U8
 from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.parallel import ordered_map
 
-from .metrics import check_scores, log_softmax
+from .metrics import Calibration, calibrated, check_scores
 from .trainer import Weights, core_documents, documents_at_once
 
 MIN_DOCUMENTS = 64  # of a batch: they share rows of weights in the cache
@@ -20,7 +20,11 @@ Top = tuple[I32, F64]
 
 
 def most_probable(
-    weights: Weights, documents: core.Documents, count: int, threads: int
+    weights: Weights,
+    documents: core.Documents,
+    count: int,
+    threads: int,
+    by: Calibration | None = None,
 ) -> Iterator[Top]:
     """Yield the most probable classes and their log-probabilities for batches of documents.
 
@@ -32,6 +36,8 @@ def most_probable(
     count : int
         Number of classes for each document, at most all.
     threads : int
+    by : tuple of two floats, optional
+        See `dcme_w2v.classify.metrics.calibrated`; documents have one label.
 
     Yields
     ------
@@ -48,8 +54,14 @@ def most_probable(
     def batch(rows: slice) -> Top:
         begin, end = rows.start, rows.stop
         if weights.offset.any():
-            return sorted_top(log_softmax(weights.scores(documents, begin, end, 1)), count)
-        return _selected(weights.raw_scores(documents, begin, end, 1), weights.classes, count)
+            scores = weights.scores(documents, begin, end, 1)
+            return sorted_top(calibrated(scores, by, one_label=True), count)
+        raw = weights.raw_scores(documents, begin, end, 1)
+        best, log_p = _selected(raw, weights.classes, count)
+        if by is not None:
+            scores = raw[:, : weights.classes].astype(np.float64)
+            log_p = np.take_along_axis(calibrated(scores, by, one_label=True), best, axis=1)
+        return best, log_p
 
     return ordered_map(batch, batches_of(len(documents), weights.classes, threads), threads)
 

@@ -36,6 +36,9 @@ CERTAIN = 1500  # documents held out for the last trials, in several folds
 # Trials have the rates of the training, whose losses and rates they then rank as all documents do;
 # L2 regularization is stronger with fewer documents, the same in proportion to the sum of losses.
 LONGER, LONG, MANY = 20, 10, 20_000  # epochs at C = 1; with more documents than MANY
+# Documents; with fewer, and fewer than columns, no L2 regularization and a quarter of that bias are
+# better.
+FEW = 500
 BIAS_OF_SVM = 0.2  # for rows of unit length
 CLEARLY = 0.75  # standard errors of an accuracy by which another candidate has to be better
 HINGE_CLASSES = 5000  # with more, all classes take too long for each document
@@ -171,6 +174,7 @@ class Search:
     """
 
     path: tuple[float, ...] = PATH
+    min_documents = MIN_DOCUMENTS
 
     def __init__(
         self,
@@ -184,7 +188,7 @@ class Search:
         received: ReceivedSignal | None = None,
     ) -> None:
         count = len(labels)
-        if count < MIN_DOCUMENTS:
+        if count < self.min_documents:
             raise CorpusError(
                 f"--tune={seconds:g}: {count} documents of {classes} classes are too few to choose "
                 f"settings; give {MIN_DOCUMENTS} or more, or omit it"
@@ -269,7 +273,12 @@ class Search:
         found: list[Setting] = []
         losses = LOSSES if "loss" in best else (self._given.loss,)
         if "hinge" in losses and not self._multilabel:
-            found.append(self._like_svm(best))
+            svm = self._like_svm(best)
+            columns = self._features.matrix(best).shape[1]
+            if "l2" in svm and len(self._labels) < min(FEW, columns):
+                bias = {"bias": svm["bias"] / 4} if "bias" in svm else {}
+                found.append({**svm, **bias, "l2": 0.0})
+            found.append(svm)
         for loss in losses:
             own = {**best, "loss": loss} if "loss" in best else dict(best)
             if "lr" not in best:

@@ -322,7 +322,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter = QUIET) 
     if l2 is None:  # lambda / K, with the lambda of the ridge regression
         l2 = starts.quadratic.ridge / latent
     cost = Cost(data, latent, l2, options.smoothing if data.classes else 0.0, options.threads or 1)
-    tried = [(kind, number) for kind in starts.kinds() for number in range(options.starts or 1)]
+    tried = starts.tried()
     several = len(tried) > 1 and not data.classes
     best, name, found = None, "", Fit(Solution(cost.weights.get(), cost.alpha, cost.sizes, []))
     found.l2 = l2

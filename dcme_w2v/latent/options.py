@@ -45,9 +45,9 @@ class LatentOptions(Checked, group="Model"):
     )
     init: str = option(
         "auto",
-        "where EM starts: at the labels, at k-means of the documents, at the best of three local "
-        "minima of the quadratic approximation (quadratic), or at random; auto: labels; "
-        "unsupervised: the lowest cost of kmeans and quadratic",
+        "where EM starts: at the labels, at k-means of the documents, at a local minimum of the "
+        "quadratic approximation (quadratic), or at random; auto: labels; "
+        "unsupervised: the lowest cost of kmeans and, below 20 latent classes, quadratic",
         choices=INITS,
         only=LABELED,
         strict=True,
@@ -63,7 +63,8 @@ class LatentOptions(Checked, group="Model"):
     )
     starts: int | None = option(
         None,
-        "number of starts of each kind; the lowest cost is kept (default: 1; unsupervised: 3)",
+        "number of starts, with --init auto a third as many of quadratic; the lowest cost is kept "
+        "(default: 1; unsupervised: 3)",
         minimum=1,
         maximum=10000,
         advanced=True,

@@ -22,7 +22,8 @@ from .cost import OWN, Observations
 from .options import START_NUMBERS, LatentOptions
 from .reduction import svd_of_rows
 
-DESCENTS = 3  # from random points; the lowest is the start
+DESCENTS, FIRST = 3, 10  # descents from random points; the lowest after FIRST iterations goes on
+MANY = 20  # latent classes, where `auto` has no start of the quadratic
 ITERATIONS, TOLERANCE = 500, 1e-8
 SUFFICIENT = 1e-4  # share of the linear decrease that a step has to reach
 _MIN_STEP = 1e-12
@@ -133,12 +134,13 @@ def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
 
 
 def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> F64:
-    """Return xi of shape (n, latent): the best of some local minima of (3) from random points."""
+    """Return xi of shape (n, latent): a local minimum of (3), from the best of some descents."""
     count, found = len(quadratic.left), []
     for _ in range(DESCENTS):
         start = random_point(count, latent, random)
-        found.append(descend(quadratic.value, start, count / latent))
-    return min(found, key=lambda one: one[1])[0]
+        found.append(descend(quadratic.value, start, count / latent, FIRST))
+    lowest, _ = min(found, key=lambda one: one[1])
+    return descend(quadratic.value, lowest, count / latent)[0]
 
 
 def project_rows(points: F64) -> F64:
@@ -156,6 +158,7 @@ def descend(
     function: Callable[[F64], tuple[float, F64]],
     start: F64,
     step: float,
+    iterations: int = ITERATIONS,
 ) -> tuple[F64, float]:
     """Minimize over N simplices by projected gradient, with Armijo's rule along the arc.
 
@@ -170,13 +173,15 @@ def descend(
         Rows are at least 0 and sum to 1.
     step : float
         The first step is searched from twice this.
+    iterations : int, optional
+        At most.
 
     Returns
     -------
     point, value
     """
     point, (value, gradient) = start, function(start)
-    for _ in range(ITERATIONS):
+    for _ in range(iterations):
         step *= 2
         while True:
             tried = project_rows(point - step * gradient)
@@ -223,11 +228,19 @@ class Starts:
         self._reporter.stage("singular vectors", None, "rows")
         return Quadratic.of(self.data, o.rank, o.freedom, o.seed)
 
-    def kinds(self) -> list[str]:
-        """Return the methods of the option `init`."""
-        if self.options.init != "auto":
-            return [self.options.init]
-        return ["labels"] if self.data.classes else ["kmeans", "quadratic"]
+    def tried(self) -> list[tuple[str, int]]:
+        """Return the starts of the options: each the method and a number.
+
+        Without labels, a third as many are of the quadratic, since they take longer; with many
+        classes none, since k-means had the lowest cost on all sets.
+        """
+        kind, count = self.options.init, self.options.starts or 1
+        found = {kind: count}
+        if kind == "auto":
+            found = {"labels" if self.data.classes else "kmeans": count}
+            if not self.data.classes and self.latent < MANY:
+                found["quadratic"] = max(1, count // 3)
+        return [(kind, number) for kind, most in found.items() for number in range(most)]
 
     def start(self, kind: str, number: int) -> F64:
         """Return a start, shape (n, latent); its random numbers depend on seed, kind and number."""

@@ -368,7 +368,8 @@ def ranking_of(model: Classifier) -> WeightRanking:
 
     With a probability of each label by itself, the means of the weights have an effect.
     """
-    return WeightRanking(model.weights, squares_of(model), centered=model.calibration is None)
+    centered = model.calibration is None or not model.multilabel
+    return WeightRanking(model.weights, squares_of(model), centered=centered)
 
 
 def shrink(
