@@ -37,6 +37,7 @@ from .tune import HINGE_CLASSES, Features, Rows, Search, Setting, Tuned, flags_o
 
 MIN_DOCUMENTS = 50  # with fewer, a fold says little, and the first candidate is taken
 LEARNED = 20_000  # documents of a trial at most
+MIN_OF_PAIRS = 1000  # documents; with fewer, pairs of long ones are rare and lose up to 2 points
 MIN_INSTANCES, MIN_OF_A_CLASS = 10_000, 150  # to choose only the rate of a loss that is given
 EPOCHS = 20  # that are given, at most
 SHORT_SETS = 1 << 24  # documents times labels, several a document; above, a part of the labels:
@@ -81,7 +82,9 @@ class LossSearch(Search):
         return (self._losses, self._feature_settings) if has_folds else ()
 
     def _defaults(self) -> Setting:
-        found = super()._defaults()
+        found = {**super()._defaults()}
+        if "lead_ngrams" in found:
+            found["lead_ngrams"] = 1  # then its own default is the first candidate
         if not self._multilabel:
             return found if len(self._labels) >= MIN_DOCUMENTS else self._losses(found)[0]
         own = {"loss": "hinge", "lr": RATE_OF_HINGE, "l2": L2_OF_SETS}
@@ -96,6 +99,10 @@ class LossSearch(Search):
         if "loss" in best and self._has_many:
             return [self._like_svm(best), best]
         return super()._losses(best)
+
+    def _feature_settings(self, best: Setting) -> list[Setting]:
+        found = super()._feature_settings(best)
+        return found if len(self._labels) >= MIN_OF_PAIRS else [best, *found]
 
     def _quality(self, weights: Weights, held: Labeled) -> float:
         if not self._some_labels:
@@ -137,11 +144,10 @@ def loss_line(tuned: Tuned) -> str:
     best: dict[str, float] = {}
     if not tuned.held_out:
         return f"{tuned.flags}: with fewer than {MIN_DOCUMENTS} documents, none are held out"
-    default = tuned.trials[0].get("lead_ngrams", 1)
     for trial in tuned.trials:
         name = str(trial.get("loss") or f"--lr {trial['lr']:g}")
+        name = "pairs of the first words" if trial.get("lead_ngrams", 1) > 1 else name
         name = "pairs of words" if trial.get("ngrams", 1) > 1 else name
-        name = "single words" if trial.get("lead_ngrams", 1) < default else name
         best[name] = max(trial["accuracy"], best.get(name, 0.0))
     tried = ", ".join(f"{name} {accuracy:.4f}" for name, accuracy in best.items())
     chosen = flags_of(tuned.setting)
