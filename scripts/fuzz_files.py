@@ -34,7 +34,6 @@ from dcme_w2v.errors import DcmeError
 from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.platform import WINDOWS
 from dcme_w2v.text.encode import encode
 from dcme_w2v.training.checkpoint_folder import (
     RECORD,
@@ -404,10 +403,7 @@ def main(arguments: list[str] | None = None) -> int:
     wanted = parser.parse_args(arguments)
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     numbers = range(wanted.first, wanted.first + wanted.inputs)
-    # Windows removes no file that is mapped.
-    with tempfile.TemporaryDirectory(
-        prefix="fuzz-", dir=memory, ignore_cleanup_errors=WINDOWS
-    ) as folder:
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory) as folder:
         found = targets(Path(folder), wanted.kinds)
         ended = [fuzz_aside(*target, numbers, wanted.seed) for target in found]
     print(f"{len(found) * wanted.inputs} inputs, {ended.count(False)} readers failed", flush=True)

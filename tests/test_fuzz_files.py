@@ -1,5 +1,6 @@
 """Damaged files: cut anywhere, or with a changed byte; scripts/fuzz_files.py with few inputs."""
 
+import os
 import subprocess
 import sys
 import warnings
@@ -52,6 +53,7 @@ def test_damaged_files_are_one_line_of_error_or_other_files(here, kind):
                 assert kind != "model of fastText" or len(data) == len(whole)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="each reader is tried in a forked process")
 def test_no_reader_crashes_or_hangs(tmp_path):
     pytest.importorskip("usearch")
     command = [sys.executable, str(SCRIPTS / "fuzz_files.py"), "--inputs", "3", "--seed", "5"]

@@ -26,6 +26,7 @@ from dcme_w2v.files import atomic
 from dcme_w2v.files.atomic import atomic_write, target_of
 from dcme_w2v.files.temporary import create
 from dcme_w2v.formats.model_folder import load_model, save_model
+from dcme_w2v.numeric.arrays import ChunkedArray
 from dcme_w2v.words.vectors import Vectors
 
 SMALL = "--dim 4 --epochs 1 --threads 1 --min-count 1 --quiet"
@@ -280,6 +281,24 @@ def test_a_kill_between_renames_leaves_the_old_or_the_new_model(monkeypatch, exc
             assert len({int(one[0]) for one in model.arrays.values()}) == 1
             assert killed or int(model.arrays["x"][0]) == version
     save_model("m", "thing", 1, {"x": np.ones(1)}, {})
+    assert there() == sorted([*INITIAL, "m"])
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+@pytest.mark.parametrize("kind, fails", [("thing", False), ("other", True)])
+def test_a_model_that_appears_during_the_writing_is_replaced(monkeypatch, exchange, kind, fails):
+    """Of the same kind: the last run wins. Another model is kept."""
+    if not exchange:
+        monkeypatch.setattr(platform, "exchange", lambda *_: False)
+
+    def pieces():
+        save_model("m", kind, 1, {"y": np.ones(3)}, {})
+        yield np.zeros(2)
+
+    expected = pytest.raises(ResourceError) if fails else contextlib.nullcontext()
+    with expected:
+        save_model("m", "thing", 1, {"x": ChunkedArray((2,), np.dtype(float), pieces)}, {})
+    assert list(load_model("m", kind, 1).arrays) == ["y" if fails else "x"]
     assert there() == sorted([*INITIAL, "m"])
 
 

@@ -5,7 +5,7 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,19 +26,21 @@ from .temporary import (
     temporary_path,
 )
 
+Replaced = Callable[[Path], Collection[str]]
 TAKEN = (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST)  # another run was faster
 
 
 @contextlib.contextmanager
-def atomic_folder(target: Path, replaced: Collection[str] = ()) -> Iterator[Path]:
+def atomic_folder(target: Path, replaced: Replaced | None = None) -> Iterator[Path]:
     """Create a folder that is renamed to `target` only if the block succeeds.
 
     Parameters
     ----------
     target : Path
         The final path. An existing folder is replaced if it has no files but those in `replaced`.
-    replaced : collection of str
-        Names of files in the existing folder that may be replaced.
+    replaced : callable, optional
+        Returns the names of files in an existing folder that may be replaced. It is called after
+        the block, in which another process may have put a folder there.
 
     Raises
     ------
@@ -120,31 +122,38 @@ def restore(target: Path) -> None:
                 old.rename(target)
 
 
-def _place(temporary: Path, target: Path, replaced: Collection[str]) -> None:
+def _place(temporary: Path, target: Path, replaced: Replaced | None) -> None:
     """Rename a folder to the target, in place of one that is there; others may do so meanwhile."""
     for attempt in range(ATTEMPTS):
         try:
-            if not replaced or not target.exists():
+            if replaced is None or not target.exists():
                 temporary.rename(target)
-            elif platform.exchange(temporary, target):
-                _drop(temporary, target, replaced)
+                return
+            names = replaced(target)
+            if platform.exchange(temporary, target):
+                _drop(temporary, target, names)
             else:
-                _swap(temporary, target, replaced)
+                _swap(temporary, target, names)
             return
         except OSError as error:
-            if not replaced or error.errno not in TAKEN or attempt == ATTEMPTS - 1:
+            if replaced is None or error.errno not in TAKEN or attempt == ATTEMPTS - 1:
                 raise
 
 
 def _drop(old: Path, target: Path, replaced: Collection[str]) -> None:
     """Remove the folder that was replaced; if it has other files, put it back."""
-    others: set[str] = set()
-    with contextlib.suppress(FileNotFoundError):  # another process took it for a stale one
-        others = {one.name for one in old.iterdir()} - set(replaced)
-    if others:
+    try:
+        with contextlib.suppress(FileNotFoundError):  # another process took it for a stale one
+            _check_no_others(os.listdir(old), replaced, target)  # noqa: PTH208
+    except OSError:
         platform.exchange(old, target)
-        raise OSError(errno.EBUSY, "other files have appeared in the folder", str(target))
+        raise
     remove_files(old)
+
+
+def _check_no_others(found: Collection[str], replaced: Collection[str], target: Path) -> None:
+    if not set(found) <= set(replaced):
+        raise OSError(errno.EBUSY, "other files have appeared in the folder", str(target))
 
 
 def _swap(temporary: Path, target: Path, replaced: Collection[str]) -> None:
@@ -152,6 +161,7 @@ def _swap(temporary: Path, target: Path, replaced: Collection[str]) -> None:
     old = temporary.with_suffix(OLD)
     with opened_folder(target) as number:
         lock(number)
+        _check_no_others(platform.entries(target, number), replaced, target)
         target.rename(old)
         try:
             temporary.rename(target)

@@ -10,8 +10,9 @@ import re
 import reprlib
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -226,13 +227,13 @@ def save_model(
     UsageError
         `path` has other content.
     """
-    check_model_target(path, *kinds_like(kind))
-    target = target_of(path)
+    kinds, target = kinds_like(kind), target_of(path)
+    check_model_target(path, *kinds)
     for name in arrays:
         if not _NAME.fullmatch(name):
             raise ValueError(f"array name {name!r}: use lower-case letters, digits and _")
     text = _head_text(kind, version, arrays, description)
-    with write_errors(path), atomic_folder(target, _files_of(_head_of(target))) as temporary:
+    with write_errors(path), atomic_folder(target, partial(_files_in, kinds)) as temporary:
         for name, array in arrays.items():
             with new_file(temporary / f"{name}.npy") as file:
                 file.writelines(npy_pieces(array))
@@ -430,15 +431,16 @@ def _files_of(head: dict[str, Any]) -> set[str]:
     return {MODEL_FILE, *(f"{name}.npy" for name in names if _NAME.fullmatch(name))}
 
 
+def _files_in(kinds: Collection[str], folder: Path) -> set[str]:
+    """Return the names of the files of a model of one of these kinds."""
+    head = {}
+    with contextlib.suppress(FormatError):
+        head = _head(folder)
+    return _files_of(head) if head.get("kind") in kinds else set()
+
+
 def _kind_of(array: Array | ChunkedArray) -> dict[str, Any]:
     return {"dtype": array.dtype.str, "shape": list(array.shape)}
-
-
-def _head_of(target: Path) -> dict[str, Any]:
-    """Return the JSON file of a model that would be replaced, if there is one."""
-    if not (target / MODEL_FILE).exists():
-        return {}
-    return _head(target)
 
 
 def _head(path: Path) -> dict[str, Any]:

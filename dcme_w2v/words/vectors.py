@@ -558,7 +558,10 @@ def _distinct(words: Iterable[str]) -> Words:
     for number, word in enumerate(words):
         if seen.setdefault(word, number) != number:
             raise UsageError(f"the word {word!r} occurs twice, at {seen[word]} and {number}")
-    return Words.from_words(seen)
+    try:
+        return Words.from_words(seen)
+    except TypeError:
+        raise UsageError("the words must be str") from None
 
 
 def _read_only(values: ArrayLike, dtype: type) -> Array:

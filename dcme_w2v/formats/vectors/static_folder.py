@@ -113,7 +113,7 @@ def save_static_folder(
     }
     texts = {CONFIG: config, "modules.json": _MODULES, TOKENIZER: tokenizer}
     target = target_of(path)
-    with write_errors(path), atomic_folder(target, FILES) as temporary:
+    with write_errors(path), atomic_folder(target, lambda _: FILES) as temporary:
         with new_file(temporary / ROWS) as file:
             file.writelines(tensor_pieces(tensors))
         for name, content in texts.items():
