@@ -31,11 +31,12 @@ def path(here):
 def test_search_in_blocks_equals_sorting_all_scores(k, monkeypatch):
     monkeypatch.setattr(nearest, "QUERIES", 5)
     monkeypatch.setattr(nearest, "ROWS", 16)
+    monkeypatch.setattr(nearest, "ROWS_OF_ONE", 32)  # of the last query, alone in its block
     random = np.random.default_rng(k)
     matrix = random.integers(-2, 3, size=(150, 4)).astype(np.float32)  # with many ties and zeros
     lengths = np.linalg.norm(matrix, axis=1)
     inverse = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    queries = np.eye(4, dtype=np.float32)[random.integers(4, size=23)]
+    queries = np.eye(4, dtype=np.float32)[random.integers(4, size=21)]
     left_out = [random.choice(150, random.integers(5), replace=False).tolist() for _ in queries]
     found = list(nearest.nearest_rows(matrix, inverse, queries, left_out, k))
     assert len(found) == len(queries)

@@ -125,7 +125,7 @@ static void class_bounds(uint16_t *greatest, const uint8_t *const *codes, const 
 }
 
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar",     DCME_QUAD,     dots,        update,    mean,         add_to_rows, slide,
-    weighted_sum, weighted_sums, exponential, residuals, add_products, log_sum_exp, code_weights,
-    class_bounds,
+    "scalar",    DCME_QUAD,    dots,         update,        mean,
+    add_to_rows, slide,        weighted_sum, weighted_sums, exponential,
+    residuals,   add_products, log_sum_exp,  code_weights,  class_bounds,
 };

@@ -366,7 +366,7 @@ static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x,
 #include "class_bounds.h"
 
 const dcme_kernels KERNELS = {
-    NAME,         LANES,         dots,        update,    mean,         add_to_rows, slide,
-    weighted_sum, weighted_sums, exponential, residuals, add_products, log_sum_exp, code_weights,
-    class_bounds,
+    NAME,        LANES,        dots,         update,        mean,
+    add_to_rows, slide,        weighted_sum, weighted_sums, exponential,
+    residuals,   add_products, log_sum_exp,  code_weights,  class_bounds,
 };

@@ -126,8 +126,7 @@ static void add_biases(const thread_state *me, int32_t word, real *scores) {
     const int8_t *left = classes->odds + (int64_t)word * 2 * classes->count;
     const int8_t *right = left + classes->count;
     for (int t = 0; t < DCME_BLOCK_MAX; t++)
-        scores[t] +=
-            classes->step * (real)(left[me->left[t]] + right[me->right[t]]) - offset;
+        scores[t] += classes->step * (real)(left[me->left[t]] + right[me->right[t]]) - offset;
 }
 
 /* Minus the score of target t, and the rate of an implicit step along its context. */

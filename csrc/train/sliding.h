@@ -28,5 +28,5 @@ void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kern
 /* Start a sentence: all that came before is zero. */
 void dcme_sliding_reset(dcme_sliding *sliding);
 
-/* Push x_p = scale x (0 for NULL), then out += out_scale y_t for t = p - c, unless t is negative. */
+/* Push x_p = scale x (0 for NULL), then out += out_scale y_t for t = p - c, unless t < 0. */
 void dcme_sliding_push(dcme_sliding *sliding, const real *x, real scale, real *out, real out_scale);
