@@ -35,7 +35,7 @@ from .mixing import Directions
 from .rounds import Block, Learned, Work
 from .shards import Shard
 
-SLOPE = 0.3  # kappa, the curvature of the logistic loss, fitted; 0.15 to 0.5 give the same results
+SLOPE = 0.3  # kappa, the curvature of the logistic loss, fitted
 SCANNED_AT_ONCE = 1 << 16  # ids, in search of the end of a sentence
 DONE = ("trained", "subsampled", "without_context")  # counts of tokens in `Progress`
 RAISED = 1.5  # factor of the learning rate if there are several shards
