@@ -128,6 +128,8 @@ def test_folds_choose_the_rate_of_several_labels():
     found = {one["lr"]: one["accuracy"] for one in tuned.trials if one["epochs"] == 5}
     assert len(found) == 4 and all(0 < one <= 1 for one in found.values())
     assert tuned.options(given, 12).loss == "hinge"
+    batches = [tuned.options(given, 3000, sets).batch for sets in (True, False)]
+    assert batches == [resolved(given, 3000, True).batch, 64] and batches[0] < 64
 
 
 def test_with_many_labels_a_part_of_them_chooses_the_rate(monkeypatch):
@@ -139,7 +141,7 @@ def test_with_many_labels_a_part_of_them_chooses_the_rate(monkeypatch):
     some, classes = loss_module._with_some_labels(data, 40)
     counts = np.bincount(data.instances()[1], minlength=40)
     kept = np.bincount(some.instances()[1])
-    order = np.argsort(-counts, kind="stable")[np.arange(9) * 40 // 9]
+    order = np.argsort(-counts, kind="stable")[np.arange(1, 18, 2) * 40 // 18]
     assert classes == 10 and kept[:-1].tolist() == counts[order].tolist()
     assert kept[-1] == sum(9 in one for one in some.labels) and min(map(len, some.labels)) == 1
     search = LossSearch(data, 40, given)
@@ -252,6 +254,11 @@ def test_rare_labels_gain_if_left_out_documents_are_ranked_better():
     assert found.offsets[:10] == pytest.approx(0)
     assert 0.2 * np.log(100) <= found.offsets[10] <= 0.8 * np.log(100)
     assert not len(_calibration(fair, labels, options, counts, may_be_none=False).offsets)
+    # a class for documents without a label is none of the labels
+    more = np.append(scores, np.full((len(scores), 1), 3.0), axis=1)
+    same = _calibration(more, [*labels[:-1], [len(counts)]], options, counts, may_be_none=True)
+    empty = _calibration(scores.copy(), [*labels[:-1], []], options, counts, may_be_none=True)
+    assert (same.by, same.threshold) == (empty.by, empty.threshold)
     no_bias = replace(options, bias=0.0)  # which would hold the offsets
     assert not len(_calibration(scores, labels, no_bias, counts, may_be_none=False).offsets)
     weights = Weights(3, 20, 0.1, np.arange(20)[::-1].copy())

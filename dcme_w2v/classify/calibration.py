@@ -116,13 +116,16 @@ def _calibration(
 ) -> Calibrated:
     if counts is None:
         return Calibrated(by=_likeliest(scores, labels) if len(labels) else None)
+    size = len(counts)  # a further class is for documents without a label
+    scores, labels = scores[:, :size], [[one for one in own if one < size] for own in labels]
     offsets, by = np.zeros(0), None
     if options.loss == "hinge":
         if options.bias != 0:
             offsets = _best_offsets(scores, labels, counts)
-            scores[:, : len(offsets)] += offsets
-        by = calibration_of(scores, labels) if len(labels) else (1.0, 0.0)
-    if not len(labels):
+            if len(offsets):
+                scores += offsets
+        by = calibration_of(scores, labels) if any(labels) else (1.0, 0.0)
+    if not any(labels):
         return Calibrated(by=by)
     threshold = best_threshold(calibrated(scores, by), labels, may_be_none)
     return Calibrated(offsets=offsets, by=by, threshold=threshold)
@@ -131,12 +134,11 @@ def _calibration(
 def _best_offsets(scores: F64, labels: Sequence[Sequence[int]], counts: I64) -> F64:
     """Return what labels gain by their number of documents, such that nDCG@5 is highest.
 
-    No numbers if no gain is clear. Classes after the last of `counts` have no label.
+    No numbers if no gain is clear.
     """
-    size, best = len(counts), np.zeros(0)
-    relevant = relevance(labels, scores.shape[1])[:, :size]
+    best, relevant = np.zeros(0), relevance(labels, len(counts))
     has = relevant.any(axis=1)
-    relevant, scores = relevant[has], scores[has, :size]
+    relevant, scores = relevant[has], scores[has]
     if len(scores) < 2:
         return best
     lacking = math.log(max(counts.max(), 1)) - np.log(np.maximum(counts, 1))

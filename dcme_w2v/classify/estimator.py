@@ -316,7 +316,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         known = data.some(np.flatnonzero([bool(one) for one in data.labels]))
         options = resolved(given, count, multilabel=True)
         if is_loss_open(given, known, count):
-            options = LossSearch(known, count, given).run().options(given, count)
+            options = LossSearch(known, count, given).run().options(given, count, True)
         task, found = fit_sets(data, count, options)
         self._calibration, self.threshold_ = found.by, found.threshold
         self.classes_ = np.arange(count)

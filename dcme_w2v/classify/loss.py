@@ -113,14 +113,15 @@ class LossSearch(Search):
 
 
 def _with_some_labels(data: Labeled, classes: int) -> tuple[Labeled, int]:
-    """Return documents with rare and frequent labels of theirs, and how many classes there are.
+    """Return documents with some of their labels, and how many classes there are.
 
-    The last class is for documents that have none of these labels.
+    One label of so many by frequency is learned, the middle one: the most frequent one of all would
+    outweigh the others. The last class is for documents that have none of these labels.
     """
     count = max(1, classes // PART_OF_SETS, min(classes, SHORT_PART // len(data.labels)))
     order = np.argsort(-np.bincount(data.instances()[1], minlength=classes), kind="stable")
     number = np.full(classes, -1)
-    number[order[np.linspace(0, classes, count, endpoint=False).astype(int)]] = np.arange(count)
+    number[order[(2 * np.arange(count) + 1) * classes // (2 * count)]] = np.arange(count)
     labels = [[k for k in number[list(one)].tolist() if k >= 0] or [count] for one in data.labels]
     return replace(data, labels=labels), count + 1
 

@@ -146,7 +146,7 @@ def train(
         _resolved(job, options, corpus, remote)  # raises before a search
         tuned, corpus = _searched(job, features, options, corpus, remote, reporter, received)
         if tuned is not None:
-            options = tuned.options(options, len(corpus.classes))
+            options = tuned.options(options, len(corpus.classes), corpus.multilabel)
         features = features if corpus.text is None else corpus.text.options
         given, options = options, _resolved(job, options, corpus, remote)
         if given.objective == "auto" and options.solver == "sgd":

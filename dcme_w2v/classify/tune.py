@@ -108,9 +108,11 @@ class Tuned:
         """The choice as flags of the command."""
         return flags_of(self.setting)
 
-    def options(self, given: ClassifyOptions, classes: int) -> ClassifyOptions:
+    def options(
+        self, given: ClassifyOptions, classes: int, multilabel: bool = False
+    ) -> ClassifyOptions:
         """Return the given options with the choice, resolved."""
-        return with_setting(given, self.setting, classes)
+        return with_setting(given, self.setting, classes, multilabel)
 
     @property
     def record(self) -> dict[str, Any]:
@@ -333,7 +335,7 @@ class Search:
         return [best, *found]
 
     def _options(self, setting: Setting) -> ClassifyOptions:
-        options = with_setting(self._given, setting, self._classes)
+        options = with_setting(self._given, setting, self._classes, self._multilabel)
         return replace(options, threads=1)
 
     # ---- halving ----
@@ -479,11 +481,13 @@ class Search:
         return late or self._stop or self._received.number is not None
 
 
-def with_setting(given: ClassifyOptions, setting: Setting, classes: int) -> ClassifyOptions:
+def with_setting(
+    given: ClassifyOptions, setting: Setting, classes: int, multilabel: bool = False
+) -> ClassifyOptions:
     """Return options with the values of a setting, resolved."""
     names = {item.name for item in dataclasses.fields(ClassifyOptions)}
     own = {name: value for name, value in setting.items() if name in names}
-    return resolved(replace(given, **own), classes)
+    return resolved(replace(given, **own), classes, multilabel)
 
 
 def flags_of(setting: Setting) -> str:
