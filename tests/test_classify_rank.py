@@ -47,7 +47,7 @@ def test_it_learns_with_a_fraction_of_the_weights():
 
 
 def test_model_of_the_command_line(cli):
-    cli(f"{TRAIN} m --holdout 0.2")
+    cli(f"{TRAIN} m --holdout 0.2 --ngrams 1")
     arrays = described("m")["arrays"]
     assert arrays["weights"]["shape"] == [16, 3] and arrays["output"]["shape"] == [6, 3]
     assert cli.json("classify test m d")["accuracy"] > 0.9
