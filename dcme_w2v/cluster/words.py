@@ -42,7 +42,7 @@ RAISED = 1.5  # factor of the learning rate if there are several shards
 # Rounds for vectors as good as on one machine (docs/results/cluster.md): ROUNDS_A_SHARD for each
 # shard, at most ROUNDS_ENOUGH.
 ROUNDS_A_SHARD, ROUNDS_ENOUGH = 5, 20
-TOKENS_A_ROUND = 10_000_000  # default maximum of a shard
+TOKENS_A_ROUND = 5_000_000  # default maximum of a shard
 TABLES = ("input", "output")
 MIXED = ("ns", "nce")  # objectives whose shards can be mixed
 
