@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import arrays_in, described
 
-from dcme_w2v.classify import feature_sets
+from dcme_w2v.classify import feature_sets, pipeline
 
 TRAIN = "classify train d.tsv --threads 1"
 NEGATED = ("good", "bad")
@@ -65,11 +65,18 @@ def test_single_words_are_chosen_where_they_are_clearly_better(cli):
     assert (features["ngrams"], features["lead_ngrams"]) == (1, 1), cli.err
 
 
-def test_longer_texts_have_pairs_of_the_first_words(cli, monkeypatch):
+def test_all_pairs_of_longer_texts_are_not_tried(cli, monkeypatch):
     monkeypatch.setattr(feature_sets, "KEPT_BYTES", 1000)
     cli(f"{TRAIN} --lead 3 --holdout t.tsv --output m")
-    assert "pairs of words" not in cli.err
+    assert ", pairs of words" not in cli.err and "pairs of the first words" in cli.err
     assert described("m")["features"]["ngrams"] == 1
+
+
+@pytest.mark.parametrize("classes, of_lead", [(2, 2), (1, 1)])
+def test_very_many_labels_have_single_words(cli, monkeypatch, classes, of_lead):
+    monkeypatch.setattr(pipeline, "HINGE_CLASSES", classes)
+    cli(f"{TRAIN} --objective nce --output m")
+    assert described("m")["features"]["lead_ngrams"] == of_lead
 
 
 def test_the_model_is_the_model_of_the_flags_that_were_chosen(cli):

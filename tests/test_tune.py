@@ -2,6 +2,7 @@
 
 import shlex
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -133,20 +134,26 @@ def test_a_tuned_model_predicts(corpus, cli, more):
     assert cli.json("classify test m d.tsv")["accuracy"] > 0.9
 
 
-def test_rows_equal_those_of_features_read_again(monkeypatch):
+@pytest.mark.parametrize("lead", [{}, {"lead": 5, "lead_ngrams": 2}])
+def test_rows_equal_those_of_features_read_again(monkeypatch, lead):
     """The first setting is the default of `classify train`."""
     few = property(lambda self: self.features or 50)
     monkeypatch.setattr(FeatureOptions, "most_features", few)
     lines = [line.split("\t")[1].encode() for line in texts(60).splitlines()]
-    kept = KeptText(FeatureSets.widest(FeatureOptions(), ()))
-    kept.fit_counts(lines)
-    sets = FeatureSets(kept, FeatureOptions(), (), 4)
+    options = FeatureOptions(**lead)
+    kept = KeptText(FeatureSets.widest(options, ()))
+    kept.fit_transform(lines)
+    kept.transform(lines[:5])
+    sets = FeatureSets(kept, options, (), 4)
     choices = sets.choices()
-    assert choices[0] == {"features": 200_000, "ngrams": 1, "weighting": "tfidf"}
-    assert [one["features"] for one in choices] == [200_000, 50, 200_000, 50, 200_000]
+    first = {"features": 200_000, "ngrams": 1, "weighting": "tfidf"}
+    assert choices[0] == first | ({"lead_ngrams": 2} if lead else {})
+    sizes = [one["features"] for one in choices]
+    assert sizes == [200_000, 50, 200_000, 50, *([200_000] if lead else []), 200_000]
     assert choices[-1]["ngrams"] == 2
+    assert {one.get("lead_ngrams") for one in choices} == ({1, 2} if lead else {None})
     for choice in choices:
-        plain = TextFeatures(FeatureOptions(**choice))
+        plain = TextFeatures(replace(options, **choice))
         rows, (text, found) = plain.fit_transform(lines), sets.of(choice)
         assert np.array_equal(rows.toarray(), found.toarray())
         assert np.array_equal(plain.transform(lines[:5]).data, text.transform(lines[:5]).data)
@@ -155,17 +162,20 @@ def test_rows_equal_those_of_features_read_again(monkeypatch):
 
 @pytest.mark.parametrize("keeps_all", [True, False])
 @pytest.mark.parametrize("limit", [60 * 19, 60 * 19 - 1])
-def test_pairs_of_words_are_tried_on_short_texts(monkeypatch, keeps_all, limit):
+def test_all_pairs_are_tried_in_short_texts(monkeypatch, keeps_all, limit):
     """Longer texts are kept only for the other settings of --tune."""
     monkeypatch.setattr(feature_sets, "KEPT_BYTES", limit)
-    kept = KeptText(FeatureOptions(), keeps_all)
+    options = FeatureOptions(lead=3, lead_ngrams=2)
+    kept = KeptText(options, keeps_all)
     texts = [b"a b c d e f g h i j"] * 60
     rows = kept.fit_transform(texts)
-    assert np.array_equal(rows.data, TextFeatures(FeatureOptions()).fit_transform(texts).data)
-    assert kept.is_kept == (keeps_all or limit == 60 * 19) == bool(kept.texts)
-    if kept.is_kept:
-        choices = FeatureSets(kept, FeatureOptions(), (), 4).choices()
-        assert any(one["ngrams"] == 2 for one in choices) == (limit == 60 * 19)
+    assert np.array_equal(rows.data, TextFeatures(options).fit_transform(texts).data)
+    assert bool(kept.texts) == (keeps_all or limit == 60 * 19)
+    sets = FeatureSets(kept, options, ("features", "weighting"), 4)
+    tried = {(one["ngrams"], one["lead_ngrams"]) for one in sets.choices()}
+    assert tried == {(1, 1), (1, 2)} | ({(2, 2)} if limit == 60 * 19 else set())
+    plain = TextFeatures(replace(options, lead_ngrams=1)).fit_transform(texts)
+    assert np.array_equal(sets.matrix({"ngrams": 1, "lead_ngrams": 1}).toarray(), plain.toarray())
 
 
 def test_a_tuned_model_is_measured_on_a_held_out_file(corpus, cli):

@@ -4,10 +4,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.formats.vocabulary import Words
+
 from .dataset import Dataset
-from .features import TextFeatures
+from .features import Choose, TextFeatures
 from .options import MANY_FEATURES, FeatureOptions
 from .tune import Setting
 
@@ -28,7 +31,7 @@ class KeptText(TextFeatures):
     Attributes
     ----------
     texts, held : list of bytes
-        The documents, and those that are held out.
+        The documents, if they are kept, and those that are held out.
     counts : csr_matrix
         Of the documents.
     """
@@ -37,40 +40,47 @@ class KeptText(TextFeatures):
         super().__init__(options)
         self._keeps_all, self._bytes = keeps_all, 0
         self.texts: list[bytes] = []
+        self._choose: Choose | None = None
 
     @property
     def is_short(self) -> bool:
-        """Whether pairs of words are counted."""
+        """Whether all pairs of words are counted."""
         return self._bytes <= KEPT_BYTES
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether there are the texts and counts."""
-        return self._keeps_all or self.is_short
 
     def _keeping(self, documents: Iterable[bytes]) -> Iterator[bytes]:
         for text in documents:
             self._bytes += len(text)
             self.texts.append(text)
-            if not self.is_kept:
+            if not self._keeps_all and not self.is_short:
                 self.texts.clear()
             yield text
+
+    def _note_counts(self, choose: Choose) -> None:
+        self._choose = choose
 
     def fit_counts(
         self, documents: Iterable[bytes], most: Callable[[], int] | None = None
     ) -> csr_matrix:
         """Choose the columns and return the counts; reads the documents once."""
-        counts = super().fit_counts(self._keeping(documents), most)
-        if self.is_kept:
-            self.counts = counts
-        return counts
+        self.counts = super().fit_counts(self._keeping(documents), most)
+        return self.counts
+
+    def with_lengths(
+        self, ngrams: int | None, of_lead: int | None, most: int
+    ) -> tuple[TextFeatures, csr_matrix]:
+        """Return features with other n-grams and their counts; single words are counted already."""
+        options = replace(self.options, ngrams=ngrams, lead_ngrams=of_lead)
+        if self._choose is not None and _lengths(options) == (1, 1):
+            names, counts = self._choose(most, is_single=True)
+            idf = np.ones(len(names), dtype=np.float32)
+            return TextFeatures.restored(options, Words.from_words(names), idf), counts
+        text = TextFeatures(options)
+        return text, text.fit_counts(self.texts, lambda: most)
 
     def transform(self, documents: Iterable[bytes]) -> csr_matrix:
         """Return documents as rows."""
-        self.held: list[bytes] = []
-        if self.is_kept:
-            documents = self.held = list(documents)
-        return super().transform(documents)
+        self.held: list[bytes] = list(documents)
+        return super().transform(self.held)
 
 
 class FeatureSets:
@@ -135,9 +145,9 @@ class FeatureSets:
         most = options.features_of(self._classes)
         if options not in self._rows:
             if (lengths := _lengths(options)) not in self._counted:
-                ngrams, of_lead = options.ngrams, options.lead_ngrams
-                text = TextFeatures(replace(self._kept.options, ngrams=ngrams, lead_ngrams=of_lead))
-                self._counted[lengths] = text, text.fit_counts(self._kept.texts, lambda: most)
+                self._counted[lengths] = self._kept.with_lengths(
+                    options.ngrams, options.lead_ngrams, most
+                )
             text, counts = self._counted[lengths]
             self._rows[options] = text.narrowed(options, counts, most)
         return self._rows[options]

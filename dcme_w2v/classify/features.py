@@ -35,6 +35,7 @@ WORDS = {
     "words": re.compile(r"\w+"),
     "unicode": re.compile(rf"[^\W{SINGLE}{KATAKANA}]+|[{SINGLE}]|[{KATAKANA}]+"),
 }
+Choose = Callable[..., tuple[list[bytes], csr_matrix]]
 DOCUMENTS_AT_ONCE = 4096
 # With more hash values than this, only those that occur get a column: 2^30 floats take 4 GB.
 DENSE_HASHING = 1 << 24
@@ -242,7 +243,8 @@ class TextFeatures:
         def numbered(text: bytes) -> list[int]:
             found = list(map(numbers.__getitem__, self._words(text)))
             if self._lengths:
-                texts.append(np.array(found, dtype=np.int32))
+                some = found if self._everywhere > 1 else found[: self._lead]
+                texts.append(np.array(some, dtype=np.int32))
             return found + found[: self._lead]
 
         counts = self._counts(documents, numbered, None)
@@ -251,7 +253,7 @@ class TextFeatures:
         words = list(numbers)
         grams = None
         if self._lengths:
-            grams = NGrams(texts, len(words), self._lengths, self._everywhere, self._lead)
+            grams = NGrams(texts, counts, self._lengths, self._everywhere, self._lead)
         everything = counts if grams is None else hstack([counts, *grams.counts], format="csr")
         totals = np.bincount(everything.indices, everything.data, everything.shape[1])
         present = np.bincount(everything.indices, minlength=len(totals))  # of how many documents
@@ -265,14 +267,28 @@ class TextFeatures:
         # ties by first appearance
         order = np.arange(len(totals)) if grams is None else grams.order()
         order = order[np.argsort(-totals[order], kind="stable")]
-        chosen = order[eligible[order]][: most() if most else self.options.most_features]
-        name = words.__getitem__ if grams is None else functools.partial(grams.name, words)
-        names = [name(number) for number in chosen.tolist()]
+
+        def choose(count: int, is_single: bool = False) -> tuple[list[bytes], csr_matrix]:
+            kept = (
+                order[eligible[order] & (order < len(words))]
+                if is_single
+                else order[eligible[order]]
+            )
+            chosen = kept[:count]
+            column_of = np.full(len(totals), -1, dtype=np.int32)
+            column_of[chosen] = np.arange(len(chosen), dtype=np.int32)
+            name = words.__getitem__ if grams is None else functools.partial(grams.name, words)
+            found = _renumbered(everything, column_of, len(chosen))
+            return [name(number) for number in chosen.tolist()], found
+
+        self._note_counts(choose)
+        names, matrix = choose(most() if most else self.options.most_features)
         self.names = Words.from_words(names)
         self._column = {gram: column for column, gram in enumerate(names)}
-        column_of = np.full(len(totals), -1, dtype=np.int32)
-        column_of[chosen] = np.arange(len(chosen), dtype=np.int32)
-        return _renumbered(everything, column_of, len(chosen))
+        return matrix
+
+    def _note_counts(self, choose: Choose) -> None:
+        """Do nothing; see `dcme_w2v.classify.feature_sets.KeptText`."""
 
     def _counts(
         self,
@@ -309,9 +325,9 @@ class NGrams:
     Parameters
     ----------
     texts : list of ndarray of int32
-        The numbers of the words of each document.
-    words : int
-        Number of distinct words, which are numbered by first appearance.
+        The numbers of the words of each document, or of those that n-grams have.
+    words : csr_matrix
+        The counts of the words, which are numbered by first appearance.
     lengths : range
         The numbers of words of the n-grams, from 2 on.
     everywhere, lead : int
@@ -324,13 +340,17 @@ class NGrams:
     """
 
     def __init__(
-        self, texts: list[I32], words: int, lengths: range, everywhere: int, lead: int
+        self, texts: list[I32], words: csr_matrix, lengths: range, everywhere: int, lead: int
     ) -> None:
         self._flat, size = np.concatenate(texts), np.array([len(text) for text in texts])
-        document = np.repeat(np.arange(len(texts)), size)
+        document = np.repeat(np.arange(len(texts), dtype=np.int32), size)
         place = np.arange(len(document)) - (np.cumsum(size) - size)[document]
-        _, first = np.unique(self._flat, return_index=True)
-        firsts, sizes = [first], [np.ones(words, dtype=np.int64)]
+        self._words = words.shape[1]
+        rows = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(words.indptr))
+        first_document = np.zeros(self._words, dtype=np.int32)
+        first_document[words.indices[::-1]] = rows[::-1]  # the last assignment stays
+        documents, firsts = [first_document], [np.arange(self._words)]
+        sizes = [np.ones(self._words, dtype=np.int64)]
         self.counts: list[csr_matrix] = []
         shorter = self._flat.astype(np.int64)  # the number of the shorter n-gram that starts here
         for n in lengths:
@@ -338,23 +358,26 @@ class NGrams:
             if n > everywhere:
                 is_inside &= place[: 1 - n] <= lead - n
             starts = np.flatnonzero(is_inside)
-            keys = shorter[starts] * words + self._flat[starts + n - 1]
+            keys = shorter[starts] * self._words + self._flat[starts + n - 1]
             _, first, found = np.unique(keys, return_index=True, return_inverse=True)
             shorter[starts] = found
             ones = np.ones(len(starts), dtype=np.float32)
             shape = len(texts), len(first)
             self.counts.append(csr_matrix((ones, (document[starts], found)), shape=shape))
+            documents.append(document[starts[first]])
             firsts.append(starts[first])
             sizes.append(np.full(len(first), n))
-        self._first, self._size = np.concatenate(firsts), np.concatenate(sizes)
-        self._document = document
+        self._document, self._first = np.concatenate(documents), np.concatenate(firsts)
+        self._size = np.concatenate(sizes)
 
     def order(self) -> I64:
         """Return the numbers of words and n-grams by first appearance, in a document by length."""
-        return np.lexsort((self._first, self._size, self._document[self._first]))
+        return np.lexsort((self._first, self._size, self._document))
 
     def name(self, words: Sequence[bytes], number: int) -> bytes:
-        """Return the words of an n-gram, separated by spaces."""
+        """Return a word, or the words of an n-gram, separated by spaces."""
+        if number < self._words:
+            return words[number]
         first = self._first[number]
         return b" ".join(words[i] for i in self._flat[first : first + self._size[number]])
 
