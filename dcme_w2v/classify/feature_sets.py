@@ -1,4 +1,4 @@
-"""The same texts under several settings of their features, counted once for each `--ngrams`."""
+"""The same texts under several settings of their features, counted once for each n-gram length."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
@@ -14,7 +14,7 @@ from .features import Choose, TextFeatures
 from .options import MANY_FEATURES, FeatureOptions
 from .tune import Setting
 
-KEPT_BYTES = 1 << 23  # pairs of words are counted where the texts are no longer
+KEPT_BYTES = 1 << 23  # all pairs of words are counted where the texts are no longer
 NAMES = ("features", "ngrams", "lead_ngrams", "weighting")
 
 

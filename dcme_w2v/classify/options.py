@@ -77,7 +77,7 @@ class FeatureOptions(TokenizerOptions, group="Features"):
     lead_ngrams: int | None = option(
         None,
         "features are also n-grams of up to N of the first words (default: 2 for classify train "
-        "where they count twice, otherwise 1)",
+        "where they count twice, unless held-out documents show that 1 is better; otherwise 1)",
         minimum=1,
         maximum=10,
         only={"by": ("document",)},
