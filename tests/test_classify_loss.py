@@ -27,7 +27,7 @@ from dcme_w2v.classify.metrics import (
 )
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import TREE_CLASSES, ClassifyOptions, resolved
-from dcme_w2v.classify.pipeline import predict
+from dcme_w2v.classify.predict import predict
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.errors import DcmeWarning, DivergedError
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import arrays_in, described
 
-from dcme_w2v.classify import feature_sets, pipeline
+from dcme_w2v.classify import feature_sets, train
 
 TRAIN = "classify train d.tsv --threads 1"
 NEGATED = ("good", "bad")
@@ -74,7 +74,7 @@ def test_all_pairs_of_longer_texts_are_not_tried(cli, monkeypatch):
 
 @pytest.mark.parametrize("classes, of_lead", [(2, 2), (1, 1)])
 def test_very_many_labels_have_single_words(cli, monkeypatch, classes, of_lead):
-    monkeypatch.setattr(pipeline, "HINGE_CLASSES", classes)
+    monkeypatch.setattr(train, "HINGE_CLASSES", classes)
     cli(f"{TRAIN} --objective nce --output m")
     assert described("m")["features"]["lead_ngrams"] == of_lead
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers import arrays_in
 
-from dcme_w2v.classify import estimator, pipeline
+from dcme_w2v.classify import estimator, train
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, FeatureOptions
@@ -136,11 +136,11 @@ def test_an_interrupted_run_keeps_the_current_model(docs, here):
                 received.number = signal.SIGTERM
 
     def run_it(reporter):
-        job = pipeline.TrainJob([str(docs)], "m")
+        job = train.TrainJob([str(docs)], "m")
         options = ClassifyOptions(objective="gd", threads=1)
         where = Distributed(DistributeOptions("local:0", 2, "iterate"))
         signals = contextlib.nullcontext(received)
-        pipeline.train(job, FeatureOptions(), options, reporter, signals, where)
+        train.train(job, FeatureOptions(), options, reporter, signals, where)
 
     with pytest.raises(Interrupted, match=r"stopped by SIGTERM in epoch 3: the model so far is in"):
         run_it(Stopping())

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcme_w2v import platform
-from dcme_w2v.classify import pipeline
+from dcme_w2v.classify import train
 from dcme_w2v.errors import CorpusError, DcmeWarning
 from dcme_w2v.few_labels import jobs as fused
 from dcme_w2v.files import opening
@@ -159,7 +159,7 @@ def test_a_string_is_one_path():
     path = "text"
     assert expand(path) == [path]
     assert words.TrainJob(corpus=path).corpus == (path,)
-    assert pipeline.TrainJob(path, "m").docs == latent.LatentJob(path, "m").docs == (path,)
+    assert train.TrainJob(path, "m").docs == latent.LatentJob(path, "m").docs == (path,)
     job = fused.FuseJob(path, "m", unlabeled=path, resume_statistics="s")
     assert (job.docs, job.unlabeled, job.resume_statistics) == ((path,), (path,), ("s",))
 

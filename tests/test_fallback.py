@@ -193,7 +193,7 @@ def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_name_lengths_are_checked_before_the_work(work, cli, monkeypatch, name):
-    for read in ("words.run.encode", "classify.pipeline.read_documents", "scdv.fit.count_words"):
+    for read in ("words.run.encode", "classify.train.read_documents", "scdv.fit.count_words"):
         monkeypatch.setattr(f"dcme_w2v.{read}", None)
     for long in ("x" * 256, "ä" * 128, "/".join(["x" * 200] * 30)):
         error = cli.error(COMMANDS[name].replace("to/o", f"to/{long}", 1))

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 
 from dcme_w2v._core import fused as core
 from dcme_w2v.classify.model import Classifier, load_classifier
-from dcme_w2v.classify.pipeline import predict, predict_labels
+from dcme_w2v.classify.predict import predict, predict_labels
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.small_models.options import ShrinkOptions, kept_weights

@@ -88,7 +88,7 @@ def train(
     several labels of a document are joined by |. Text is split into words, in lower case, unless
     --tokens or --tokenize is given. SIGINT or SIGTERM saves the state and stops.
     """
-    from dcme_w2v.classify import pipeline
+    from dcme_w2v.classify import train as training
     from dcme_w2v.cluster.distribute import Distributed
     from dcme_w2v.small_models.job import compressed
     from dcme_w2v.training.progress import reporting
@@ -107,7 +107,7 @@ def train(
         if max_bytes is None
         else partial(compressed, options=ShrinkOptions(max_bytes=max_bytes))
     )
-    job = pipeline.TrainJob(
+    job = training.TrainJob(
         docs,
         log_json=log_json,
         holdout=holdout,
@@ -117,12 +117,12 @@ def train(
         compress=small,
         **values,
     )
-    pipeline.paths_of(job).stdout(dry_run or as_json).check()
+    training.paths_of(job).stdout(dry_run or as_json).check()
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
         if dry_run:
-            plan = pipeline.dry_run(job, features, options, reporter)
+            plan = training.dry_run(job, features, options, reporter)
         else:
-            model = pipeline.train(job, features, options, reporter, recording_signals(), remote)
+            model = training.train(job, features, options, reporter, recording_signals(), remote)
             reporter.message(f"model: {values['output']}")
     if dry_run:
         show_plan(plan, as_json)
@@ -159,10 +159,10 @@ def test(
     model --by token has the accuracy of tags, and precision, recall and F1 of entities by exact
     spans.
     """
-    from dcme_w2v.classify import pipeline
     from dcme_w2v.classify.model import load_classifier
+    from dcme_w2v.classify.predict import test
 
-    found = pipeline.test(load_classifier(model), docs, labels, threads, clusters)
+    found = test(load_classifier(model), docs, labels, threads, clusters)
     if as_json:
         print_json(found)
         return
@@ -195,11 +195,12 @@ def predict(
     --by token prints token, tag and its probability, one line a token, and an empty line after each
     sentence.
     """
-    from dcme_w2v.classify import pipeline, sequences
+    from dcme_w2v.classify import sequences
     from dcme_w2v.classify.model import load_classifier
+    from dcme_w2v.classify.predict import is_by_token, predict, predict_labels
 
     loaded = load_classifier(model)
-    if pipeline.is_by_token(loaded):
+    if is_by_token(loaded):
         if no_probabilities:
             raise UsageError("--no-probabilities: is not for a model --by token; omit it")
         if count != 1:
@@ -209,9 +210,9 @@ def predict(
         _print(rows, as_json, lambda row: "".join(f"{t}\t{g}\t{p:.6f}\n" for t, g, p in row))
         return
     if no_probabilities:
-        _print(pipeline.predict_labels(loaded, docs, count, labels, threads), as_json, "\t".join)
+        _print(predict_labels(loaded, docs, count, labels, threads), as_json, "\t".join)
         return
-    predicted = pipeline.predict(loaded, docs, count, labels, threads)
+    predicted = predict(loaded, docs, count, labels, threads)
     pairs = ([(name, round(p, 6)) for name, p in found] for found in predicted)
     _print(pairs, as_json, lambda row: "\t".join(f"{name}\t{p:.6f}" for name, p in row))
 

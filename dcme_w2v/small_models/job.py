@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v.classify import pipeline
+from dcme_w2v.classify import predict
 from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import UsageError
@@ -66,7 +66,7 @@ def shrink_file(
         raise UsageError("--holdout=-: is read more than once; give a file")
 
     def accuracy(one: Classifier) -> float:
-        return pipeline.main_measure(pipeline.test(one, holdout, labels, threads))
+        return predict.main_measure(predict.test(one, holdout, labels, threads))
 
     figures: dict[str, Any] = {}
     if holdout:
@@ -109,7 +109,7 @@ def compressed(
         assert isinstance(small, ShrunkModel)
         own = rows_for(small)
         assert own is not None
-        return pipeline.main_measure(pipeline.measured(small, own))
+        return predict.main_measure(predict.measured(small, own))
 
     small = within(model, None if held is None else accuracy, reporter, options)
     return small, rows_for(small)

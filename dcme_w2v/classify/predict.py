@@ -1,0 +1,143 @@
+"""The commands ``classify test`` and ``predict``: labels of documents, and measures of models."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dcme_w2v.declarations import threads_of
+from dcme_w2v.errors import CorpusError
+from dcme_w2v.numeric.arrays import F64
+
+from . import sequences
+from .dataset import numbers_of, pieces
+from .fit import Labeled
+from .metrics import ClusterMeasures, Measures, propensity_gains
+from .model import Classifier, Predictor, scored
+from .top import TopKSearch
+
+DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
+# figures of held-out documents that are shown
+MEASURED = ("accuracy", "top5_accuracy", "precision_at_1", "micro_f1", "log_likelihood")
+
+
+def main_measure(found: Mapping[str, Any]) -> float:
+    """Return the accuracy, or with several labels the precision at 1."""
+    return float(found.get("accuracy", found.get("precision_at_1", 0.0)))
+
+
+def test(
+    model: Predictor,
+    docs: Sequence[str],
+    labels: str | None = None,
+    threads: int | None = None,
+    clusters: bool = False,
+) -> dict[str, Any]:
+    """Return the measures of a model on labeled documents.
+
+    With `clusters`, the (latent) classes are compared with the labels as a clustering, as always
+    for a model that was fitted without labels.
+
+    Raises
+    ------
+    CorpusError
+        No document has a label.
+    """
+    is_latent = clusters or getattr(model, "clusters", False)
+    if not is_latent and is_by_token(model):
+        return sequences.test_tags(model, docs, threads)
+    measures: Measures | ClusterMeasures | None = ClusterMeasures() if is_latent else None
+    unlabeled = 0
+    for matrix, found, _ in pieces(model, docs, labels, DOCUMENTS_TESTED, requires_labels=True):
+        if measures is None:
+            multilabel = model.multilabel or any(len(one) > 1 for one in found)
+            measures = Measures(len(model.classes), multilabel, model.threshold, _gains(model))
+        kept = [i for i, one in enumerate(found) if one]
+        unlabeled += len(found) - len(kept)
+        own: Any = [found[i] for i in kept]
+        own = own if is_latent else numbers_of(own, model.classes)
+        for rows, log_p in scored(model, matrix[kept], threads, is_latent):
+            measures.add(log_p, own[rows])
+    assert measures is not None  # there are labels
+    result = measures.result()
+    if not is_latent and "log_likelihood" not in result:
+        raise CorpusError(
+            f"{docs[0]}: no label is a class of the model, such as {model.classes[0]!r}; give "
+            "documents with its labels"
+        )
+    return {**result, "unlabelled_documents": unlabeled}
+
+
+def _gains(model: Predictor) -> F64 | None:
+    """Return what each label counts in the propensity-scored precision; None if unknown."""
+    counts, documents = model.record.get("labels"), model.record.get("documents")
+    if not isinstance(counts, dict) or type(documents) is not int:
+        return None
+    found = [counts.get(name, 0) for name in model.classes]
+    return propensity_gains(found, documents) if all(type(n) is int for n in found) else None
+
+
+def is_by_token(model: Predictor) -> bool:
+    """Return whether a model classifies the tokens of sentences."""
+    return model.text is not None and model.text.is_by_token
+
+
+def predict(
+    model: Predictor,
+    docs: Sequence[str],
+    count: int = 1,
+    labels: str | None = None,
+    threads: int | None = None,
+) -> Iterator[list[tuple[str, float]]]:
+    """Yield the most probable labels of each document, in order, with their probabilities.
+
+    Text is read some lines at a time. Labels of the documents are ignored. With `count` 0, the
+    labels are those whose probability is at least the model's threshold, and the most probable one,
+    as in `test`.
+    """
+    least = -math.inf if count else math.log(model.threshold or math.ulp(0.0))
+    count = min(count or len(model.classes), len(model.classes))
+    for matrix, _, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
+        for numbers, log_p in model.most_probable(matrix, count, threads):
+            for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
+                found = enumerate(zip(chosen, row, strict=True))
+                yield [
+                    (model.classes[j], math.exp(p))
+                    for rank, (j, p) in found
+                    if p >= least or not rank
+                ]
+
+
+def predict_labels(
+    model: Predictor,
+    docs: Sequence[str],
+    count: int = 1,
+    labels: str | None = None,
+    threads: int | None = None,
+) -> Iterator[list[str]]:
+    """Yield what `predict` does without the probabilities, which is faster with many classes."""
+    if not isinstance(model, Classifier) or not count:
+        for found in predict(model, docs, count, labels, threads):
+            yield [name for name, _ in found]
+        return
+    count, search = min(count, len(model.classes)), TopKSearch(model.weights)
+    for matrix, _, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
+        rows = model.align_features(matrix)
+        for row in search.top_k(rows, count, threads_of(threads)).tolist():
+            yield [model.classes[j] for j in row]
+
+
+def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
+    """Return the measures of a model on documents as they are in memory."""
+    measures = Measures(len(model.classes), model.multilabel, model.threshold)
+    for rows, log_p in scored(model, data.matrix, None):
+        measures.add(log_p, data.labels[rows])
+    return measures.result()
+
+
+def held_out_line(model: Predictor, data: Labeled) -> str:
+    """Return one line with the measures of a model on held-out documents."""
+    found = measured(model, data)
+    shown = ", ".join(
+        f"{name.replace('_', ' ')} {found[name]:.4f}" for name in MEASURED if name in found
+    )
+    return f"held-out: {shown} ({len(data.labels):,} documents)"
