@@ -332,6 +332,30 @@ def label_sets(s: Setup) -> Iterator[Line]:
                 yield f"{folder.name}: LinearSVC", seed, "accuracy", 100 * float(line), "%"
 
 
+SINGLE = ["--ngrams", "1", "--lead-ngrams"]
+LABEL_OPTIONS: dict[str, list[str]] = {
+    "defaults": [],
+    "single words": [*SINGLE, "1"],
+    "pairs of the first 80": [*SINGLE, "2"],
+    "all pairs": ["--ngrams", "2"],
+    "single words, --tokens words": [*SINGLE, "1", "--tokens", "words"],
+    "softmax": ["--loss", "softmax"],
+}
+
+
+def label_options(s: Setup) -> Iterator[Line]:
+    """Compare the defaults of classifiers with other features and another loss."""
+    for folder, seed in product(sorted(Path(s.file("sets")).iterdir()), s.seeds):
+        for name, options in LABEL_OPTIONS.items():
+            s.run("classify", "train", folder / "train.tsv", *options, "--seed", seed,
+                  "--threads", 1, "--quiet", "--output", s.out("m"))  # fmt: skip
+            found = s.json("classify", "test", s.out("m"), folder / "test.tsv")
+            right = found.get("accuracy", found.get("precision_at_1", 0.0))
+            yield folder.name, seed, name, 100 * right, "%"
+            if name in ("defaults", "softmax"):
+                yield folder.name, seed, f"{name}: log-likelihood", found["log_likelihood"], ""
+
+
 def many_labels(s: Setup) -> Iterator[Line]:
     """Train on documents with tens of thousands of labels, made of paragraphs and headings."""
     write_documents(s.file("corpus.txt"), s.file("articles.txt"), s.out("many"))
@@ -571,6 +595,7 @@ ALL = {
         likelihood,
         classify,
         label_sets,
+        label_options,
         many_labels,
         documents,
         few_labels,
