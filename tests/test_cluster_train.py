@@ -172,6 +172,15 @@ def test_a_dry_run_reports_shards_rounds_and_bytes(cli):
     collected = two["disk"][0]["bytes"] - sum(one["bytes"] for one in alone["disk"])
     assert collected == 2 * 4 * 112 * two["vocabulary"]  # both tables, rows padded
     assert "--dry-run requires --shards" in cli.error(f"{line} tcp://nowhere:1")
+    # the workers of other machines take no memory here, nor do their tables
+    memory = [
+        cli.json(f"{line} {where} --dim {dim}")["memory_bytes"]
+        for where in ("tcp://nowhere:1 --shards 2", "local:2")
+        for dim in (10, 1000)
+    ]
+    assert memory[0] == memory[1]
+    tables = 2 * 4 * 990 * two["vocabulary"]
+    assert memory[3] - memory[2] >= 5 * 2 * tables
 
 
 # ---- with workers ----

@@ -64,6 +64,7 @@ from .words import (
 KIND = "words on a cluster"
 FETCH_SECONDS = 20  # to fetch the tables after a signal
 WORKER_TABLES = 5  # copies of both tables: before and after training, in blocks, and mixed
+DASK_BYTES = 80 << 20  # of a process with Dask: measured
 
 
 def train(
@@ -121,15 +122,32 @@ def dry_run(job: TrainJob, reporter: Reporter) -> dict[str, Any]:
     rounds = rounds_of(job.rounds.rounds, options.epochs, plan["tokens"], shards)
     if warning := warning_of(shards, rounds):
         reporter.message(warning)
-    tables = len(TABLES) * 4 * plan["vocabulary"] * options.dim
+    plan = _with_workers(plan, job, options, shards)
     return {
         **plan,
+        "refused": resource_shortage(plan),
         "shards": shards,
         "rounds": rounds,
         "tokens_a_round": round(plan["tokens"] * options.epochs / rounds / shards),
-        "bytes_a_round": 2 * (shards - 1) * tables,
-        "worker_memory_bytes": WORKER_TABLES * tables + round(4 * plan["tokens"] / shards),
+        "bytes_a_round": 2 * (shards - 1) * _table_bytes(plan, options),
     }
+
+
+def _table_bytes(plan: dict[str, Any], options: TrainOptions) -> int:
+    return len(TABLES) * 4 * int(plan["vocabulary"]) * options.dim
+
+
+def _with_workers(
+    plan: dict[str, Any], job: TrainJob, options: TrainOptions, shards: int
+) -> dict[str, Any]:
+    """Return a plan of one process with the memory of a worker, and of workers on this machine."""
+    assert job.cluster.cluster is not None
+    tokens = round(4 * plan["tokens"] / shards)
+    worker = DASK_BYTES + WORKER_TABLES * _table_bytes(plan, options) + tokens
+    local = local_workers(job.cluster.cluster)
+    here = 0 if local is None else max(1, local) * worker
+    own = plan["memory_bytes"] + DASK_BYTES
+    return {**plan, "memory_bytes": own + here, "worker_memory_bytes": worker}
 
 
 def _with_threads(options: TrainOptions) -> TrainOptions:
@@ -274,7 +292,8 @@ class _Session:
     def _prepare(self, work: WordsWork) -> None:
         """Check memory and disk, save the vocabulary, and read the checkpoint to resume from."""
         options, job = self.plan.options, self.job
-        resources = resource_estimate(job, self.corpus, options)
+        plan = resource_estimate(job, self.corpus, options)
+        resources = _with_workers(plan, job, options, work.shards)
         if shortage := resource_shortage(resources):
             raise shortage
         self.reporter.message(plan_line(resources))

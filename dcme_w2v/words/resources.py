@@ -32,7 +32,8 @@ def resource_estimate(
     """Return the required and available resources of a run, in tokens and bytes.
 
     ``disk`` lists the output folders with the bytes needed and free; folders on one file system
-    share an entry. The tables of a cluster are collected in a temporary file.
+    share an entry. The tables of a cluster are collected in a temporary file; the memory of the
+    workers is not included.
     """
     words, text = len(corpus.vocabulary), len(corpus.vocabulary.text)
     state = 0
@@ -48,7 +49,8 @@ def resource_estimate(
     near = 4 * (options.neighbor_classes + 1) * words if options.neighbor_classes else 0
     counting = near * 6 + 20 * min(len(corpus.ids), MAX_PAIRS) if near else 0
     saving = words * SAVED_BYTES + text
-    training = max(tables, counting) + near + words * WORD_BYTES + text + state + tree + lists
+    own = tables if job.cluster.cluster is None else 0
+    training = max(own, counting) + near + words * WORD_BYTES + text + state + tree + lists
     memory = PROCESS_BYTES + max(training + saving, corpus.counting_bytes)
     checkpoint = rows * options.dim * 4 + text + 22 * words + state
     files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}
