@@ -215,8 +215,8 @@ class TextFeatures:
         return found
 
     def _known(self, text: bytes) -> list[int]:
-        column = self._column
-        return [column[gram] for gram in self._grams(text) if gram in column]
+        columns = map(self._column.get, self._grams(text))
+        return [column for column in columns if column is not None]
 
     def _hashed(self, text: bytes) -> list[int]:
         """Return columns; a negative one, ~column, has the sign -1."""
