@@ -24,6 +24,7 @@ from scipy import sparse
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.vocabulary import Words
+from dcme_w2v.numeric.core import INSTRUCTION_SETS, core
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.text.cache import LAST
@@ -37,6 +38,7 @@ from dcme_w2v.words.vectors import Vectors
 
 # ---- options of training ----
 
+KERNELS = [name for name in INSTRUCTION_SETS if core.has_kernels(name)]  # of this machine
 PAPER = {"objective": "dcme", "dcme_update": "paper"}
 OBJECTIVES = [
     {"objective": "ns"},

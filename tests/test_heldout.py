@@ -1,12 +1,11 @@
 """Held-out text: it is not trained on, and its likelihood is reported."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import PAPER, manifest, options_of, split, train, write_corpus
+from helpers import PAPER, manifest, options_of, records, split, train, write_corpus
 from scipy.special import logsumexp
 from texts import corpus
 
@@ -25,16 +24,12 @@ def text(here):
     return write_corpus(here / "text.txt")
 
 
-def epochs_of(path):
-    events = map(json.loads, Path(path).read_text().splitlines())
-    return [event for event in events if event["event"] == "epoch"]
-
-
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
 def test_each_epoch_and_the_manifest_report(text, objective):
     flags = f"--objective {objective} --epochs 3 --threads 1 --holdout 0.2"
     assert train(text, "v.txt", flags, "--log-json log --lr 0.2 --sample 0") == 0
-    epochs, written = epochs_of("log"), manifest("v.txt")
+    epochs = [one for one in records("log") if one["event"] == "epoch"]
+    written = manifest("v.txt")
     names = {name for name in epochs[0] if name.startswith("heldout")}
     assert set(SCORES) <= names
     assert (objective == "ns") == (f"{SCORES[0]}_with_noise" in names)

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fasttext_models import mean_of
+from helpers import KERNELS
 from reference_objectives import OBJECTIVES
 from reference_subwords import SubwordReference
 from texts import corpus
 
 import dcme_w2v as dw
-from dcme_w2v._core.train import has_kernels
 from dcme_w2v.formats.vectors.fasttext import open_model
 from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.options import SubwordOptions
@@ -21,7 +21,6 @@ from dcme_w2v.words.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("here")
 
-KERNELS = [name for name in ("scalar", "avx2", "avx512", "neon") if has_kernels(name)]
 SMALL = {"dim": 20, "window": 3, "epochs": 2, "sample": 0.01, "lr": 0.05, "threads": 1}
 BUCKETS = 37
 SENTENCES = ["the theory of the thing", "another thing and a theorem", "of words and wording"] * 40

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest
+from helpers import manifest, unit_rows
 
 import dcme_w2v as dw
 from dcme_w2v.words.defaults import vectors_of
@@ -29,12 +29,11 @@ def files(tmp_path_factory):
 
 
 def expected(input, output, kind):
-    lengths = [np.linalg.norm(rows, axis=1, keepdims=True) for rows in (input, output)]
     return {
         "input": input,
         "context": output,
         "sum": input + output,
-        "unit-sum": input / lengths[0] + output / lengths[1],
+        "unit-sum": unit_rows(input) + unit_rows(output),
     }[kind]
 
 
