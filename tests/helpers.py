@@ -121,6 +121,17 @@ def write_corpus(path, lines=400, seed=0, end="\n"):
     return str(path)
 
 
+def topic_margin(path):
+    """How much more similar words of a topic of `write_corpus` are to each other than to others."""
+    vectors = Vectors.load(path)
+    fish, wheel = (
+        unit_rows(vectors[[word for word in vectors.words if word.startswith(topic)]])
+        for topic in ("fish", "wheel")
+    )
+    own = ((fish @ fish.T).mean() + (wheel @ wheel.T).mean()) / 2
+    return own - (fish @ wheel.T).mean()
+
+
 def write_topics(folder, lines):
     """Write the corpus c.txt, and d.txt with its lines as documents of two labels."""
     text = Path(write_corpus(folder / "c.txt", lines)).read_text().splitlines()

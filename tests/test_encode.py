@@ -346,12 +346,6 @@ def test_a_full_cache_folder():
     assert "about 0.2 MB" in message  # 40,000 tokens of four bytes
 
 
-@pytest.mark.parametrize("run", [count, encode])
-def test_an_empty_vocabulary_is_explained(run):
-    with pytest.raises(CorpusError, match=r"2 distinct words \(3 tokens\).*lower min_count"):
-        run(write(b"a b a"), VocabularyOptions(min_count=5))
-
-
 def test_standard_input_and_files_in_order(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo")))
     first, second = write(b"zero", b"three")

@@ -8,7 +8,6 @@ import sys
 import types
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers import COMPRESSORS, manifest, train, write_corpus
 
@@ -136,23 +135,6 @@ def test_a_full_disk(here, cli, file_limit, format, size):
     file_limit(resource.RLIM_INFINITY)
     assert "File too large" in cli.err and cli.err.count("\n") == 1
     assert {path: path.read_bytes() for path in here.iterdir()} == before
-
-
-TAKEN = {
-    "one word": (b"a " * 9, 9),
-    **{f"{name} named .txt": (pack(TEXT), 200) for name, pack in COMPRESSORS.items()},
-}
-
-
-@pytest.mark.parametrize("name", TAKEN)
-def test_unusual_corpora_are_accepted(cli, name):
-    content, tokens = TAKEN[name]
-    Path("c.txt").write_bytes(content)
-    cli(TRAIN.replace("train c", "train c.txt"))
-    assert manifest("v.bin")["tokens"]["corpus"] == tokens
-    vectors = Vectors.load("v.bin")
-    assert np.isfinite(vectors.vectors).all()
-    assert {word[:1] for word in vectors.words} <= set("abcdex")
 
 
 def test_a_full_standard_output(here, capsys, monkeypatch):

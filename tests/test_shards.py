@@ -47,12 +47,6 @@ def files():
     ]
 
 
-@pytest.mark.parametrize("shards", [1, 2, 7])
-@pytest.mark.parametrize("options", [ALL, VocabularyOptions(min_count=4, max_vocab=20)])
-def test_the_vocabulary_equals_that_of_one_machine(files, shards, options):
-    same(counted(files, shards, options), one_machine.count(files, options))
-
-
 @pytest.mark.parametrize("shards", [1, 3, 6])
 def test_the_ids_equal_those_of_one_machine(files, shards):
     with one_machine.encode(files, ALL) as whole:

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import joblib
 import numpy as np
 import pytest
 from helpers import SMALL_SCDV, make_texts, transform, word_vectors
@@ -239,17 +238,9 @@ def test_without_scikit_learn():
     subprocess.run([sys.executable, "-c", WITHOUT], check=True, cwd=Path(__file__).parent)
 
 
-@pytest.mark.parametrize("classes", [2, 40])
-def test_a_fitted_classifier_is_pickled_and_cloned(tmp_path, classes):
-    X, y = make_blobs(200, centers=classes, random_state=2)
-    for objective in ("dcme", "ns"):
-        model = MaxentClassifier(objective=objective, bias=0.3, threads=1).fit(X, y)
-        joblib.dump(model, tmp_path / "m")
-        for copy in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "m")):
-            assert (copy.decision_function(X) == model.decision_function(X)).all()
-            assert copy.get_params() == model.get_params()
-        more = model.partial_fit(X, y).decision_function(X)
-        assert (copy.partial_fit(X, y).decision_function(X) == more).all()
-        assert clone(model).get_params() == model.get_params()
-        with pytest.raises(NotFittedError):
-            clone(model).predict(X)
+@pytest.mark.parametrize("objective", ["dcme", "ns"])
+def test_a_pickled_classifier_learns_as_the_original(objective):
+    X, y = make_blobs(200, centers=40, random_state=2)
+    model = MaxentClassifier(objective=objective, bias=0.3, threads=1).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.partial_fit(X, y).coef_, model.partial_fit(X, y).coef_)
