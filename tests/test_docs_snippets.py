@@ -58,26 +58,6 @@ def test_examples_of_docstrings_print_what_they_show(name, corpus):
         assert "".join(said) == ""
 
 
-def test_each_value_is_answered_by_its_own_replacement():
-    for known, advice in (
-        ({"sg": 1}, 'model="skipgram"'),
-        ({"sg": 0}, 'model="cbow"'),
-        ({"cbow_mean": 0}, "the sum is not supported"),
-        ({"size": 5}, "dim"),
-        ({"iter": 5}, "epochs"),
-        ({"corpus_file": "c"}, "first argument"),
-        ({"sentences": []}, "sentences first"),
-        ({"sorted_vocab": 1}, "not needed"),
-        ({"dm": 1}, "SCDV"),
-        ({"verbose": 2}, "progress"),
-        ({"wordNgrams": 2}, "MaxentClassifier"),
-    ):
-        with pytest.raises(TypeError, match=re.escape(advice)):
-            dw.train(**known)
-    with pytest.raises(ValueError, match=re.escape("for all words give topn=len(v)")):
-        dw.Vectors(["a"], [[1]]).most_similar("a", topn=None)
-
-
 def test_the_backend_for_annif_trains_and_suggests(tmp_path, monkeypatch):
     """Against stubs of Annif's classes: its own are not installed."""
     page = (PAGE.parent / "howto" / "annif.md").read_text(encoding="utf-8")

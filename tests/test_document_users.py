@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import make_texts, word_vectors
 
-from dcme_w2v import SCDV, FusedFeatures, LatentClassModel, MaxentClassifier
+from dcme_w2v import SCDV, FusedFeatures, LatentClassModel
 
 ROWS = np.kron(np.eye(2), np.ones((20, 3))) + np.random.default_rng(1).random((40, 6)) / 4
 TRUTH = np.repeat(["tea", "bus"], 20)
@@ -24,21 +24,6 @@ def test_token_lists_are_documents_of_scdv():
     assert (read_once != wanted).nnz == 0
     with pytest.raises(ValueError, match=r"document 0.*whitespace"):
         SCDV(word_vectors()).fit([["w1", "w2 w3"]])
-
-
-@pytest.mark.parametrize(
-    "estimator, name, answer",
-    [
-        (LatentClassModel, "n_components", "latent"),
-        (LatentClassModel, "max_iter", "epochs"),
-        (SCDV, "n_components", "clusters"),
-        (MaxentClassifier, "C", "l2"),
-        (FusedFeatures, "max_iter", "rounds"),
-    ],
-)
-def test_names_of_other_programs_are_answered(estimator, name, answer):
-    with pytest.raises(TypeError, match=f"use {answer}"):
-        estimator(**{name: 3})
 
 
 def test_estimators_report_progress():

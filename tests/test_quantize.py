@@ -81,21 +81,28 @@ def test_float32_is_mapped_and_exact(cli):
     assert not isinstance(Vectors.load("f.safetensors", mmap=False).vectors, np.memmap)
 
 
+@pytest.mark.parametrize("to", ["v.safetensors --quantize int8", "v --to sentence-transformers"])
 @pytest.mark.parametrize(
     "line",
     [
-        "neighbors v.safetensors köln +w1 -w2",
-        "analogy v.safetensors w1 w2 w3",
-        "check v.safetensors",
-        "explore v.safetensors --output page.html --method pca",
-        "convert v.safetensors v.txt",
-        "scdv fit docs --vectors v.safetensors --clusters 2 --output model",
-        "train docs --init v.safetensors --output o.npy --epochs 1 --min-count 1 --dim 20",
+        "neighbors {} köln",
+        "analogy {} w1 w2 w3",
+        "similarity {} w1 w2",
+        "info {}",
+        "check {}",
+        "explore {} --output page.html --method pca",
+        "convert {} v.txt --limit 2 --normalize",
+        "scdv fit docs --vectors {} --clusters 2 --output model",
+        "train docs --init {} --output o.npy --epochs 1 --min-count 1 --dim 20",
+        "encode {} docs --output o.tsv",
+        "eval sts {} sts",
     ],
 )
-def test_every_reader_supports_safetensors(line, packed, cli):
+def test_every_reader_takes_safetensors_and_folders(cli, line, to):
     Path("docs").write_text("w1 w2 w3\nw4 w5\n" * 20)
-    cli(line)
+    Path("sts").write_text("1\tw1\tw2\n2\tw3\tw4\n")
+    cli(f"convert v.npy {to}")
+    cli(line.format(to.split()[0]))
 
 
 def test_faults_are_found_and_repaired(cli):

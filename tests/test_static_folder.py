@@ -69,17 +69,6 @@ def test_cosines_are_those_of_encode_elsewhere_and_here(cli, vectors, package, f
         assert_allclose(here, cosines(encoder.transform(sentences())), atol=tolerance)
 
 
-@pytest.mark.parametrize(
-    "line", ["neighbors m king -k 1", "similarity m king tea", "info m", "check m",
-             "convert m w.bin", "encode m s.txt -o o.tsv", "eval sts m sts.tsv",
-             "convert m w.npy --limit 2 --normalize"],
-)  # fmt: skip
-def test_commands_read_the_folder(cli, line):
-    cli(CONVERT)
-    Path("sts.tsv").write_text("1\tKing\tqueen\n2\ttea\tcar\n")
-    cli(line)
-
-
 def test_the_vectors_of_the_folder_are_the_pooled_rows(vectors):
     rule = TokenizerOptions(tokenize="words")
     saved = dw.save_sentence_model(vectors, "m", tokenize=rule, numbers="int8")
