@@ -1,6 +1,6 @@
 """Helpers of several test modules: texts, options, commands, small models of documents.
 
-Encoded corpora are in texts.py; test modules do not import one another (test_imports.py).
+Encoded corpora are in texts.py; test modules do not import one another (test_architecture.py).
 """
 
 import bz2

@@ -1,4 +1,4 @@
-"""`convert`: repair of files with faults, and the options that change the vectors."""
+"""'convert': repair of files with faults, and the options that change the vectors."""
 
 import gzip
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 from helpers import save
 
 from dcme_w2v.words.check import check_vectors
+from dcme_w2v.words.exports import centered
 from dcme_w2v.words.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -144,3 +145,61 @@ def test_wrong_use(flags, message, healthy, cli):
     assert cli.run(f"convert {flags}") in (1, 2)
     *_, last = cli.err.splitlines()  # which follows the lines about dropped rows
     assert message in last and last.startswith("error: ") and not Path("o.txt").exists()
+
+
+NAMES = {"text": "v.txt", "binary": "v.bin", "npy": "v.npy"}
+
+
+@pytest.mark.parametrize(
+    "source, target",
+    [("text", "binary"), ("binary", "npy"), ("npy", "text"), ("text", "text"), ("npy", "binary")],
+)
+def test_any_format_becomes_any_other(source, target, cli):
+    words = [f"wörd{i}" for i in range(20)]
+    matrix = np.random.default_rng(1).standard_normal((20, 3)).astype(np.float32)
+    save(Path(NAMES[source]), words, matrix)
+    end = f"new-{NAMES[target]}"
+    assert cli(f"convert {NAMES[source]} {end}") == ""
+    report, loaded = check_vectors(Path(end)), Vectors.load(end)
+    assert (report.format, report.faults) == (target, [])
+    assert list(loaded.words) == words and (loaded.vectors == matrix).all()
+
+
+def test_compressed_input_and_standard_output(cli):
+    Path("v.gz").write_bytes(gzip.compress(b"a 0.50 1e0 \r\nb 3 4 \r\n"))
+    text = "2 2\na 0.5 1.0\nb 3.0 4.0\n"
+    assert cli("convert v.gz -") == cli("convert - -", stdin=text) == text
+
+
+def test_a_damaged_file_does_not_change_the_target(cli):
+    Path("v").write_bytes(b"2 1\na 1\na 2\n")
+    Path("w").write_bytes(b"old")
+    error = cli.error("convert v w")
+    assert error.startswith("error: v:3: duplicate word 'a'; run dcme-w2v check")
+    assert Path("w").read_bytes() == b"old"
+
+
+@pytest.fixture
+def matrix():
+    random = np.random.default_rng(3)
+    scales = np.array([9, 8, 7, 6, 5, 2, 1, 0.5])
+    return (random.standard_normal((400, 8)) * scales + 4).astype(np.float32)
+
+
+def test_center_subtracts_the_mean(matrix):
+    changed = centered(matrix)
+    assert changed.dtype == np.float32
+    np.testing.assert_allclose(changed, matrix - matrix.mean(axis=0), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["center", "centre"])
+def test_convert_postprocesses_and_keeps_words_and_counts(name, here, matrix, cli):
+    words = [f"w{i}" for i in range(400)]
+    Vectors(words, matrix, counts=np.arange(400, 0, -1)).save("v.npy")
+    line = "convert v.npy w.npy --postprocess"
+    cli(f"{line} {name}")
+    assert ("is now called --postprocess center" in cli.err) is (name == "centre")
+    found = Vectors.load("w.npy")
+    assert list(found.words) == words and found.counts[0] == 400
+    np.testing.assert_array_equal(found.vectors, centered(matrix))
+    assert "must be one of none, center" in cli.error(f"{line} damp")

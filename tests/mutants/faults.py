@@ -60,8 +60,8 @@ FAULTS = [
     Fault("class bounds without the entropy", "csrc/classify", "clusters->square[k] * products[stride + k] + clusters->entropy[k];", "clusters->square[k] * products[stride + k];", "classify c/classify_double classify_loss"),
     Fault("SCDV: a repeated word counts once", "csrc/documents", "            c->counts[ids[i]]++;", "            c->counts[ids[i]] = 1;", "documents scdv"),
     Fault("SCDV: threshold is not applied", "csrc/documents", "value != 0 && fabsf(value) >= threshold", "value != 0", "documents scdv"),
-    Fault("levels: numbers on the other side of a border", "csrc/fused", "borders[low + half - 1] <= number ? half : 0", "borders[low + half - 1] > number ? half : 0", "levels few_labels"),
-    Fault("levels: the squares are not weighted", "csrc/fused", "sum.square += weights[i] * shifted * shifted;", "sum.square += shifted * shifted;", "levels"),
+    Fault("levels: numbers on the other side of a border", "csrc/fused", "borders[low + half - 1] <= number ? half : 0", "borders[low + half - 1] > number ? half : 0", "numeric few_labels"),
+    Fault("levels: the squares are not weighted", "csrc/fused", "sum.square += weights[i] * shifted * shifted;", "sum.square += shifted * shifted;", "numeric"),
     # ---- files and checkpoints
     Fault("atomic write: no fsync", "dcme_w2v/files/atomic.py", "            os.fsync(number)\n            platform.set_mode", "            platform.set_mode", "hostile_files"),
     Fault("atomic write: temporary file stays", "dcme_w2v/files/atomic.py", "        temporary.unlink(missing_ok=True)\n", "        pass\n", "hostile_files"),
@@ -78,13 +78,13 @@ FAULTS = [
     Fault("pipes are opened as files", "dcme_w2v/files/opening.py", "        if not stat.S_ISREG(found.st_mode):\n", "        if False:\n", "hostile_files bad_models"),
     Fault("truncated archives are read without a word", "dcme_w2v/files", "raise CorpusError(f\"{self.truncated}; get the whole file{way_out}\")", "return", "corpus compression"),
     # ---- numeric
-    Fault("k-means: distances without the square of the center", "dcme_w2v/numeric", "    distances += np.einsum(\"ij,ij->i\", centers, centers)\n", "", "kmeans"),
-    Fault("k-means: an empty cluster stays", "dcme_w2v/numeric", "    if len(empty):\n        centers[empty] =", "    if False:\n        centers[empty] =", "kmeans"),
-    Fault("L-BFGS never stops early", "dcme_w2v/numeric", "            raise StopIteration\n", "            pass\n", "lbfgs classify_loss"),
+    Fault("k-means: distances without the square of the center", "dcme_w2v/numeric", "    distances += np.einsum(\"ij,ij->i\", centers, centers)\n", "", "numeric"),
+    Fault("k-means: an empty cluster stays", "dcme_w2v/numeric", "    if len(empty):\n        centers[empty] =", "    if False:\n        centers[empty] =", "numeric"),
+    Fault("L-BFGS never stops early", "dcme_w2v/numeric", "            raise StopIteration\n", "            pass\n", "numeric classify_loss"),
     # ---- text and words
     Fault("phrases: score without the minimum count", "dcme_w2v/text", "return (ab - options.min_count) / (a * b) * tokens", "return ab / (a * b) * tokens", "phrases"),
     Fault("phrases: threshold is inclusive", "dcme_w2v/text", "np.flatnonzero(scores > threshold)", "np.flatnonzero(scores >= threshold)", "phrases"),
-    Fault("postprocess: nothing is subtracted", "dcme_w2v/words", "matrix - mean.astype(np.float32)", "matrix - 0 * mean.astype(np.float32)", "postprocess"),
+    Fault("postprocess: nothing is subtracted", "dcme_w2v/words", "matrix - mean.astype(np.float32)", "matrix - 0 * mean.astype(np.float32)", "repair"),
     Fault("reduce: the last directions are kept", "dcme_w2v/words", "directions[:, ::-1][:, :dim]", "directions[:, :dim]", "repair"),
     Fault("held-out bounds without the entropy", "dcme_w2v/words", "@ u.T + entropy +", "@ u.T +", "heldout"),
     Fault("out-of-vocabulary vector is a sum", "dcme_w2v", "self.rows[rows].mean(axis=0, dtype=np.float32)", "self.rows[rows].sum(axis=0, dtype=np.float32)", "subwords fasttext"),
