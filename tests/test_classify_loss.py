@@ -17,12 +17,10 @@ from dcme_w2v.classify.calibration import _calibration, likeliest_factor
 from dcme_w2v.classify.fit import Labeled, fit
 from dcme_w2v.classify.loss import LossSearch, is_loss_open, loss_line
 from dcme_w2v.classify.metrics import (
-    Measures,
     average_precision,
     calibrated,
     calibration_of,
     log_softmax,
-    ndcg,
     relevance,
 )
 from dcme_w2v.classify.model import load_classifier
@@ -150,13 +148,6 @@ def test_with_many_labels_a_part_of_them_chooses_the_rate(monkeypatch):
     scores = whole.scores(core_documents(held.matrix), 0, 40, 1)
     expected = average_precision(scores[:, order], relevance(held.labels, 40)[:, order])
     assert found[0.5] == pytest.approx(expected, abs=0.02)
-
-
-def test_average_precision():
-    scores = np.array([[3.0, 1.0], [2.0, 0.0]])
-    relevant = np.array([[True, False], [False, True]])
-    assert average_precision(scores, relevant) == pytest.approx((1 / 1 + 2 / 4) / 2)
-    assert average_precision(scores[:, :0], relevant[:, :0]) == 0
 
 
 @pytest.mark.parametrize(
@@ -305,17 +296,6 @@ def test_models_that_vote_are_calibrated_without_a_change_of_weights(here, cli, 
         "--holdout 0.3 --output m"
     )
     assert 0 < cli.json("classify test m d.tsv")["micro_f1"] <= 1
-
-
-def test_ndcg_is_as_measured():
-    random = np.random.default_rng(1)
-    for classes in (3, 12):
-        scores = random.normal(size=(30, classes))
-        labels = [sorted(random.choice(classes, 1 + i % 3, replace=False)) for i in range(30)]
-        measures = Measures(classes, multilabel=True)
-        measures.add(scores, labels)
-        found = ndcg(scores, relevance(labels, classes)).mean()
-        assert found == pytest.approx(measures.result()["ndcg_at_5"])
 
 
 def test_few_rows_of_text_are_learned_by_the_hinge_loss():

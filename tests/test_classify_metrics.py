@@ -6,9 +6,11 @@ from scipy.special import log_softmax as scipy_log_softmax
 
 from dcme_w2v.classify.metrics import (
     Measures,
+    average_precision,
     best_threshold,
     calibration_of,
     log_softmax,
+    ndcg,
     propensity_gains,
 )
 
@@ -51,6 +53,10 @@ def test_measures_equal_scikit_learns(multilabel, ties):
         }
         if not ties:  # averaged over orders of ties by scikit-learn
             expected["ndcg_at_5"] = sklearn.ndcg_score(wanted, log_p, k=5)
+            assert ndcg(log_p, wanted > 0).mean() == pytest.approx(expected["ndcg_at_5"])
+            precision = sklearn.average_precision_score(wanted, log_p, average="micro")
+            assert average_precision(log_p, wanted > 0) == pytest.approx(precision)
+            assert average_precision(log_p[:, :0], wanted[:, :0] > 0) == 0
     else:
         classes = {"labels": range(9)}
         expected = {

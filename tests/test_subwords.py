@@ -90,7 +90,9 @@ def test_invalid_ngrams_are_errors():
 def test_the_model_is_a_fasttext_model(model):
     path = Path("model.bin")
     vectors = dw.train(SENTENCES, output_fasttext=path, model=model, negative=7, **QUICK)
-    opened, loaded = open_model(path), Vectors.load(path)
+    opened, loaded, made = open_model(path), Vectors.load(path), vectors.manifest["options"]
+    assert (made["subwords"], made["buckets"], made["vectors"]) == ("3-6", 50, "input")
+    assert vectors.subwords.rows.any(axis=1).all()  # n-grams that do not occur are random, too
     assert opened.header["dim"] == 8 and opened.header["negative"] == 7
     assert opened.header["model"] == {"cbow": 1, "skipgram": 2}[model]
     assert opened.header["tokens"] == sum(len(line.split()) for line in SENTENCES)
@@ -121,14 +123,3 @@ def test_training_continues_from_a_model():
             dw.train(SENTENCES, init=str(path), **{**QUICK, **other})
     plain = dw.train(SENTENCES, init=str(path), vectors="input", **WITHOUT, **still)
     np.testing.assert_allclose(plain.vectors, first.vectors, atol=0.01)
-
-
-def test_vectors_are_means_and_exist_for_unseen_words():
-    vectors = dw.train(SENTENCES, output="v.txt", **QUICK)
-    model = vectors.subwords
-    assert (model.shortest, model.longest, model.rows.shape) == (3, 6, (50, 8))
-    assert "theoretical" in vectors and "theoretical" not in vectors.words
-    options = vectors.manifest["options"]
-    assert (options["subwords"], options["buckets"], options["vectors"]) == ("3-6", 50, "input")
-    np.testing.assert_array_equal(Vectors.load("v.txt").vectors, vectors.vectors)
-    assert model.rows.any(axis=1).all()  # unused n-grams have random initial vectors, as others

@@ -93,11 +93,6 @@ def test_file_without_words(text):
         Vocabulary.load(path)
 
 
-@given(COUNTS)
-def test_words_are_sorted_by_count_then_first_occurrence(counts):
-    assert rows(Vocabulary.from_counts(counts)) == Counter(counts).most_common()
-
-
 @given(COUNTS, st.integers(1, 6), st.none() | st.integers(1, 10))
 def test_pruned(counts, min_count, max_vocab):
     options = VocabularyOptions(min_count=min_count, max_vocab=max_vocab)
