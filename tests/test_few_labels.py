@@ -126,13 +126,6 @@ def test_models_of_former_versions_load(former):
     assert loaded.options.is_paper == (former == "paper")
 
 
-def test_former_names_of_options_are_answered(recwarn):
-    assert FusedOptions(final="teach") == FusedOptions(final="distill")
-    assert FusedOptions(impact="paper") == FusedOptions(preset="paper")
-    said = [str(one.message) for one in recwarn]
-    assert "final=distill" in said[0] and "preset=paper" in said[1]
-
-
 def test_impacts_follow_equations_8_to_10(monkeypatch):
     """R = sum (2 r - 1) f, lambda_1 the largest |R| left out, c = (|R| - lambda_1) / (F + 1)."""
     monkeypatch.setattr("dcme_w2v.few_labels.evidence.PAPER_KEPT", 0.5)

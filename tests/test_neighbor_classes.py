@@ -1,14 +1,17 @@
-"""Classes of neighbors: from counts to scores, files and likelihoods."""
+"""Word order and classes of neighbors: from counts to scores, files and likelihoods."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import options_of, write_corpus
+from helpers import manifest, options_of, write_corpus
 from reference_classes import ReferenceClasses, pairs_of
 from texts import encoded
 
 from dcme_w2v.words.heldout import HeldOut
 from dcme_w2v.words.likelihood import contexts, log_probabilities
 from dcme_w2v.words.neighbor_classes import neighbor_classes
+from dcme_w2v.words.tables import load_tables
 from dcme_w2v.words.trainer import Trainer
 
 
@@ -93,3 +96,28 @@ def test_a_damaged_folder_is_one_line(here, cli, name, array):
     cli(f"train c --dim 16 --quiet --output v.npy --output-tables t --threads 1 {flags}")
     np.save(f"t/{name}.npy", array)
     assert name in cli.error("eval likelihood t c")
+
+
+ORDER = (
+    "train text.txt --dim 16 --quiet --word-order --objective nce --window-mode fixed --sample 0 "
+    "--threads 1 --epochs 2 --lr 0.2"
+)
+CLASSES = "--objective dcme --neighbor-classes 8"
+
+
+@pytest.fixture
+def text(here):
+    write_corpus(here / "text.txt")
+
+
+@pytest.mark.parametrize("kind", ["", CLASSES])
+def test_the_folder_has_the_likelihood_of_training(text, cli, kind):
+    write_corpus(Path("held"), seed=3, lines=60)
+    files = "--output v.npy --output-tables tables --output-context c.npy"
+    cli(f"{ORDER} {kind} --holdout held {files}")
+    found, reported = cli.json("eval likelihood tables held"), manifest("v.npy")
+    for name in ("log_probability", "log_mean_probability"):
+        assert found[name] == pytest.approx(reported[f"heldout_{name}"], abs=1e-6)
+    assert reported["options"]["word_order"] is True
+    assert all(np.abs(table).max() > 0 for table in load_tables("tables").neighbors)
+    assert "--output-tables" in cli.error("eval likelihood v.npy held")

@@ -22,6 +22,7 @@ from dcme_w2v.declarations import (
     types_of,
 )
 from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_python_terms, in_shell_terms
+from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.options import CheckpointOptions, VocabularyOptions
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.options import OutputOptions, PresetOptions, TrainOptions
@@ -176,13 +177,14 @@ def test_earlier_names_and_values_work_and_name_the_present_ones():
         ("explore no.npy --colour 2 --output p.html", "--color"),
         ("fuse fit no.tsv --unlabelled a.txt b.txt --output m", "--unlabeled"),
         ("fuse fit no.tsv --impact centred --output m", "--impact centered"),
+        ("fuse fit no.tsv --final teach --output m", "--final distill"),
         ("latent fit no.tsv --unlabelled use --output m", "--unlabeled"),
         ("scdv fit no.tsv --vectors v --centre --output m", "--center"),
         ("scdv fit no.tsv --vectors v --no-centre --output m", "--no-center"),
         ("scdv search m i.npz tea --judgements j --map", "--judgments"),
     ],
 )
-def test_british_spellings_still_work(line, now, tmp_path, monkeypatch, capsys):
+def test_former_names_still_work(line, now, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run(line.split())
     shown = capsys.readouterr().err
@@ -208,6 +210,8 @@ def test_british_spellings_still_work_in_python():
     assert model.get_params()["unlabeled"] == "auto"
     with pytest.warns(DcmeWarning, match="centre is now called center"):
         assert SCDV(centre=True).center
+    with pytest.warns(DcmeWarning, match="preset=paper"):
+        assert FusedOptions(impact="paper").is_paper
 
 
 def test_default_rate_of_cbow_depends_on_negatives_and_corpus_size():
