@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers import KERNELS
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from dcme_w2v.classify import top
@@ -64,15 +65,15 @@ def test_top_classes_are_the_first_of_all_classes_sorted(monkeypatch, kind, kern
     every = np.concatenate(list(classifier.log_probabilities(X, 2)))
     nearly = 1e-6 if kind == "low rank" else 1e-14  # BLAS sums in an order of its own
     order, log_p = sorted_top(every, FEW)
-    np.testing.assert_array_equal(order, np.argsort(-every, axis=1, kind="stable"))
+    assert_array_equal(order, np.argsort(-every, axis=1, kind="stable"))
     if kind == "ties":  # of the first five, in most documents
         assert np.mean([len(set(row)) < 5 for row in log_p[:, :5].tolist()]) > 0.5
     for count in (1, 5, FEW):
         for threads in (1, 3):
             found = list(classifier.most_probable(X, count, threads))
-            np.testing.assert_array_equal(np.concatenate([a for a, _ in found]), order[:, :count])
+            assert_array_equal(np.concatenate([a for a, _ in found]), order[:, :count])
             found_p = np.concatenate([p for _, p in found])
-            np.testing.assert_allclose(found_p, log_p[:, :count], rtol=nearly)
+            assert_allclose(found_p, log_p[:, :count], rtol=nearly)
 
 
 def test_batches_keep_the_order_of_documents(monkeypatch):
@@ -80,7 +81,7 @@ def test_batches_keep_the_order_of_documents(monkeypatch):
     monkeypatch.setattr(top, "documents_at_once", lambda classes: 7)
     weights, X = linear(classes=FEW), rows()
     found = np.concatenate([numbers for numbers, _ in model(weights).most_probable(X, 1, 4)])
-    np.testing.assert_array_equal(found, of_all_scores(weights, X, 1))
+    assert_array_equal(found, of_all_scores(weights, X, 1))
     assert list(model(weights).most_probable(X[:0], 1, 4)) == []
 
 
@@ -99,7 +100,7 @@ def test_they_are_the_first_of_all_classes_sorted(monkeypatch, kind, kernels):
             wanted = of_all_scores(weights, X, count)
             for threads in (1, 3):
                 search = TopKSearch(weights)
-                np.testing.assert_array_equal(search.top_k(X, count, threads), wanted)
+                assert_array_equal(search.top_k(X, count, threads), wanted)
                 assert search.scored > 0
 
 
@@ -118,7 +119,7 @@ def test_where_bounds_do_not_pay_all_scores_are_computed():
     ]:  # fmt: skip
         search = TopKSearch(weights)
         wanted = of_all_scores(weights, matrix, count)
-        np.testing.assert_array_equal(search.top_k(matrix, count, 1), wanted)
+        assert_array_equal(search.top_k(matrix, count, 1), wanted)
         assert search.scored == 0
 
 
@@ -136,6 +137,4 @@ def test_weights_and_scores_that_are_not_finite_are_an_error(wrong):
 
 def test_a_model_uses_them():
     weights, X = linear(), rows()
-    np.testing.assert_array_equal(
-        model(weights).best_classes(X, 4, 2), of_all_scores(weights, X, 4)
-    )
+    assert_array_equal(model(weights).best_classes(X, 4, 2), of_all_scores(weights, X, 4))

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import described
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
@@ -135,8 +136,8 @@ def test_impacts_follow_equations_8_to_10(monkeypatch):
     pairs = pairs_of(sums, "paper")
     r = np.array([3, -3, 0, 0, -2, 2.0])  # of the pairs in order
     assert pairs.place.tolist() == [0, 1, 4] and pairs.sign.tolist() == [1, -1, -1]
-    np.testing.assert_allclose(pairs.weight, [4, 4, 3])
-    np.testing.assert_allclose(pairs.number, (np.abs(r[[0, 1, 4]]) - 2) / pairs.weight)
+    assert_allclose(pairs.weight, [4, 4, 3])
+    assert_allclose(pairs.number, (np.abs(r[[0, 1, 4]]) - 2) / pairs.weight)
 
 
 def test_log_odds_shrink_towards_the_prior():
@@ -147,8 +148,8 @@ def test_log_odds_shrink_towards_the_prior():
     pairs, a, share = pairs_of(sums, "log"), 0.2 * 6, np.array([0.75, 0.25])
     rate = (np.array([[8, 2], [1, 1]]) + a * share) / (np.array([[10], [2]]) + a)
     expected = np.log(rate / share).ravel()
-    np.testing.assert_allclose(pairs.sign * pairs.number, expected, rtol=1e-6)
-    np.testing.assert_allclose(pairs.weight, [10, 10, 2, 2])
+    assert_allclose(pairs.sign * pairs.number, expected, rtol=1e-6)
+    assert_allclose(pairs.weight, [10, 10, 2, 2])
 
 
 def test_a_feature_of_one_labeled_document_gets_no_weight_from_it():
@@ -228,8 +229,8 @@ def test_confident_decisions_are_learnt_and_scores_of_the_teacher_are_added():
     table[1], table[2:-1] = np.arange(CLASSES), 9 * np.eye(CLASSES)
     fused.set(table)
     found = distill(data, Fitted(fused, "tied")).weights.get()
-    np.testing.assert_array_equal(found[0], 0)
-    np.testing.assert_allclose(found[1], table[1] / 2, rtol=1e-6)
+    assert_array_equal(found[0], 0)
+    assert_allclose(found[1], table[1] / 2, rtol=1e-6)
     assert (found[2:-1].argmax(axis=1) == np.arange(CLASSES)).all()
 
 

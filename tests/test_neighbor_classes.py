@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import manifest, options_of, write_corpus
+from numpy.testing import assert_allclose, assert_array_equal
 from reference_classes import ReferenceClasses, pairs_of
 from texts import encoded
 
@@ -30,13 +31,13 @@ def test_classes_and_odds_follow_the_definition():
     ids, counts = chains()
     found = neighbor_classes(ids, len(counts), 10)
     wanted = ReferenceClasses(ids, len(counts), 10)
-    np.testing.assert_array_equal(found.of, wanted.of)
+    assert_array_equal(found.of, wanted.of)
     for table, less in ((found.odds, 0), (found.own, 1)):
         expected = [
             [wanted.odds(side, j, z, less) for side in (0, 1) for z in range(11)]
             for j in range(len(counts))
         ]
-        np.testing.assert_array_equal(table, expected)
+        assert_array_equal(table, expected)
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 7, 100])
@@ -46,7 +47,7 @@ def test_chunks_and_threads_do_not_change_the_result(monkeypatch, chunk):
     monkeypatch.setattr("dcme_w2v.words.neighbor_classes.CHUNK", chunk)
     parts = neighbor_classes(ids, len(counts), 5, threads=2)
     for name in ("of", "odds", "own"):
-        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
+        assert_array_equal(getattr(parts, name), getattr(whole, name))
 
 
 def test_scores_are_added_to_every_word():
@@ -63,7 +64,7 @@ def test_scores_are_added_to_every_word():
     own = np.array([reference.scores(None, left, right) for (left, _), (right, _) in near])
     scores = own + h @ output.T + bias
     wanted = scores[np.arange(len(ids)), targets] - np.logaddexp.reduce(scores, axis=1)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_the_dual_bound_has_the_classes():
@@ -79,7 +80,7 @@ def test_the_dual_bound_has_the_classes():
     assert found["heldout_surrogate"] >= found["heldout_log_probability"]
     near, center = training.classes.scores(ids), training.center(0)
     means = near.means(center[None])[:, 0]
-    np.testing.assert_allclose(means, near.block(slice(None), slice(None)) @ center, rtol=1e-5)
+    assert_allclose(means, near.block(slice(None), slice(None)) @ center, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

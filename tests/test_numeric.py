@@ -5,6 +5,7 @@ import pytest
 from helpers import cloud
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.numeric.lbfgs import minimize
@@ -15,7 +16,7 @@ def test_kmeans_assigns_to_the_nearest_center():
     points, own = cloud()
     centers, nearest = kmeans(points, 4, 1)
     distances = ((points[:, None] - centers) ** 2).sum(axis=2)
-    np.testing.assert_array_equal(nearest, distances.argmin(axis=1))
+    assert_array_equal(nearest, distances.argmin(axis=1))
     assert len({*zip(own.tolist(), nearest.tolist(), strict=True)}) == 4
 
 
@@ -37,7 +38,7 @@ def quadratic(point):
 def test_the_minimum_of_a_quadratic_function():
     found = minimize(quadratic, np.zeros((2, 3)), tolerance=1e-15)
     assert found.shape == (2, 3)
-    np.testing.assert_allclose(found, 2, atol=1e-6)
+    assert_allclose(found, 2, atol=1e-6)
 
 
 def test_a_value_of_single_precision_is_minimized_by_its_gradient():
@@ -48,7 +49,7 @@ def test_a_value_of_single_precision_is_minimized_by_its_gradient():
     plain = minimize(rounded, np.zeros((2, 3)), tolerance=1e-15)
     assert abs(plain - 2).max() > 1e-4
     found = minimize(rounded, np.zeros((2, 3)), tolerance=1e-15, precision=1e-4)
-    np.testing.assert_allclose(found, 2, atol=1e-6)
+    assert_allclose(found, 2, atol=1e-6)
 
 
 def test_a_callback_can_stop_at_every_iteration():
@@ -61,7 +62,7 @@ def test_a_callback_can_stop_at_every_iteration():
     found = minimize(quadratic, np.zeros((2, 3)), watch=watch)
     assert [iteration for iteration, _, _ in seen] == [1, 2]
     assert seen[1][1] < seen[0][1] < quadratic(np.zeros((2, 3)))[0]
-    np.testing.assert_array_equal(found, seen[1][2])
+    assert_array_equal(found, seen[1][2])
 
 
 def test_iterations_and_evaluations_are_limited():

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import save
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.exports import centered
@@ -115,7 +116,7 @@ def test_what_check_finds_in_a_large_file_is_repaired(converted, cli):
 def test_unit_length_and_the_first_rows(healthy, converted):
     found = converted(healthy, "--normalize --limit 7", "o.npy")
     assert list(found.words) == WORDS[:7] and found.counts.tolist() == list(range(40, 33, -1))
-    np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, rtol=1e-6)
+    assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, rtol=1e-6)
     cosine = Vectors.load(healthy).similarity("w1", "w2")
     assert found.similarity("w1", "w2") == pytest.approx(cosine, rel=1e-5)
 
@@ -125,7 +126,7 @@ def test_reduction_preserves_distances(healthy, converted, cli):
     assert found.shape[1] == 3 and "3 dimensions keep 100.0 % of the variance" in cli.err
     before = Vectors.load(healthy).vectors
     one, other = (np.linalg.norm(rows - rows[::-1], axis=1) for rows in (found, before))
-    np.testing.assert_allclose(one, other, rtol=1e-4)
+    assert_allclose(one, other, rtol=1e-4)
     assert found.var(axis=0).tolist() == sorted(found.var(axis=0), reverse=True)
 
 
@@ -171,7 +172,7 @@ def matrix():
 def test_center_subtracts_the_mean(matrix):
     changed = centered(matrix)
     assert changed.dtype == np.float32
-    np.testing.assert_allclose(changed, matrix - matrix.mean(axis=0), atol=1e-5)
+    assert_allclose(changed, matrix - matrix.mean(axis=0), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["center", "centre"])
@@ -183,5 +184,5 @@ def test_convert_postprocesses_and_keeps_words_and_counts(name, here, matrix, cl
     assert ("is now called --postprocess center" in cli.err) is (name == "centre")
     found = Vectors.load("w.npy")
     assert list(found.words) == words and found.counts[0] == 400
-    np.testing.assert_array_equal(found.vectors, centered(matrix))
+    assert_array_equal(found.vectors, centered(matrix))
     assert "must be one of none, center" in cli.error(f"{line} damp")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from fasttext_models import mean_of
 from helpers import KERNELS
+from numpy.testing import assert_allclose, assert_array_equal
 from reference_objectives import OBJECTIVES
 from reference_subwords import SubwordReference
 from texts import corpus
@@ -98,15 +99,15 @@ def test_the_model_is_a_fasttext_model(model):
     assert opened.header["tokens"] == sum(len(line.split()) for line in SENTENCES)
     words = list(loaded.words)
     assert words == list(vectors.words) and loaded.counts.tolist() == vectors.counts.tolist()
-    np.testing.assert_array_equal(opened.output, vectors.context.vectors)
-    np.testing.assert_array_equal(loaded.vectors, vectors.vectors)
+    assert_array_equal(opened.output, vectors.context.vectors)
+    assert_array_equal(loaded.vectors, vectors.vectors)
     for word in ("theory", "theoretical"):
-        np.testing.assert_array_equal(loaded[word], vectors[word])
-        np.testing.assert_allclose(loaded[word], mean_of(word, opened.input, words), atol=1e-6)
+        assert_array_equal(loaded[word], vectors[word])
+        assert_allclose(loaded[word], mean_of(word, opened.input, words), atol=1e-6)
     fasttext = pytest.importorskip("gensim.models.fasttext")
     keyed = fasttext.load_facebook_model(str(path)).wv
     for word in ("theory", "theoretical"):
-        np.testing.assert_allclose(keyed[word], loaded[word], atol=1e-6)
+        assert_allclose(keyed[word], loaded[word], atol=1e-6)
 
 
 def test_training_continues_from_a_model():
@@ -115,11 +116,11 @@ def test_training_continues_from_a_model():
     still = {"lr": 1e-5, "min_lr": 0.0, "epochs": 1}
     dw.train(SENTENCES, init=str(path), output_fasttext=again, **QUICK, **still)
     before, after = open_model(path), open_model(again)
-    np.testing.assert_allclose(after.input, before.input, atol=0.01)
-    np.testing.assert_allclose(after.output, before.output, atol=0.01)
+    assert_allclose(after.input, before.input, atol=0.01)
+    assert_allclose(after.output, before.output, atol=0.01)
     assert np.abs(before.input).max() > 0.1 and np.abs(before.output).max() > 0.1
     for other in ({"buckets": 49}, {"subwords": "3-5"}):
         with pytest.raises(dw.errors.FormatError, match=r"3-6 .* 50 .*give"):
             dw.train(SENTENCES, init=str(path), **{**QUICK, **other})
     plain = dw.train(SENTENCES, init=str(path), vectors="input", **WITHOUT, **still)
-    np.testing.assert_allclose(plain.vectors, first.vectors, atol=0.01)
+    assert_allclose(plain.vectors, first.vectors, atol=0.01)
