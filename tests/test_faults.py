@@ -27,6 +27,7 @@ def folder(here):
 
 # ---- corpora ----
 
+TAR = b"c.txt" + bytes(252) + b"ustar\0" + bytes(249) + TEXT
 REFUSED = {
     "empty": (b"", "there are no tokens"),
     "mark alone": (b"\xef\xbb\xbf", "there are no tokens"),
@@ -38,6 +39,8 @@ REFUSED = {
         b"PK\x03\x04\x14\0\0\0\x08\0" + random.Random(1).randbytes(500),
         "is a zip archive; unpack it",
     ),
+    "tar": (TAR, "is a tar archive; unpack it, give its files"),
+    "tar, compressed": (COMPRESSORS["gz"](TAR), "is a tar archive; unpack it, give its files"),
 }
 
 

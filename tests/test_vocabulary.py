@@ -20,7 +20,7 @@ WORDS = st.text(
 COUNTS = st.dictionaries(WORDS, st.integers(1, 5) | st.integers(1, 2**53), max_size=30)
 
 
-def rows(vocabulary: Vocabulary) -> list[tuple[str, int]]:
+def rows(vocabulary):
     return list(zip(vocabulary, vocabulary.counts.tolist(), strict=True))
 
 
