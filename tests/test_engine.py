@@ -8,7 +8,6 @@ from scipy.sparse import random as random_matrix
 
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer
-from dcme_w2v.errors import FormatError
 
 DOCUMENTS, FEATURES, CLASSES = 600, 50, 20
 
@@ -41,13 +40,6 @@ def test_a_stop_before_an_epoch_leaves_it_unfinished():
         run.epoch(1)
     assert run.epoch(0)
     assert (run.unfinished(), run.progress()["trained"]) == (-1, DOCUMENTS)
-
-
-def test_a_state_with_positions_beyond_the_data_is_refused():
-    run = trainer()._core
-    run.state()[0][:] = np.frombuffer(np.int64(7).tobytes(), dtype=np.uint8)  # the epoch, of two
-    with pytest.raises(FormatError):
-        run.restored()
 
 
 def test_rows_that_are_not_finite_are_found_by_their_numbers():
