@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.special import log_softmax
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.fit import Labeled, fit
@@ -74,10 +75,13 @@ def test_negative_sampling_is_corrected_for_label_frequencies():
 
 def test_coefficients_and_intercepts_give_the_scores():
     rows, labels = problem(37)
-    for objective in OBJECTIVES:
-        model = MaxentClassifier(objective=objective, bias=0.3).fit(rows, labels)
+    for options in (*({"objective": one} for one in OBJECTIVES), {"rank": 8}):
+        model = MaxentClassifier(**options, bias=0.3).fit(rows, labels)
         scores = rows @ model.coef_.T + model.intercept_
-        assert model.decision_function(rows) == pytest.approx(scores, abs=1e-4), objective
+        assert model.decision_function(rows) == pytest.approx(scores, abs=1e-4), options
+        log_p = log_softmax(scores, axis=1)
+        assert model.predict_log_proba(rows) == pytest.approx(log_p, abs=1e-4), options
+    assert np.linalg.matrix_rank(model.coef_, tol=1e-3) <= 8
 
 
 def test_partial_fit_continues_training():
