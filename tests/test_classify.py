@@ -1,5 +1,7 @@
 """The classifier: objectives, the exact optimum, scikit-learn's conventions, invalid input."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -8,7 +10,7 @@ from scipy.special import log_softmax
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.fit import Labeled, fit
 from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.trainer import core_documents
+from dcme_w2v.classify.trainer import ClassifierTrainer, core_documents
 from dcme_w2v.errors import DivergedError, UsageError
 
 OBJECTIVES = ["gd", "dcme", "nce", "ns"]
@@ -154,3 +156,43 @@ def test_marks_of_rows_without_a_label():
         fit(np.array(["a", "b", -1, -1]))
     for classes in ([-1, 0, 1], [-1, 1], ["-1", "1"]):  # of sentiments, of two classes
         assert fit(classes).classes_.tolist() == sorted(classes)
+
+
+# ---- the engine through its bindings; tests/c/test_resume.c stops and resumes every objective ----
+
+
+def trainer():
+    """A classifier before training; equal each time."""
+    rows, labels = problem(20, 600, 50)
+    options = ClassifyOptions(objective="dcme", threads=1, epochs=2, batch=8)
+    numbers, labels = np.arange(600), labels.astype(np.int32)
+    return ClassifierTrainer(rows.astype(np.float32), numbers, labels, 20, resolved(options, 20))
+
+
+def test_views_of_the_state_keep_the_run_open():
+    run = trainer()._core
+    before = sys.getrefcount(run)
+    views = run.state()
+    assert sys.getrefcount(run) > before
+    views.clear()
+    assert sys.getrefcount(run) == before
+
+
+def test_a_stop_before_an_epoch_leaves_it_unfinished():
+    run = trainer()._core
+    run.stop()
+    assert not run.epoch(0)
+    assert (run.unfinished(), run.progress()["trained"]) == (0, 0)
+    with pytest.raises(ValueError, match="not finished"):
+        run.epoch(1)
+    assert run.epoch(0)
+    assert (run.unfinished(), run.progress()["trained"]) == (-1, 600)
+
+
+def test_rows_that_are_not_finite_are_found_by_their_numbers():
+    learning = trainer()
+    learning.weights.table[3, 5] = np.inf
+    run = learning._core
+    assert not run.is_finite(0, 51)
+    assert not run.is_finite(3, 4)
+    assert run.is_finite(0, 3) and run.is_finite(4, 51)
