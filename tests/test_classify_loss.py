@@ -25,7 +25,6 @@ from dcme_w2v.classify.metrics import (
 )
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import TREE_CLASSES, ClassifyOptions, resolved
-from dcme_w2v.classify.pipeline import predict
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.errors import DcmeWarning, DivergedError
 
@@ -89,27 +88,6 @@ def test_a_document_with_its_set_of_labels_is_one_example(classes):
     weights, records = fit(Labeled(rows, labels), classes, options, multilabel=True)
     assert weights.get() == pytest.approx(sets_reference(rows, labels, classes, 0.01), abs=1e-4)
     assert records[0]["loss"] > 0
-
-
-def several_labels(documents=400):
-    rows, labels = sets_problem(documents=documents)
-    lines = [
-        "|".join(f"c{one}" for one in own) + "\t" + " ".join(f"w{one}" for one in row.indices)
-        for own, row in zip(labels, rows, strict=True)
-    ]
-    Path("d.tsv").write_text("\n".join(lines) + "\n")
-
-
-def test_hinge_is_the_default_for_several_labels_and_has_probabilities_of_each(here, cli):
-    several_labels()
-    cli("classify train d.tsv --output m --epochs 20 --threads 1")
-    assert "--loss hinge --lr" in cli.err
-    loaded = load_classifier("m")
-    assert loaded.options.loss == "hinge" and loaded.calibration is not None
-    predicted = list(predict(loaded, ["d.tsv"], 3))
-    assert max(sum(p for _, p in one) for one in predicted) > 1.05  # labels by themselves
-    measures = cli.json("classify test m d.tsv")
-    assert measures["micro_f1"] > 0.5 and measures["micro_recall"] > 0.5
 
 
 def test_folds_choose_the_rate_of_several_labels():

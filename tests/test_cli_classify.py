@@ -72,15 +72,19 @@ def test_several_labels(cli):
         f"__label__living __label__pet {a}\n__label__tool {t}\n__label__living {a} wood\n"
         for a, t in zip(ANIMALS, TOOLS, strict=True)
     )
-    write(text * 4)
+    write(text * 5)
     write(text, "0.5")  # ./0.5 is a file, 0.5 would be a share
-    cli(f"{TRAIN} --epochs 20 --holdout ./0.5 --quiet")
+    cli(f"{TRAIN} --epochs 20 --holdout ./0.5")
+    assert "--loss hinge --lr" in cli.err
+    assert load_classifier("m").options.loss == "hinge" and load_classifier("m").calibration
     found = cli.json("classify test m d.tsv")
     assert found["precision_at_1"] == 1 and found["label_ranking_average_precision"] == 1
     assert {"ndcg_at_5", "coverage", "macro_f1"} <= set(found)
+    predicted = cli.rows("classify predict m d.tsv -k 3")
+    assert max(sum(map(float, row[1::2])) for row in predicted) > 1.05  # labels by themselves
     sets = cli.rows("classify predict m d.tsv -k 0 --no-probabilities")
     rows = [set(row) - {""} for row in sets]
-    wanted = [set(re.findall("__label__([a-z]+)", line)) for line in (text * 4).splitlines()]
+    wanted = [set(re.findall("__label__([a-z]+)", line)) for line in (text * 5).splitlines()]
     both = sum(len(a & b) for a, b in zip(rows, wanted, strict=True))
     f1 = 2 * both / sum(map(len, rows + wanted))
     assert found["micro_f1"] == pytest.approx(f1) and f1 > 0.8
