@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import save
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from dcme_w2v.words.check import check_vectors
-from dcme_w2v.words.exports import centered
 from dcme_w2v.words.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -121,6 +120,16 @@ def test_unit_length_and_the_first_rows(healthy, converted):
     assert found.similarity("w1", "w2") == pytest.approx(cosine, rel=1e-5)
 
 
+@pytest.mark.parametrize("name", ["center", "centre"])
+def test_the_mean_is_subtracted(healthy, converted, cli, name):
+    found, before = converted(healthy, f"--postprocess {name}", "o.npy"), Vectors.load(healthy)
+    assert ("is now called --postprocess center" in cli.err) is (name == "centre")
+    assert list(found.words) == WORDS and found.counts.tolist() == before.counts.tolist()
+    assert found.vectors.dtype == np.float32
+    assert_allclose(found.vectors, before.vectors - before.vectors.mean(axis=0), atol=1e-5)
+    assert "must be one of none, center" in cli.error("convert v.npy o.npy --postprocess damp")
+
+
 def test_reduction_preserves_distances(healthy, converted, cli):
     found = converted(healthy, "--reduce 3", "o.bin").vectors
     assert found.shape[1] == 3 and "3 dimensions keep 100.0 % of the variance" in cli.err
@@ -160,29 +169,3 @@ def test_a_damaged_file_does_not_change_the_target(cli):
     error = cli.error("convert v w")
     assert error.startswith("error: v:3: duplicate word 'a'; run dcme-w2v check")
     assert Path("w").read_bytes() == b"old"
-
-
-@pytest.fixture
-def matrix():
-    random = np.random.default_rng(3)
-    scales = np.array([9, 8, 7, 6, 5, 2, 1, 0.5])
-    return (random.standard_normal((400, 8)) * scales + 4).astype(np.float32)
-
-
-def test_center_subtracts_the_mean(matrix):
-    changed = centered(matrix)
-    assert changed.dtype == np.float32
-    assert_allclose(changed, matrix - matrix.mean(axis=0), atol=1e-5)
-
-
-@pytest.mark.parametrize("name", ["center", "centre"])
-def test_convert_postprocesses_and_keeps_words_and_counts(name, here, matrix, cli):
-    words = [f"w{i}" for i in range(400)]
-    Vectors(words, matrix, counts=np.arange(400, 0, -1)).save("v.npy")
-    line = "convert v.npy w.npy --postprocess"
-    cli(f"{line} {name}")
-    assert ("is now called --postprocess center" in cli.err) is (name == "centre")
-    found = Vectors.load("w.npy")
-    assert list(found.words) == words and found.counts[0] == 400
-    assert_array_equal(found.vectors, centered(matrix))
-    assert "must be one of none, center" in cli.error(f"{line} damp")
