@@ -91,6 +91,11 @@ def test_gradient_equals_full_training(learn, shards):
     assert np.abs(one.weights.get() - other.weights.get()).max() < 1e-3
 
 
+def test_the_score_factor_maximizes_held_out_likelihood(learn):
+    record = learn("m", f"{flags_of('mixture', 4)} --holdout 0.3").record
+    assert 0.25 <= record["cluster"]["score_factor"] <= 8
+
+
 # ---- votes ----
 
 

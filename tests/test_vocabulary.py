@@ -107,6 +107,7 @@ def test_counts_to_a_file(cli):
     assert cli("vocab c --output v --min-count 2") == ""
     assert Path("v").read_bytes() == b"a 3\nb 2\n"
     assert cli.err == "6 tokens, 3 types, 2 kept\n"
+    assert "occurs at least 9 times; lower --min-count" in cli.error("vocab c -o v --min-count 9")
 
 
 def test_stdin_to_stdout(cli):
