@@ -227,7 +227,7 @@ def test_documents_without_a_feature_of_the_model_are_warned_of(cli, model, comm
     assert "warning: n.tsv: 2 of 3 documents have no feature of the model" in cli.err
 
 
-@pytest.mark.parametrize("more", ["", "--objective tree"])
+@pytest.mark.parametrize("more", ["", "--lr 0.5", "--objective tree"])
 def test_predicted_labels_always_have_the_most_probable_one(cli, more):
     write("a|b\tw0 v0 x\nc\tw1 v1 y\n" * 50)
     cli(f"{TRAIN} {more}")

@@ -236,6 +236,7 @@ def test_confident_decisions_are_learnt_and_scores_of_the_teacher_are_added():
 
 def test_the_default_is_taken_where_the_unlabeled_documents_are_of_another_domain():
     data, said = data_of(few=20, many=200, choose=True), Messages()
+    assert choose.separability(data, np.full(200, -1)) == (0.5, 0)
     same, count = choose.separability(data, documents(200, 2)[1])
     assert count > 50 and abs(same - 0.5) < 0.15 and not choose.differs(same, count)
     marked = sparse.hstack([data.labeled.matrix, np.ones((len(data.labels), 1))])

@@ -152,6 +152,7 @@ def test_invalid_tables(corpus, line):
 @pytest.mark.parametrize(
     "content, flags, error",
     [
+        (b"", "--connectors nowhere", "No such file"),
         (b"", "--connectors words", "has no words; give connectors separated by whitespace"),
         (b"of\n\xff\n", "--connectors words", "byte 3 is not UTF-8: give a file of words"),
         (b"of\0the\n", "--connectors words", "has NUL bytes"),
