@@ -105,22 +105,6 @@ def test_numpy_numbers_become_python_numbers():
         TrainOptions(deterministic=1)
 
 
-@pytest.mark.parametrize(
-    "flag, nearest",
-    [
-        ("-min-cuont", "--min-count"),
-        ("--min_count", "--min-count"),
-        ("-minCount", "--min-count"),
-        ("-threats=4", "--threads"),
-    ],
-)
-def test_an_unknown_flag_suggests_the_nearest(flag, nearest):
-    with pytest.raises(UsageError) as caught:
-        parse([flag, "3"], *CLASSES)
-    name = flag.partition("=")[0]
-    assert caught.value.message == f"unknown option {name}; did you mean {nearest}?"
-
-
 def test_values_and_words_may_begin_with_a_dash():
     rest, k, options = parse(["-", "--noise-power", "-0.5", "-k12", "--", "-hz"], TrainOptions)
     assert (rest, k, options.noise_power) == (("-", "-hz"), 12, -0.5)

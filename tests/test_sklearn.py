@@ -238,3 +238,34 @@ def test_a_pickled_classifier_learns_as_the_original(objective):
     model = MaxentClassifier(objective=objective, bias=0.3, threads=1).fit(X, y)
     copy = pickle.loads(pickle.dumps(model))
     assert np.array_equal(copy.partial_fit(X, y).coef_, model.partial_fit(X, y).coef_)
+
+
+ROWS = np.kron(np.eye(2), np.ones((20, 3))) + np.random.default_rng(1).random((40, 6)) / 4
+TRUTH = np.repeat(["tea", "bus"], 20)
+SHOWN = np.isin(np.arange(40) % 20, [0, 1, 2])
+
+
+def test_token_lists_are_documents_of_scdv():
+    texts = [text.decode() for text in make_texts()]
+    wanted = SCDV(word_vectors(), clusters=2).fit_transform(texts)
+    tokens = [text.split() for text in texts]
+    for documents in (tokens, [tuple(one) for one in tokens], [np.array(one) for one in tokens]):
+        found = SCDV(word_vectors(), clusters=2).fit(documents).transform(documents)
+        assert (found != wanted).nnz == 0
+    read_once = SCDV(word_vectors(), clusters=2).fit_transform(text for text in texts)
+    assert (read_once != wanted).nnz == 0
+    with pytest.raises(ValueError, match=r"document 0.*whitespace"):
+        SCDV(word_vectors()).fit([["w1", "w2 w3"]])
+
+
+def test_estimators_report_progress():
+    updates = []
+    LatentClassModel(latent=2, progress=updates.append).fit(ROWS)
+    assert {one.stage for one in updates} >= {"singular vectors", "EM from kmeans 1"}
+    assert any(one.done for one in updates)
+    updates.clear()
+    FusedFeatures(progress=updates.append).fit(ROWS, np.where(SHOWN, TRUTH, "-1"))
+    assert any(one.stage == "self-training" for one in updates)
+    updates.clear()
+    SCDV(word_vectors(), clusters=2, progress=updates.append).fit(make_texts())
+    assert {one.stage for one in updates} >= {"reading", "Gaussian mixture"}

@@ -1,6 +1,7 @@
 """Topics and retrieval against the formulas, computed by hand."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,3 +109,23 @@ def test_relevance_by_shared_labels():
     assert [own.tolist() for own in found] == [
         [True, False, False], [False, False, False], [True, True, False]
     ]  # fmt: skip
+
+
+TOPICS = {"tea": "cup leaf pot water green", "bus": "wheel road stop seat driver"}
+
+
+def test_topics_and_latent_classes_are_named_by_specific_words(here, cli):
+    """Documents have stop words, too."""
+    random, lines = np.random.default_rng(2), []
+    for words in list(TOPICS.values()) * 30:
+        own = [*random.choice(words.split(), 5).tolist(), "is", "if", "the"]
+        lines.append(f"{' '.join(random.permutation(own))}\n")
+    Path("texts").write_text("".join(lines))
+    words = [word for own in TOPICS.values() for word in own.split()]
+    rows = [f"{word} {i // 5} {1 - i // 5} 0\n" for i, word in enumerate(words)]
+    Path("v.txt").write_text("".join(rows) + "is 0 1 0.1\nif 1 0 0.1\nthe 1 0 0.1\n")
+    cli("scdv fit texts --vectors v.txt --clusters 2 --output s --quiet")
+    cli("latent fit texts --unsupervised --latent 2 --output l --quiet")
+    topics = cli.json("scdv topics s --words 3")["topics"]
+    for one in topics + cli.json("latent show l -k 3"):
+        assert {word for word, _ in one["words"]} <= set(words)
