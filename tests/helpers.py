@@ -1,6 +1,6 @@
 """Helpers of several test modules: texts, options, commands, small models of documents.
 
-Encoded corpora are in texts.py; test modules do not import one another (test_imports.py).
+Encoded corpora are in texts.py; test modules do not import one another (test_architecture.py).
 """
 
 import bz2
@@ -24,6 +24,7 @@ from scipy import sparse
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.vocabulary import Words
+from dcme_w2v.numeric.core import INSTRUCTION_SETS, core
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.text.cache import LAST
@@ -37,6 +38,7 @@ from dcme_w2v.words.vectors import Vectors
 
 # ---- options of training ----
 
+KERNELS = [name for name in INSTRUCTION_SETS if core.has_kernels(name)]  # of this machine
 PAPER = {"objective": "dcme", "dcme_update": "paper"}
 OBJECTIVES = [
     {"objective": "ns"},
@@ -117,6 +119,17 @@ def write_corpus(path, lines=400, seed=0, end="\n"):
         text.append(" ".join(words))
     Path(path).write_text(end.join(text), encoding="utf-8", newline="")
     return str(path)
+
+
+def topic_margin(path):
+    """How much more similar words of a topic of `write_corpus` are to each other than to others."""
+    vectors = Vectors.load(path)
+    fish, wheel = (
+        unit_rows(vectors[[word for word in vectors.words if word.startswith(topic)]])
+        for topic in ("fish", "wheel")
+    )
+    own = ((fish @ fish.T).mean() + (wheel @ wheel.T).mean()) / 2
+    return own - (fish @ wheel.T).mean()
 
 
 def write_topics(folder, lines):

@@ -235,11 +235,19 @@ class Reference:
 
     def skipgram(self, sentence, rate):
         """The row of a word predicts the words around it, one by one."""
+        window, linear = self.options.window, self.options.window_mode == "linear"
         for t, word in enumerate(sentence):
-            half = self.half_window()
-            for p in around(t, half, len(sentence)):
-                linear = self.options.window_mode == "linear"
-                weight = 1 - (abs(p - t) - 1) / self.options.window if linear else 1
-                gradient = self.step(sentence[p], self.input[word], weight * rate)
-                self.input[word] += self.options.input_rate * weight * rate * gradient
+            before = self.vector(word)
+            h = before.copy()
+            for p in around(t, self.half_window(), len(sentence)):
+                weight = 1 - (abs(p - t) - 1) / window if linear else 1
+                gradient = self.step(sentence[p], h, weight * rate)
+                h += self.options.input_rate * weight * rate * gradient
+            self.add(word, h - before)
         self.trained += len(sentence)
+
+    def vector(self, word):
+        return self.input[word].copy()
+
+    def add(self, word, moved):
+        self.input[word] += moved

@@ -46,15 +46,3 @@ class SubwordReference(Reference):
         self.trained += n
 
     cbow_lazy = cbow
-
-    def skipgram(self, sentence, rate):
-        window, linear = self.options.window, self.options.window_mode == "linear"
-        for t, word in enumerate(sentence):
-            before = self.vector(word)
-            h = before.copy()
-            for p in around(t, self.half_window(), len(sentence)):
-                weight = 1 - (abs(p - t) - 1) / window if linear else 1
-                gradient = self.step(sentence[p], h, weight * rate)
-                h = h + self.options.input_rate * weight * rate * gradient
-            self.add(word, h - before)
-        self.trained += len(sentence)

@@ -1,4 +1,4 @@
-"""The page on architecture names every package and module, and only existing files."""
+"""The sources as a whole: rooms, short functions, writes in one place; pages name what exists."""
 
 import ast
 import re
@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dcme_w2v"
+TESTS = ROOT / "tests"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 FILE = r"[a-z_0-9]+(?:/[a-z_0-9]+)*\.(?:py|pyx|c|h|md)"
 HOPS = re.findall(rf"`({FILE})`(?:\s`([A-Za-z_]+)`)?", PAGE)
@@ -78,3 +79,68 @@ def test_one_file_of_the_core_asks_for_the_system():
         )
     }
     assert set(wrong) == {"platform.c"}, wrong
+
+
+def test_no_module_imports_a_test_module():
+    """A helper that two modules need belongs to helpers.py."""
+    importing = re.compile(r"^(?:import|from) test_", re.MULTILINE)
+    files = TESTS.glob("*.py")
+    assert not [one.name for one in files if importing.search(one.read_text(encoding="utf-8"))]
+
+
+WRITERS = (
+    "platform.py",
+    "atomic.py",
+    "folders.py",
+    "temporary.py",
+    "checkpoint_folder.py",
+    "folder.py",
+)
+
+
+def test_files_are_opened_for_writing_in_one_place():
+    found = []
+    for path in PACKAGE.rglob("*.py"):
+        if path.name not in WRITERS:
+            calls = (
+                one for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, ast.Call)
+            )
+            found += [f"{path.relative_to(PACKAGE)}:{one.lineno}" for one in calls if _writes(one)]
+    assert not found, "write through files.atomic or files.folders"
+
+
+def _writes(call):
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    owner = getattr(getattr(call.func, "value", None), "id", "")
+    if name == "open" and owner != "archive":  # of a zip file that is open
+        if "devnull" in ast.unparse(call):
+            return False
+        modes = [one.value for one in (*call.args[:2], *(k.value for k in call.keywords))
+                 if isinstance(one, ast.Constant) and isinstance(one.value, str)]  # fmt: skip
+        flags = {one.attr for one in ast.walk(call) if isinstance(one, ast.Attribute)}
+        writing = any(set(mode) <= set("rwxabt+") and set(mode) & set("wxa+") for mode in modes)
+        return writing or bool(flags & {"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND"})
+    if owner == "np" or name in ("tofile", "dump"):
+        return name in ("save", "savez", "savez_compressed", "savetxt", "tofile", "dump")
+    if name == "replace":  # of a path, not of a text or a dataclass
+        return len(call.args) == 1 and not call.keywords
+    return name in (
+        "write_text", "write_bytes", "touch", "mkstemp", "NamedTemporaryFile", "unlink", "remove",
+        "rename", "renames", "rmdir", "rmtree", "symlink_to", "hardlink_to", "copyfile", "move",
+    )  # fmt: skip
+
+
+def test_every_promise_names_a_test_that_exists():
+    functions = {
+        node.name
+        for path in TESTS.glob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
+    text = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+    promises = re.findall(r"^- (.*(?:\n  .*)*)", text, re.MULTILINE)
+    assert promises
+    for promise in promises:
+        named = re.findall(r"`(test_\w+)`", promise)
+        assert named, f"names no test: {promise}"
+        assert set(named) <= functions, f"names a test that is not there: {promise}"

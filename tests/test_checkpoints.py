@@ -7,12 +7,11 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from helpers import MODELS, OBJECTIVES, options_of
+from helpers import OBJECTIVES, options_of
 from texts import lines
 
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
 from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.training import trainer as engine
 from dcme_w2v.training.checkpoint_folder import (
     RECORD,
     Checkpoint,
@@ -179,40 +178,3 @@ def test_checkpoint_every():
     for every in ("0", "-1", "1.5", "m", "1d", "1e3", "10 m", "", "९m"):
         with pytest.raises(UsageError, match="checkpoint_every="):
             CheckpointOptions(checkpoint_every=every)
-
-
-@pytest.mark.parametrize(("objective", "model"), list(zip(OBJECTIVES, [*MODELS, {}], strict=True)))
-def test_a_run_stopped_repeatedly_equals_an_uninterrupted_one(
-    tmp_path, monkeypatch, objective, model
-):
-    monkeypatch.setattr(engine, "POLL_SECONDS", 0)  # Windows waits for 16 ms at least
-    text = lines([20] * 3000)
-    rate = {"lr": 0.005} if "dcme_update" in objective else {}
-    options = options_of(objective | model | rate, epochs=2, beta=3.0, sample=0.0)
-    straight = Trainer(*text, options)
-    ends = [straight.epoch(number) for number in range(2)]
-
-    folder = CheckpointFolder(str(tmp_path / "k"), resuming=False)
-    stops = 0
-
-    def watch(progress):
-        return stops < 6 and progress.trained > 3000 * stops
-
-    for _ in range(50):  # a busy machine may let a whole run pass without a look at it
-        stopped = Trainer(*text, options)
-
-        for number in range(2):
-            end = stopped.epoch(number, watch)
-            while stopped.unfinished is not None:
-                stops += 1
-                found = saved(folder, stopped, number)
-                stopped = Trainer(*text, options)
-                assert restored(found, stopped).epoch == stopped.unfinished == number
-                end = stopped.epoch(number, watch)
-            assert end == ends[number]
-        if stops:
-            break
-    folder.close()
-    assert stops > 0
-    assert stopped.input.tobytes() == straight.input.tobytes()
-    assert stopped.output.tobytes() == straight.output.tobytes()

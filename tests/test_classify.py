@@ -1,13 +1,16 @@
 """The classifier: objectives, the exact optimum, scikit-learn's conventions, invalid input."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.special import log_softmax
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify.fit import Labeled, fit
 from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.trainer import core_documents
+from dcme_w2v.classify.trainer import ClassifierTrainer, core_documents
 from dcme_w2v.errors import DivergedError, UsageError
 
 OBJECTIVES = ["gd", "dcme", "nce", "ns"]
@@ -74,10 +77,13 @@ def test_negative_sampling_is_corrected_for_label_frequencies():
 
 def test_coefficients_and_intercepts_give_the_scores():
     rows, labels = problem(37)
-    for objective in OBJECTIVES:
-        model = MaxentClassifier(objective=objective, bias=0.3).fit(rows, labels)
+    for options in (*({"objective": one} for one in OBJECTIVES), {"rank": 8}):
+        model = MaxentClassifier(**options, bias=0.3).fit(rows, labels)
         scores = rows @ model.coef_.T + model.intercept_
-        assert model.decision_function(rows) == pytest.approx(scores, abs=1e-4), objective
+        assert model.decision_function(rows) == pytest.approx(scores, abs=1e-4), options
+        log_p = log_softmax(scores, axis=1)
+        assert model.predict_log_proba(rows) == pytest.approx(log_p, abs=1e-4), options
+    assert np.linalg.matrix_rank(model.coef_, tol=1e-3) <= 8
 
 
 def test_partial_fit_continues_training():
@@ -150,3 +156,43 @@ def test_marks_of_rows_without_a_label():
         fit(np.array(["a", "b", -1, -1]))
     for classes in ([-1, 0, 1], [-1, 1], ["-1", "1"]):  # of sentiments, of two classes
         assert fit(classes).classes_.tolist() == sorted(classes)
+
+
+# ---- the engine through its bindings; tests/c/test_resume.c stops and resumes every objective ----
+
+
+def trainer():
+    """A classifier before training; equal each time."""
+    rows, labels = problem(20, 600, 50)
+    options = ClassifyOptions(objective="dcme", threads=1, epochs=2, batch=8)
+    numbers, labels = np.arange(600), labels.astype(np.int32)
+    return ClassifierTrainer(rows.astype(np.float32), numbers, labels, 20, resolved(options, 20))
+
+
+def test_views_of_the_state_keep_the_run_open():
+    run = trainer()._core
+    before = sys.getrefcount(run)
+    views = run.state()
+    assert sys.getrefcount(run) > before
+    views.clear()
+    assert sys.getrefcount(run) == before
+
+
+def test_a_stop_before_an_epoch_leaves_it_unfinished():
+    run = trainer()._core
+    run.stop()
+    assert not run.epoch(0)
+    assert (run.unfinished(), run.progress()["trained"]) == (0, 0)
+    with pytest.raises(ValueError, match="not finished"):
+        run.epoch(1)
+    assert run.epoch(0)
+    assert (run.unfinished(), run.progress()["trained"]) == (-1, 600)
+
+
+def test_rows_that_are_not_finite_are_found_by_their_numbers():
+    learning = trainer()
+    learning.weights.table[3, 5] = np.inf
+    run = learning._core
+    assert not run.is_finite(0, 51)
+    assert not run.is_finite(3, 4)
+    assert run.is_finite(0, 3) and run.is_finite(4, 51)

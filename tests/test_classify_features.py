@@ -81,16 +81,22 @@ def test_ngrams_of_the_first_words():
     assert np.array_equal(fitted(lead=2, lead_ngrams=2, ngrams=2)[1], fitted(lead=2, ngrams=2)[1])
 
 
-@pytest.mark.parametrize(
-    "given, lead, ngrams, features",
-    [({}, LEAD, 2, LEAD_FEATURES), ({"lead": 3}, 3, 2, LEAD_FEATURES), ({"lead": 0}, 0, 1, 30_000),
-     ({"lead_ngrams": 1}, LEAD, 1, 30_000), ({"weighting": "count"}, 0, 1, 30_000),
-     ({"by": "token"}, 0, 1, 300_000), ({"features": 7}, LEAD, 2, 7)],
-)  # fmt: skip
-def test_the_default_number_of_first_words(given, lead, ngrams, features):
+@pytest.mark.parametrize("given, classes, lead, ngrams, features", [
+    ({}, 10**6, LEAD, 2, LEAD_FEATURES),
+    ({"lead": 3}, 10**6, 3, 2, LEAD_FEATURES),
+    ({"lead": 0}, 20, 0, 1, 200_000),
+    ({"lead": 0}, 1000, 0, 1, 67_108),
+    ({"lead": 0}, 5000, 0, 1, 30_000),
+    ({"lead_ngrams": 1}, 10**6, LEAD, 1, 30_000),
+    ({"weighting": "count"}, 10**6, 0, 1, 30_000),
+    ({"by": "token"}, 20, 0, 1, 300_000),
+    ({"features": 7}, 20, LEAD, 2, 7),
+])  # fmt: skip
+def test_the_default_numbers_of_first_words_and_of_features(given, classes, lead, ngrams, features):
+    """Few classes keep more words."""
     found = FeatureOptions(**given).with_lead()
     assert (found.lead, found.lead_ngrams) == (lead, ngrams)
-    assert found.features_of(10**6) == features
+    assert found.features_of(classes) == features
 
 
 def test_weighting_and_length():
@@ -128,20 +134,6 @@ def test_words_in_too_few_or_too_many_documents_are_dropped():
     assert features.transform([b"the cat"]).nnz == 0
     with pytest.raises(CorpusError, match="no word is in 5 to 4 documents; lower min_df"):
         TextFeatures(FeatureOptions(min_df=5)).fit_transform(documents)
-
-
-@pytest.mark.parametrize(
-    "options, classes, features",
-    [
-        ({}, 20, 200_000),
-        ({}, 1000, 67_108),
-        ({}, 5000, 30_000),
-        ({"features": 500}, 20, 500),
-        ({"by": "token"}, 20, 300_000),
-    ],
-)
-def test_few_classes_keep_more_words(options, classes, features):
-    assert FeatureOptions(**options).features_of(classes) == features
 
 
 def test_rare_words_are_features_where_classes_are_few(tmp_path):

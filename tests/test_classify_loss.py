@@ -17,17 +17,14 @@ from dcme_w2v.classify.calibration import _calibration, likeliest_factor
 from dcme_w2v.classify.fit import Labeled, fit
 from dcme_w2v.classify.loss import LossSearch, is_loss_open, loss_line
 from dcme_w2v.classify.metrics import (
-    Measures,
     average_precision,
     calibrated,
     calibration_of,
     log_softmax,
-    ndcg,
     relevance,
 )
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import TREE_CLASSES, ClassifyOptions, resolved
-from dcme_w2v.classify.predict import predict
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.errors import DcmeWarning, DivergedError
 
@@ -71,17 +68,13 @@ def sets_problem(seed=0, classes=40, documents=300):
     return csr_matrix(rows.astype(np.float32)), [[int(one) for one in own] for own in labels]
 
 
-def sets_reference(rows, labels, classes, lr, epochs=1):
-    """Whole-batch steps on documents with sets of labels, in double precision."""
+def sets_reference(rows, labels, classes, lr):
+    """Weights after a step on all documents with their sets of labels, in double precision."""
     dense = np.hstack([rows.toarray().astype(float), np.full((rows.shape[0], 1), 0.1)])
     signs = np.full((len(labels), classes), -1.0)
     for row, own in zip(signs, labels, strict=True):
         row[own] = 1
-    weights, squares = np.zeros((dense.shape[1], classes)), np.square(dense[:, :-1]).sum(1).mean()
-    for _ in range(epochs):
-        lack = np.maximum(0, MARGIN - signs * (dense @ weights))
-        weights += lr / squares * dense.T @ (signs * lack)
-    return weights
+    return lr / np.square(dense[:, :-1]).sum(axis=1).mean() * dense.T @ (signs * MARGIN)
 
 
 @pytest.mark.parametrize("classes", [3, 40, 150])
@@ -97,27 +90,6 @@ def test_a_document_with_its_set_of_labels_is_one_example(classes):
     assert records[0]["loss"] > 0
 
 
-def several_labels(documents=400):
-    rows, labels = sets_problem(documents=documents)
-    lines = [
-        "|".join(f"c{one}" for one in own) + "\t" + " ".join(f"w{one}" for one in row.indices)
-        for own, row in zip(labels, rows, strict=True)
-    ]
-    Path("d.tsv").write_text("\n".join(lines) + "\n")
-
-
-def test_hinge_is_the_default_for_several_labels_and_has_probabilities_of_each(here, cli):
-    several_labels()
-    cli("classify train d.tsv --output m --epochs 20 --threads 1")
-    assert "--loss hinge --lr" in cli.err
-    loaded = load_classifier("m")
-    assert loaded.options.loss == "hinge" and loaded.calibration is not None
-    predicted = list(predict(loaded, ["d.tsv"], 3))
-    assert max(sum(p for _, p in one) for one in predicted) > 1.05  # labels by themselves
-    measures = cli.json("classify test m d.tsv")
-    assert measures["micro_f1"] > 0.5 and measures["micro_recall"] > 0.5
-
-
 def test_folds_choose_the_rate_of_several_labels():
     rows, labels = sets_problem(classes=12, documents=120)
     data, given = Labeled(rows, labels), ClassifyOptions(threads=1)
@@ -129,7 +101,7 @@ def test_folds_choose_the_rate_of_several_labels():
     assert len(found) == 4 and all(0 < one <= 1 for one in found.values())
     assert tuned.options(given, 12).loss == "hinge"
     batches = [tuned.options(given, 3000, sets).batch for sets in (True, False)]
-    assert batches == [resolved(given, 3000, True).batch, 64] and batches[0] < 64
+    assert batches == [16, 64]  # similar documents of a long batch would correct the same error
 
 
 def test_with_many_labels_a_part_of_them_chooses_the_rate(monkeypatch):
@@ -156,13 +128,6 @@ def test_with_many_labels_a_part_of_them_chooses_the_rate(monkeypatch):
     assert found[0.5] == pytest.approx(expected, abs=0.02)
 
 
-def test_average_precision():
-    scores = np.array([[3.0, 1.0], [2.0, 0.0]])
-    relevant = np.array([[True, False], [False, True]])
-    assert average_precision(scores, relevant) == pytest.approx((1 / 1 + 2 / 4) / 2)
-    assert average_precision(scores[:, :0], relevant[:, :0]) == 0
-
-
 @pytest.mark.parametrize(
     "more, loss",
     [({"loss": "softmax"}, "softmax"), ({"rank": 4}, "softmax"), ({"objective": "ns"}, "softmax"),
@@ -179,15 +144,6 @@ def test_calibration_finds_the_logistic_function_of_scores():
     p = 1 / (1 + np.exp(-(0.7 * scores - 1.5)))
     labels = [list(np.flatnonzero(row)) for row in random.random(p.shape) < p]
     assert calibration_of(scores, labels) == pytest.approx((0.7, -1.5), abs=0.05)
-
-
-def test_all_labels_of_a_document_are_on_the_positive_side():
-    matrix = csr_matrix(np.eye(3, dtype=np.float32)[[0, 1, 2] * 20])
-    data = Labeled(matrix, [[0, 1], [2], [0, 2]] * 20)
-    options = resolved(ClassifyOptions(loss="hinge", epochs=50, threads=1, bias=0.0), 3)
-    weights, _ = fit(data, 3, options, multilabel=True)
-    wanted = np.array([[1, 1, -1], [-1, -1, 1], [1, -1, 1]])
-    assert weights.get()[:-1] == pytest.approx(MARGIN * wanted, abs=0.2)
 
 
 @pytest.mark.parametrize("even", [False, True])
@@ -221,13 +177,6 @@ def test_the_bias_of_the_hinge_loss_has_the_scale_of_the_rows(length):
     svm = LinearSVC(intercept_scaling=0.2 * length).fit(shifted, labels)
     wanted = svm.decision_function(shifted).argmax(axis=1)
     assert (model.predict(shifted) == wanted).mean() > 0.97
-
-
-def test_batches_of_documents_with_several_labels_are_short():
-    """Similar documents of a long batch would all correct the same error."""
-    several, one = (resolved(ClassifyOptions(), 900, multilabel) for multilabel in (True, False))
-    assert (several.batch, one.batch) == (16, 56)
-    assert resolved(ClassifyOptions(batch=64), 900, True).batch == 64
 
 
 @pytest.mark.parametrize("sets", [False, True])
@@ -325,17 +274,6 @@ def test_models_that_vote_are_calibrated_without_a_change_of_weights(here, cli, 
         "--holdout 0.3 --output m"
     )
     assert 0 < cli.json("classify test m d.tsv")["micro_f1"] <= 1
-
-
-def test_ndcg_is_as_measured():
-    random = np.random.default_rng(1)
-    for classes in (3, 12):
-        scores = random.normal(size=(30, classes))
-        labels = [sorted(random.choice(classes, 1 + i % 3, replace=False)) for i in range(30)]
-        measures = Measures(classes, multilabel=True)
-        measures.add(scores, labels)
-        found = ndcg(scores, relevance(labels, classes)).mean()
-        assert found == pytest.approx(measures.result()["ndcg_at_5"])
 
 
 def test_few_rows_of_text_are_learned_by_the_hinge_loss():

@@ -154,7 +154,6 @@ MISTAKES = [
     ("train c.txt --output s3://a/b.bin", "s3://a/b.bin: is an address; write a file"),
     ("classify train d.txt --output ~/m", "write $HOME for ~"),
     ("train c.txt --output . --format npy", "is a folder; give a file"),
-    ("train c.txt --output v.bin --checkpoint ~/m", "write $HOME for ~"),
     ("eval analogies v.txt d.txt", "d.txt: has no questions; give lines of four words"),
     ("eval similarity v.txt c.txt", "c.txt: has no pairs; give lines of"),
 ]

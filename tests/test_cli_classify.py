@@ -6,7 +6,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from helpers import described, records
+from helpers import arrays_in, described, records
 
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import FormatError
@@ -46,6 +46,19 @@ def test_train_test_predict_explain(model, cli):
     assert {row[0] for row in highest} == {"saw", "axe", "file", "drill"}
 
 
+def test_a_model_of_low_rank(cli):
+    write("".join(f"c{i % 6}\tw{i % 6} w{(i + 1) % 6} x{i % 6} y{i % 3}\n" for i in range(240)))
+    cli(f"{TRAIN} --rank 3 --epochs 20 --holdout 0.2 --ngrams 1 --quiet")
+    arrays, epochs = described("m")["arrays"], described("m")["record"]["epochs"]
+    assert arrays["weights"]["shape"] == [16, 3] and arrays["output"]["shape"] == [6, 3]
+    assert epochs[-1]["loss"] < 0.3 * epochs[0]["loss"]
+    assert cli.json("classify test m d.tsv")["accuracy"] > 0.9
+    model = Classifier.load("m")
+    assert {name for name, _ in model.explain("c2", 3)} & {"w2", "x2", "w3"}
+    model.save("again")
+    assert arrays_in("m") == arrays_in("again")
+
+
 def test_class_names_with_any_character(cli):
     names = ["a b/ü\u3000'", "\u2028 {}"]
     write(lines(*names))
@@ -59,15 +72,19 @@ def test_several_labels(cli):
         f"__label__living __label__pet {a}\n__label__tool {t}\n__label__living {a} wood\n"
         for a, t in zip(ANIMALS, TOOLS, strict=True)
     )
-    write(text * 4)
+    write(text * 5)
     write(text, "0.5")  # ./0.5 is a file, 0.5 would be a share
-    cli(f"{TRAIN} --epochs 20 --holdout ./0.5 --quiet")
+    cli(f"{TRAIN} --epochs 20 --holdout ./0.5")
+    assert "--loss hinge --lr" in cli.err
+    assert load_classifier("m").options.loss == "hinge" and load_classifier("m").calibration
     found = cli.json("classify test m d.tsv")
     assert found["precision_at_1"] == 1 and found["label_ranking_average_precision"] == 1
     assert {"ndcg_at_5", "coverage", "macro_f1"} <= set(found)
+    predicted = cli.rows("classify predict m d.tsv -k 3")
+    assert max(sum(map(float, row[1::2])) for row in predicted) > 1.05  # labels by themselves
     sets = cli.rows("classify predict m d.tsv -k 0 --no-probabilities")
     rows = [set(row) - {""} for row in sets]
-    wanted = [set(re.findall("__label__([a-z]+)", line)) for line in (text * 4).splitlines()]
+    wanted = [set(re.findall("__label__([a-z]+)", line)) for line in (text * 5).splitlines()]
     both = sum(len(a & b) for a, b in zip(rows, wanted, strict=True))
     f1 = 2 * both / sum(map(len, rows + wanted))
     assert found["micro_f1"] == pytest.approx(f1) and f1 > 0.8
@@ -210,7 +227,7 @@ def test_documents_without_a_feature_of_the_model_are_warned_of(cli, model, comm
     assert "warning: n.tsv: 2 of 3 documents have no feature of the model" in cli.err
 
 
-@pytest.mark.parametrize("more", ["", "--objective tree"])
+@pytest.mark.parametrize("more", ["", "--lr 0.5", "--objective tree"])
 def test_predicted_labels_always_have_the_most_probable_one(cli, more):
     write("a|b\tw0 v0 x\nc\tw1 v1 y\n" * 50)
     cli(f"{TRAIN} {more}")

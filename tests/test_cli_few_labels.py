@@ -44,10 +44,6 @@ def here(files, here):
     return here
 
 
-def arrays_of(model):
-    return arrays_in(model)
-
-
 def accuracy(cli, model, docs="test.tsv"):
     return cli.json(f"classify test {model} {docs}")["accuracy"]
 
@@ -69,7 +65,7 @@ def test_shards_give_the_same_model_as_all_documents(here, cli):
         cli(f"{line} shard{number}.txt --output p{number}.npz --threads 2")
     cli(f"{fit} --resume-statistics p2.npz p0.npz p1.npz --output joined")
     cli(f"{fit} --unlabeled shard1.txt --resume-statistics p2.npz p0.npz --output mixed")
-    assert arrays_of("whole") == arrays_of("joined") == arrays_of("mixed")
+    assert arrays_in("whole") == arrays_in("joined") == arrays_in("mixed")
     cli(f"{line} texts.txt --output all.npz")
     assert Path("all.npz").read_bytes() == Path("whole.npz").read_bytes()
 
@@ -160,5 +156,5 @@ def test_unlabeled_documents_come_from_any_files_and_their_labels_are_ignored(he
     found = []
     for given in ("texts.txt", "named.tsv", "shard0.txt shard1.txt shard2.txt", "-"):
         cli(f"{FIT} {given} --output m --quiet", stdin=text)
-        found.append(arrays_of("m"))
+        found.append(arrays_in("m"))
     assert found[0] == found[1] == found[2] == found[3]

@@ -59,10 +59,6 @@ def learn(docs, here, cli):
     return train
 
 
-def digest(folder):
-    return arrays_in(folder)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_one_shard_equals_one_machine(method, learn):
     flags, on_cluster = METHODS[method], flags_of(method, 1)
@@ -82,7 +78,7 @@ def test_workers_give_the_same_bytes_as_one_process(method, learn):
     pytest.importorskip("distributed")
     learn("alone", flags_of(method, 3))
     found = learn("workers", flags_of(method, 3, 2)).record["cluster"]
-    assert digest("alone") == digest("workers")
+    assert arrays_in("alone") == arrays_in("workers")
     assert found["bytes_sent"] > 0 and found["shards"] == 3
 
 

@@ -61,14 +61,14 @@ def short_rounds():
     encoding.ROUND_BLOCKS = before
 
 
-def respell(word: bytes, errors: str) -> bytes | None:
+def respell(word, errors):
     try:
         return word.decode().encode()
     except UnicodeDecodeError:
         return word.decode("utf-8", "replace").encode() if errors == "replace" else None
 
 
-def oracle(texts: list[bytes], options: VocabularyOptions):
+def oracle(texts, options):
     raw = [line.split() for text in texts for line in text.removeprefix(MARK).split(b"\n")]
     lines = [[respell(word, options.encoding_errors) for word in line] for line in raw]
     counts = Counter(word for line in lines for word in line if word is not None)
@@ -81,11 +81,11 @@ def oracle(texts: list[bytes], options: VocabularyOptions):
     return kept, ids, sum(map(len, raw)), len(counts), sum(map(bool, raw))
 
 
-def words_of(vocabulary: Vocabulary) -> list[tuple[bytes, int]]:
+def words_of(vocabulary):
     return [(w.encode(), n) for w, n in zip(vocabulary, vocabulary.counts.tolist(), strict=True)]
 
 
-def write(*texts: bytes, folder: Path = Path()) -> list[str]:
+def write(*texts, folder=Path()):
     paths = [folder / f"{i}.txt" for i in range(len(texts))]
     for path, text in zip(paths, texts, strict=True):
         path.write_bytes(text)
@@ -344,12 +344,6 @@ def test_a_full_cache_folder():
     assert message.startswith(".: the id cache cannot be written: ")
     assert "cache_dir" in message
     assert "about 0.2 MB" in message  # 40,000 tokens of four bytes
-
-
-@pytest.mark.parametrize("run", [count, encode])
-def test_an_empty_vocabulary_is_explained(run):
-    with pytest.raises(CorpusError, match=r"2 distinct words \(3 tokens\).*lower min_count"):
-        run(write(b"a b a"), VocabularyOptions(min_count=5))
 
 
 def test_standard_input_and_files_in_order(monkeypatch):

@@ -1,4 +1,4 @@
-"""Evaluation equals gensim's on the same file."""
+"""Evaluation equals gensim's on the same file; the commands."""
 
 import itertools
 from pathlib import Path
@@ -118,6 +118,7 @@ def test_analogies_count_what_they_skip_and_split_semantic_from_syntactic(questi
     assert score.skipped_lines == 1
     assert [part.syntactic for part in score.sections] == [False, True, False, True]
     assert score.semantic.questions + score.syntactic.questions == score.total.questions
+    assert score.semantic.accuracy != score.syntactic.accuracy
     assert score.as_dict()["coverage"] == score.total.covered / score.total.questions
 
 
@@ -128,3 +129,14 @@ def test_zero_vectors_are_wrong_answers_without_warnings(questions, pairs):
     assert score.total.covered > 0
     assert np.isfinite(similarity(vectors, pairs).pearson)
     assert "word7" not in [near.word for near in vectors.most_similar("word1", topn=3)]
+
+
+def test_the_commands_print_the_scores(questions, pairs, cli):
+    analogy_vectors().save("v.npy")
+    for command, path, score in (
+        ("analogies", questions, analogies), ("similarity", pairs, similarity)
+    ):  # fmt: skip
+        found = score("v.npy", path)
+        assert cli.json(f"eval {command} v.npy {path}") == found.as_dict()
+        assert f"skipped {found.skipped_lines} line" in cli.err
+    assert cli("eval similarity v.npy pairs.tsv").startswith(f"spearman {found.spearman:.4f}\n")

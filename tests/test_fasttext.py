@@ -8,6 +8,7 @@ import pytest
 from fasttext_models import WORDS, buckets_of, mean_of, write_model
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dcme_w2v._core.text import ngrams_of
 from dcme_w2v.errors import DcmeWarning, FormatError
@@ -49,9 +50,9 @@ def test_vectors_are_means_of_rows(path):
     assert list(vectors.words) == WORDS and vectors.counts.tolist() == [100, 99, 98, 97, 96, 95]
     for word in [*WORDS, NEW, "語", "x" * 300]:
         assert word in vectors
-        np.testing.assert_allclose(vectors[word], mean_of(word, input), atol=1e-5)
+        assert_allclose(vectors[word], mean_of(word, input), atol=1e-5)
     several = vectors[["the", NEW]]
-    np.testing.assert_array_equal(several, [vectors["the"], vectors[NEW]])
+    assert_array_equal(several, [vectors["the"], vectors[NEW]])
     assert "" not in vectors and "\ud800" not in vectors and vectors.get("") is None
     with pytest.raises(KeyError):
         vectors[""]
@@ -69,7 +70,7 @@ def test_labels_are_not_words(path):
     input = write_model(path, labels=2, buckets=50, longest=0, shortest=0, input=numbered(54))
     vectors = Vectors.load(path)
     assert list(vectors.words) == WORDS[:4] and vectors.subwords is None
-    np.testing.assert_array_equal(vectors.vectors, input[:4])
+    assert_array_equal(vectors.vectors, input[:4])
 
 
 # Of both signs in each column: sums of rows are NaN.
@@ -100,7 +101,7 @@ def test_commands_support_out_of_vocabulary_words(path, cli):
     assert (facts["kind"], facts["subwords"], facts["buckets"]) == ("model of fastText", "3-6", 50)
     cli("check model.bin")
     cli("convert model.bin v.txt")
-    np.testing.assert_array_equal(Vectors.load("v.txt").vectors, Vectors.load(path).vectors)
+    assert_array_equal(Vectors.load("v.txt").vectors, Vectors.load(path).vectors)
 
 
 @pytest.mark.parametrize("features", ["scdv", "average"])
@@ -112,7 +113,7 @@ def test_out_of_vocabulary_words_of_documents_have_vectors(path, features):
     model = fit_documents(texts, vectors, options, threads=1)
     row = list(model.words).index(NEW)
     own = vectors[NEW] / np.linalg.norm(vectors[NEW])
-    np.testing.assert_allclose(model.vectors[row], own, atol=1e-6)
+    assert_allclose(model.vectors[row], own, atol=1e-6)
     assert len(model.vectors) == len(model.words) == 6
     rows = next(iter(model.transform([NEW.encode()])))
     assert rows.nnz > 0

@@ -8,7 +8,6 @@ import sys
 import types
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers import COMPRESSORS, manifest, train, write_corpus
 
@@ -28,6 +27,7 @@ def folder(here):
 
 # ---- corpora ----
 
+TAR = b"c.txt" + bytes(252) + b"ustar\0" + bytes(249) + TEXT
 REFUSED = {
     "empty": (b"", "there are no tokens"),
     "mark alone": (b"\xef\xbb\xbf", "there are no tokens"),
@@ -39,6 +39,8 @@ REFUSED = {
         b"PK\x03\x04\x14\0\0\0\x08\0" + random.Random(1).randbytes(500),
         "is a zip archive; unpack it",
     ),
+    "tar": (TAR, "is a tar archive; unpack it, give its files"),
+    "tar, compressed": (COMPRESSORS["gz"](TAR), "is a tar archive; unpack it, give its files"),
 }
 
 
@@ -136,23 +138,6 @@ def test_a_full_disk(here, cli, file_limit, format, size):
     file_limit(resource.RLIM_INFINITY)
     assert "File too large" in cli.err and cli.err.count("\n") == 1
     assert {path: path.read_bytes() for path in here.iterdir()} == before
-
-
-TAKEN = {
-    "one word": (b"a " * 9, 9),
-    **{f"{name} named .txt": (pack(TEXT), 200) for name, pack in COMPRESSORS.items()},
-}
-
-
-@pytest.mark.parametrize("name", TAKEN)
-def test_unusual_corpora_are_accepted(cli, name):
-    content, tokens = TAKEN[name]
-    Path("c.txt").write_bytes(content)
-    cli(TRAIN.replace("train c", "train c.txt"))
-    assert manifest("v.bin")["tokens"]["corpus"] == tokens
-    vectors = Vectors.load("v.bin")
-    assert np.isfinite(vectors.vectors).all()
-    assert {word[:1] for word in vectors.words} <= set("abcdex")
 
 
 def test_a_full_standard_output(here, capsys, monkeypatch):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import described
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
@@ -126,13 +127,6 @@ def test_models_of_former_versions_load(former):
     assert loaded.options.is_paper == (former == "paper")
 
 
-def test_former_names_of_options_are_answered(recwarn):
-    assert FusedOptions(final="teach") == FusedOptions(final="distill")
-    assert FusedOptions(impact="paper") == FusedOptions(preset="paper")
-    said = [str(one.message) for one in recwarn]
-    assert "final=distill" in said[0] and "preset=paper" in said[1]
-
-
 def test_impacts_follow_equations_8_to_10(monkeypatch):
     """R = sum (2 r - 1) f, lambda_1 the largest |R| left out, c = (|R| - lambda_1) / (F + 1)."""
     monkeypatch.setattr("dcme_w2v.few_labels.evidence.PAPER_KEPT", 0.5)
@@ -142,8 +136,8 @@ def test_impacts_follow_equations_8_to_10(monkeypatch):
     pairs = pairs_of(sums, "paper")
     r = np.array([3, -3, 0, 0, -2, 2.0])  # of the pairs in order
     assert pairs.place.tolist() == [0, 1, 4] and pairs.sign.tolist() == [1, -1, -1]
-    np.testing.assert_allclose(pairs.weight, [4, 4, 3])
-    np.testing.assert_allclose(pairs.number, (np.abs(r[[0, 1, 4]]) - 2) / pairs.weight)
+    assert_allclose(pairs.weight, [4, 4, 3])
+    assert_allclose(pairs.number, (np.abs(r[[0, 1, 4]]) - 2) / pairs.weight)
 
 
 def test_log_odds_shrink_towards_the_prior():
@@ -154,8 +148,8 @@ def test_log_odds_shrink_towards_the_prior():
     pairs, a, share = pairs_of(sums, "log"), 0.2 * 6, np.array([0.75, 0.25])
     rate = (np.array([[8, 2], [1, 1]]) + a * share) / (np.array([[10], [2]]) + a)
     expected = np.log(rate / share).ravel()
-    np.testing.assert_allclose(pairs.sign * pairs.number, expected, rtol=1e-6)
-    np.testing.assert_allclose(pairs.weight, [10, 10, 2, 2])
+    assert_allclose(pairs.sign * pairs.number, expected, rtol=1e-6)
+    assert_allclose(pairs.weight, [10, 10, 2, 2])
 
 
 def test_a_feature_of_one_labeled_document_gets_no_weight_from_it():
@@ -235,13 +229,14 @@ def test_confident_decisions_are_learnt_and_scores_of_the_teacher_are_added():
     table[1], table[2:-1] = np.arange(CLASSES), 9 * np.eye(CLASSES)
     fused.set(table)
     found = distill(data, Fitted(fused, "tied")).weights.get()
-    np.testing.assert_array_equal(found[0], 0)
-    np.testing.assert_allclose(found[1], table[1] / 2, rtol=1e-6)
+    assert_array_equal(found[0], 0)
+    assert_allclose(found[1], table[1] / 2, rtol=1e-6)
     assert (found[2:-1].argmax(axis=1) == np.arange(CLASSES)).all()
 
 
 def test_the_default_is_taken_where_the_unlabeled_documents_are_of_another_domain():
     data, said = data_of(few=20, many=200, choose=True), Messages()
+    assert choose.separability(data, np.full(200, -1)) == (0.5, 0)
     same, count = choose.separability(data, documents(200, 2)[1])
     assert count > 50 and abs(same - 0.5) < 0.15 and not choose.differs(same, count)
     marked = sparse.hstack([data.labeled.matrix, np.ones((len(data.labels), 1))])

@@ -1,14 +1,8 @@
 """FusedFeatures in scikit-learn's tools: unlabeled rows, names, copies."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.pipeline import make_pipeline
 
 from dcme_w2v import FusedFeatures
 
@@ -62,21 +56,6 @@ def test_the_papers_form_binarises_values():
     model = FusedFeatures(preset="paper", threads=1).fit(X, y)
     assert (model.predict(X * 7) == model.predict(X)).all()
     assert (model.transform(X * 7) != model.transform(X)).nnz == 0
-
-
-def test_copies_pipelines_and_frames():
-    X, y = problem(12)
-    frame = pytest.importorskip("pandas").DataFrame(X, columns=[f"w{i}" for i in range(30)])
-    model = FusedFeatures(threads=1, random_state=3).fit(frame, y)
-    assert model.feature_names_in_[0] == "w0"
-    copy = pickle.loads(pickle.dumps(model))
-    assert (copy.predict_proba(frame) == model.predict_proba(frame)).all()
-    with pytest.raises(NotFittedError):
-        clone(model).predict(frame)
-    texts = ["tea cup", "tea leaf", "bus road", "bus stop", "cup leaf", "road stop"]
-    labels = ["a", "a", "b", "b", None, None]
-    pipeline = make_pipeline(TfidfVectorizer(), FusedFeatures(folds=2, threads=1))
-    assert pipeline.fit(texts, labels).predict(["cup leaf", "road"]).tolist() == ["a", "b"]
 
 
 def test_invalid_training_data():

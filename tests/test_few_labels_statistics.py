@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import log_softmax
 
@@ -54,12 +55,12 @@ def test_sums_equal_numpys(sure):
     p = np.where(log_p >= np.log(CUT), np.rint(np.exp(log_p) * UNIT), 0).astype(np.int64)
     x = np.floor(rows.toarray().astype(np.float32) * np.float32(UNIT) + 0.5).astype(np.int64)
     found = counted(rows, log_p)
-    np.testing.assert_array_equal(found.joint, x.T @ p)
-    np.testing.assert_array_equal(found.counts, x.sum(axis=0))
-    np.testing.assert_array_equal(found.prior, p.sum(axis=0))
+    assert_array_equal(found.joint, x.T @ p)
+    assert_array_equal(found.counts, x.sum(axis=0))
+    assert_array_equal(found.prior, p.sum(axis=0))
     assert (found.documents, found.empty) == (DOCUMENTS, int((x.sum(axis=1) == 0).sum()))
     exact = rows.toarray().T.astype(np.float64) @ np.exp(log_p)
-    np.testing.assert_allclose(found.joint / UNIT**2, exact, atol=0.3)
+    assert_allclose(found.joint / UNIT**2, exact, atol=0.3)
 
 
 def test_parts_are_written_and_added():
@@ -126,7 +127,7 @@ def test_threads_share_documents_or_features(threads, documents):
         sums.append(one)
     assert same(*sums)
     x = np.floor(rows.toarray() * np.float32(UNIT) + np.float32(0.5)).astype(np.int64)
-    np.testing.assert_array_equal(sums[1].counts, 2 * x.sum(axis=0))
+    assert_array_equal(sums[1].counts, 2 * x.sum(axis=0))
 
 
 @pytest.mark.parametrize("value", [-0.5, 40000.0, np.nan])

@@ -1,15 +1,17 @@
-"""Held-out text: it is not trained on, and its likelihood is reported."""
+"""Held-out text: how lines are chosen, that they are not trained on, and their likelihood."""
 
 import dataclasses
-import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import PAPER, manifest, options_of, split, train, write_corpus
+from helpers import PAPER, manifest, options_of, records, split, train, write_corpus
 from scipy.special import logsumexp
 from texts import corpus
 
+from dcme_w2v.errors import CorpusError
+from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.words.heldout import HeldOut, biases_of, dual_bounds
 from dcme_w2v.words.likelihood import contexts
 from dcme_w2v.words.trainer import Trainer
@@ -25,16 +27,12 @@ def text(here):
     return write_corpus(here / "text.txt")
 
 
-def epochs_of(path):
-    events = map(json.loads, Path(path).read_text().splitlines())
-    return [event for event in events if event["event"] == "epoch"]
-
-
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
 def test_each_epoch_and_the_manifest_report(text, objective):
     flags = f"--objective {objective} --epochs 3 --threads 1 --holdout 0.2"
     assert train(text, "v.txt", flags, "--log-json log --lr 0.2 --sample 0") == 0
-    epochs, written = epochs_of("log"), manifest("v.txt")
+    epochs = [one for one in records("log") if one["event"] == "epoch"]
+    written = manifest("v.txt")
     names = {name for name in epochs[0] if name.startswith("heldout")}
     assert set(SCORES) <= names
     assert (objective == "ns") == (f"{SCORES[0]}_with_noise" in names)
@@ -120,21 +118,40 @@ def test_training_ignores_held_out_lines(text):
     assert Path("a.txt").read_bytes() == Path("b.txt").read_bytes()
 
 
-def test_the_surrogates_gradient_is_the_gradient_of_the_likelihood():
-    """For the context: v_i - u_z and v_i - E v, with the center at the context's softmax."""
-    ids, counts = corpus()
-    training = Trainer(ids, counts, options_of(DCME, epochs=4, window=3, lr=0.2, clusters=8))
-    for number in range(4):
-        training.epoch(number)
-    h, targets = contexts(ids, training.input, 3)
-    centers = np.stack([training.center(k) for k in range(training.clusters)])
-    bias = biases_of(counts, dataclasses.asdict(training.options))[0]
-    _, chosen = dual_bounds(h, training.output, centers, bias)
-    scores = (h @ training.output.T + bias).astype(float)
-    mean = np.exp(scores - logsumexp(scores, axis=1)[:, None]) @ training.output
-    truth = training.output[targets] - mean
-    surrogate = training.output[targets] - (centers @ training.output)[chosen]
-    cosine = (truth * surrogate).sum(axis=1) / np.sqrt(
-        (truth**2).sum(axis=1) * (surrogate**2).sum(axis=1)
-    )
-    assert np.mean(cosine > 0) > 0.95
+@pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_line_is_trained_on_or_held_out(here, block, threads):
+    # each word is on one line only, so that the halves are distinct
+    lines = [[f"w{n}x{i}" for i in range(n % 9)] for n in range(200)]
+    path = Path("text.txt")
+    path.write_text("\n".join(" ".join(line) for line in lines))
+    _, whole, _ = split(path)
+    found, trained, held = split(path, threads=threads, _block_bytes=block)
+    counted = Counter(word for line in trained for word in line)
+    assert dict(zip(found.vocabulary, found.vocabulary.counts.tolist(), strict=True)) == counted
+    assert trained == whole
+    # a word that is only in held-out text is in no vocabulary
+    assert held == []
+    kept = [line for line in lines if line and line[0] in counted]
+    assert trained == kept
+    assert 0.15 < found.held_out_lines / (found.held_out_lines + found.lines) < 0.45
+    tokens = sum(map(len, lines))
+    assert found.tokens == tokens == sum(map(len, trained)) + found.held_out_tokens
+
+
+def test_the_seed_determines_the_held_out_lines(text):
+    found = {seed: split(text, seed=seed)[1:] for seed in (1, 2)}
+    assert found[1] != found[2]
+    assert split(text, seed=1, threads=3, _block_bytes=100)[1:] == found[1]
+
+
+def test_no_line_held_out_is_an_error(here):
+    path = Path("text.txt")
+    path.write_text("a b c a b c\n")
+    held = [HeldOutLines(0.5, seed).chosen(0, 1)[0] for seed in range(20)]
+    assert any(held)
+    assert not all(held)
+    with pytest.raises(CorpusError, match="larger share"):
+        split(path, 0.5, held.index(False))
+    with pytest.raises(CorpusError, match="all 6 tokens are held out"):
+        split(path, 0.5, held.index(True))

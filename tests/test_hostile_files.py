@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -173,15 +172,6 @@ def test_the_current_folder_is_not_replaced(here, monkeypatch, cli, output):
     monkeypatch.chdir(here)
     cli("classify train d.txt --epochs 1 --quiet --output new/")
     assert Path("new", "model.json").exists()
-
-
-@pytest.mark.parametrize("name", ["c.tgz", "c.tar", "c.txt"])
-def test_a_tar_archive_is_named_as_such(cli, name):
-    """Whatever its name and compression; not as binary text."""
-    with tarfile.open(f"made-{name}", "w:gz" if name == "c.tgz" else "w") as archive:
-        archive.add("c.txt")
-    error = cli.error(f"train made-{name} --output v.bin {SMALL}")
-    assert "is a tar archive; unpack it, give its files" in error
 
 
 def test_a_spreadsheet_is_named_as_such(cli):

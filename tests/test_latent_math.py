@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
+from scipy.special import softmax
 
 from dcme_w2v.latent.cost import OWN, Cost, Observations
 from dcme_w2v.latent.fit import balanced, expectation_maximization
 from dcme_w2v.latent.reduction import svd_of_rows
 from dcme_w2v.latent.starts import Quadratic, best_descent, one_hot, project_rows
-
-
-def softmax(scores):
-    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)
 
 
 def observations(count=60, features=8, classes=3, seed=0, own=0.0):
@@ -41,7 +37,7 @@ def plain(cost):
     """The cost (2) and the posterior by definition, with loops in double precision."""
     data, k = cost.data, cost.latent
     table = cost.weights.table[:, :k].astype(float)
-    p = softmax(data.rows.toarray().astype(float) @ table[:-1] + table[-1])
+    p = softmax(data.rows.toarray().astype(float) @ table[:-1] + table[-1], axis=1)
     alpha, loss, xi, own = np.exp(cost.log_alpha[:, :k].astype(float)), 0.0, [], 0
     for n, label in enumerate(data.labels):
         row = label
@@ -134,7 +130,7 @@ def bound(data, xi, ridge):
 
     def function(flat):
         w, b = flat[:-k].reshape(-1, k), flat[-k:]
-        p = softmax(x @ w + b)
+        p = softmax(x @ w + b, axis=1)
         g = (p - xi) / n
         value = -(xi * np.log(p)).sum() / n + ridge / (2 * k) * np.square(w).sum()
         return value, np.concatenate([(x.T @ g + ridge / k * w).ravel(), g.sum(axis=0)])

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import write_corpus
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix, save_npz
 
 import dcme_w2v as dw
@@ -32,14 +33,14 @@ def test_rows_are_weighted_by_the_counts_of_each_part(parts, cli):
     cli(BOTH)
     one, two, both = load_tables("one"), load_tables("two"), load_tables("both")
     assert (one.corpus_counts != one.vocabulary.counts).any()
-    np.testing.assert_array_equal(both.vocabulary.counts, one.vocabulary.counts)
-    np.testing.assert_array_equal(both.corpus_counts, one.corpus_counts + two.corpus_counts)
+    assert_array_equal(both.vocabulary.counts, one.vocabulary.counts)
+    assert_array_equal(both.corpus_counts, one.corpus_counts + two.corpus_counts)
     for row, shares in enumerate(zip(one.corpus_counts, two.corpus_counts, strict=True)):
         wanted = np.average([one.input[row], two.input[row]], axis=0, weights=shares)
-        np.testing.assert_allclose(both.input[row], wanted, rtol=1e-5, atol=1e-7)
+        assert_allclose(both.input[row], wanted, rtol=1e-5, atol=1e-7)
     lacked = list(both.vocabulary).index("fish7")
     assert two.corpus_counts[lacked] == 0 and two.input[lacked].any()
-    np.testing.assert_array_equal(both.output[lacked], one.output[lacked])
+    assert_array_equal(both.output[lacked], one.output[lacked])
 
 
 def test_a_tree_of_merges_equals_one_merge(parts, cli):
@@ -48,8 +49,8 @@ def test_a_tree_of_merges_equals_one_merge(parts, cli):
     cli("merge both three --output tree")
     cli("merge one two three --output flat")
     tree, flat = load_tables("tree"), load_tables("flat")
-    np.testing.assert_array_equal(tree.corpus_counts, flat.corpus_counts)
-    np.testing.assert_allclose(tree.input, flat.input, rtol=1e-4, atol=1e-6)
+    assert_array_equal(tree.corpus_counts, flat.corpus_counts)
+    assert_allclose(tree.input, flat.input, rtol=1e-4, atol=1e-6)
 
 
 def test_vectors_with_counts_are_merged(parts, cli):
@@ -58,8 +59,8 @@ def test_vectors_with_counts_are_merged(parts, cli):
     dw.Vectors(two.words, two.vectors, counts, manifest=two.manifest).save("more.npy")
     cli("merge one.npy more.npy --output both.npy")
     both = dw.Vectors.load("both.npy")
-    np.testing.assert_allclose(both.vectors, (one.vectors + 3 * two.vectors) / 4, atol=1e-6)
-    np.testing.assert_array_equal(both.counts, one.counts + counts)
+    assert_allclose(both.vectors, (one.vectors + 3 * two.vectors) / 4, atol=1e-6)
+    assert_array_equal(both.counts, one.counts + counts)
 
 
 def test_differences_between_models_are_named(parts, cli):
@@ -112,9 +113,9 @@ def test_classifiers_are_weighted_by_documents(classifier, cli):
     classifier("two", second, "xyzzx" * 2)
     cli(BOTH)
     one, two, both = (Classifier.load(name).weights.get() for name in ("one", "two", "both"))
-    np.testing.assert_allclose(both[[0, 5]], (3 * one + two)[[0, 5]] / 4, rtol=1e-5)
-    np.testing.assert_array_equal(both[3], two[3])
-    np.testing.assert_array_equal(both[4], one[4])
+    assert_allclose(both[[0, 5]], (3 * one + two)[[0, 5]] / 4, rtol=1e-5)
+    assert_array_equal(both[3], two[3])
+    assert_array_equal(both[4], one[4])
     assert Classifier.load("both").counts.tolist() == [40, 40, 40, 10, 30, 40]
     for message, *changes in (
         ("three: has other classes than one", first, "xyw" * 10),

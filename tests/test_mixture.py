@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers import cloud
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
@@ -39,7 +40,7 @@ def test_posteriors_are_shares_of_the_densities(covariance):
     points, _ = cloud(spread=1.0)
     mixture = fitted_to(points, 4, covariance=covariance, iterations=5).mixture
     logs = densities(mixture, points)
-    np.testing.assert_allclose(mixture.posteriors(points), softmax(logs, axis=1), atol=1e-9)
+    assert_allclose(mixture.posteriors(points), softmax(logs, axis=1), atol=1e-9)
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
@@ -66,14 +67,14 @@ def test_an_iteration_equals_the_textbook_m_step(covariance):
     shares = np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
     counts = shares.sum(axis=0)
     means = shares.T @ points / counts[:, None]
-    np.testing.assert_allclose(after.weights, counts / len(points), atol=1e-5)
-    np.testing.assert_allclose(after.means, means, atol=1e-5)
+    assert_allclose(after.weights, counts / len(points), atol=1e-5)
+    assert_allclose(after.means, means, atol=1e-5)
     apart = points[:, None] - means
     scatter = np.einsum("nk,nki,nkj->kij", shares, apart, apart)
     wanted = scatter.sum(axis=0) / len(points)
     if covariance == "spherical":
         wanted = [np.trace(wanted) / len(wanted)]
-    np.testing.assert_allclose(after.covariance, wanted, atol=1e-4)
+    assert_allclose(after.covariance, wanted, atol=1e-4)
 
 
 @pytest.mark.parametrize("covariance", COVARIANCES)
@@ -84,10 +85,10 @@ def test_an_empty_component_is_restarted(covariance):
     fitted = fitted_to(points, 30, covariance=covariance, iterations=20)
     assert np.isfinite(fitted.mixture.means).all()
     posteriors = fitted.mixture.posteriors(points)
-    np.testing.assert_allclose(posteriors.sum(axis=1), 1)
+    assert_allclose(posteriors.sum(axis=1), 1)
     assert fitted.reseeded > 0
 
 
 def test_distant_points_have_finite_posteriors():
     mixture = Mixture("spherical", np.array([0.5, 0.5]), np.eye(2), np.array([1e-4]))
-    np.testing.assert_allclose(mixture.posteriors(np.array([[1e3, 0.0]])), [[1, 0]])
+    assert_allclose(mixture.posteriors(np.array([[1e3, 0.0]])), [[1, 0]])

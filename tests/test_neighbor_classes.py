@@ -1,14 +1,18 @@
-"""Classes of neighbors: from counts to scores, files and likelihoods."""
+"""Word order and classes of neighbors: from counts to scores, files and likelihoods."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import options_of, write_corpus
+from helpers import manifest, options_of, write_corpus
+from numpy.testing import assert_allclose, assert_array_equal
 from reference_classes import ReferenceClasses, pairs_of
 from texts import encoded
 
 from dcme_w2v.words.heldout import HeldOut
 from dcme_w2v.words.likelihood import contexts, log_probabilities
 from dcme_w2v.words.neighbor_classes import neighbor_classes
+from dcme_w2v.words.tables import load_tables
 from dcme_w2v.words.trainer import Trainer
 
 
@@ -27,13 +31,13 @@ def test_classes_and_odds_follow_the_definition():
     ids, counts = chains()
     found = neighbor_classes(ids, len(counts), 10)
     wanted = ReferenceClasses(ids, len(counts), 10)
-    np.testing.assert_array_equal(found.of, wanted.of)
+    assert_array_equal(found.of, wanted.of)
     for table, less in ((found.odds, 0), (found.own, 1)):
         expected = [
             [wanted.odds(side, j, z, less) for side in (0, 1) for z in range(11)]
             for j in range(len(counts))
         ]
-        np.testing.assert_array_equal(table, expected)
+        assert_array_equal(table, expected)
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 7, 100])
@@ -43,7 +47,7 @@ def test_chunks_and_threads_do_not_change_the_result(monkeypatch, chunk):
     monkeypatch.setattr("dcme_w2v.words.neighbor_classes.CHUNK", chunk)
     parts = neighbor_classes(ids, len(counts), 5, threads=2)
     for name in ("of", "odds", "own"):
-        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
+        assert_array_equal(getattr(parts, name), getattr(whole, name))
 
 
 def test_scores_are_added_to_every_word():
@@ -60,7 +64,7 @@ def test_scores_are_added_to_every_word():
     own = np.array([reference.scores(None, left, right) for (left, _), (right, _) in near])
     scores = own + h @ output.T + bias
     wanted = scores[np.arange(len(ids)), targets] - np.logaddexp.reduce(scores, axis=1)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_the_dual_bound_has_the_classes():
@@ -76,7 +80,7 @@ def test_the_dual_bound_has_the_classes():
     assert found["heldout_surrogate"] >= found["heldout_log_probability"]
     near, center = training.classes.scores(ids), training.center(0)
     means = near.means(center[None])[:, 0]
-    np.testing.assert_allclose(means, near.block(slice(None), slice(None)) @ center, rtol=1e-5)
+    assert_allclose(means, near.block(slice(None), slice(None)) @ center, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -93,3 +97,28 @@ def test_a_damaged_folder_is_one_line(here, cli, name, array):
     cli(f"train c --dim 16 --quiet --output v.npy --output-tables t --threads 1 {flags}")
     np.save(f"t/{name}.npy", array)
     assert name in cli.error("eval likelihood t c")
+
+
+ORDER = (
+    "train text.txt --dim 16 --quiet --word-order --objective nce --window-mode fixed --sample 0 "
+    "--threads 1 --epochs 2 --lr 0.2"
+)
+CLASSES = "--objective dcme --neighbor-classes 8"
+
+
+@pytest.fixture
+def text(here):
+    write_corpus(here / "text.txt")
+
+
+@pytest.mark.parametrize("kind", ["", CLASSES])
+def test_the_folder_has_the_likelihood_of_training(text, cli, kind):
+    write_corpus(Path("held"), seed=3, lines=60)
+    files = "--output v.npy --output-tables tables --output-context c.npy"
+    cli(f"{ORDER} {kind} --holdout held {files}")
+    found, reported = cli.json("eval likelihood tables held"), manifest("v.npy")
+    for name in ("log_probability", "log_mean_probability"):
+        assert found[name] == pytest.approx(reported[f"heldout_{name}"], abs=1e-6)
+    assert reported["options"]["word_order"] is True
+    assert all(np.abs(table).max() > 0 for table in load_tables("tables").neighbors)
+    assert "--output-tables" in cli.error("eval likelihood v.npy held")

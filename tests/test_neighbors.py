@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import as_gensim
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.words.vectors import Vectors
@@ -22,11 +23,7 @@ def same(ours, theirs):
 
 @pytest.fixture
 def keyed():
-    models = pytest.importorskip("gensim.models")
-    vectors = make_vectors()
-    keyed = models.KeyedVectors(vectors.dim)
-    keyed.add_vectors(WORDS, np.array(vectors.vectors))
-    return keyed
+    return as_gensim(make_vectors())
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,16 @@ turn around, so only runs count in which no choice was that narrow.
 
 import numpy as np
 import pytest
+from helpers import KERNELS, PAPER
 from reference import LAST, Reference, initial_table
 from reference_classes import ReferenceClasses
 from reference_objectives import OBJECTIVES
 from texts import corpus
 
-from dcme_w2v._core.train import has_kernels
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer
 
-KERNELS = [name for name in ("scalar", "avx2", "avx512", "neon") if has_kernels(name)]
 TOLERANCE, TOLERANCE_OF_LINEAR = 1e-5, 3e-5
 NARROW = 1e-5  # a choice that single precision may change
 SMALL = {
@@ -38,7 +37,6 @@ CONTEXTS = [
     ("skipgram", "fixed", "exact"),
     ("skipgram", "linear", "exact"),
 ]
-PAPER = {"objective": "dcme", "dcme_update": "paper"}
 OBJECTIVE_OPTIONS = {
     "ns": {"objective": "ns"},
     "nce": {"objective": "nce"},

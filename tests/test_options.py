@@ -1,5 +1,7 @@
-"""Options become flags and flags become options; an error is one line with a remedy."""
+"""Options become flags and flags become options; defaults; an error is one line with a remedy."""
 
+import copy
+import pickle
 import warnings
 from dataclasses import dataclass, fields
 
@@ -7,7 +9,7 @@ import click
 import numpy as np
 import pytest
 
-from dcme_w2v import SCDV, LatentClassModel
+from dcme_w2v import SCDV, LatentClassModel, errors
 from dcme_w2v.cli.command import Group
 from dcme_w2v.cli.main import run
 from dcme_w2v.cli.options import collect, options_of
@@ -19,8 +21,10 @@ from dcme_w2v.declarations import (
     option,
     types_of,
 )
-from dcme_w2v.errors import DcmeWarning, UsageError, in_shell_terms
+from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_python_terms, in_shell_terms
+from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.options import CheckpointOptions, VocabularyOptions
+from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.options import OutputOptions, PresetOptions, TrainOptions
 
 CLASSES = (PresetOptions, VocabularyOptions, TrainOptions, CheckpointOptions, OutputOptions)
@@ -101,22 +105,6 @@ def test_numpy_numbers_become_python_numbers():
         TrainOptions(deterministic=1)
 
 
-@pytest.mark.parametrize(
-    "flag, nearest",
-    [
-        ("-min-cuont", "--min-count"),
-        ("--min_count", "--min-count"),
-        ("-minCount", "--min-count"),
-        ("-threats=4", "--threads"),
-    ],
-)
-def test_an_unknown_flag_suggests_the_nearest(flag, nearest):
-    with pytest.raises(UsageError) as caught:
-        parse([flag, "3"], *CLASSES)
-    name = flag.partition("=")[0]
-    assert caught.value.message == f"unknown option {name}; did you mean {nearest}?"
-
-
 def test_values_and_words_may_begin_with_a_dash():
     rest, k, options = parse(["-", "--noise-power", "-0.5", "-k12", "--", "-hz"], TrainOptions)
     assert (rest, k, options.noise_power) == (("-", "-hz"), 12, -0.5)
@@ -173,13 +161,14 @@ def test_earlier_names_and_values_work_and_name_the_present_ones():
         ("explore no.npy --colour 2 --output p.html", "--color"),
         ("fuse fit no.tsv --unlabelled a.txt b.txt --output m", "--unlabeled"),
         ("fuse fit no.tsv --impact centred --output m", "--impact centered"),
+        ("fuse fit no.tsv --final teach --output m", "--final distill"),
         ("latent fit no.tsv --unlabelled use --output m", "--unlabeled"),
         ("scdv fit no.tsv --vectors v --centre --output m", "--center"),
         ("scdv fit no.tsv --vectors v --no-centre --output m", "--no-center"),
         ("scdv search m i.npz tea --judgements j --map", "--judgments"),
     ],
 )
-def test_british_spellings_still_work(line, now, tmp_path, monkeypatch, capsys):
+def test_former_names_still_work(line, now, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run(line.split())
     shown = capsys.readouterr().err
@@ -205,3 +194,97 @@ def test_british_spellings_still_work_in_python():
     assert model.get_params()["unlabeled"] == "auto"
     with pytest.warns(DcmeWarning, match="centre is now called center"):
         assert SCDV(centre=True).center
+    with pytest.warns(DcmeWarning, match="preset=paper"):
+        assert FusedOptions(impact="paper").is_paper
+
+
+def test_default_rate_of_cbow_depends_on_negatives_and_corpus_size():
+    def rate(**given):
+        return resolved(TrainOptions(**given)).lr
+
+    low = rate(negative=5, sample=1e-3)
+    assert low == rate(negative=9, sample=2e-4) == rate(negative=5, sample=0.0)
+    assert rate() == rate(negative=5) == rate(sample=1e-3) > low
+    assert rate(negative=20, lr=0.01) == 0.01
+    assert rate(negative=20, model="skipgram") == rate(model="skipgram")
+
+
+def test_default_sample_depends_on_the_vocabulary_size():
+    def sample(words, **given):
+        return resolved(TrainOptions(**given), words).sample
+
+    assert sample(10**6) == sample(10**5) == resolved(TrainOptions()).sample == 1e-4
+    assert sample(1000) == 0.01 and sample(5) == 1
+    assert sample(1000, sample=1e-5) == 1e-5
+    assert sample(1000, model="skipgram") == sample(5, objective="dcme") == 1e-3
+
+
+@pytest.mark.parametrize(
+    "flag, given",
+    [
+        ("model=skipgram", {"model": "skipgram", "window_mode": "fixed"}),
+        ("objective=hs", {"objective": "hs", "window_mode": "fixed"}),
+        ("window_mode=shrink", {}),
+        (
+            "dcme_update=paper",
+            {"objective": "dcme", "dcme_update": "paper", "window_mode": "linear"},
+        ),
+        ("negative=0", {"objective": "dcme", "negative": 0, "window_mode": "fixed"}),
+    ],
+)
+def test_blocks_are_refused_where_they_are_not_supported(flag, given):
+    with pytest.raises(UsageError, match=f"block=16: is not supported with {flag}; "):
+        resolved(TrainOptions(**given, block=16))
+    assert resolved(TrainOptions(**given, block=1)).block == 1
+
+
+BUILT_IN = {
+    "UsageError": ValueError,
+    "UnknownOptionError": TypeError,
+    "CorpusError": ValueError,
+    "UnreadableError": OSError,
+    "NoSuchFileError": FileNotFoundError,
+    "NoWordsError": ValueError,
+    "FormatError": ValueError,
+    "UnknownWordError": KeyError,
+    "ResourceError": OSError,
+    "OutOfMemoryError": MemoryError,
+    "DivergedError": FloatingPointError,
+    "ClusterError": RuntimeError,
+}
+
+
+def test_every_error_is_also_a_built_in_one():
+    ours = {name for name, cls in vars(errors).items()
+            if isinstance(cls, type) and issubclass(cls, DcmeError)}  # fmt: skip
+    assert ours == {"DcmeError", *BUILT_IN}
+    for name, cls in BUILT_IN.items():
+        assert issubclass(getattr(errors, name), cls)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("with_dask", [False, True])
+def test_an_error_survives_pickle_and_copy(name, with_dask):
+    if with_dask:  # which changes how all errors are pickled
+        pytest.importorskip("distributed")
+    error = getattr(errors, name)("--min-count=0: must be at least 1")
+    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(other) is type(error)
+        assert str(other) == "min_count=0: must be at least 1"
+        assert other.message == "--min-count=0: must be at least 1"
+
+
+@pytest.mark.parametrize(
+    "message, python, shell",
+    [
+        ("--dim=0: must be at least 1", "dim=0: must be at least 1", "--dim 0: must be at least 1"),
+        ("lower --max-vocab or --dim, (--lr=3)", "lower max_vocab or dim, (lr=3)",
+         "lower --max-vocab or --dim, (--lr 3)"),
+        ("a--b, /x/--c, --d.txt and -k=2", None, None),
+        ("give --no-choose", "give choose=False", None),
+        ("--read-vocab='a b'", "read_vocab='a b'", "--read-vocab 'a b'"),
+    ],
+)  # fmt: skip
+def test_options_are_named_as_in_python_or_the_shell(message, python, shell):
+    assert in_python_terms(message) == (python or message)
+    assert in_shell_terms(message) == (shell or message)

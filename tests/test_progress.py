@@ -1,11 +1,11 @@
 """The progress of a training run: on a terminal, in a log file, as JSON lines, with --quiet."""
 
 import io
-import json
 import math
 from pathlib import Path
 
 import pytest
+from helpers import records
 
 from dcme_w2v.errors import ResourceError
 from dcme_w2v.training.progress import JsonLog, Lines, Terminal, reporting
@@ -24,10 +24,6 @@ class Clock:
 class Screen(io.StringIO):
     def isatty(self):
         return True
-
-
-def records(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def test_progress_lines_have_speed_loss_and_time_left():

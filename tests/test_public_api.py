@@ -46,12 +46,39 @@ def test_public_names_are_listed_and_found_once():
         (lambda v: dw.plot(v, "o.png"), "files: must be paths, not Vectors"),
         (lambda v: dw.explore_page(v, "o.html"), "files: must be paths, not Vectors"),
         (lambda v: dw.eval_analogies(v, "q", restrict_vocab=5), "here it is restrict"),
+        (lambda v: v.most_similar("a", topn=None), "for all words give topn=len(v)"),
     ],
 )
 def test_wrong_arguments_are_one_line_in_terms_of_python(call, message):
     with pytest.raises(dw.errors.DcmeError, match=re.escape(message)) as caught:
         call(dw.Vectors(["a", "b"], [[1, 0], [0, 1]]))
     assert "\n" not in str(caught.value) and "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "function, known, answer",
+    [
+        (dw.train, {"sg": 1}, 'model="skipgram"'),
+        (dw.train, {"sg": 0}, 'model="cbow"'),
+        (dw.train, {"cbow_mean": 0}, "the sum is not supported"),
+        (dw.train, {"size": 5}, "dim"),
+        (dw.train, {"iter": 5}, "epochs"),
+        (dw.train, {"corpus_file": "c"}, "first argument"),
+        (dw.train, {"sentences": []}, "sentences first"),
+        (dw.train, {"sorted_vocab": 1}, "not needed"),
+        (dw.train, {"dm": 1}, "SCDV"),
+        (dw.train, {"verbose": 2}, "progress"),
+        (dw.train, {"wordNgrams": 2}, "MaxentClassifier"),
+        (dw.LatentClassModel, {"n_components": 3}, "use latent"),
+        (dw.LatentClassModel, {"max_iter": 3}, "use epochs"),
+        (dw.SCDV, {"n_components": 3}, "use clusters"),
+        (dw.MaxentClassifier, {"C": 3}, "use l2"),
+        (dw.FusedFeatures, {"max_iter": 3}, "use rounds"),
+    ],
+)
+def test_names_of_other_programs_are_answered(function, known, answer):
+    with pytest.raises(TypeError, match=re.escape(answer)):
+        function(**known)
 
 
 def test_functions_take_paths_and_what_train_returned(here):

@@ -1,4 +1,4 @@
-"""`convert`: repair of files with faults, and the options that change the vectors."""
+"""'convert': repair of files with faults, and the options that change the vectors."""
 
 import gzip
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import save
+from numpy.testing import assert_allclose
 
 from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.vectors import Vectors
@@ -114,9 +115,19 @@ def test_what_check_finds_in_a_large_file_is_repaired(converted, cli):
 def test_unit_length_and_the_first_rows(healthy, converted):
     found = converted(healthy, "--normalize --limit 7", "o.npy")
     assert list(found.words) == WORDS[:7] and found.counts.tolist() == list(range(40, 33, -1))
-    np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, rtol=1e-6)
+    assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, rtol=1e-6)
     cosine = Vectors.load(healthy).similarity("w1", "w2")
     assert found.similarity("w1", "w2") == pytest.approx(cosine, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["center", "centre"])
+def test_the_mean_is_subtracted(healthy, converted, cli, name):
+    found, before = converted(healthy, f"--postprocess {name}", "o.npy"), Vectors.load(healthy)
+    assert ("is now called --postprocess center" in cli.err) is (name == "centre")
+    assert list(found.words) == WORDS and found.counts.tolist() == before.counts.tolist()
+    assert found.vectors.dtype == np.float32
+    assert_allclose(found.vectors, before.vectors - before.vectors.mean(axis=0), atol=1e-5)
+    assert "must be one of none, center" in cli.error("convert v.npy o.npy --postprocess damp")
 
 
 def test_reduction_preserves_distances(healthy, converted, cli):
@@ -124,7 +135,7 @@ def test_reduction_preserves_distances(healthy, converted, cli):
     assert found.shape[1] == 3 and "3 dimensions keep 100.0 % of the variance" in cli.err
     before = Vectors.load(healthy).vectors
     one, other = (np.linalg.norm(rows - rows[::-1], axis=1) for rows in (found, before))
-    np.testing.assert_allclose(one, other, rtol=1e-4)
+    assert_allclose(one, other, rtol=1e-4)
     assert found.var(axis=0).tolist() == sorted(found.var(axis=0), reverse=True)
 
 
@@ -144,3 +155,17 @@ def test_wrong_use(flags, message, healthy, cli):
     assert cli.run(f"convert {flags}") in (1, 2)
     *_, last = cli.err.splitlines()  # which follows the lines about dropped rows
     assert message in last and last.startswith("error: ") and not Path("o.txt").exists()
+
+
+def test_compressed_input_and_standard_output(cli):
+    Path("v.gz").write_bytes(gzip.compress(b"a 0.50 1e0 \r\nb 3 4 \r\n"))
+    text = "2 2\na 0.5 1.0\nb 3.0 4.0\n"
+    assert cli("convert v.gz -") == cli("convert - -", stdin=text) == text
+
+
+def test_a_damaged_file_does_not_change_the_target(cli):
+    Path("v").write_bytes(b"2 1\na 1\na 2\n")
+    Path("w").write_bytes(b"old")
+    error = cli.error("convert v w")
+    assert error.startswith("error: v:3: duplicate word 'a'; run dcme-w2v check")
+    assert Path("w").read_bytes() == b"old"

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from helpers import SMALL_SCDV, make_texts, transform, unit_rows, word_vectors
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UsageError
@@ -17,7 +18,7 @@ from dcme_w2v.words.vectors import Vectors
 def check_row(model, text, wanted):
     """Compare the vector of a text with one of any length."""
     (row,) = model.transform([text])
-    np.testing.assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-5)
+    assert_allclose(row.toarray()[0], wanted / np.linalg.norm(wanted), atol=1e-5)
 
 
 def fitted(train=None, **options):
@@ -64,7 +65,7 @@ def test_vectors_equal_the_papers_formulas(covariance, percentage):
     oracle = dense_scdv(model, train, test, percentage, smooth_idf(model, train))
     # At the threshold a rounding error decides whether a number is dropped.
     near = np.abs(np.abs(oracle) - model.threshold) < 1e-6
-    np.testing.assert_allclose(np.where(near, 0, rows.toarray()), np.where(near, 0, oracle),
+    assert_allclose(np.where(near, 0, rows.toarray()), np.where(near, 0, oracle),
                                atol=1e-5)  # fmt: skip
     assert (model.threshold > 0) == (percentage > 0)
     assert rows.has_sorted_indices
@@ -75,7 +76,7 @@ def test_weights_and_term_frequencies():
     train = make_texts()
     model = fitted(train, sparsity=0.0)
     counts = np.array([sum(d.split().count(w.encode()) for d in train) for w in model.words])
-    np.testing.assert_array_equal(model.counts, counts)
+    assert_array_equal(model.counts, counts)
     one, two = transform(model, [b"w1", b"w2"]).toarray()
     first, second = (model.idf[model.words.find(word)] for word in ("w1", "w2"))
     log = fitted(train, sparsity=0.0, term_frequency="log")
@@ -113,7 +114,7 @@ def test_bags_of_words():
     wanted = np.zeros(len(kept))
     wanted[kept["w1"]], wanted[kept["x"]] = 2 * model.idf[kept["w1"]], np.log(82 / 2) + 1
     check_row(model, b"w1 x w1 z", wanted)
-    np.testing.assert_allclose(model.idf, smooth_idf(model, train), rtol=1e-6)
+    assert_allclose(model.idf, smooth_idf(model, train), rtol=1e-6)
     assert transform(model, [b"", b"z"]).nnz == 0
     row = transform(fitted(train, features="bag-of-words"), [b"w1 w2 w1"])
     assert sorted(row.data) == pytest.approx([1 / 5**0.5, 2 / 5**0.5])
@@ -125,9 +126,9 @@ def test_power_comes_after_the_threshold():
     wanted = np.sign(plain) * np.sqrt(np.abs(plain))
     wanted /= np.maximum(np.linalg.norm(wanted, axis=1, keepdims=True), 1e-30)
     half = transform(fitted(train, power=0.5), train).toarray()
-    np.testing.assert_allclose(half, wanted, atol=1e-6)
+    assert_allclose(half, wanted, atol=1e-6)
     beside = transform(fitted(train, power=0.5, tfidf=2.0), train)
-    np.testing.assert_allclose(beside[:, : wanted.shape[1]].toarray(), wanted / 5**0.5, atol=1e-6)
+    assert_allclose(beside[:, : wanted.shape[1]].toarray(), wanted / 5**0.5, atol=1e-6)
 
 
 def test_tfidf_is_concatenated_to_the_vectors():
@@ -189,7 +190,7 @@ def test_the_environment_chooses_the_kernels(monkeypatch):
     model = fitted()
     rows = transform(model, make_texts()).toarray()
     monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
-    np.testing.assert_allclose(transform(model, make_texts()).toarray(), rows, atol=1e-6)
+    assert_allclose(transform(model, make_texts()).toarray(), rows, atol=1e-6)
     monkeypatch.setenv("DCME_W2V_KERNELS", "mmx")
     with pytest.raises(UsageError, match="mmx"):
         transform(model, make_texts())
@@ -217,4 +218,4 @@ def test_documents_without_vocabulary_words_are_zero_and_counted():
     assert sum(zero) > 5
     assert model.facts["documents_without_words"] == sum(zero)
     rows = transform(model, train)
-    np.testing.assert_array_equal(np.diff(rows.indptr) == 0, zero)
+    assert_array_equal(np.diff(rows.indptr) == 0, zero)

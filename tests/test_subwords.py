@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fasttext_models import mean_of
+from helpers import KERNELS
+from numpy.testing import assert_allclose, assert_array_equal
 from reference_objectives import OBJECTIVES
 from reference_subwords import SubwordReference
 from texts import corpus
 
 import dcme_w2v as dw
-from dcme_w2v._core.train import has_kernels
 from dcme_w2v.formats.vectors.fasttext import open_model
 from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.options import SubwordOptions
@@ -21,7 +22,6 @@ from dcme_w2v.words.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("here")
 
-KERNELS = [name for name in ("scalar", "avx2", "avx512", "neon") if has_kernels(name)]
 SMALL = {"dim": 20, "window": 3, "epochs": 2, "sample": 0.01, "lr": 0.05, "threads": 1}
 BUCKETS = 37
 SENTENCES = ["the theory of the thing", "another thing and a theorem", "of words and wording"] * 40
@@ -91,21 +91,23 @@ def test_invalid_ngrams_are_errors():
 def test_the_model_is_a_fasttext_model(model):
     path = Path("model.bin")
     vectors = dw.train(SENTENCES, output_fasttext=path, model=model, negative=7, **QUICK)
-    opened, loaded = open_model(path), Vectors.load(path)
+    opened, loaded, made = open_model(path), Vectors.load(path), vectors.manifest["options"]
+    assert (made["subwords"], made["buckets"], made["vectors"]) == ("3-6", 50, "input")
+    assert vectors.subwords.rows.any(axis=1).all()  # n-grams that do not occur are random, too
     assert opened.header["dim"] == 8 and opened.header["negative"] == 7
     assert opened.header["model"] == {"cbow": 1, "skipgram": 2}[model]
     assert opened.header["tokens"] == sum(len(line.split()) for line in SENTENCES)
     words = list(loaded.words)
     assert words == list(vectors.words) and loaded.counts.tolist() == vectors.counts.tolist()
-    np.testing.assert_array_equal(opened.output, vectors.context.vectors)
-    np.testing.assert_array_equal(loaded.vectors, vectors.vectors)
+    assert_array_equal(opened.output, vectors.context.vectors)
+    assert_array_equal(loaded.vectors, vectors.vectors)
     for word in ("theory", "theoretical"):
-        np.testing.assert_array_equal(loaded[word], vectors[word])
-        np.testing.assert_allclose(loaded[word], mean_of(word, opened.input, words), atol=1e-6)
+        assert_array_equal(loaded[word], vectors[word])
+        assert_allclose(loaded[word], mean_of(word, opened.input, words), atol=1e-6)
     fasttext = pytest.importorskip("gensim.models.fasttext")
     keyed = fasttext.load_facebook_model(str(path)).wv
     for word in ("theory", "theoretical"):
-        np.testing.assert_allclose(keyed[word], loaded[word], atol=1e-6)
+        assert_allclose(keyed[word], loaded[word], atol=1e-6)
 
 
 def test_training_continues_from_a_model():
@@ -114,22 +116,11 @@ def test_training_continues_from_a_model():
     still = {"lr": 1e-5, "min_lr": 0.0, "epochs": 1}
     dw.train(SENTENCES, init=str(path), output_fasttext=again, **QUICK, **still)
     before, after = open_model(path), open_model(again)
-    np.testing.assert_allclose(after.input, before.input, atol=0.01)
-    np.testing.assert_allclose(after.output, before.output, atol=0.01)
+    assert_allclose(after.input, before.input, atol=0.01)
+    assert_allclose(after.output, before.output, atol=0.01)
     assert np.abs(before.input).max() > 0.1 and np.abs(before.output).max() > 0.1
     for other in ({"buckets": 49}, {"subwords": "3-5"}):
         with pytest.raises(dw.errors.FormatError, match=r"3-6 .* 50 .*give"):
             dw.train(SENTENCES, init=str(path), **{**QUICK, **other})
     plain = dw.train(SENTENCES, init=str(path), vectors="input", **WITHOUT, **still)
-    np.testing.assert_allclose(plain.vectors, first.vectors, atol=0.01)
-
-
-def test_vectors_are_means_and_exist_for_unseen_words():
-    vectors = dw.train(SENTENCES, output="v.txt", **QUICK)
-    model = vectors.subwords
-    assert (model.shortest, model.longest, model.rows.shape) == (3, 6, (50, 8))
-    assert "theoretical" in vectors and "theoretical" not in vectors.words
-    options = vectors.manifest["options"]
-    assert (options["subwords"], options["buckets"], options["vectors"]) == ("3-6", 50, "input")
-    np.testing.assert_array_equal(Vectors.load("v.txt").vectors, vectors.vectors)
-    assert model.rows.any(axis=1).all()  # unused n-grams have random initial vectors, as others
+    assert_allclose(plain.vectors, first.vectors, atol=0.01)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest
+from helpers import manifest, unit_rows
+from numpy.testing import assert_allclose, assert_array_equal
 
 import dcme_w2v as dw
 from dcme_w2v.words.defaults import vectors_of
@@ -29,12 +30,11 @@ def files(tmp_path_factory):
 
 
 def expected(input, output, kind):
-    lengths = [np.linalg.norm(rows, axis=1, keepdims=True) for rows in (input, output)]
     return {
         "input": input,
         "context": output,
         "sum": input + output,
-        "unit-sum": input / lengths[0] + output / lengths[1],
+        "unit-sum": unit_rows(input) + unit_rows(output),
     }[kind]
 
 
@@ -43,9 +43,9 @@ def test_the_file_and_python_have_the_same_vectors(files, here, kind):
     corpus, input, output = files
     vectors = dw.train(corpus, **OPTIONS, vectors=kind, output="v.npy")
     wanted = expected(input, output, kind)
-    np.testing.assert_allclose(np.load("v.npy"), wanted, rtol=1e-6, atol=1e-7)
-    np.testing.assert_array_equal(vectors.vectors, np.load("v.npy"))
-    np.testing.assert_array_equal(vectors.context.vectors, output)
+    assert_allclose(np.load("v.npy"), wanted, rtol=1e-6, atol=1e-7)
+    assert_array_equal(vectors.vectors, np.load("v.npy"))
+    assert_array_equal(vectors.context.vectors, output)
     assert manifest("v.npy")["options"]["vectors"] == kind
 
 
@@ -79,8 +79,8 @@ def folder(files, tmp_path_factory):
 def test_a_folder_has_both_tables(files, folder):
     _, input, output = files
     found = dw.Vectors.load(folder)
-    np.testing.assert_array_equal(found.vectors, input)
-    np.testing.assert_array_equal(found.context.vectors, output)
+    assert_array_equal(found.vectors, input)
+    assert_array_equal(found.context.vectors, output)
     assert found.counts.sum() == 800 and found.manifest["options"]["dim"] == 6
     assert len(dw.Vectors.load(folder, limit=3)) == 3
 
@@ -100,8 +100,8 @@ def test_training_continues_from_both_tables(files, folder, here, start):
         init = {"init": "v.npy", "init_context": "c.npy"}
         dw.train(corpus, **OPTIONS, vectors=start, output="v.npy", output_context="c.npy")
     v = dw.train(corpus, **UNCHANGED, **init)
-    np.testing.assert_allclose(v.vectors, input, atol=1e-6)
-    np.testing.assert_allclose(v.context.vectors, output, atol=1e-6)
+    assert_allclose(v.vectors, input, atol=1e-6)
+    assert_allclose(v.context.vectors, output, atol=1e-6)
 
 
 def test_invalid_initial_vectors_are_one_line_of_error(files, folder, here):

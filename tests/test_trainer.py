@@ -55,16 +55,6 @@ def test_token_counts_add_up(kind, sample):
         assert (found.trained > 0) == learns
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_the_seed_determines_the_result(objective):
-    def table(seed):
-        run = trained(corpus(), options_of(objective, seed=seed, epochs=2))
-        return run.input.tobytes() + run.output.tobytes()
-
-    assert table(1) == table(1)
-    assert table(1) != table(2)
-
-
 def test_ids_of_no_word_are_an_error():
     ids, counts = encoded([[0, 1, 2]])
     with pytest.raises(ValueError, match="word"):

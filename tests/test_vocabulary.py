@@ -1,4 +1,4 @@
-"""Vocabularies: order, pruning, merging, and the file of lines "word count"."""
+"""Vocabularies: order, pruning, merging, the file of lines "word count", the command vocab."""
 
 from collections import Counter
 from pathlib import Path
@@ -20,7 +20,7 @@ WORDS = st.text(
 COUNTS = st.dictionaries(WORDS, st.integers(1, 5) | st.integers(1, 2**53), max_size=30)
 
 
-def rows(vocabulary: Vocabulary) -> list[tuple[str, int]]:
+def rows(vocabulary):
     return list(zip(vocabulary, vocabulary.counts.tolist(), strict=True))
 
 
@@ -93,11 +93,6 @@ def test_file_without_words(text):
         Vocabulary.load(path)
 
 
-@given(COUNTS)
-def test_words_are_sorted_by_count_then_first_occurrence(counts):
-    assert rows(Vocabulary.from_counts(counts)) == Counter(counts).most_common()
-
-
 @given(COUNTS, st.integers(1, 6), st.none() | st.integers(1, 10))
 def test_pruned(counts, min_count, max_vocab):
     options = VocabularyOptions(min_count=min_count, max_vocab=max_vocab)
@@ -105,3 +100,41 @@ def test_pruned(counts, min_count, max_vocab):
     pruned = Vocabulary.from_counts(counts).pruned(options)
     assert rows(pruned) == expected
     assert pruned.offsets[-1] == len(pruned.text)
+
+
+def test_counts_to_a_file(cli):
+    Path("c").write_bytes(b"b a a\nc b a\n")
+    assert cli("vocab c --output v --min-count 2") == ""
+    assert Path("v").read_bytes() == b"a 3\nb 2\n"
+    assert cli.err == "6 tokens, 3 types, 2 kept\n"
+    assert "occurs at least 9 times; lower --min-count" in cli.error("vocab c -o v --min-count 9")
+
+
+def test_stdin_to_stdout(cli):
+    assert cli("vocab - --output - --min-count 1", stdin="x y\nx") == "x 2\ny 1\n"
+    assert cli.err == "3 tokens, 2 types, 2 kept\n"
+
+
+def test_merge(cli):
+    Path("1").write_bytes(b"a 3\nb 2\n")
+    Path("2").write_bytes(b"c 4\nb 2\nd 1\n")
+    assert cli("vocab --merge 1 2 --output - --min-count 2") == "b 4\nc 4\na 3\n"
+    assert cli.err == "12 tokens, 4 types, 3 kept\n"
+
+
+def test_encoding_errors(cli):
+    Path("latin1").write_bytes(b"caf\xe9 a")
+    line = "vocab latin1 --output v --min-count 1"
+    assert cli.error(line) == (
+        "error: latin1: byte 3 (line 1) is not UTF-8; convert the file, or use "
+        "--encoding-errors replace or skip\n"
+    )
+    assert not Path("v").exists()
+    cli(f"{line} --encoding-errors skip")
+    assert Path("v").read_bytes() == b"a 1\n"
+    for encoding in ("utf-16-le", "utf-16-be"):
+        Path("u16").write_text("\ufefftea", encoding=encoding)
+        assert "is of UTF-16; convert the file" in cli.error("vocab u16 --output v")
+    Path("array").write_text('[{"text": "tea"}]\n')
+    for line in ("vocab array --output v", "classify train array --output m"):
+        assert "array: is a JSON array; write one object a line" in cli.error(line)

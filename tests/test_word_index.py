@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import save
+from helpers import link_all, save
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.words import index as module
@@ -33,8 +33,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def here(files, here):
-    for path in files.iterdir():
-        (here / path.name).write_bytes(path.read_bytes())
+    link_all(files, here)
     return here
 
 
@@ -82,9 +81,9 @@ def test_an_index_of_other_vectors_is_refused(here, cli):
     ],
 )
 def test_other_files_are_refused_and_left_alone(here, cli, change, message):
-    path = Path("v.index")
-    path.write_bytes(changed := change(path.read_bytes()))
-    assert message in cli.error("neighbors v.npy w1 --index v.index")
+    path = Path("x.index")
+    path.write_bytes(changed := change(Path("v.index").read_bytes()))
+    assert message in cli.error("neighbors v.npy w1 --index x.index")
     assert path.read_bytes() == changed
 
 

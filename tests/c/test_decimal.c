@@ -1,11 +1,11 @@
 /* Numbers as text: every float is written as the shortest text from which it can be read.
  *
- * Compile it with all of csrc/vectors and with the files of csrc itself; include path csrc, library
- * m.
+ * Compile it with all of csrc; include path csrc, library m.
  *
  * Without an argument it tries a few million random bit patterns; "all" tries every float. The
  * C library's strtof and printf, in the "C" locale, are the reference. Returns 0 on success.
  */
+#include "common/random.h"
 #include "vectors/vectors.h"
 
 #include <math.h>
@@ -28,11 +28,6 @@ static uint32_t bits_of(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
-}
-
-static uint32_t next_random(uint64_t *state) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*state >> 32);
 }
 
 /* Read `text` with our reader and with strtof; print a message if they differ. */
@@ -106,10 +101,10 @@ static int check_middle(uint32_t bits) {
 
 static int check_random_text(uint64_t *state) {
     char text[80];
-    uint32_t exponent = next_random(state) % 100;
-    snprintf(text, sizeof text, "%s%u.%09u%09ue%d", next_random(state) & 1 ? "-" : "",
-             next_random(state), next_random(state) % 1000000000, next_random(state) % 1000000000,
-             (int)exponent - 60);
+    uint64_t whole = dcme_random(state) >> 32, part = dcme_random(state) % 1000000000000000000u;
+    snprintf(text, sizeof text, "%s%u.%018llue%d", dcme_random(state) & 1 ? "-" : "",
+             (unsigned)whole, (unsigned long long)part,
+             (int)dcme_below(dcme_random(state), 100) - 60);
     return reads_alike(text);
 }
 
@@ -122,9 +117,10 @@ int main(int count, char **arguments) {
         for (uint32_t near = 0; near < 7; near++)
             good &= check_float((power << 23) + near - 3, 1);
     for (int i = 0; i < 1000000 && good; i++)
-        good &= check_float(next_random(&state), 1);
+        good &= check_float((uint32_t)dcme_random(&state), 1);
     for (int i = 0; i < 100000 && good; i++)
-        good &= check_middle(next_random(&state) % 0x7F7FFFFFu) & check_random_text(&state);
+        good &= check_middle((uint32_t)dcme_below(dcme_random(&state), 0x7F7FFFFF)) &
+                check_random_text(&state);
     good &= check_middle(0) & check_middle(0x007FFFFF) & check_middle(0x7F7FFFFE);
     if (count > 1 && !strcmp(arguments[1], "all"))
         for (uint32_t bits = 0; bits < 0x7F800000u && good; bits++)

@@ -7,6 +7,7 @@
 #include "platform.c"
 #undef dcme_system_allocate
 
+#include "common/random.h"
 #include "text/phrases.h"
 
 #include <stdio.h>
@@ -20,15 +21,11 @@ static int64_t left = -1; /* allocations until one fails */
 
 void *dcme_system_allocate(size_t bytes) { return left-- == 0 ? NULL : allocate_aligned(bytes); }
 
-static uint32_t next_random(uint64_t *state) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*state >> 32);
-}
-
 static void make_text(void) {
     uint64_t random = 1;
     for (int i = 0; i < TOKENS; i++)
-        ids[i] = next_random(&random) % TYPES | (next_random(&random) % 9 ? 0 : DCME_SENTENCE_END);
+        ids[i] = (uint32_t)dcme_below(dcme_random(&random), TYPES) |
+                 (dcme_random(&random) % 9 ? 0 : DCME_SENTENCE_END);
     for (int i = 0; i < TYPES; i++)
         roles[i] = i % 7 == 3 ? DCME_ROLE_NONE : i % 5 == 1 ? (uint8_t)(i % 3 + 1) : DCME_ROLE_SIDE;
 }

@@ -1,20 +1,22 @@
 /* A run that is stopped inside an epoch, saved, and restored into another run ends with the same
  * numbers as an uninterrupted one, for every objective of words and of classes; and a stop is
- * over once it was obeyed.
+ * over once it was obeyed. With several threads, stopped at any time, nothing is lost: meant for
+ * the thread sanitizer (make tsan), which detects data races.
  *
  * Compile it with all of csrc; include path csrc. Returns 0 on success.
  */
 #define ALONE 250000 /* a shard is several sentence batches: a stop is inside it */
 #include "small_problems.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PIECES = 4096, EPOCHS = 2 };
+enum { PIECES = 4096, EPOCHS = 2, THREADS = 3 };
 
 /* A run of words or of classes: its arguments and its tables. */
 typedef struct {
-    int32_t form, model, window_mode; /* model -1: classes */
+    int32_t form, model, window_mode, threads; /* model -1: classes */
     dcme_trainer *trainer;
     dcme_classifier *classifier;
     dcme_engine *engine;
@@ -34,8 +36,8 @@ static int64_t step(void *worker, int64_t position, int64_t end) {
 
 static void open_job(job *j) {
     static dcme_work stepped;
-    dcme_train_options words = word_options(j->model, j->window_mode, j->form, 1);
-    dcme_classify_options classes = class_options(j->form, 1);
+    dcme_train_options words = word_options(j->model, j->window_mode, j->form, j->threads);
+    dcme_classify_options classes = class_options(j->form, j->threads);
     if (j->model >= 0 && open_words(&j->trainer, &words, NULL) == DCME_OK)
         j->engine = dcme_trainer_engine(j->trainer);
     else if (j->model < 0 && open_classes(&j->classifier, &classes, NULL) == DCME_OK)
@@ -154,20 +156,59 @@ static int64_t check_crafted(job j) {
     return refused;
 }
 
+/* The caller, beside the threads: polls, and requests a stop. */
+static void *watch(void *engine) {
+    dcme_progress progress;
+    for (int i = 0; i < 200; i++) {
+        dcme_engine_progress(engine, &progress);
+        dcme_engine_is_finite(engine, 0, 2 * WORD_COUNT);
+    }
+    dcme_engine_stop(engine);
+    return NULL;
+}
+
+/* All positions are learned in each epoch. */
+static int check_threads(job j) {
+    dcme_progress progress;
+    dcme_status status = DCME_OK;
+    j.threads = THREADS;
+    open_job(&j);
+    j.engine->work = &j.work; /* which counts no steps */
+    for (int64_t epoch = 0; epoch < EPOCHS && status == DCME_OK; epoch++) {
+        pthread_t watcher;
+        int watched = pthread_create(&watcher, NULL, watch, j.engine) == 0;
+        do
+            status = dcme_engine_epoch(j.engine, epoch, NULL);
+        while (status == DCME_STOPPED);
+        if (watched)
+            pthread_join(watcher, NULL);
+    }
+    dcme_engine_progress(j.engine, &progress);
+    close_job(&j);
+    int64_t learned = progress.trained + progress.subsampled + progress.without_context;
+    int good = status == DCME_OK && learned == (j.model < 0 ? DOCUMENTS : TOKENS) * EPOCHS;
+    if (!good)
+        printf("threads: model %d, objective %d: positions are lost\n", j.model, j.form);
+    return good;
+}
+
 int main(void) {
     int good = 1;
     make_problems();
     for (int32_t form = 0; form < FORMS; form++)
-        for (int32_t kind = 0; kind < 4; kind++)
-            good &= check((job){.form = form,
-                                .model = kind == 3 ? DCME_SKIPGRAM : DCME_CBOW,
-                                .window_mode = kind % 3});
-    for (int32_t form = 0; form < CLASS_FORMS; form++)
-        good &= check((job){.form = form, .model = -1});
-    for (int32_t form = 0; form < FORMS; form++)
-        good &= check_crafted((job){.form = form, .model = DCME_CBOW, .window_mode = 1}) >= 3;
-    for (int32_t form = 0; form < CLASS_FORMS; form++)
-        good &= check_crafted((job){.form = form, .model = -1}) >= 3;
+        for (int32_t kind = 0; kind < 4; kind++) {
+            job words = {.form = form,
+                         .model = kind == 3 ? DCME_SKIPGRAM : DCME_CBOW,
+                         .window_mode = kind % 3,
+                         .threads = 1};
+            good &= check(words) & check_threads(words);
+            if (kind == 1)
+                good &= check_crafted(words) >= 3;
+        }
+    for (int32_t form = 0; form < CLASS_FORMS; form++) {
+        job classes = {.form = form, .model = -1, .threads = 1};
+        good &= check(classes) & check_threads(classes) & (check_crafted(classes) >= 3);
+    }
     if (good)
         printf("resume: %d runs stopped and resumed\n", 4 * FORMS + CLASS_FORMS);
     return good ? 0 : 1;

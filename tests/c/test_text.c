@@ -3,6 +3,7 @@
  * Compile it with all of csrc; include path csrc. Meant for the sanitizers, which see a read or a
  * write beyond the block. Returns 0 on success.
  */
+#include "common/random.h"
 #include "text/text.h"
 
 #include <stdio.h>
@@ -12,11 +13,6 @@
 enum { BLOCKS = 4000, LONGEST = 700, BYTES = 20 };
 
 static const char ALPHABET[BYTES + 1] = "ab  \n\t\r\v\fxyzxyz\xc3\xa9\xe2\x8e\x1f";
-
-static uint32_t next_random(uint64_t *state) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*state >> 32);
-}
 
 static int separates(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -39,14 +35,14 @@ static int64_t encode_slowly(dcme_vocabulary *v, const char *text, int64_t lengt
 
 /* Return whether both give the same ids for a block; buffers have exactly the required size. */
 static int same(dcme_vocabulary *fast, dcme_vocabulary *slow, uint64_t *random) {
-    int64_t length = next_random(random) % LONGEST, room = (length + 1) / 2;
-    int64_t density = 4 + next_random(random) % (BYTES - 3);
+    int64_t length = dcme_below(dcme_random(random), LONGEST), room = (length + 1) / 2;
+    int64_t density = 4 + dcme_below(dcme_random(random), BYTES - 3);
     char *text = dcme_allocate(length, 1);
     uint32_t *ids = dcme_allocate(room, sizeof *ids), *expected = dcme_allocate(room, sizeof *ids);
     dcme_encoded block = {0};
     int equal = text && ids && expected;
     for (int64_t i = 0; equal && i < length; i++)
-        text[i] = ALPHABET[BYTES - 1 - next_random(random) % density];
+        text[i] = ALPHABET[BYTES - 1 - dcme_below(dcme_random(random), density)];
     if (equal) {
         int64_t tokens = encode_slowly(slow, text, length, expected);
         equal = dcme_encode(fast, text, length, DCME_REFUSE_NUL, ids, &block, NULL) == DCME_OK &&

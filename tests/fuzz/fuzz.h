@@ -14,9 +14,8 @@ typedef struct {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Initial inputs, and tokens to insert. */
-extern const fuzz_token fuzz_seeds[], fuzz_tokens[];
-extern const int fuzz_seed_count, fuzz_token_count;
+/* Initial inputs and what to insert into them; the last one has no bytes. */
+extern const fuzz_token fuzz_seeds[];
 
 /* An assertion for every input; a violation is a crash. */
 #define FUZZ_REQUIRE(condition)                                                                    \

@@ -6,13 +6,16 @@ const fuzz_token fuzz_seeds[] = {
     FUZZ_TOKEN("the 100\nof 50\n</s> 7\ncaf\xc3\xa9 3\n"),
     FUZZ_TOKEN("a\nb\nc 1\r\n"),
     FUZZ_TOKEN("x 9223372036854775807\ny 999999999999999999\n"),
+    FUZZ_TOKEN(" 1\n"),
+    FUZZ_TOKEN("\n"),
+    FUZZ_TOKEN("\r"),
+    FUZZ_TOKEN("</s> 1\n"),
+    FUZZ_TOKEN("\0"),
+    FUZZ_TOKEN("\xff"),
+    FUZZ_TOKEN(" -1\n"),
+    FUZZ_TOKEN("99999999999999999999"),
+    {NULL, 0},
 };
-const fuzz_token fuzz_tokens[] = {
-    FUZZ_TOKEN(" 1\n"), FUZZ_TOKEN("\n"),   FUZZ_TOKEN("\r"),    FUZZ_TOKEN("</s> 1\n"),
-    FUZZ_TOKEN("\0"),   FUZZ_TOKEN("\xff"), FUZZ_TOKEN(" -1\n"), FUZZ_TOKEN("99999999999999999999"),
-};
-const int fuzz_seed_count = sizeof fuzz_seeds / sizeof *fuzz_seeds;
-const int fuzz_token_count = sizeof fuzz_tokens / sizeof *fuzz_tokens;
 
 static void parse(const char *text, int64_t length) {
     static dcme_vocabulary *vocabulary; /* large when it is made: one serves many inputs */

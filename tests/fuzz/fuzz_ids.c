@@ -12,15 +12,12 @@ const fuzz_token fuzz_seeds[] = {
     FUZZ_TOKEN("\0\0\0\0\0\0\0\0\1\0\0\0\2\0\0\0\3\0\0\x80\1\0\0\0"),
     FUZZ_TOKEN("\1\1\2\1\3\2\1\0\1\0\0\0\2\0\0\0\3\0\0\x80\1\0\0\0\5\0\0\0\6\0\0\0\7\0\0\x80"),
     FUZZ_TOKEN("\0\2\1\4\7\3\0\1\1\0\0\0\2\0\0\0\3\0\0\x80\1\0\0\0\5\0\0\0\6\0\0\0\7\0\0\x80"),
-};
-const fuzz_token fuzz_tokens[] = {
     FUZZ_TOKEN("\1\0\0\0\2\0\0\0\3\0\0\0\4\0\0\x80"),
     FUZZ_TOKEN("\xff\xff\xff\xff"),
     FUZZ_TOKEN("\x27\0\0\x80"),
     FUZZ_TOKEN("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+    {NULL, 0},
 };
-const int fuzz_seed_count = sizeof fuzz_seeds / sizeof *fuzz_seeds;
-const int fuzz_token_count = sizeof fuzz_tokens / sizeof *fuzz_tokens;
 
 static dcme_train_options options_of(const uint8_t *head) {
     return (dcme_train_options){.model = head[0] % 2,

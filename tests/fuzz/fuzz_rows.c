@@ -12,8 +12,6 @@ const fuzz_token fuzz_seeds[] = {
     FUZZ_TOKEN("\2x 1e38 1.17549435e-38\r\ny 340282346638528859811704183484516925440 -0\n"),
     FUZZ_TOKEN("\1a \0\0\x80\x7f"
                "a \0\0\xc0\x7f"),
-};
-const fuzz_token fuzz_tokens[] = {
     FUZZ_TOKEN(" "),
     FUZZ_TOKEN("\n"),
     FUZZ_TOKEN("\r\n"),
@@ -27,9 +25,8 @@ const fuzz_token fuzz_tokens[] = {
     FUZZ_TOKEN("\t"),
     FUZZ_TOKEN("a 1 2 3\n"),
     FUZZ_TOKEN("2.2250738585072011e-308"),
+    {NULL, 0},
 };
-const int fuzz_seed_count = sizeof fuzz_seeds / sizeof *fuzz_seeds;
-const int fuzz_token_count = sizeof fuzz_tokens / sizeof *fuzz_tokens;
 
 static void read(const dcme_block *block, int64_t count, int binary, int keep) {
     int64_t fitting = block->size / (2 * block->dim) + 1, earlier = -1;

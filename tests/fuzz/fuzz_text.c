@@ -10,8 +10,6 @@ const fuzz_token fuzz_seeds[] = {
     FUZZ_TOKEN("\1caf\xc3\xa9 caf\xe9 \xf0\x9f\x98\x80 \xed\xa0\x80\r\n\n\tx\vy\fz"),
     FUZZ_TOKEN(
         "\2a\0b c\n\xef\xbf\xbd a a a a a a a a a a a a a a a a a a a a a a a a a a a a a\n"),
-};
-const fuzz_token fuzz_tokens[] = {
     FUZZ_TOKEN(" "),
     FUZZ_TOKEN("\n"),
     FUZZ_TOKEN("\r\n"),
@@ -20,9 +18,8 @@ const fuzz_token fuzz_tokens[] = {
     FUZZ_TOKEN("\xc3"),
     FUZZ_TOKEN("\xf4\x90\x80\x80"),
     FUZZ_TOKEN("word word word word word word word word word word word word word word word "),
+    {NULL, 0},
 };
-const int fuzz_seed_count = sizeof fuzz_seeds / sizeof *fuzz_seeds;
-const int fuzz_token_count = sizeof fuzz_tokens / sizeof *fuzz_tokens;
 
 /* A vocabulary is large when it is made, so that one serves many inputs. */
 static dcme_vocabulary *renewed(dcme_vocabulary *vocabulary) {

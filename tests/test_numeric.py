@@ -1,13 +1,80 @@
-"""Levels: the optimum against plain dynamic programming; bins; the paper's ADMM."""
-
-import itertools
+"""k-means, L-BFGS and levels against their definitions and known minima."""
 
 import numpy as np
 import pytest
+from helpers import cloud
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
+from dcme_w2v.numeric.kmeans import kmeans
+from dcme_w2v.numeric.lbfgs import minimize
 from dcme_w2v.numeric.levels import fit_by_admm, fit_levels
+
+
+def test_kmeans_assigns_to_the_nearest_center():
+    points, own = cloud()
+    centers, nearest = kmeans(points, 4, 1)
+    distances = ((points[:, None] - centers) ** 2).sum(axis=2)
+    assert_array_equal(nearest, distances.argmin(axis=1))
+    assert len({*zip(own.tolist(), nearest.tolist(), strict=True)}) == 4
+
+
+def test_an_empty_cluster_moves_to_a_point():
+    points = np.repeat(np.array([[3, 4], [5, 1]], dtype=np.float32), 5, axis=0)
+    centers, _ = kmeans(points, 4, 1)
+    assert {tuple(row) for row in centers} == {(3, 4), (5, 1)}
+
+
+SCALES = np.array([[1.0, 10.0, 100.0], [3.0, 0.5, 7.0]])
+
+
+def quadratic(point):
+    """Return a function with its minimum, 5, at 2, and its gradient."""
+    assert point.shape == SCALES.shape
+    return 5 + 0.5 * float((SCALES * (point - 2) ** 2).sum()), SCALES * (point - 2)
+
+
+def test_the_minimum_of_a_quadratic_function():
+    found = minimize(quadratic, np.zeros((2, 3)), tolerance=1e-15)
+    assert found.shape == (2, 3)
+    assert_allclose(found, 2, atol=1e-6)
+
+
+def test_a_value_of_single_precision_is_minimized_by_its_gradient():
+    def rounded(point):
+        value, gradient = quadratic(point)
+        return float(np.float32(1e3 + value)) - 1e3, gradient
+
+    plain = minimize(rounded, np.zeros((2, 3)), tolerance=1e-15)
+    assert abs(plain - 2).max() > 1e-4
+    found = minimize(rounded, np.zeros((2, 3)), tolerance=1e-15, precision=1e-4)
+    assert_allclose(found, 2, atol=1e-6)
+
+
+def test_a_callback_can_stop_at_every_iteration():
+    seen = []
+
+    def watch(iteration, value, point):
+        seen.append((iteration, value, point.copy()))
+        return iteration == 2
+
+    found = minimize(quadratic, np.zeros((2, 3)), watch=watch)
+    assert [iteration for iteration, _, _ in seen] == [1, 2]
+    assert seen[1][1] < seen[0][1] < quadratic(np.zeros((2, 3)))[0]
+    assert_array_equal(found, seen[1][2])
+
+
+def test_iterations_and_evaluations_are_limited():
+    evaluated = []
+
+    def counting(point):
+        evaluated.append(point)
+        return quadratic(point)
+
+    one = minimize(counting, np.zeros((2, 3)), iterations=1)
+    assert 5 < quadratic(one)[0] < quadratic(np.zeros((2, 3)))[0]
+    assert len(evaluated) <= 11
 
 
 def cost_of(numbers, weights, value):
@@ -35,6 +102,7 @@ def by_intervals(numbers, weights, count):
 
 
 CASES = [
+    np.random.default_rng(0).lognormal(0, 1, 300),
     [0.1, 0.2, 0.9, 1.0, 1.1, 3.0],
     [-1.0, -0.2, 0.3, 0.4, 2.0, 2.1],
     [1.0, 1.0, 1.0, 2.0, 2.0, 0.0],
@@ -43,8 +111,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 127])
-@pytest.mark.parametrize("numbers", [*CASES, np.random.default_rng(0).lognormal(0, 1, 300)])
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 127])
+@pytest.mark.parametrize("numbers", CASES)
 def test_levels_against_a_plain_dynamic_program(numbers, count):
     random = np.random.default_rng(len(numbers) + count)
     numbers = random.permutation(np.array(numbers))
@@ -80,33 +148,3 @@ def test_admm_never_finds_a_lower_loss(pairs, count, growth):
     assert iterations >= 1 and (np.diff(found.values) <= 0).all()
     grid = np.append(0.0, found.values)
     assert found.loss == pytest.approx(cost_of(numbers, weights, grid[found.numbers]), abs=1e-9)
-
-
-def brute_force(numbers, weights, count):
-    """The minimum loss over all assignments to `count` levels above 0, and 0."""
-    chosen = np.array(list(itertools.product(range(count + 1), repeat=len(numbers))))
-    loss = np.zeros(len(chosen))
-    for level in range(count + 1):
-        own = (chosen == level) * weights
-        total = own.sum(axis=1)
-        value = np.maximum(own @ numbers / np.where(total > 0, total, 1), 0) * (level > 0)
-        loss += 0.5 * (own * (numbers - value[:, None]) ** 2).sum(axis=1)
-    return float(loss.min())
-
-
-@pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("numbers", CASES)
-def test_levels_against_brute_force(numbers, count):
-    random = np.random.default_rng(len(numbers) + count)
-    numbers = random.permutation(np.array(numbers))
-    for weights in (np.ones(len(numbers)), random.uniform(0.1, 9, len(numbers))):
-        found = fit_levels(numbers, weights, count)
-        assert found.loss == pytest.approx(brute_force(numbers, weights, count), abs=1e-12)
-
-
-@pytest.mark.parametrize("count", [1, 5, 127])
-def test_three_hundred_numbers_against_a_plain_dynamic_program(count):
-    random = np.random.default_rng(count)
-    numbers, weights = random.lognormal(0, 1, 300), random.lognormal(0, 2, 300)
-    loss = fit_levels(numbers, weights, count).loss
-    assert loss == pytest.approx(by_intervals(numbers, weights, count), rel=CLOSE)
