@@ -179,7 +179,11 @@ def export(path: str, vectors: Vectors, to: str, quantize: str | None = None) ->
     check_before_writing(path, vectors.words, vectors.vectors)
     words, matrix, counts = vectors.words, vectors.vectors, vectors.counts
     if to == "projector":
-        _write_projector(path, vectors)
+        with atomic_files(path, _metadata(path)) as (numbers, names):
+            for _, block in blocks_of(matrix):
+                for row in block.tolist():
+                    numbers.write(b"\t".join(b"%.7g" % number for number in row) + b"\n")
+            names.writelines(f"{word}\n".encode() for word in words)
     elif quantize is None:
         write_safetensors(path, words, matrix, counts)
     else:
@@ -194,11 +198,3 @@ def export(path: str, vectors: Vectors, to: str, quantize: str | None = None) ->
 
 def _metadata(path: str) -> Path:
     return Path(path).with_suffix(".metadata.tsv")
-
-
-def _write_projector(path: str, vectors: Vectors) -> None:
-    with atomic_files(path, _metadata(path)) as (numbers, words):
-        for _, block in blocks_of(vectors.vectors):
-            for row in block:
-                numbers.write(b"\t".join(b"%.7g" % number for number in row.tolist()) + b"\n")
-        words.writelines(f"{word}\n".encode() for word in vectors.words)

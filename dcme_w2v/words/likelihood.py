@@ -54,6 +54,15 @@ def summary(logs: F64) -> Likelihood:
     return Likelihood(float(logs.mean()), log_mean, len(logs), float(logs.std() / len(logs) ** 0.5))
 
 
+def figures_of(prefix: str, logs: F64, names: Sequence[str]) -> dict[str, float]:
+    """Return figures of `Likelihood`, if there are tokens, for each row of `log_probabilities`."""
+    found: dict[str, float] = {}
+    for suffix, row in zip(("", "_with_noise"), logs, strict=False):
+        figures = vars(summary(row))
+        found |= {f"{prefix}{name}{suffix}": figures[name] for name in names if len(row)}
+    return found
+
+
 def contexts(
     ids: U32,
     vectors: F32,

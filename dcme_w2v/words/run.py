@@ -89,11 +89,7 @@ def train(
     with open_folder(job.checkpoints) as folder, _encoded(job, reporter, initial) as corpus:
         words = corpus.vocabulary
         options, ngrams, plan = _planned(job, corpus)
-        if shortage := resource_shortage(plan):
-            raise shortage
-        reporter.message(plan_line(plan))
-        if job.save_vocab:
-            words.save(job.save_vocab)
+        begin(job, plan, words, reporter)
         training = Trainer(corpus.ids, words.counts, options, ngrams=ngrams)
         held_out = prepared(job, corpus, training, reporter)
         run = WordsRun(job, corpus, training, held_out)
@@ -133,6 +129,15 @@ def _planned(
     options = resolved(job.options, len(corpus.vocabulary))
     ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
     return options, ngrams, resource_estimate(job, corpus, options, ngrams)
+
+
+def begin(job: TrainJob, plan: dict[str, Any], words: Vocabulary, reporter: Reporter) -> None:
+    """Report the resources, or raise if they are not there; save the vocabulary."""
+    if shortage := resource_shortage(plan):
+        raise shortage
+    reporter.message(plan_line(plan))
+    if job.save_vocab:
+        words.save(job.save_vocab)
 
 
 def check_trained(progress: Progress) -> None:
@@ -215,13 +220,18 @@ def _encoded(job: TrainJob, reporter: Reporter, initial: Initial | None) -> Enco
         reporter=reporter,
         holdout=None if job.fraction is None else HeldOutLines(job.fraction, job.options.seed),
     )
+    report_corpus(job, corpus, reporter)
+    return corpus
+
+
+def report_corpus(job: TrainJob, corpus: EncodedCorpus, reporter: Reporter) -> None:
+    """Report the size of a corpus; raise if it has fewer words than classes are wanted."""
     reporter.message(corpus_line(corpus))
     check_classes(job.classes, len(corpus.vocabulary))
     if job.new_words.unk is not None:
         reporter.message(unk_line(corpus, job.new_words.unk))
     for place in corpus.truncated:
         reporter.message(f"warning: {place}: read up to there")
-    return corpus
 
 
 def manifest_for(
