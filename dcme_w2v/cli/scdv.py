@@ -213,8 +213,6 @@ def fit(
     vectors: str,
     output: str,
     threads: int | None,
-    encoding_errors: str,
-    strict: bool,
     as_json: bool,
     dry_run: bool,
     quiet: bool,
@@ -238,17 +236,16 @@ def fit(
     from dcme_w2v.training.progress import reporting
 
     options, seconds = collect(ScdvOptions, kwargs), collect(ScdvTuneOptions, kwargs).tune
+    tokenizer = chosen_tokenizer(kwargs)
     paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors, sidecars=read_with(vectors))
     paths.model("--output", output, replaces(KIND)).check()
-    documents: Iterable[Document] = read_documents(
-        docs, encoding_errors=encoding_errors, strict=strict
-    )
+    documents: Iterable[Document] = read_documents(docs, **kwargs)
     room = partial(require_disk, output)
-    loaded, more = Vectors.load(vectors).tokenized_by(chosen_tokenizer(kwargs)), {}
+    loaded, more = Vectors.load(vectors).tokenized_by(tokenizer), {}
     if dry_run:
         show_plan(_plan(documents, loaded, options, output), as_json)
         return
-    with reporting(quiet, None) as reporter:
+    with reporting(quiet) as reporter:
         if seconds is not None:
             documents = list(documents)
             options, tuned, note = tune_documents(
@@ -297,9 +294,8 @@ def transform(
     labels: str | None,
     compress: bool,
     threads: int | None,
-    encoding_errors: str,
-    strict: bool,
     as_json: bool,
+    **reading: Any,
 ) -> None:
     """Convert documents to sparse vectors.
 
@@ -311,8 +307,7 @@ def transform(
     from dcme_w2v.scdv.model import DocumentModel, transform_to_files
 
     check_transform(model, docs, output, as_json, labels)
-    documents = read_documents(docs, encoding_errors=encoding_errors, strict=strict)
-    loaded = DocumentModel.load(model)
+    documents, loaded = read_documents(docs, **reading), DocumentModel.load(model)
     figures = transform_to_files(loaded, documents, output, labels, threads, compress)
     line = (
         "{rows} rows, {zero_rows} without a vocabulary word, {entries} entries "

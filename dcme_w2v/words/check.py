@@ -17,15 +17,16 @@ import numpy as np
 from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import CorpusFile, open_regular
+from dcme_w2v.formats.npy import read_npy
 from dcme_w2v.formats.vectors.fasttext import load_words, open_model
 from dcme_w2v.formats.vectors.safetensors import open_safetensors
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
 from dcme_w2v.formats.vectors.vectors_io import (
     blocks_of,
     check_pair,
+    checked_matrix,
     joined,
     load_pair,
-    map_npy,
     vocabulary_path,
 )
 from dcme_w2v.formats.vectors.vectors_reader import (
@@ -356,7 +357,7 @@ def _rows_of(path: str, faults: Counter[str]) -> Iterator[Row]:
 
 def _npy_rows(path: str) -> Iterator[Row]:
     """Yield as many rows as there are both words and vectors."""
-    matrix = map_npy(Path(path))
+    matrix = checked_matrix(Path(path), read_npy(path))
     with open_regular(vocabulary_path(path)) as lines:
         for line, row in zip(lines, matrix, strict=False):
             yield re.sub(rb" [0-9]+\r?\n?$", b"", line).rstrip(b"\r\n"), np.array(row)
