@@ -253,7 +253,7 @@ def _checked(name: str, value: Any, kind: Any, declared: Declaration) -> Any:
         shown = str(value)
     given = f"{flag_of(name)}={shown}"
     if type(value) is not kind:
-        raise UsageError(f"{given}: must be {_article(kind)}")
+        raise UsageError(f"{given}: must be {_NOUNS[kind]}")
     if declared.choices and value not in declared.choices:
         raise UsageError(f"{given}: must be one of {', '.join(declared.choices)}")
     if kind is float and not math.isfinite(value):
@@ -400,10 +400,7 @@ def _listed(values: Sequence[Any]) -> str:
 
 
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real, str: str, bool: bool}
-
-
-def _article(kind: type) -> str:
-    return {int: "an integer", float: "a number", str: "a string", bool: "True or False"}[kind]
+_NOUNS = {int: "an integer", float: "a number", str: "a string", bool: "True or False"}
 
 
 # ---- options that several commands have ----

@@ -261,7 +261,7 @@ class _Session:
         self.corpus = EncodedCorpus(
             **{**fields, "out_of_vocabulary": counted.tokens - ids}, ids=empty, counts=counts,
             lines=sum(one["lines"] for one in found), held_out=empty, held_out_tokens=0,
-            held_out_lines=0,
+
         )  # fmt: skip
         run.report_corpus(self.job, self.corpus, self.reporter)
         hashes = " ".join(one["hash"] for one in found)

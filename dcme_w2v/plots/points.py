@@ -83,7 +83,7 @@ def _sample(rows: int, count: int, seed: int) -> I64:
     return np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
 
 
-def draw(path: str, points: F64, labels: Sequence[str] | None, size: float = 10.0) -> None:
+def draw(path: str, points: F64, labels: Sequence[str] | None) -> None:
     """Write a picture of points, a color and marker a label: PNG, or PDF or SVG by the suffix.
 
     Parameters
@@ -97,7 +97,7 @@ def draw(path: str, points: F64, labels: Sequence[str] | None, size: float = 10.
         Width and height in inches, at 100 points an inch.
     """
     picture_format(path)
-    figure = new_figure(size, size)
+    figure = new_figure(10, 10)
     axes = figure.add_subplot()
     if labels:
         _scatter(axes, points, np.array(labels, dtype=object))
@@ -412,7 +412,11 @@ def plot(
         flag, shown = ("field", (fields or [""])[0]) if name == "fields" else (name, given[name])
         kind = "word vectors" if with_words else "logs"
         raise UsageError(f"--{flag}={shown}: is not an option of {kind}")
-    (_draw_words if with_words else draw_curves)(paths, output, **given)
+    if with_words:
+        chosen = given.pop("words", "").split()
+        draw_words(Vectors.load(paths[0]), output, chosen, **given)
+    else:
+        draw_curves(paths, output, **given)
 
 
 def _are_logs(paths: Sequence[str]) -> bool:
@@ -431,7 +435,3 @@ def _are_logs(paths: Sequence[str]) -> bool:
         other = paths[logs.index(False)]
         raise UsageError(f"{other}: is not a log of --log-json; of other files, give one at a time")
     return all(logs)
-
-
-def _draw_words(paths: Sequence[str], output: str, words: str = "", **options: Any) -> None:
-    draw_words(Vectors.load(paths[0]), output, words.split(), **options)

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -112,7 +111,7 @@ class EncodedCorpus(CountedCorpus):
     held_out : ndarray of uint32, shape (m,)
         The held-out lines, encoded as `ids`. Their tokens are not counted, so that words that are
         frequent only there are not in the vocabulary.
-    held_out_tokens, held_out_lines : int
+    held_out_tokens : int
         Held-out tokens and lines, including out-of-vocabulary tokens.
     unk_tokens : int
         Tokens, included in `ids`, of words that are not in the vocabulary and became one word.
@@ -123,7 +122,6 @@ class EncodedCorpus(CountedCorpus):
     lines: int
     held_out: U32
     held_out_tokens: int
-    held_out_lines: int
     unk_tokens: int = 0
 
     def close(self) -> None:
@@ -133,12 +131,7 @@ class EncodedCorpus(CountedCorpus):
     def __enter__(self) -> EncodedCorpus:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -372,7 +365,9 @@ class _Reading:
             try:
                 for number, block in enumerate(self.corpus):
                     if self._is_looked_at and number == 0:
-                        self._look_at(bytes(block.text[:SAMPLE_BYTES]))
+                        name, start = self.corpus.paths[0], bytes(block.text[:SAMPLE_BYTES])
+                        refuse_vectors(name, start)
+                        warn_of_raw_text(name, start, not self.tokenizer.is_whitespace)
                     # Blocks that are read before the last round is merged have their own tables.
                     tables = number // ROUND_BLOCKS + self._merged // ROUND_BLOCKS
                     pending.append((block, pool.submit(self._encode, block, tables)))
@@ -393,10 +388,6 @@ class _Reading:
         if holdout and self.cache:
             self._exclude(holdout, self.cache)
         self.held_out = self.words.join_spilled(self.options.min_count, self.held_out)
-
-    def _look_at(self, start: bytes) -> None:
-        refuse_vectors(self.corpus.paths[0], start)
-        warn_of_raw_text(self.corpus.paths[0], start, not self.tokenizer.is_whitespace)
 
     def _start_worker(self) -> None:
         with self._lock:

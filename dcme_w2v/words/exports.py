@@ -17,7 +17,6 @@ from .neighbors import inverse_lengths
 from .options import PostprocessOptions
 from .vectors import Vectors
 
-METHODS = ("int8",)
 _LARGEST = 127
 _SAMPLE, _K = 300, 10  # words whose neighbors are compared, and neighbors of each
 
@@ -139,7 +138,6 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
     return rows @ directions[:, ::-1][:, :dim].astype(np.float32), kept
 
 
-TARGETS = ("projector", "safetensors")
 KV = (
     "--to=kv: gensim's .kv files are Python pickles, which are not written here; convert to .bin, "
     "then in Python: gensim.models.KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"
@@ -156,7 +154,7 @@ def exported_with(path: str, to: str) -> list[Sidecar]:
 
 
 def export(path: str, vectors: Vectors, to: str, quantize: str | None = None) -> list[str]:
-    """Write vectors in a format of `TARGETS`; the write is atomic.
+    """Write vectors for another program; the write is atomic.
 
     Parameters
     ----------
