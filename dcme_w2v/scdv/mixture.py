@@ -235,7 +235,7 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
     counts, sums, likelihood = points.sums(shares_of)
     count = len(points.centered)
     # the shared terms of all points, of which x.x^T has the sum `scatter`
-    shared = -0.5 * float((form.precision * points.scatter).sum()) + count * form.normalizer
+    shared = -0.5 * float((form.precision * points.scatter).sum()) + count * float(form.normalizer)
     return counts, sums, (likelihood + shared) / count
 
 
