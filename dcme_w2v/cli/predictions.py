@@ -1,7 +1,5 @@
 """Commands that predict words of a text: ``score`` and ``predict-word``."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import click
