@@ -255,27 +255,23 @@ def free_places(
     for (x, y), width in zip(points, widths, strict=True):
         ways = (
             (
-                distance * right - (width if right < 0 else width / 2 if not right else 0),
+                distance * across - (width if across < 0 else width / 2 if not across else 0),
                 distance * up,
             )
             for distance in _DISTANCES
-            for right, up in _DIRECTIONS
+            for across, up in _DIRECTIONS
         )
         for dx, dy in ways:
             left, low = x + dx, y + dy - _HEIGHT / 2
-            box = (left, low, left + width, low + _HEIGHT)
-            if not any(_overlap(box, other) for other in taken):
+            right, high = left + width, low + _HEIGHT
+            if not any(left < c and a < right and low < d and b < high for a, b, c, d in taken):
                 break
         else:
             dx, dy = 4.0, 0.0
-            box = (x + dx, y - _HEIGHT / 2, x + dx + width, y + _HEIGHT / 2)
-        taken.append(box)
+            left, low, right, high = x + dx, y - _HEIGHT / 2, x + dx + width, y + _HEIGHT / 2
+        taken.append((left, low, right, high))
         offsets.append((dx, dy))
     return offsets
-
-
-def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return (one[0] < other[2] and other[0] < one[2]) and (one[1] < other[3] and other[1] < one[3])
 
 
 Curve = tuple[list[float], list[float]]  # epochs, or examples, and values
@@ -325,12 +321,11 @@ def draw_curves(paths: Sequence[str], output: str, fields: Sequence[str] = ()) -
 
 def _fields_of(log: Sequence[dict[str, Any]]) -> list[str]:
     """Return the fields of epochs that are numbers."""
-    found = (name for record in log if record["event"] == "epoch" for name in _numbers(record))
-    return list(dict.fromkeys(found))
-
-
-def _numbers(record: dict[str, Any]) -> list[str]:
-    return [name for name, value in record.items() if _is_number(value) and name != "epoch"]
+    found: dict[str, None] = {}
+    for record in log:
+        if record["event"] == "epoch":
+            found |= {name: None for name, value in record.items() if _is_number(value)}
+    return [name for name in found if name != "epoch"]
 
 
 def _is_number(value: Any) -> bool:

@@ -107,7 +107,15 @@ class LanguageModel:
             manifest = input.manifest or read_manifest(path)
         options = manifest.get("options", {})
         check_scoring_options(path, options)
-        near = _neighbors(path, options)
+        neighbors, classes = None, None
+        if options.get("word_order"):
+            if not Path(path).is_dir():
+                raise UsageError(
+                    f"{path}: its likelihood requires the vectors of neighbors (--word-order): "
+                    "train with --output-tables, and give that folder"
+                )
+            tables = load_tables(path)
+            neighbors, classes = tables.neighbors, tables.classes
         if context is None and input.context is None:
             context = _beside(path, manifest.get("context_file"))
         output = input.context if context is None else Vectors.load(context)
@@ -127,8 +135,10 @@ class LanguageModel:
             known = None
         counted = output if input.counts is None else input
         biases = _biases(path, options, counted, vocabulary or known)
-        window = window or options.get("window", TrainOptions().window)
-        return cls(input.words, matrix, output.vectors, int(window), biases, *near, input.tokenizer)
+        window = int(window or options.get("window", TrainOptions().window))
+        return cls(
+            input.words, matrix, output.vectors, window, biases, neighbors, classes, input.tokenizer
+        )
 
     def text_likelihood(self, corpus: CorpusLike, threads: int = 1) -> dict[str, float]:
         """Return the log-likelihood of the tokens of a corpus given their contexts.
@@ -240,21 +250,6 @@ def eval_likelihood(
 def _beside(path: str, name: Any) -> str | None:
     """Return the path of a file that a manifest lists relative to its folder."""
     return str(Path(path).resolve().parent / name) if isinstance(name, str) else None
-
-
-def _neighbors(
-    path: str, options: Mapping[str, Any]
-) -> tuple[Neighbors | None, NeighborClasses | None]:
-    """Return the vectors of neighbors and their classes, which only a folder of tables has."""
-    if not options.get("word_order"):
-        return None, None
-    if not Path(path).is_dir():
-        raise UsageError(
-            f"{path}: its likelihood requires the vectors of neighbors (--word-order): train with "
-            "--output-tables, and give that folder"
-        )
-    tables = load_tables(path)
-    return tables.neighbors, tables.classes
 
 
 def _biases(

@@ -373,7 +373,11 @@ def save_results(
         add(path, name, save_vectors, words=words, matrix=rows, counts=words.counts,
             format=format, **more)  # fmt: skip
 
-    matrix = _word_rows(job, training, words)
+    assert job.vectors is not None
+    ngrams = training.subwords
+    matrix: Matrix = CombinedRows(training.input, training.output, job.vectors)
+    if ngrams is not None:
+        matrix = ngrams.vectors_of(words, training.input)
     if job.classes and not suffix:
         found = word_classes(
             matrix[: len(words)], job.classes, seed=options.seed, threads=options.threads
@@ -382,11 +386,10 @@ def save_results(
     else:
         add_vectors(job.output, "vectors", matrix, manifest=manifest)
     add_vectors(job.output_context, "context", training.output)
-    ngrams = [] if training.subwords is None else [training.subwords.rows]
+    inputs = [training.input] if ngrams is None else [training.input, ngrams.rows]
     add(
         job.output_fasttext, "model", save_model, vocabulary=words, options=options,
-        tables=([training.input, *ngrams], [training.output]), subwords=job.subwords,
-        tokens=corpus.tokens,
+        tables=(inputs, [training.output]), subwords=job.subwords, tokens=corpus.tokens,
     )  # fmt: skip
     if not suffix:
         add(
@@ -397,13 +400,6 @@ def save_results(
         )  # fmt: skip
     write_with_fallback(results, partial(_checkpoint, checkpointer))
     return [one.path for one in results]
-
-
-def _word_rows(job: TrainJob, training: Trained, vocabulary: Vocabulary) -> Matrix:
-    assert job.vectors is not None
-    if training.subwords is None:
-        return CombinedRows(training.input, training.output, job.vectors)
-    return training.subwords.vectors_of(vocabulary, training.input)
 
 
 def _checkpoint(checkpointer: Checkpointer | None) -> str | None:

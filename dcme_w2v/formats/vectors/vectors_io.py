@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -137,19 +137,25 @@ def save_vectors(
     chosen = format or format_of(path)
     check_before_writing(path, words, matrix)
     beside = [vocabulary_path(path)] if chosen == "npy" else []
-    with writing_with(manifest, path, *beside) as opened:
+    with writing_with(manifest, path, *beside) as (file, *others):
         if chosen == "npy":
-            _write_npy(opened[0], opened[1], words, matrix, counts)
+            checksum, plain = 0, (f"{word}\n".encode() for word in words)
+            for line in plain if counts is None else count_lines(words, counts):
+                others[0].write(line)
+                checksum = zlib.crc32(line, checksum)
+            file.write(npy_header(np.dtype("<f4"), matrix.shape, checksum))
+            for _, block in blocks_of(matrix):
+                file.write(block.data.cast("B"))
             return
         is_binary = chosen == "binary"
         if header or is_binary:
-            opened[0].write(b"%d %d\n" % matrix.shape)
+            file.write(b"%d %d\n" % matrix.shape)
 
         def as_bytes(part: tuple[int, F32]) -> U8:
             return write_rows(is_binary, part[1], words.text, words.offsets, part[0])
 
-        for block in ordered_map(as_bytes, blocks_of(matrix)):
-            opened[0].write(block.data)
+        for rows in ordered_map(as_bytes, blocks_of(matrix)):
+            file.write(rows.data)
 
 
 def check_format(format: str | None) -> None:
@@ -213,22 +219,6 @@ def blocks_of(matrix: Matrix) -> Iterator[tuple[int, F32]]:
 
 
 # ---- writing ----
-
-
-def _write_npy(
-    numbers: BinaryIO,
-    vocabulary: BinaryIO,
-    words: Words,
-    matrix: Matrix,
-    counts: I64 | None,
-) -> None:
-    checksum, plain = 0, (f"{word}\n".encode() for word in words)
-    for line in plain if counts is None else count_lines(words, counts):
-        vocabulary.write(line)
-        checksum = zlib.crc32(line, checksum)
-    numbers.write(npy_header(np.dtype("<f4"), matrix.shape, checksum))
-    for _, block in blocks_of(matrix):
-        numbers.write(block.data.cast("B"))
 
 
 def check_before_writing(path: PathLike, words: Words, matrix: Matrix) -> None:
