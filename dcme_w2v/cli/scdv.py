@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from dcme_w2v.scdv.search import Hit
     from dcme_w2v.scdv.topics import Topic
     from dcme_w2v.sentences.table import SentenceTable
-    from dcme_w2v.words.vectors import Vectors
 
 SHOWN = 80  # characters of a text
 
@@ -230,7 +229,7 @@ def fit(
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.formats.model_folder import replaces
     from dcme_w2v.formats.vectors.vectors_io import read_with
-    from dcme_w2v.scdv.fit import fit_documents
+    from dcme_w2v.scdv.fit import fit_documents, resource_estimate
     from dcme_w2v.scdv.model import KIND
     from dcme_w2v.scdv.tune import tune_documents
     from dcme_w2v.training.progress import reporting
@@ -243,7 +242,8 @@ def fit(
     room = partial(require_disk, output)
     loaded, more = Vectors.load(vectors).tokenized_by(tokenizer), {}
     if dry_run:
-        show_plan(_plan(documents, loaded, options, output), as_json)
+        read = (document.text for document in documents)
+        show_plan(resource_estimate(read, loaded, options, output), as_json)
         return
     with reporting(quiet) as reporter:
         if seconds is not None:
@@ -263,18 +263,6 @@ def fit(
     write_with_fallback([Result(output, "model", model.save)])
     figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}
     print_figures(figures, FITTED, as_json)
-
-
-def _plan(
-    documents: Iterable[Document], vectors: Vectors, options: ScdvOptions, output: str
-) -> dict[str, Any]:
-    """Return the resources that a fit requires, and whether they are there."""
-    from dcme_w2v.files.disk import disk_plan
-    from dcme_w2v.scdv.fit import resource_estimate, shortage_of
-
-    plan = resource_estimate((one.text for one in documents), vectors, options)
-    disk = disk_plan(output, plan["output_bytes"])
-    return {**plan, "disk": disk, "refused": shortage_of(plan)}
 
 
 @scdv.command("transform", example="dcme-w2v scdv transform model test.tsv --output test.npz")
