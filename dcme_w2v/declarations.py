@@ -26,6 +26,8 @@ from typing import Any, ClassVar, TypeVar
 from dcme_w2v.errors import UnknownOptionError, UsageError, warn
 
 T = TypeVar("T")
+Option = dataclasses.Field[Any]  # a field that `option` declares
+Options = Mapping[str, Option]  # by name
 Conflict = tuple[str, str]  # what a warning says, and what an error says
 
 
@@ -106,14 +108,14 @@ def option(default: Any, help: str, **declaration: Any) -> Any:
     return field(default=default, metadata={"option": Declaration(help, **declaration)})
 
 
-def declaration_of(item: dataclasses.Field[Any]) -> Declaration:
+def declaration_of(item: Option) -> Declaration:
     """Return the declaration of a dataclass field."""
     declared = item.metadata["option"]
     assert isinstance(declared, Declaration)
     return declared
 
 
-def options_in(cls: type) -> list[dataclasses.Field[Any]]:
+def options_in(cls: type) -> list[Option]:
     """Return the fields of a dataclass that are options."""
     return [item for item in dataclasses.fields(cls) if "option" in item.metadata]
 
@@ -253,7 +255,7 @@ def _checked(name: str, value: Any, kind: Any, declared: Declaration) -> Any:
         shown = str(value)
     given = f"{flag_of(name)}={shown}"
     if type(value) is not kind:
-        raise UsageError(f"{given}: must be {_article(kind)}")
+        raise UsageError(f"{given}: must be {_NOUNS[kind]}")
     if declared.choices and value not in declared.choices:
         raise UsageError(f"{given}: must be one of {', '.join(declared.choices)}")
     if kind is float and not math.isfinite(value):
@@ -309,18 +311,33 @@ def warn_of_options(
     """
     items, names = _items(classes), set(given)
     for name, item in items.items():
-        if name in names and values[name] is not None:
-            for message in _objections(item, items, values):
-                warn(message)
+        value = values[name] if name in names else None
+        if value is None:
+            continue
+        declared, flag = declaration_of(item), flag_of(name)
+        if not declared.strict:  # otherwise an error, see `check_conflicts`
+            for warning, _ in _conflicts(item, items, values):
+                warn(f"{flag} {warning}")
+        value = declared.former_values.get(value, value) if isinstance(value, str) else value
+        objective = declared.sets.get(value, {}).get("objective")
+        if objective not in (None, values.get("objective")):
+            warn(
+                f"{flag}={value} is for --objective={objective}; only part of it has an effect "
+                f"with --objective={values['objective']}"
+            )
+        if declared.usual is not None and isinstance(value, int | float):
+            low, high = declared.usual
+            if 0 < value < low or high < value < math.inf:
+                warn(f"{flag}={value:g} is unusual: {low:g} to {high:g} is the sensible range")
 
 
-def _items(classes: Iterable[type]) -> dict[str, dataclasses.Field[Any]]:
+def _items(classes: Iterable[type]) -> Options:
     return {item.name: item for cls in classes for item in options_in(cls)}
 
 
 def _conflicts(
-    item: dataclasses.Field[Any],
-    items: Mapping[str, dataclasses.Field[Any]],
+    item: Option,
+    items: Options,
     values: Mapping[str, Any],
 ) -> Iterator[Conflict]:
     """Yield why an option has no effect with the values of others."""
@@ -349,37 +366,12 @@ def _conflicts(
             )
 
 
-def _objections(
-    item: dataclasses.Field[Any],
-    items: Mapping[str, dataclasses.Field[Any]],
-    values: Mapping[str, Any],
-) -> Iterator[str]:
-    """Yield why an option has no effect with the values of others, or is unusual."""
-    declared, flag, value = declaration_of(item), flag_of(item.name), values[item.name]
-    if not declared.strict:  # otherwise an error, see `check_conflicts`
-        for warning, _ in _conflicts(item, items, values):
-            yield f"{flag} {warning}"
-    value = declared.former_values.get(value, value) if isinstance(value, str) else value
-    objective = declared.sets.get(value, {}).get("objective")
-    if objective not in (None, values.get("objective")):
-        yield (
-            f"{flag}={value} is for --objective={objective}; only part of it has an effect with "
-            f"--objective={values['objective']}"
-        )
-    if declared.usual is not None and isinstance(value, int | float):
-        low, high = declared.usual
-        if 0 < value < low or high < value < math.inf:
-            yield f"{flag}={value:g} is unusual: {low:g} to {high:g} is the sensible range"
-
-
-def _is_set(item: dataclasses.Field[Any], value: Any) -> bool:
+def _is_set(item: Option, value: Any) -> bool:
     """Return whether a value of an option can conflict with other options."""
     return value not in (None, False, item.default, *declaration_of(item).neutral)
 
 
-def _is_given(
-    name: str, items: Mapping[str, dataclasses.Field[Any]], values: Mapping[str, Any]
-) -> bool:
+def _is_given(name: str, items: Options, values: Mapping[str, Any]) -> bool:
     value = values.get(name)
     if name in items:
         return _is_set(items[name], value)
@@ -400,10 +392,7 @@ def _listed(values: Sequence[Any]) -> str:
 
 
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real, str: str, bool: bool}
-
-
-def _article(kind: type) -> str:
-    return {int: "an integer", float: "a number", str: "a string", bool: "True or False"}[kind]
+_NOUNS = {int: "an integer", float: "a number", str: "a string", bool: "True or False"}
 
 
 # ---- options that several commands have ----

@@ -34,11 +34,7 @@ def in_shell_terms(message: str) -> str:
     return re.sub(_FLAG + "=", r"--\1 ", message)
 
 
-class DcmeError(Exception):
-    """Base of all errors raised on purpose."""
-
-    exit_code = 1  # of the command line
-
+class _Marked(Exception):
     @property
     def message(self) -> str:
         """The message with its options marked, for use in another message."""
@@ -46,6 +42,12 @@ class DcmeError(Exception):
 
     def __str__(self) -> str:
         return in_python_terms(self.message)
+
+
+class DcmeError(_Marked):
+    """Base of all errors raised on purpose."""
+
+    exit_code = 1  # of the command line
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Make a copy by the class; Dask's own way calls ``__new__`` of only one of the bases."""
@@ -116,16 +118,8 @@ def import_optional(
         raise kind(f"{where}pip install {module.partition('.')[0]}{use}") from None
 
 
-class DcmeWarning(UserWarning):
+class DcmeWarning(_Marked, UserWarning):
     """Something is done as asked, but is hardly what was meant; `message` is as of an error."""
-
-    @property
-    def message(self) -> str:
-        """The message with its options marked."""
-        return str(self.args[0])
-
-    def __str__(self) -> str:
-        return in_python_terms(self.message)
 
 
 def warn(message: str) -> None:

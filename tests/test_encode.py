@@ -23,8 +23,7 @@ from dcme_w2v.formats.columns import ARROW, ARROW_STREAM, JSON, PARQUET
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric import memory
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text import distinct_words
-from dcme_w2v.text import encode as encoding
+from dcme_w2v.text import distinct_words, reading
 from dcme_w2v.text.distinct_words import DistinctWords
 from dcme_w2v.text.encode import count, encode
 from dcme_w2v.text.select_vocabulary import InitialWords
@@ -56,9 +55,9 @@ RUNS = {"block_bytes": st.integers(1, 64) | st.just(4096), "threads": st.integer
 @pytest.fixture(autouse=True, scope="module")
 def short_rounds():
     """Tables are merged every three blocks, so that short texts have many rounds."""
-    before, encoding.ROUND_BLOCKS = encoding.ROUND_BLOCKS, 3
+    before, reading.ROUND_BLOCKS = reading.ROUND_BLOCKS, 3
     yield
-    encoding.ROUND_BLOCKS = before
+    reading.ROUND_BLOCKS = before
 
 
 def respell(word, errors):
@@ -312,7 +311,7 @@ def test_a_disk_too_small_for_counted_words(monkeypatch):
 
 
 def test_the_size_of_the_cache_is_reported_while_reading(monkeypatch):
-    monkeypatch.setattr(encoding, "free_bytes", lambda folder: 1_000_000)
+    monkeypatch.setattr(reading, "free_bytes", lambda folder: 1_000_000)
     paths, messages = write(b"a b c d\n" * 500_000), []
     reporter = Reporter()
     reporter.message = messages.append

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 
 from dcme_w2v._core.engine cimport Run, dcme_engine
 from dcme_w2v._core.kernels cimport dcme_kernels, dcme_stride, kernels_of
-from dcme_w2v._core.rows cimport check_starts
+from dcme_w2v._core.rows cimport check_starts, dcme_sparse_rows
 from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 
 
@@ -32,12 +32,6 @@ cdef extern from "classify/classify_options.h" nogil:
 
 
 cdef extern from "classify/classify.h" nogil:
-    ctypedef struct dcme_sparse_rows:
-        const int64_t *starts
-        const int32_t *features
-        const float *values
-        int64_t count
-
     ctypedef struct dcme_instances:
         const int64_t *documents
         const int32_t *labels

@@ -5,16 +5,9 @@ import numpy as np
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
 
 from dcme_w2v._core.kernels cimport dcme_kernels, kernels_of
-from dcme_w2v._core.rows cimport check_starts
+from dcme_w2v._core.rows cimport check_starts, dcme_sparse_rows
 from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 
-
-cdef extern from "classify/classify.h" nogil:
-    ctypedef struct dcme_sparse_rows:
-        const int64_t *starts
-        const int32_t *features
-        const float *values
-        int64_t count
 
 
 cdef extern from "fused/fused.h" nogil:

@@ -1,6 +1,14 @@
 """What bindings check of rows that lie behind one another in an array."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
+
+
+cdef extern from "classify/classify.h" nogil:
+    ctypedef struct dcme_sparse_rows:
+        const int64_t *starts
+        const int32_t *features
+        const float *values
+        int64_t count
 
 
 cdef inline int check_starts(const int64_t[::1] starts, int64_t end) except -1:

@@ -6,7 +6,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from dcme_w2v._core.status cimport (
     DCME_BAD_ENCODING,
-    DCME_OK,
     check,
     dcme_error,
     dcme_release_freed,
@@ -151,28 +150,23 @@ cdef class Table:
     def add(self, const uint8_t[::1] text, const int64_t[::1] offsets, const int64_t[::1] counts):
         """Add concatenated words with their counts."""
         cdef dcme_error error
-        cdef dcme_status status = DCME_OK
-        cdef int64_t i = 0
+        cdef int64_t i
         cdef uint32_t number
         cdef const char *block = <const char *>&text[0]
         with nogil:
-            while i < counts.shape[0] and status == DCME_OK:
-                status = dcme_vocabulary_add(
+            for i in range(counts.shape[0]):
+                check(dcme_vocabulary_add(
                     self.vocabulary, block + offsets[i], offsets[i + 1] - offsets[i], counts[i],
-                    &number, &error)
-                i += 1
-        check(status, &error)
+                    &number, &error), &error)
 
     def parse(self, const uint8_t[::1] lines):
         """Add the words of lines "word count"."""
         cdef dcme_error error
-        cdef dcme_status status
         if lines.shape[0] == 0:
             return
         with nogil:
-            status = dcme_counts_parse(
-                self.vocabulary, <const char *>&lines[0], lines.shape[0], &error)
-        check(status, &error)
+            check(dcme_counts_parse(
+                self.vocabulary, <const char *>&lines[0], lines.shape[0], &error), &error)
 
     def encode(self, const uint8_t[::1] text, int refuse, uint32_t[::1] ids=None):
         """Count the words of a block; returns tokens, newlines, newline first, bad offset or -1."""
@@ -197,17 +191,15 @@ cdef class Table:
         """Add some words of another table, map its ids; returns tokens replaced and skipped."""
         cdef dcme_error error
         cdef dcme_repairs repairs
-        cdef dcme_status status
         if not 0 <= first <= last <= len(other) or map.shape[0] < last:
             raise ValueError("first, last and map do not fit the table")
         if first == last:
             return 0, 0
         repairs.replaced = repairs.skipped = 0
         with nogil:
-            status = dcme_vocabulary_merge(
+            check(dcme_vocabulary_merge(
                 self.vocabulary, other.vocabulary, first, last, <dcme_encoding_errors>errors,
-                &map[0], &repairs, &error)
-        check(status, &error)
+                &map[0], &repairs, &error), &error)
         return repairs.replaced, repairs.skipped
 
     def bytes(self, int64_t extra):
@@ -286,12 +278,10 @@ cdef class Pairs:
     def count(self, const uint32_t[::1] ids, const uint8_t[::1] roles):
         """Count the pairs of the next piece of the text."""
         cdef dcme_error error
-        cdef dcme_status status
         if ids.shape[0] == 0:
             return
         with nogil:
-            status = dcme_pairs_count(self.pairs, &ids[0], ids.shape[0], &roles[0], &error)
-        check(status, &error)
+            check(dcme_pairs_count(self.pairs, &ids[0], ids.shape[0], &roles[0], &error), &error)
 
     def counted(self, int64_t least):
         """Return left sides, right sides, runs and counts of pairs counted at least so often."""

@@ -73,10 +73,8 @@ cdef class Tokenizer:
         cdef int64_t length, bad, n = text.shape[0]
         cdef const char *bytes = <const char *>&text[0] if n else NULL
         cdef dcme_error error
-        cdef dcme_status status
         if n == 0:
             return b"", -1
         with nogil:
-            status = dcme_tokenize(self.tokenizer, bytes, n, &out, &length, &bad, &error)
-        check(status, &error)
+            check(dcme_tokenize(self.tokenizer, bytes, n, &out, &length, &bad, &error), &error)
         return out[:length], bad

@@ -151,9 +151,7 @@ def find_duplicates(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t
     """Note the words that an earlier word equals; return the row of the first one's equal."""
     cdef int64_t earlier = -1
     cdef dcme_error error
-    cdef dcme_status status
     with nogil:
-        status = dcme_find_duplicates(<const char *>&text[0], &offsets[0], offsets.shape[0] - 1,
-                                      <dcme_fault *>&faults[0, 0], &earlier, &error)
-    check(status, &error)
+        check(dcme_find_duplicates(<const char *>&text[0], &offsets[0], offsets.shape[0] - 1,
+                                   <dcme_fault *>&faults[0, 0], &earlier, &error), &error)
     return earlier

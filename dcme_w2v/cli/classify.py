@@ -141,14 +141,7 @@ def train(
 @threads_option
 @json_option
 @reads_documents("docs")
-def test(
-    model: str,
-    docs: tuple[str, ...],
-    clusters: bool,
-    labels: str | None,
-    threads: int | None,
-    as_json: bool,
-) -> None:
+def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """Evaluate a classifier on labeled documents.
 
     With one label per document: accuracy, top-5 accuracy, mean log-likelihood, micro and macro
@@ -162,7 +155,7 @@ def test(
     from dcme_w2v.classify.model import load_classifier
     from dcme_w2v.classify.predict import test
 
-    found = test(load_classifier(model), docs, labels, threads, clusters)
+    found = test(load_classifier(model), docs, **values)
     if as_json:
         print_json(found)
         return
@@ -180,13 +173,7 @@ def test(
 @json_option
 @reads_documents("docs")
 def predict(
-    model: str,
-    docs: tuple[str, ...],
-    count: int,
-    no_probabilities: bool,
-    labels: str | None,
-    threads: int | None,
-    as_json: bool,
+    model: str, docs: tuple[str, ...], no_probabilities: bool, as_json: bool, **values: Any
 ) -> None:
     """Print the most probable labels of documents.
 
@@ -203,16 +190,16 @@ def predict(
     if is_by_token(loaded):
         if no_probabilities:
             raise UsageError("--no-probabilities: is not for a model --by token; omit it")
-        if count != 1:
+        if (count := values["count"]) != 1:
             raise UsageError(f"--top-k={count}: a model --by token has one tag per token; omit it")
-        tagged = sequences.predict_tags(loaded, docs, threads)
+        tagged = sequences.predict_tags(loaded, docs, values["threads"])
         rows = ([(token, tag, round(p, 6)) for token, tag, p in found] for found in tagged)
         _print(rows, as_json, lambda row: "".join(f"{t}\t{g}\t{p:.6f}\n" for t, g, p in row))
         return
     if no_probabilities:
-        _print(predict_labels(loaded, docs, count, labels, threads), as_json, "\t".join)
+        _print(predict_labels(loaded, docs, **values), as_json, "\t".join)
         return
-    predicted = predict(loaded, docs, count, labels, threads)
+    predicted = predict(loaded, docs, **values)
     pairs = ([(name, round(p, 6)) for name, p in found] for found in predicted)
     _print(pairs, as_json, lambda row: "\t".join(f"{name}\t{p:.6f}" for name, p in row))
 

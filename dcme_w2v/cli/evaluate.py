@@ -26,7 +26,7 @@ from .options import (
 from .streams import print_json
 
 if TYPE_CHECKING:
-    from dcme_w2v.words.evaluate import AnalogyScore, Section, SimilarityScore
+    from dcme_w2v.words.evaluate import AnalogyScore
 
 RESTRICT = click.IntRange(1, sys.maxsize)
 
@@ -80,7 +80,13 @@ def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
     from dcme_w2v import eval_similarity
 
     score = eval_similarity(vectors, pairs, restrict=restrict)
-    print_json(score.as_dict(), indent=2) if as_json else click.echo(_similarity_table(score))
+    by_ngrams = f", {score.by_ngrams} by n-grams" if score.by_ngrams else ""
+    table = (
+        f"spearman {score.spearman:.4f}\npearson  {score.pearson:.4f}\n"
+        f"coverage {score.covered / score.pairs:.4f} ({score.covered} of {score.pairs} pairs"
+        f"{by_ngrams})"
+    )
+    print_json(score.as_dict(), indent=2) if as_json else click.echo(table)
     _report_skipped(pairs, score.skipped_lines)
 
 
@@ -138,26 +144,17 @@ def likelihood(model: str, corpus: tuple[str, ...], as_json: bool, **values: Any
 def _analogy_table(score: AnalogyScore) -> str:
     parts = [*score.sections, score.semantic, score.syntactic, score.total]
     width = max(len(part.name) for part in parts)
+    rows = [
+        f"{part.name:{width}}  {part.correct:7,}  {part.covered:7,}  {part.questions:7,}  "
+        f"{_share(part.accuracy)}  {_share(part.coverage)}"
+        for part in parts
+    ]
     head = f"{'section':{width}}  {'right':>7}  {'covered':>7}  {'asked':>7}  accuracy  coverage"
-    return "\n".join([head, *(_analogy_row(part, width) for part in parts)])
-
-
-def _analogy_row(part: Section, width: int) -> str:
-    counts = "  ".join(f"{count:7,}" for count in (part.correct, part.covered, part.questions))
-    return f"{part.name:{width}}  {counts}  {_share(part.accuracy)}  {_share(part.coverage)}"
+    return "\n".join([head, *rows])
 
 
 def _share(value: float | None) -> str:
     return f"{'-':>8}" if value is None else f"{value:8.4f}"
-
-
-def _similarity_table(score: SimilarityScore) -> str:
-    by_ngrams = f", {score.by_ngrams} by n-grams" if score.by_ngrams else ""
-    return (
-        f"spearman {score.spearman:.4f}\npearson  {score.pearson:.4f}\n"
-        f"coverage {score.covered / score.pairs:.4f} ({score.covered} of {score.pairs} pairs"
-        f"{by_ngrams})"
-    )
 
 
 def _report_skipped(path: str, lines: int) -> None:

@@ -29,8 +29,8 @@ from .streams import print_figures, print_json
 class SeveralValues(Command):
     """A command whose repeatable options may have several values after one flag."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, with ``--flag A B`` as ``--flag A --flag B``."""
+    def arranged(self, args: list[str]) -> list[str]:
+        """Return ``--flag A B`` as ``--flag A --flag B``."""
         flags = {
             flag
             for one in self.params
@@ -50,7 +50,7 @@ class SeveralValues(Command):
                 found.append(argument)
             else:
                 found += [flag, argument]
-        return super().parse_args(ctx, found)
+        return found
 
 
 @click.group(cls=Group)
@@ -138,13 +138,7 @@ def fit(
 @quiet_option
 @reads_documents("docs")
 def statistics(
-    model: str,
-    docs: tuple[str, ...],
-    output: str,
-    binary: bool,
-    threads: int | None,
-    as_json: bool,
-    quiet: bool,
+    model: str, docs: tuple[str, ...], output: str, as_json: bool, quiet: bool, **values: Any
 ) -> None:
     """Sum up unlabeled documents for fuse fit, one shard at a time.
 
@@ -156,8 +150,8 @@ def statistics(
 
     paths = Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output)
     paths.stdout(as_json).check()
-    with reporting(quiet, None) as reporter:
-        sums = jobs.statistics_of_files(model, docs, output, binary, threads, reporter)
+    with reporting(quiet) as reporter:
+        sums = jobs.statistics_of_files(model, docs, output, reporter=reporter, **values)
     if as_json:
         print_json({"documents": sums.documents, "without_features": sums.empty})
     if not quiet:
@@ -204,16 +198,7 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> 
 @threads_option
 @json_option
 @quiet_option
-def shrink(
-    model: str,
-    output: str,
-    holdout: tuple[str, ...],
-    labels: str | None,
-    threads: int | None,
-    as_json: bool,
-    quiet: bool,
-    **values: Any,
-) -> None:
+def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -> None:
     """Compress a classifier: its weights in a few levels, most of them left out.
 
     MODEL is a linear model of classify train or fuse fit. No weight is learned again.
@@ -224,10 +209,10 @@ def shrink(
     from dcme_w2v.training.progress import reporting
 
     options = collect(ShrinkOptions, values)
-    paths = Paths().reads("MODEL", model).reads("--holdout", *holdout).reads("--labels", labels)
-    paths.model("--output", output, replaces(KIND)).check()
-    with reporting(quiet, None) as reporter:
-        found = shrink_file(model, output, options, holdout, labels, threads, reporter)
+    paths = Paths().reads("MODEL", model).reads("--holdout", *values["holdout"])
+    paths.reads("--labels", values["labels"]).model("--output", output, replaces(KIND)).check()
+    with reporting(quiet) as reporter:
+        found = shrink_file(model, output, options, reporter=reporter, **values)
     if as_json:
         print_json(found)
     if not quiet:

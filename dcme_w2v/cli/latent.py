@@ -87,15 +87,7 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 @threads_option
 @json_option
 @reads_documents("docs")
-def transform(
-    model: str,
-    docs: tuple[str, ...],
-    output: str,
-    log: bool,
-    labels: str | None,
-    threads: int | None,
-    as_json: bool,
-) -> None:
+def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool, **values: Any) -> None:
     """Write the probabilities of the latent classes of documents, one row for each.
 
     In svmlight, labels are numbered from 1 in order of appearance; 0 is no label.
@@ -103,9 +95,8 @@ def transform(
     from dcme_w2v.latent.jobs import transform_files
     from dcme_w2v.latent.model import LatentClassifier
 
-    check_transform(model, docs, output, as_json, labels)
-    loaded = LatentClassifier.load(model)
-    figures = transform_files(loaded, docs, output, log=log, labels=labels, threads=threads)
+    check_transform(model, docs, output, as_json, values["labels"])
+    figures = transform_files(LatentClassifier.load(model), docs, output, **values)
     line = "{rows} rows of {columns} latent classes, {zero_rows} without a known feature"
     print_figures(figures, line, as_json)
 
@@ -162,5 +153,4 @@ def plot(model: str, docs: tuple[str, ...], output: str, **projection: Any) -> N
     from dcme_w2v.plots.points import plot_files
 
     Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output).check()
-    loaded = LatentClassifier.load(model)
-    plot_files(loaded, docs, output, **projection)
+    plot_files(LatentClassifier.load(model), docs, output, **projection)

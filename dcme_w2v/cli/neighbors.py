@@ -113,17 +113,11 @@ def answer(
 
     `path` is where the answers come from, for messages.
     """
-    if words:
-        _answer_arguments(path, words, as_json, solve, vocabulary)
+    if not words:
+        for lines in _lines(vocabulary):
+            answers = solve([line.split() for line in lines])
+            _print(path, [answer for answer in answers if answer.question], as_json, vocabulary)
         return
-    for lines in _lines(vocabulary):
-        answers = solve([line.split() for line in lines])
-        _print(path, [answer for answer in answers if answer.question], as_json, vocabulary)
-
-
-def _answer_arguments(
-    path: str, words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequence[str]
-) -> None:
     parts = [part for word in words for part in word.split()]
     if not parts:  # an empty variable of the shell, for example
         raise UsageError("the words are empty; give one, or none to read standard input")

@@ -1,7 +1,5 @@
 """Commands that predict words of a text: ``score`` and ``predict-word``."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,7 +25,7 @@ from .options import (
 from .streams import print_json
 
 if TYPE_CHECKING:
-    from dcme_w2v.words.predictions import ScoredLine
+    pass
 
 
 @command(
@@ -67,21 +65,15 @@ def score(
     paths = Paths().reads("MODEL", model).reads("CORPUS", *corpus).reads("--context", context)
     paths.reads("--read-vocab", read_vocab).check()
     for line in scored(model, CorpusPaths(corpus), **values):
+        numbers = line.log_probabilities.tolist()
         if as_json:
             record = {"log_probability": line.log_probability, "scored": line.scored}
-            numbers = line.log_probabilities.tolist()
             print_json({**record, "tokens": line.tokens, "log_probabilities": numbers})
+        elif tokens:
+            pairs = zip(line.tokens, numbers, strict=True)
+            click.echo("".join(f"{token}\t{number:.6g}\n" for token, number in pairs))
         else:
-            click.echo(_as_tokens(line) if tokens else _as_line(line))
-
-
-def _as_line(line: ScoredLine) -> str:
-    return f"{line.log_probability:.6g}\t{line.scored}\t{' '.join(line.tokens)}"
-
-
-def _as_tokens(line: ScoredLine) -> str:
-    pairs = zip(line.tokens, line.log_probabilities.tolist(), strict=True)
-    return "".join(f"{token}\t{number:.6g}\n" for token, number in pairs)
+            click.echo(f"{line.log_probability:.6g}\t{line.scored}\t{' '.join(line.tokens)}")
 
 
 @command("predict-word", example="dcme-w2v predict-word model the queen _ spain")

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from dcme_w2v.scdv.search import Hit
     from dcme_w2v.scdv.topics import Topic
     from dcme_w2v.sentences.table import SentenceTable
-    from dcme_w2v.words.vectors import Vectors
 
 SHOWN = 80  # characters of a text
 
@@ -213,8 +212,6 @@ def fit(
     vectors: str,
     output: str,
     threads: int | None,
-    encoding_errors: str,
-    strict: bool,
     as_json: bool,
     dry_run: bool,
     quiet: bool,
@@ -232,23 +229,23 @@ def fit(
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.formats.model_folder import replaces
     from dcme_w2v.formats.vectors.vectors_io import read_with
-    from dcme_w2v.scdv.fit import fit_documents
+    from dcme_w2v.scdv.fit import fit_documents, resource_estimate
     from dcme_w2v.scdv.model import KIND
     from dcme_w2v.scdv.tune import tune_documents
     from dcme_w2v.training.progress import reporting
 
     options, seconds = collect(ScdvOptions, kwargs), collect(ScdvTuneOptions, kwargs).tune
+    tokenizer = chosen_tokenizer(kwargs)
     paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors, sidecars=read_with(vectors))
     paths.model("--output", output, replaces(KIND)).check()
-    documents: Iterable[Document] = read_documents(
-        docs, encoding_errors=encoding_errors, strict=strict
-    )
+    documents: Iterable[Document] = read_documents(docs, **kwargs)
     room = partial(require_disk, output)
-    loaded, more = Vectors.load(vectors).tokenized_by(chosen_tokenizer(kwargs)), {}
+    loaded, more = Vectors.load(vectors).tokenized_by(tokenizer), {}
     if dry_run:
-        show_plan(_plan(documents, loaded, options, output), as_json)
+        read = (document.text for document in documents)
+        show_plan(resource_estimate(read, loaded, options, output), as_json)
         return
-    with reporting(quiet, None) as reporter:
+    with reporting(quiet) as reporter:
         if seconds is not None:
             documents = list(documents)
             options, tuned, note = tune_documents(
@@ -268,18 +265,6 @@ def fit(
     print_figures(figures, FITTED, as_json)
 
 
-def _plan(
-    documents: Iterable[Document], vectors: Vectors, options: ScdvOptions, output: str
-) -> dict[str, Any]:
-    """Return the resources that a fit requires, and whether they are there."""
-    from dcme_w2v.files.disk import disk_plan
-    from dcme_w2v.scdv.fit import resource_estimate, shortage_of
-
-    plan = resource_estimate((one.text for one in documents), vectors, options)
-    disk = disk_plan(output, plan["output_bytes"])
-    return {**plan, "disk": disk, "refused": shortage_of(plan)}
-
-
 @scdv.command("transform", example="dcme-w2v scdv transform model test.tsv --output test.npz")
 @arguments("model docs...")
 @output_option("X", "X.npz, X.svm, or - for svmlight")
@@ -297,9 +282,8 @@ def transform(
     labels: str | None,
     compress: bool,
     threads: int | None,
-    encoding_errors: str,
-    strict: bool,
     as_json: bool,
+    **reading: Any,
 ) -> None:
     """Convert documents to sparse vectors.
 
@@ -311,8 +295,7 @@ def transform(
     from dcme_w2v.scdv.model import DocumentModel, transform_to_files
 
     check_transform(model, docs, output, as_json, labels)
-    documents = read_documents(docs, encoding_errors=encoding_errors, strict=strict)
-    loaded = DocumentModel.load(model)
+    documents, loaded = read_documents(docs, **reading), DocumentModel.load(model)
     figures = transform_to_files(loaded, documents, output, labels, threads, compress)
     line = (
         "{rows} rows, {zero_rows} without a vocabulary word, {entries} entries "

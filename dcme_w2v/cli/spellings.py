@@ -144,11 +144,12 @@ def _read(
 def _without_switches(found: list[Given | str], names: set[str | None]) -> list[Given | str]:
     """Replace the switches of word2vec.c by options; ``-train FILE`` becomes an argument."""
     given = {one.flag: one for one in found if isinstance(one, Given)}
+    is_tree = "-hs" in given and given["-hs"].value == "1"
     made: list[Given | str] = []
     for one in found:
         if isinstance(one, str) or one.flag not in (*SWITCHED, CORPUS):
             is_unused = isinstance(one, Given) and one.flag == "--negative" and one.value == "0"
-            made += [] if is_unused and _is_tree(given) else [one]
+            made += [] if is_unused and is_tree else [one]
         elif one.flag == CORPUS:
             made.append(one.value or "")
         elif one.flag == "-binary" and given.get("--classes", one).value not in (one.value, "0"):
@@ -158,10 +159,6 @@ def _without_switches(found: list[Given | str], names: set[str | None]) -> list[
     if CORPUS in given and "preset" in names and "--preset" not in given:
         made.append(Given(CORPUS, "--preset", "word2vec"))
     return made
-
-
-def _is_tree(given: Mapping[str, Given]) -> bool:
-    return "-hs" in given and given["-hs"].value == "1"
 
 
 def _switched(one: Given, given: Mapping[str, Given]) -> Iterator[Given]:

@@ -104,7 +104,11 @@ class _Output(OutputFile):
 
 def prepare_streams() -> None:
     """Guard the standard streams; call once, before any file is opened."""
-    _reserve_closed()
+    for number, mode in enumerate(_CLOSED_MODES):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, mode), True)  # the lowest free number
     sys.stdout = _text(sys.stdout, _Output(1))
     sys.stderr = _text(sys.stderr, _Messages(2))
     sys.stderr.reconfigure(line_buffering=True)
@@ -151,14 +155,6 @@ def drop_output() -> None:
     with contextlib.suppress(OSError, ValueError):
         os.dup2(number, sys.stdout.fileno())
     os.close(number)
-
-
-def _reserve_closed() -> None:
-    for number, mode in enumerate(_CLOSED_MODES):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.set_inheritable(os.open(os.devnull, mode), True)  # the lowest free number
 
 
 def _text(stream: TextIO | None, raw: io.FileIO) -> io.TextIOWrapper:

@@ -113,7 +113,7 @@ class Mixture(Work):
         """Train on a shard: all epochs, or with `iterate` the epoch of this number."""
         options = dataclasses.replace(self.options, seed=seed_of(self.options.seed, shard))
         if self.iterate:
-            weights, loss = self._one_epoch(number, data, tables[TABLE], options)
+            weights, loss = self._one_epoch(number, data.data, tables[TABLE], options)
         else:
             weights, records = fit(data.data, self.classes, options)
             loss = records[-1]["loss"] if records else 0.0
@@ -126,18 +126,17 @@ class Mixture(Work):
         return Learned([Sparse.of(data, block, table) for block in self.blocks], note)
 
     def _one_epoch(
-        self, number: int, shard: Shard, start: F32, options: ClassifyOptions
+        self, number: int, data: Labeled, start: F32, options: ClassifyOptions
     ) -> tuple[Weights, float]:
-        documents, labels = shard.data.instances()
+        documents, labels = data.instances()
         order = None
         if options.objective == "dcme" and options.dcme_update == "robust":
-            matrix = shard.data.matrix
-            order = similar_neighbors(matrix, documents, labels, self.classes, options.seed)
+            order = similar_neighbors(data.matrix, documents, labels, self.classes, options.seed)
         weights = Weights(self.features, self.classes, options.bias, order)
         weights.set(start)
-        by_instance = None if shard.data.weights is None else shard.data.weights[documents]
+        by_instance = None if data.weights is None else data.weights[documents]
         training = ClassifierTrainer(
-            shard.data.matrix, documents, labels, self.classes, options, weights, by_instance
+            data.matrix, documents, labels, self.classes, options, weights, by_instance
         )
         return weights, training.epoch(number).loss
 
@@ -161,13 +160,14 @@ class Gradient(Mixture):
         """Return the gradient of a shard at a point."""
         weights = Weights(self.features, self.classes, self.options.bias)
         weights.table[:, : self.classes] = tables[TABLE]
-        documents, labels = data.data.instances()
-        by_instance = None if data.data.weights is None else data.data.weights[documents]
+        own = data.data
+        documents, labels = own.instances()
+        by_instance = None if own.weights is None else own.weights[documents]
         instances = core.Instances(
-            documents, labels, data.data.matrix.shape[0], self.classes, by_instance
+            documents, labels, own.matrix.shape[0], self.classes, by_instance
         )
         gradient = np.empty(tables[TABLE].shape)
-        rows = core_documents(data.data.matrix)
+        rows = core_documents(own.matrix)
         loss = weights.linear.gradient(
             rows, instances, core.Columns(rows, instances), gradient, self.options.threads or 1
         )

@@ -142,7 +142,11 @@ class DaskExecutor(Executor):
             with contextlib.suppress(Exception):  # a lost scheduler is found by `_look`
                 self._client.sync(_settled, self._client, [one.future for one in pending])
         self._raise_errors(tasks)
-        self._locate(tasks)
+        if tasks:  # note which worker has each value, so that others can be computed there
+            keys = [one.future.key for one in tasks]
+            has = self._ask(self._client.scheduler.who_has(keys=keys))
+            for one in tasks:
+                one.worker = min(has.get(one.future.key, ()), default=None)
 
     def result(self, future: Future) -> Any:
         """Wait for a value and fetch it."""
@@ -301,14 +305,6 @@ class DaskExecutor(Executor):
         if isinstance(error, DcmeError):
             return error
         return ClusterError(f"{task.label}: {type(error).__name__}: {' '.join(str(error).split())}")
-
-    def _locate(self, tasks: Sequence[_Task]) -> None:
-        """Note which worker has each value, so that others can be computed there."""
-        if tasks:
-            keys = [one.future.key for one in tasks]
-            has = self._ask(self._client.scheduler.who_has(keys=keys))
-            for one in tasks:
-                one.worker = min(has.get(one.future.key, ()), default=None)
 
 
 async def _settled(client: Any, futures: list[Any]) -> None:

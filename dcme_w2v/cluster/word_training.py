@@ -34,11 +34,10 @@ from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.trainer import Fingerprint, Progress
 from dcme_w2v.words import run
-from dcme_w2v.words.classes import check_classes
 from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.job import TrainJob, paths_of
 from dcme_w2v.words.options import TrainOptions
-from dcme_w2v.words.resources import corpus_line, plan_line, resource_estimate, resource_shortage
+from dcme_w2v.words.resources import resource_estimate
 from dcme_w2v.words.start import TrainedTables
 from dcme_w2v.words.vectors import Vectors
 
@@ -239,7 +238,6 @@ class _Session:
         known = Vocabulary.load(known) if isinstance(known, str) else known
         self.reporter.stage("reading", None, "bytes")
         counted = count(executor, parts, self.job.vocabulary, known)
-        check_classes(self.job.classes, len(counted.vocabulary))
         options = resolved_for(self.job.options, len(counted.vocabulary), shards)
         rounds = rounds_of(self.job.rounds.rounds, options.epochs, counted.tokens, shards)
         if warning := warning_of(shards, rounds):
@@ -281,11 +279,9 @@ class _Session:
         self.corpus = EncodedCorpus(
             **{**fields, "out_of_vocabulary": counted.tokens - ids}, ids=empty, counts=counts,
             lines=sum(one["lines"] for one in found), held_out=empty, held_out_tokens=0,
-            held_out_lines=0,
+
         )  # fmt: skip
-        self.reporter.message(corpus_line(self.corpus))
-        for place in counted.truncated:
-            self.reporter.message(f"warning: {place}: read up to there")
+        run.report_corpus(self.job, self.corpus, self.reporter)
         hashes = " ".join(one["hash"] for one in found)
         return run.fingerprint_of(hashes, words, counted.tokens, self.job.corpus)
 
@@ -294,13 +290,9 @@ class _Session:
         options, job = self.plan.options, self.job
         plan = resource_estimate(job, self.corpus, options)
         resources = _with_workers(plan, job, options, work.shards)
-        if shortage := resource_shortage(resources):
-            raise shortage
-        self.reporter.message(plan_line(resources))
-        if job.save_vocab:
-            self.corpus.vocabulary.save(job.save_vocab)
+        run.begin(job, resources, self.corpus.vocabulary, self.reporter)
         self.named = {
-            **dataclasses.asdict(self.job.vocabulary), **dataclasses.asdict(options),
+            **dataclasses.asdict(job.vocabulary), **dataclasses.asdict(options),
             "shards": work.shards, "rounds": self.plan.rounds, "mix": work.rule,
         }  # fmt: skip
         if self.found is not None:

@@ -98,11 +98,10 @@ def _folder(path: Path) -> Facts:
             "embeddings; give one, or a file"
         )
     record = read_record(folders[-1] / RECORD)
+    position, data = record["position"], record["data"]["described"]
     facts = {"kind": f"checkpoint of {record['kind']}", "bytes": _bytes_in(path)}
-    facts["generations"] = [one.name for one in folders]
-    for part, keys in (("position", ("epoch", "seconds")), ("data", ("described",))):
-        facts |= {key: record[part][key] for key in keys}
-    facts["data"] = facts.pop("described")
+    facts |= {"generations": [one.name for one in folders], "epoch": position["epoch"]}
+    facts |= {"seconds": position["seconds"], "data": data}
     return facts | _with_command(
         {key: record.get(key) for key in ("version", "kernels", "options", "files", "argv")}
     )

@@ -258,14 +258,6 @@ SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
 Progress = Callable[[int], None]
 
 
-def write_page(path: str, every: Sequence[Items], layouts: Sequence[F64], seed: int) -> int:
-    """Write the page; ``-`` is standard output. Return its size in bytes."""
-    page = page_of(every, layouts, seed).encode()
-    with atomic_write(path) as file:
-        file.write(page)
-    return len(page)
-
-
 def page_of(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> str:
     """Return the page of one or two files."""
     files = resources.files("dcme_w2v.explore").joinpath("page")
@@ -277,10 +269,13 @@ def page_of(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> str:
         described.append(description)
         blocks += [_block(f"{name}{number}", data) for name, data in arrays.items()]
     blocks.insert(0, _block("about", json.dumps(described).encode()))
+    policy = (  # no network, no other script or style
+        f"default-src 'none'; script-src {_hash_of(script)}; style-src {_hash_of(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
     page = files.joinpath("page.html").read_text(encoding="utf-8")
     for name, text in (
-        ("POLICY", _policy(script, style)), ("STYLE", style), ("DATA", "\n".join(blocks)),
-        ("SCRIPT", script),
+        ("POLICY", policy), ("STYLE", style), ("DATA", "\n".join(blocks)), ("SCRIPT", script),
     ):  # fmt: skip
         page = page.replace(f"%{name}%", text)
     return page
@@ -346,14 +341,6 @@ def _block(name: str, data: bytes) -> str:
     return f'<script type="application/octet-stream" id="{name}">{packed}</script>'
 
 
-def _policy(script: str, style: str) -> str:
-    """Return the Content-Security-Policy: no network, no other script or style."""
-    return (
-        f"default-src 'none'; script-src {_hash_of(script)}; style-src {_hash_of(style)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
 def _hash_of(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
@@ -413,14 +400,16 @@ def explore_page(
     for path, items in zip(sources, every, strict=True):
         reporter.stage(f"map of {path}", ITERATIONS if method == "tsne" else None, "iterations")
         layouts.append(layout_of(items, method, seed, reporter.advance))
-    size = write_page(output, every, layouts, seed)
+    page = page_of(every, layouts, seed).encode()
+    with atomic_write(output) as file:
+        file.write(page)
     for items in every:
         share = 100 * agreement(items.matrix, as_int8(items.matrix)[0], seed)
         reporter.message(
             f"{items.title}: {len(items.names):,} rows; 10 nearest neighbors by the page's 8-bit "
             f"vectors agree to {share:.1f} %"
         )
-    reporter.message(f"page: {output}, {size / 1e6:.1f} MB")
+    reporter.message(f"page: {output}, {len(page) / 1e6:.1f} MB")
 
 
 def _check(sources: Sequence[str], output: str, method: str) -> None:

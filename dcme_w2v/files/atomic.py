@@ -299,7 +299,10 @@ def open_log(path: PathLike, append: bool = False) -> TextIO:
             number = _open_stream(path) if number is None else os.dup(number)
         elif append and target.exists():
             number = os.open(target, platform.APPEND)
-            _end_line(number)
+            if os.fstat(number).st_size:
+                os.lseek(number, -1, os.SEEK_END)
+                if os.read(number, 1) != b"\n":  # a killed run left the last line incomplete
+                    os.write(number, b"\n")
         else:  # a new file: the old one may have hard links
             temporary, number = create(target)
             platform.set_mode(number, _mode_of(target))
@@ -335,14 +338,6 @@ def _is_event(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return line.startswith(b'{"event": "')
     return isinstance(found, dict) and "event" in found
-
-
-def _end_line(number: int) -> None:
-    """End the last line of a log if a killed run left it incomplete."""
-    if os.fstat(number).st_size:
-        os.lseek(number, -1, os.SEEK_END)
-        if os.read(number, 1) != b"\n":
-            os.write(number, b"\n")
 
 
 # ---- targets ----

@@ -112,14 +112,11 @@ def write_with_fallback(
             failed.append((one, error))
     if failed:
         messages = list(dict.fromkeys(error.message for _, error in failed))
-        kept = _try_alternative(alternative) or _write_fallbacks([one for one, _ in failed])
+        kept = None
+        with contextlib.suppress(ResourceError):
+            kept = alternative()
+        kept = kept or _write_fallbacks([one for one, _ in failed])
         raise ResourceError("; ".join([*messages, kept])) from failed[0][1]
-
-
-def _try_alternative(write: Callable[[], str | None]) -> str | None:
-    with contextlib.suppress(ResourceError):
-        return write()
-    return None
 
 
 def _write_fallbacks(results: Sequence[Result]) -> str:

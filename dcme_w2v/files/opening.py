@@ -216,12 +216,14 @@ class CorpusFile(PieceReader):
         """Decompress all members; zeros between and after them are padding."""
         data, started = head, False
         while data:
-            member = self._new_member(method)
+            with self._advising(method):
+                member = method.decompressor()
             while not member.eof:
                 wanting = not data and getattr(member, "needs_input", True)
                 if wanting:
                     data = self._take(PACKED_BYTES)
-                piece = self._decompress(method, member, data)
+                with self._advising(method):
+                    piece = bytes(member.decompress(data, PIECE_BYTES))
                 if piece:
                     if not started:
                         self._refuse_archive(piece)
@@ -241,17 +243,15 @@ class CorpusFile(PieceReader):
             while not data and (more := self._take(PACKED_BYTES)):
                 data = more.lstrip(b"\0")
 
-    def _new_member(self, method: _Method) -> Any:
+    @contextlib.contextmanager
+    def _advising(self, method: _Method) -> Iterator[None]:
+        """Raise what to do where data cannot be decompressed."""
         try:
-            return method.decompressor()
+            yield
         except ImportError:
             raise CorpusError(
                 f"{self.path}: is compressed with {method.name}; pip install zstandard to read it"
             ) from None
-
-    def _decompress(self, method: _Method, member: Any, data: bytes) -> bytes:
-        try:
-            return bytes(member.decompress(data, PIECE_BYTES))
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
             raise CorpusError(
                 f"{self.path}: the {method.name} data is corrupt before byte {self.bytes_read} "

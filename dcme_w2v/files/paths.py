@@ -141,24 +141,21 @@ class Paths:
         sidecars : iterable of Sidecar
             Files that are written with it; ignored for streams.
         """
-        if path is not None:
-            self._add(f"{flag} {path}", path, lambda: check_writable(path))
-            for one in () if is_stream(path) else sidecars:
+        self._add(flag, path, check_writable)
+        if path is not None and not is_stream(path):
+            for one in sidecars:
                 shown = f"{one.path} (beside {_shown(flag, path)})"
-                self._add(shown, one.path, _checking(one, shown))
+                self._add(flag, one.path, partial(_check_sidecar, one, shown), shown=shown)
         return self
 
     def stdout(self, used: bool) -> Paths:
         """Declare that --json writes to standard output, if it is given."""
-        if used:
-            self._add("--json (stdout)", STANDARD)
-        return self
+        shown = "--json (stdout)"
+        return self._add(shown, STANDARD if used else None, lambda path: None, shown=shown)
 
     def log(self, flag: str, path: str | None) -> Paths:
         """Declare a log of JSON lines; an existing file must be a log."""
-        if path is not None:
-            self._add(f"{flag} {path}", path, lambda: check_log(path))
-        return self
+        return self._add(flag, path, check_log)
 
     def model(
         self,
@@ -178,19 +175,17 @@ class Paths:
             `dcme_w2v.formats.model_folder.replaces`.
         sidecars : iterable of str
         """
+        self._add(flag, path, check, lambda name: True)
         if path is not None:
-            self._add(f"{flag} {path}", path, lambda: check(path), lambda name: True)
             for one in sidecars:
                 shown = f"{one} (beside {_shown(flag, path)})"
-                test = partial(_check_model_sidecar, one, check, shown)
-                self._add(shown, one, test, lambda name: True)
+                test = partial(_check_model_sidecar, check, shown)
+                self._add(flag, one, test, lambda name: True, shown)
         return self
 
     def folder(self, flag: str, path: str | None, owns: Callable[[str], bool]) -> Paths:
         """Declare a folder in which the entries whose names `owns` accepts are written."""
-        if path is not None:
-            self._add(f"{flag} {path}", path, lambda: _check_folder(flag, path), owns)
-        return self
+        return self._add(flag, path, partial(_check_folder, flag), owns)
 
     def temporary(self, flag: str, path: str | None) -> Paths:
         """Declare a folder for unnamed temporary files, which replace nothing."""
@@ -219,16 +214,22 @@ class Paths:
 
     def _add(
         self,
-        shown: str,
-        path: str,
-        check: Callable[[], object] = lambda: None,
+        flag: str,
+        path: str | None,
+        check: Callable[[str], object],
         owns: Callable[[str], bool] | None = None,
-    ) -> None:
+        shown: str = "",
+    ) -> Paths:
+        if path is None:
+            return self
+        shown = shown or f"{flag} {path}"
         if owns is not None and path == STANDARD:
             raise UsageError(f"{shown}: is standard output; name a folder")
         _check_name(path, shown)  # first, since a device may have no status
         identity = _identity(path, "stdout")
-        self._written.append(_File(path, shown, identity, owns is not None, check, owns))
+        is_folder, checked = owns is not None, partial(check, path)
+        self._written.append(_File(path, shown, identity, is_folder, checked, owns))
+        return self
 
 
 def _shown(flag: str, path: str) -> str:
@@ -341,19 +342,16 @@ def _check_name(path: str, shown: str) -> None:
             raise UsageError(f"{shown}: is too long; choose a shorter name") from None
 
 
-def _checking(one: Sidecar, shown: str) -> Callable[[], None]:
-    def check() -> None:
-        check_writable(one.path)
-        place = Path(one.path)
-        if place.exists() and place.stat().st_size and not one.is_ours(place):
-            raise UsageError(
-                f"{shown}: exists and is another kind of file; move it, or choose another output"
-            )
-
-    return check
+def _check_sidecar(one: Sidecar, shown: str, path: str) -> None:
+    check_writable(path)
+    place = Path(path)
+    if place.exists() and place.stat().st_size and not one.is_ours(place):
+        raise UsageError(
+            f"{shown}: exists and is another kind of file; move it, or choose another output"
+        )
 
 
-def _check_model_sidecar(path: str, check: Callable[[str], None], shown: str) -> None:
+def _check_model_sidecar(check: Callable[[str], None], shown: str, path: str) -> None:
     try:
         check(path)
     except UsageError as error:

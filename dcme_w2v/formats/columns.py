@@ -118,9 +118,14 @@ def check_no_table(path: str, head: bytes) -> None:
     if is_named_csv(path) and kind is None and any(sign in head for sign in (b",", b";")):
         header = head[:200].decode("utf-8", "replace").strip()
         warn(f"{path}: is read as text, not CSV; name its column by --text-column: {header}")
-    if kind is None or (kind == "JSON lines" and not _is_object(head)):
+    if kind is None:
         return
-    names = _columns_of(path, head, kind)
+    try:
+        names = json.loads(head) if kind == "JSON lines" else _opened(path, kind)[1].names
+    except CorpusError:  # for example, from standard input
+        names = []
+    except (ValueError, RecursionError):  # text that begins with a brace
+        return
     listed = f": {_listed(names)}" if names else ""
     raise CorpusError(f"{path}: is {kind}; name its column of text by --text-column{listed}")
 
@@ -128,15 +133,6 @@ def check_no_table(path: str, head: bytes) -> None:
 def is_named_csv(path: str) -> bool:
     """Return whether a file's name ends in .csv, perhaps with a suffix of compression."""
     return PurePath(path).suffix.lower() == ".csv" or ".csv." in path.lower()
-
-
-def _columns_of(path: str, head: bytes, kind: str) -> list[str]:
-    if kind == "JSON lines":
-        return list(json.loads(head))
-    try:
-        return list(_opened(path, kind)[1].names)
-    except CorpusError:  # for example, from standard input
-        return []
 
 
 def is_binary_table(head: bytes) -> bool:
@@ -150,13 +146,6 @@ def _kind_of(head: bytes) -> str | None:
         if head.startswith(magic):
             return kind
     return None
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 # ---- rows ----

@@ -126,7 +126,8 @@ def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
 
 def _listed(corpus: Sequence[Any]) -> tuple[tuple[str, ...], Sentences | None]:
     """Return a list as paths if all of them exist or look like paths, otherwise as sentences."""
-    if corpus and (all(map(is_corpus_path, corpus)) or all(map(_looks_like_path, corpus))):
+    look_like_paths = (isinstance(item, str) and _PATH.fullmatch(item) for item in corpus)
+    if corpus and (all(map(is_corpus_path, corpus)) or all(look_like_paths)):
         return tuple(map(os.fspath, corpus)), None
     if corpus and all(isinstance(item, str) and len(item.split()) < 2 for item in corpus):
         raise UsageError(
@@ -135,11 +136,6 @@ def _listed(corpus: Sequence[Any]) -> tuple[tuple[str, ...], Sentences | None]:
             "lists of tokens"
         )
     return (), Sentences(corpus)
-
-
-def _looks_like_path(item: object) -> bool:
-    """Return whether a string reads as the name of a file: it has a slash or a suffix."""
-    return isinstance(item, str) and _PATH.fullmatch(item) is not None
 
 
 def as_texts(items: Any, name: str = "document") -> Iterator[bytes]:
@@ -159,8 +155,9 @@ def as_texts(items: Any, name: str = "document") -> Iterator[bytes]:
 
 def _as_text(item: Any, place: str, errors: str = "replace") -> bytes:
     """Return a text or a list of tokens as UTF-8; `errors` is for surrogates."""
-    item = _plain(item)
-    if _is_null(item):
+    item = item.as_py() if hasattr(item, "as_py") else item  # of pyarrow
+    is_nan = isinstance(item, float) and item != item
+    if item is None or type(item).__name__ == "NAType" or is_nan:
         return b""
     if isinstance(item, Mapping):
         raise UsageError(f"{place} is a dict: name its text by --text-column, or give the text")
@@ -182,16 +179,6 @@ def _as_text(item: Any, place: str, errors: str = "replace") -> bytes:
             "_, or give the text as one string"
         )
     return Tokenized(text)
-
-
-def _plain(item: Any) -> Any:
-    """Return the value of a scalar of pyarrow; others as they are."""
-    return item.as_py() if hasattr(item, "as_py") else item
-
-
-def _is_null(item: Any) -> bool:
-    is_nan = isinstance(item, float) and item != item
-    return item is None or type(item).__name__ == "NAType" or is_nan
 
 
 def _as_line(item: Any, number: int) -> bytes:

@@ -26,7 +26,7 @@ from dcme_w2v.numeric.memory import require_memory
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, checked_rows
 from dcme_w2v.platform import PathLike
 
-from .npy import read_head
+from .npy import npy_header, read_head
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 NPZ = (".npz",)
@@ -133,7 +133,8 @@ def _opening(
     except OSError as error:
         raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
     except Exception as error:  # zipfile and numpy raise many kinds of errors for corrupt files
-        raise FormatError(f"{name}: {fault} ({_one_line(error)}); {remedy}") from None
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise FormatError(f"{name}: {fault} ({reason}); {remedy}") from None
 
 
 def _check_size(expanded: int, name: str) -> None:
@@ -203,10 +204,6 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
         return checked_rows(csr_matrix(tuple(parts), shape=shape)), labels
     except ValueError as error:
         raise FormatError(f"{path}: {error}") from None
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _text(label: bytes, path: str, number: int) -> str:
@@ -320,7 +317,7 @@ class _NpzWriter:
 
     def __init__(self, columns: int, values: BinaryIO, numbers: BinaryIO) -> None:
         self._columns, self._values, self._numbers = columns, values, numbers
-        self._dtype = np.uint16 if columns <= 1 << 16 else np.int32
+        self._dtype = np.dtype(np.uint16 if columns <= 1 << 16 else np.int32)
         self._lengths: list[I64] = []
 
     def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
@@ -340,9 +337,9 @@ class _NpzWriter:
             _store(archive, "indptr", starts.astype(narrow))
             _store(archive, "format", np.array(b"csr"))
             _store(archive, "shape", np.array([len(starts) - 1, self._columns]))
-            _store_file(archive, "indices", np.dtype(self._dtype), count, self._numbers)
+            _store_file(archive, "indices", npy_header(self._dtype, (count,)), self._numbers)
             archive.compression = method
-            _store_file(archive, "data", np.dtype("<f4"), count, self._values)
+            _store_file(archive, "data", npy_header(np.dtype("<f4"), (count,)), self._values)
 
 
 @contextlib.contextmanager
@@ -420,12 +417,9 @@ def _store(archive: zipfile.ZipFile, name: str, array: NDArray[np.generic]) -> N
         np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-def _store_file(
-    archive: zipfile.ZipFile, name: str, dtype: np.dtype[np.generic], count: int, source: BinaryIO
-) -> None:
-    header = {"descr": dtype.str, "fortran_order": False, "shape": (count,)}
+def _store_file(archive: zipfile.ZipFile, name: str, header: bytes, source: BinaryIO) -> None:
     with write_errors(tempfile.gettempdir()):
         source.seek(0)  # flushes the buffer
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-        np.lib.format.write_array_header_1_0(member, header)
+        member.write(header)
         shutil.copyfileobj(source, member, _READ_BYTES)

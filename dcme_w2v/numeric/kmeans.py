@@ -52,25 +52,16 @@ def kmeans(
             f"--clusters={clusters}: there are only {len(points)} words; use fewer clusters"
         )
     with one_blas_thread():
-        return _lloyd(points, clusters, np.random.default_rng(seed), threads, rounds)
-
-
-def _lloyd(
-    points: F32,
-    clusters: int,
-    random: np.random.Generator,
-    threads: int | None,
-    rounds: int,
-) -> tuple[F64, I64]:
-    squares = np.einsum("ij,ij->i", points, points)
-    centers = _spread_start(points, squares, clusters, random, threads)
-    before = np.full(len(points), -1)
-    for _ in range(rounds):
-        nearest, distances = _assigned(points, squares, centers, threads)
-        if np.count_nonzero(nearest != before) <= _MOVED * len(points):
-            break
-        centers = _means(points, nearest, distances, clusters, threads)
-        before = nearest
+        squares = np.einsum("ij,ij->i", points, points)
+        random = np.random.default_rng(seed)
+        centers = _spread_start(points, squares, clusters, random, threads)
+        before = np.full(len(points), -1)
+        for _ in range(rounds):
+            nearest, distances = _assigned(points, squares, centers, threads)
+            if np.count_nonzero(nearest != before) <= _MOVED * len(points):
+                break
+            centers = _means(points, nearest, distances, clusters, threads)
+            before = nearest
     return centers, nearest
 
 

@@ -73,7 +73,10 @@ def fit_by_admm(
         u = np.maximum(0.0, (weights * numbers - dual + rho * p) / (weights + rho))  # (10)
         q = u + dual / rho
         centers = np.maximum(_centers(q, ones, count), 0.0)  # (7), (11)
-        p = _nearest(q, centers)
+        grid = np.append(0.0, centers)
+        named = np.arange(len(grid), dtype=np.int8)
+        places, _ = core.assign_levels(q, q, _borders(centers), named, grid)
+        p = grid[places]
         step = rho * (u - p)
         dual += step
         if np.mean((u - p) ** 2) < CLOSE and np.mean(step**2) < CLOSE:
@@ -85,7 +88,8 @@ def fit_by_admm(
     found = np.zeros(count)
     found[: len(values) - 1] = values[:0:-1]
     levels = np.where(place > 0, len(values) - place, 0).astype(np.int8)
-    return Levels(found, levels, _loss(numbers, weights, p)), iteration
+    loss = 0.5 * float(np.sum(weights * (p - numbers) ** 2))
+    return Levels(found, levels, loss), iteration
 
 
 def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
@@ -138,14 +142,3 @@ def _borders(centers: F64) -> F64:
     grid = np.append(0.0, centers)
     result: F64 = (grid[1:] + grid[:-1]) / 2
     return result
-
-
-def _nearest(numbers: F64, centers: F64) -> F64:
-    grid = np.append(0.0, centers)
-    named = np.arange(len(grid), dtype=np.int8)
-    places, _ = core.assign_levels(numbers, numbers, _borders(centers), named, grid)
-    return grid[places]
-
-
-def _loss(numbers: F64, weights: F64, values: F64) -> float:
-    return 0.5 * float(np.sum(weights * (values - numbers) ** 2))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from .arrays import F32, I8, I64
-from .parallel import one_blas_thread, ordered_map
+from .parallel import blocks_of_rows, one_blas_thread, ordered_map
 
 QUERIES, ROWS = 128, 4096  # in a tile of scores, 2 MB
 ROWS_OF_ONE = 32768  # in a tile of one query, which takes longer to begin than to score
@@ -39,7 +39,7 @@ def nearest_rows(
     k : int
         At most this many rows are returned.
     """
-    blocks = [slice(first, first + QUERIES) for first in range(0, len(queries), QUERIES)]
+    blocks = list(blocks_of_rows(len(queries), QUERIES))
     if len(blocks) < 2:
         for block in blocks:
             yield from _search(matrix, inverse, queries[block], left_out[block], k)
@@ -62,13 +62,12 @@ def _search(
     pairs = [(query, row) for query, rows in enumerate(left_out) for row in rows]
     excluded = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     best, rows = _Best(len(queries), k), ROWS if len(queries) > 1 else ROWS_OF_ONE
-    for first in range(0, len(matrix), rows):
-        tile = slice(first, min(first + rows, len(matrix)))
+    for tile in blocks_of_rows(len(matrix), rows):
         scores = queries @ matrix[tile].T
         scores *= inverse[tile]
         here = excluded[(excluded[:, 1] >= tile.start) & (excluded[:, 1] < tile.stop)]
-        scores[here[:, 0], here[:, 1] - first] = -np.inf
-        best.add(scores, first)
+        scores[here[:, 0], here[:, 1] - tile.start] = -np.inf
+        best.add(scores, tile.start)
     return best.found()
 
 

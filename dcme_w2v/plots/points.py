@@ -83,7 +83,7 @@ def _sample(rows: int, count: int, seed: int) -> I64:
     return np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
 
 
-def draw(path: str, points: F64, labels: Sequence[str] | None, size: float = 10.0) -> None:
+def draw(path: str, points: F64, labels: Sequence[str] | None) -> None:
     """Write a picture of points, a color and marker a label: PNG, or PDF or SVG by the suffix.
 
     Parameters
@@ -97,7 +97,7 @@ def draw(path: str, points: F64, labels: Sequence[str] | None, size: float = 10.
         Width and height in inches, at 100 points an inch.
     """
     picture_format(path)
-    figure = new_figure(size, size)
+    figure = new_figure(10, 10)
     axes = figure.add_subplot()
     if labels:
         _scatter(axes, points, np.array(labels, dtype=object))
@@ -255,27 +255,23 @@ def free_places(
     for (x, y), width in zip(points, widths, strict=True):
         ways = (
             (
-                distance * right - (width if right < 0 else width / 2 if not right else 0),
+                distance * across - (width if across < 0 else width / 2 if not across else 0),
                 distance * up,
             )
             for distance in _DISTANCES
-            for right, up in _DIRECTIONS
+            for across, up in _DIRECTIONS
         )
         for dx, dy in ways:
             left, low = x + dx, y + dy - _HEIGHT / 2
-            box = (left, low, left + width, low + _HEIGHT)
-            if not any(_overlap(box, other) for other in taken):
+            right, high = left + width, low + _HEIGHT
+            if not any(left < c and a < right and low < d and b < high for a, b, c, d in taken):
                 break
         else:
             dx, dy = 4.0, 0.0
-            box = (x + dx, y - _HEIGHT / 2, x + dx + width, y + _HEIGHT / 2)
-        taken.append(box)
+            left, low, right, high = x + dx, y - _HEIGHT / 2, x + dx + width, y + _HEIGHT / 2
+        taken.append((left, low, right, high))
         offsets.append((dx, dy))
     return offsets
-
-
-def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return (one[0] < other[2] and other[0] < one[2]) and (one[1] < other[3] and other[1] < one[3])
 
 
 Curve = tuple[list[float], list[float]]  # epochs, or examples, and values
@@ -325,12 +321,11 @@ def draw_curves(paths: Sequence[str], output: str, fields: Sequence[str] = ()) -
 
 def _fields_of(log: Sequence[dict[str, Any]]) -> list[str]:
     """Return the fields of epochs that are numbers."""
-    found = (name for record in log if record["event"] == "epoch" for name in _numbers(record))
-    return list(dict.fromkeys(found))
-
-
-def _numbers(record: dict[str, Any]) -> list[str]:
-    return [name for name, value in record.items() if _is_number(value) and name != "epoch"]
+    found: dict[str, None] = {}
+    for record in log:
+        if record["event"] == "epoch":
+            found |= {name: None for name, value in record.items() if _is_number(value)}
+    return [name for name in found if name != "epoch"]
 
 
 def _is_number(value: Any) -> bool:
@@ -412,7 +407,11 @@ def plot(
         flag, shown = ("field", (fields or [""])[0]) if name == "fields" else (name, given[name])
         kind = "word vectors" if with_words else "logs"
         raise UsageError(f"--{flag}={shown}: is not an option of {kind}")
-    (_draw_words if with_words else draw_curves)(paths, output, **given)
+    if with_words:
+        chosen = given.pop("words", "").split()
+        draw_words(Vectors.load(paths[0]), output, chosen, **given)
+    else:
+        draw_curves(paths, output, **given)
 
 
 def _are_logs(paths: Sequence[str]) -> bool:
@@ -431,7 +430,3 @@ def _are_logs(paths: Sequence[str]) -> bool:
         other = paths[logs.index(False)]
         raise UsageError(f"{other}: is not a log of --log-json; of other files, give one at a time")
     return all(logs)
-
-
-def _draw_words(paths: Sequence[str], output: str, words: str = "", **options: Any) -> None:
-    draw_words(Vectors.load(paths[0]), output, words.split(), **options)

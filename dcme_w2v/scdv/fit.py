@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dcme_w2v.errors import CorpusError, FormatError, OutOfMemoryError
+from dcme_w2v.errors import CorpusError, FormatError
+from dcme_w2v.files.disk import disk_plan
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64, U32
 from dcme_w2v.numeric.kmeans import kmeans
@@ -102,24 +103,28 @@ def fit_documents(
 
 
 def resource_estimate(
-    texts: Iterable[bytes], vectors: Vectors, options: ScdvOptions
+    texts: Iterable[bytes], vectors: Vectors, options: ScdvOptions, output: str
 ) -> dict[str, Any]:
-    """Read the documents and return the memory and disk space that `fit_documents` needs.
+    """Read the documents and return the memory and disk space that fitting needs.
 
-    The posteriors of the words, a number for each word and cluster, are counted in full, although
-    most of them are 0 in the end.
+    "refused" is the error if the memory is not there, otherwise None. The posteriors of the words,
+    a number for each word and cluster, are counted in full, although most of them are 0 in the end.
     """
     options = resolved(options)
     counted = count_words(texts, vectors, options)
     table = 4 * counted.with_vectors * vectors.dim
     posteriors = 8 * counted.with_vectors * options.clusters
+    memory = vectors.vectors.nbytes + 3 * table + 2 * posteriors
+    remedy = "lower --clusters, raise --min-df, or use vectors of fewer words or dimensions"
     return {
         "documents": counted.documents,
         "tokens": counted.tokens,
         "words": len(counted.kept),
-        "memory_bytes": vectors.vectors.nbytes + 3 * table + 2 * posteriors,
+        "memory_bytes": memory,
         "memory_available_bytes": memory_limit(),
         "output_bytes": table + posteriors,
+        "disk": disk_plan(output, table + posteriors),
+        "refused": shortage(memory, "fitting", remedy),
     }
 
 
@@ -129,12 +134,6 @@ def _watched(texts: Iterable[bytes], reporter: Reporter) -> Iterator[bytes]:
         yield text
         if number % DOCUMENTS_A_REPORT == 0:
             reporter.advance(number)
-
-
-def shortage_of(plan: dict[str, Any]) -> OutOfMemoryError | None:
-    """Return the error if the memory of a plan is not there."""
-    remedy = "lower --clusters, raise --min-df, or use vectors of fewer words or dimensions"
-    return shortage(plan["memory_bytes"], "fitting", remedy)
 
 
 def count_words(

@@ -110,10 +110,6 @@ class _Form:
         logits += self.constants
         return logits
 
-    def shared_terms(self, scatter: F64, count: int) -> float:
-        """Return the sum of the shared terms over points with the given sum of x.x^T."""
-        return -0.5 * float((self.precision * scatter).sum()) + count * float(self.normalizer)
-
 
 Sums = tuple[F64, F64, float]  # of posteriors, of points by them, and of the log-likelihood
 Shares = Callable[[slice], tuple[NDArray[np.floating], float]]  # and their log-likelihood
@@ -238,7 +234,9 @@ def _expect(points: _Points, mixture: Mixture) -> Sums:
 
     counts, sums, likelihood = points.sums(shares_of)
     count = len(points.centered)
-    return counts, sums, (likelihood + form.shared_terms(points.scatter, count)) / count
+    # the shared terms of all points, of which x.x^T has the sum `scatter`
+    shared = -0.5 * float((form.precision * points.scatter).sum()) + count * float(form.normalizer)
+    return counts, sums, (likelihood + shared) / count
 
 
 def _log_sum(logits: NDArray[np.floating]) -> float:

@@ -228,6 +228,9 @@ class DocumentModel:
             raise folder.fault("topics", f"is {topics}, must be 1 to {_MAX_TOPICS:,}")
         threshold = folder.number("threshold", 0, math.inf)
         words = folder.words()
+        counts = folder.array("counts", "int64", len(words))
+        if counts.min(initial=0) < 0:
+            raise folder.fault("counts", "has a number below 0")
         vectors = _bounded(folder, "vectors", None, None)
         if len(vectors) > len(words) or not vectors.shape[1]:
             raise folder.fault("vectors", f"has the shape {vectors.shape}, of {len(words)} words")
@@ -237,7 +240,7 @@ class DocumentModel:
             vectors,
             _bounded(folder, "weights", len(vectors)),
             _bounded(folder, "idf", len(words)),
-            _load_counts(folder, len(words)),
+            counts,
             folder.rows(POSTERIORS, len(vectors), topics),
             _load_mixture(folder, options, topics, vectors.shape[1]),
             threshold,
@@ -251,13 +254,6 @@ def _bounded(folder: Model, name: str, *shape: int | None) -> F32:
     if max(found.max(initial=0), -found.min(initial=0)) > _MAX_NUMBER:
         raise folder.fault(name, f"has a number beyond {_MAX_NUMBER:g}")
     return found
-
-
-def _load_counts(folder: Model, words: int) -> I64:
-    counts = folder.array("counts", "int64", words)
-    if counts.min(initial=0) < 0:
-        raise folder.fault("counts", "has a number below 0")
-    return counts
 
 
 def _load_mixture(folder: Model, options: ScdvOptions, topics: int, dim: int) -> Mixture | None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.numeric.arrays import F32, F64, I64
-from dcme_w2v.numeric.parallel import one_blas_thread
+from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread
 
 SIF_A = 1e-3  # the weight of a word of probability p is a / (a + p); a as in the paper
 USIF_COMPONENTS = 5
@@ -117,7 +117,7 @@ class Pooling:
         """
         if self.weights is None:
             return vectors
-        blocks = [slice(first, first + _BLOCK) for first in range(0, len(vectors), _BLOCK)]
+        blocks = list(blocks_of_rows(len(vectors), _BLOCK))
         with one_blas_thread():
             parts = [self._shaped(vectors[part]).astype(np.float32) for part in blocks]
         shaped = np.concatenate(parts)
@@ -173,7 +173,7 @@ def _whitening(vectors: F32, shares: F64, dim: int | None) -> tuple[F64, F64]:
     The axes are in descending order of the variance along them; without variance they are 0.
     """
     p = shares / shares.sum()
-    blocks = [slice(first, first + _BLOCK) for first in range(0, len(vectors), _BLOCK)]
+    blocks = list(blocks_of_rows(len(vectors), _BLOCK))
     mean = np.sum([p[part] @ vectors[part].astype(np.float64) for part in blocks], axis=0)
     covariance = np.zeros((vectors.shape[1], vectors.shape[1]))
     for part in blocks:

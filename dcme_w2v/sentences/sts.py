@@ -1,6 +1,5 @@
 """Evaluate sentence vectors on rated pairs of sentences, as the STS tasks of SemEval have them."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from scipy import stats
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import read_lines
+from dcme_w2v.files.paths import listed
 from dcme_w2v.formats.corpus import expand
 from dcme_w2v.numeric.arrays import F32, F64
 from dcme_w2v.options import TokenizerOptions
@@ -105,8 +105,7 @@ def eval_sts(
     """
     encoder = SentenceEncoder(with_manifest(vectors), pooling=pooling, dim=dim, tokenize=tokenize)
     sets, skipped = [], 0
-    given = [pairs] if isinstance(pairs, str | os.PathLike) else pairs
-    for path in expand([os.fspath(one) for one in given]):
+    for path in expand(listed(pairs)):
         scores, sentences, others = _read(path)
         rows = encoder.fit_transform(sentences)
         cosines = _cosines(rows[::2], rows[1::2])

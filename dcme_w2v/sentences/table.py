@@ -2,8 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from scipy import sparse
@@ -67,12 +66,6 @@ class LibraryTokenizer:
         return "".join(f"{row}\n" for row in rows).encode(), -1
 
 
-def _tokenizer_of(manifest: Mapping[str, Any]) -> Tokenizer | LibraryTokenizer:
-    if file := manifest.get("tokenizer_file"):
-        return LibraryTokenizer(file)
-    return Tokenizer.of_entry(manifest)
-
-
 def pooled_rows(
     pooling: Pooling, vectors: Vectors, limit: int | None = None
 ) -> tuple[Words, F32, WordPieces | None]:
@@ -112,7 +105,10 @@ class SentenceTable:
         self, vectors: Vectors, options: EncodeOptions, tokenizer: Tokenizer | None = None
     ) -> None:
         manifest = vectors.manifest or {}
-        self.tokenizer = tokenizer or _tokenizer_of(manifest)
+        if tokenizer is None and (file := manifest.get("tokenizer_file")):
+            self.tokenizer: Tokenizer | LibraryTokenizer = LibraryTokenizer(file)
+        else:
+            self.tokenizer = tokenizer or Tokenizer.of_entry(manifest)
         kind = options.pooling
         if manifest.get("pooled"):
             if kind not in ("static", "mean") or options.dim is not None:

@@ -8,8 +8,6 @@ small. If memory is too small for all words, they are written to disk; with `max
 are dropped.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from pathlib import Path

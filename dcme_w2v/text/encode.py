@@ -1,57 +1,30 @@
-"""Encoding of a corpus as word ids: the text is read once, counted, and stored as token ids.
-
-The main thread reads and decompresses; each worker assigns provisional ids to the words of a block
-by a hash table. After every `ROUND_BLOCKS` blocks, the tables are merged (`DistinctWords`). The few
-blocks that are encoded meanwhile have tables of their own.
-"""
+"""Encoding of a corpus as word ids: the text is read once, counted, and stored as token ids."""
 
 from __future__ import annotations
 
-import codecs
-import re
-import threading
 import time
-from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from dcme_w2v._core import text as core
-from dcme_w2v.declarations import declaration_of, threads_of
-from dcme_w2v.errors import CorpusError, NoWordsError, UsageError
-from dcme_w2v.files.disk import free_bytes
+from dcme_w2v.declarations import threads_of
+from dcme_w2v.errors import CorpusError, NoWordsError
 from dcme_w2v.formats.columns import with_columns
-from dcme_w2v.formats.corpus import BLOCK_BYTES, Block, Corpus
+from dcme_w2v.formats.corpus import BLOCK_BYTES, Corpus
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words, check_lengths
 from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.platform import fresh_memory
 from dcme_w2v.training.progress import Reporter
 
-from .cache import ID_BYTES, IdCache
-from .distinct_words import DistinctWords
-from .raw_text import SAMPLE_BYTES, refuse_vectors, warn_of_raw_text
-from .reindex import Segment, compact, held_out_counts
-from .select_vocabulary import (
-    Given,
-    ids_of,
-    select_vocabulary,
-)
+from .cache import IdCache
+from .reading import Reading
+from .reindex import compact
+from .select_vocabulary import Given, ids_of, select_vocabulary
 from .split import HeldOutLines
-from .tokenizer import Tokenizer
-
-ROUND_BLOCKS = 64
-
-# Sentence-final punctuation with quotes and brackets behind it, then space; of ideographs, none.
-_SENTENCE_END = re.compile(
-    rb"([.!?][\"')\]]{0,3}(?:\xe2\x80[\x99\x9d])?)[ \t]+|(\xe3\x80\x82|\xef\xbc[\x81\x9f])"
-)
 
 
 @dataclass
@@ -112,7 +85,7 @@ class EncodedCorpus(CountedCorpus):
     held_out : ndarray of uint32, shape (m,)
         The held-out lines, encoded as `ids`. Their tokens are not counted, so that words that are
         frequent only there are not in the vocabulary.
-    held_out_tokens, held_out_lines : int
+    held_out_tokens : int
         Held-out tokens and lines, including out-of-vocabulary tokens.
     unk_tokens : int
         Tokens, included in `ids`, of words that are not in the vocabulary and became one word.
@@ -123,7 +96,6 @@ class EncodedCorpus(CountedCorpus):
     lines: int
     held_out: U32
     held_out_tokens: int
-    held_out_lines: int
     unk_tokens: int = 0
 
     def close(self) -> None:
@@ -133,12 +105,7 @@ class EncodedCorpus(CountedCorpus):
     def __enter__(self) -> EncodedCorpus:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -204,7 +171,7 @@ def count(
     """
     started = time.perf_counter()
     source = _open(corpus, options, _block_bytes)
-    reading = _Reading(source, options, threads, reporter)
+    reading = Reading(source, options, threads, reporter)
     reading.run()
     counts = reading.counts()
     found = select_vocabulary(None, reading.words.table, counts, options)
@@ -226,7 +193,7 @@ def tally(corpus: Corpus, options: VocabularyOptions) -> tuple[core.Table, dict[
         The fields of `CountedCorpus` without the vocabulary.
     """
     started = time.perf_counter()
-    reading = _Reading(corpus, options, is_bounded=False, is_looked_at=False)
+    reading = Reading(corpus, options, is_bounded=False, is_looked_at=False)
     reading.run()
     return reading.words.table, reading.figures(reading.counts(), reading.tokens, started)
 
@@ -272,7 +239,7 @@ def encode(
     given = vocabulary.pruned(options) if isinstance(vocabulary, Vocabulary) else vocabulary
     cache = IdCache(cache_dir)
     try:
-        reading = _Reading(
+        reading = Reading(
             source,
             options,
             threads,
@@ -319,217 +286,8 @@ def _open(
     return Corpus(paths, block_bytes, options.allow_truncated, options.strict, options.allow_binary)
 
 
-class _Reading:
-    """One pass over a corpus: workers encode blocks, whose ids are cached in order."""
-
-    def __init__(
-        self,
-        corpus: Corpus | Sentences,
-        options: VocabularyOptions,
-        threads: int = 1,
-        reporter: Reporter | None = None,
-        *,
-        cache: IdCache | None = None,
-        given: Given = None,
-        is_bounded: bool = True,
-        is_looked_at: bool = True,
-    ) -> None:
-        choices = declaration_of(VocabularyOptions.__dataclass_fields__["encoding_errors"]).choices
-        errors = choices.index(options.encoding_errors)
-        self.refuse = core.REFUSE_BROKEN if errors == 0 else core.REFUSE_NUL
-        if options.allow_binary:
-            if errors == 0:
-                raise UsageError(
-                    "--allow-binary: requires --encoding-errors=replace or skip, "
-                    "which applies to tokens that are not text"
-                )
-            self.refuse = core.REFUSE_NONE
-        self.corpus, self.options = corpus, options
-        self._is_looked_at = is_looked_at  # to warn of text that is not plain
-        self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
-        self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
-        self.words = DistinctWords(
-            options, errors, given, self.reporter, is_bounded=is_bounded, cache=cache
-        )
-        self._buffers: list[U32] = []  # for the ids of a block
-        self._held: deque[int] = deque(maxlen=2 * threads + 1)  # bytes of the last blocks
-        self._next = 0  # bytes of a block that is read meanwhile
-        self.segments: list[Segment] = []
-        self._merged = 0  # segments
-        self.tokens = 0
-        self._worker = threading.local()
-        self._lock = threading.Lock()
-        self._workers = self._file = self._lines = 0
-        self._share: float | None = None  # of the corpus that has been read
-        self.held_out: I64 | None = None  # counts, by id
-        self.held_out_tokens = 0
-
-    def run(self, holdout: HeldOutLines | None = None) -> None:
-        """Read all blocks and count their words; at most two per worker are pending."""
-        self.reporter.stage("reading", self.corpus.bytes_total, "bytes")
-        pending: deque[tuple[Block, Future[tuple[Segment, U32 | None]]]] = deque()
-        with ThreadPoolExecutor(self.threads, initializer=self._start_worker) as pool:
-            try:
-                for number, block in enumerate(self.corpus):
-                    if self._is_looked_at and number == 0:
-                        self._look_at(bytes(block.text[:SAMPLE_BYTES]))
-                    # Blocks that are read before the last round is merged have their own tables.
-                    tables = number // ROUND_BLOCKS + self._merged // ROUND_BLOCKS
-                    pending.append((block, pool.submit(self._encode, block, tables)))
-                    if len(pending) > 2 * self.threads:
-                        self._finish(*pending.popleft())
-                    self.reporter.advance(block.bytes_read)
-                while pending:
-                    self._finish(*pending.popleft())
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
-        self._held.clear()
-        self._merge()  # with the last one of all blocks still in memory
-        self.words.finish(self._share)
-        core.release_freed()  # free the blocks, or their memory adds to the next step's
-        if not self.tokens:
-            raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
-        if holdout and self.cache:
-            self._exclude(holdout, self.cache)
-        self.held_out = self.words.join_spilled(self.options.min_count, self.held_out)
-
-    def _look_at(self, start: bytes) -> None:
-        refuse_vectors(self.corpus.paths[0], start)
-        warn_of_raw_text(self.corpus.paths[0], start, not self.tokenizer.is_whitespace)
-
-    def _start_worker(self) -> None:
-        with self._lock:
-            self._worker.number = self._workers
-            self._workers += 1
-
-    def _encode(self, block: Block, tables: int) -> tuple[Segment, U32 | None]:
-        """Encode a block with the ids of one of the worker's tables; runs in a worker."""
-        number = tables * self.threads + self._worker.number
-        table = self.words.table_of(number)
-        first = len(table)
-        text: bytes | memoryview = block.text
-        if self.is_split and not block.is_tokenized:
-            text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
-        if not (block.is_tokenized or self.tokenizer.is_whitespace):
-            text, _ = self.tokenizer.tokenize(text)
-        ids = self._buffer(len(text) // 2 + 1) if self.cache else None
-        tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        self.words.measure(table)
-        if text is not block.text:  # positions before tokenizing
-            newlines = bytes(block.text).count(b"\n")
-            bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
-        segment = Segment(number, first, len(table), tokens, newlines, newline_first, bad)
-        return segment, ids
-
-    def _buffer(self, size: int) -> U32:
-        """Return memory for so many ids, which `_finish` takes back."""
-        with self._lock:
-            kept = self._buffers.pop() if self._buffers else None
-        if kept is not None and len(kept) >= size:
-            return kept
-        return np.frombuffer(fresh_memory(ID_BYTES * size), dtype=np.uint32)
-
-    def _finish(self, block: Block, future: Future[tuple[Segment, U32 | None]]) -> None:
-        segment, ids = future.result()
-        if block.file != self._file:
-            self._file, self._lines = block.file, 0
-        if segment.bad >= 0:
-            raise CorpusError(self._encoding_error(block, segment.bad))
-        total = self.corpus.bytes_total
-        self._share = share = block.bytes_read / total if total else None
-        if self.cache and ids is not None:
-            self.cache.write(self.tokens, ids[: segment.tokens], share)
-            self._buffers.append(ids)
-            if share and len(self.segments) == ROUND_BLOCKS - 1:
-                self._forecast_cache(self.cache.folder, (self.tokens + segment.tokens) / share)
-        in_use = 0 if ids is None else ids[: segment.tokens].nbytes
-        self._next = len(block.text)
-        self._held.append(self._next + in_use)
-        self.words.note_peak(sum(self._held) + self._next)
-        self._lines += segment.newlines
-        self.tokens += segment.tokens
-        self.segments.append(segment)
-        if len(self.segments) % ROUND_BLOCKS == 0:
-            self._merge()
-
-    def _merge(self) -> None:
-        parts, self._merged = self.segments[self._merged :], len(self.segments)
-        self._buffers.clear()
-        self.words.merge(parts, sum(self._held) + self._next, self._share)
-
-    def _forecast_cache(self, folder: str, tokens: float) -> None:
-        """Report the size of the id cache of a corpus of so many tokens."""
-        needed = tokens * ID_BYTES
-        free = free_bytes(Path(folder)) + self.tokens * ID_BYTES
-        line = f"id cache: about {needed / 1e6:,.0f} MB in {folder}, {free / 1e6:,.0f} MB free"
-        if needed > free:
-            line = f"warning: {line}: choose another folder with --cache-dir"
-        self.reporter.message(line)
-
-    def _encoding_error(self, block: Block, bad: int) -> str:
-        line = 1 + self._lines + bytes(block.text[:bad]).count(b"\n")
-        where = f"{self.corpus.paths[block.file]}: byte {block.offset + bad}"
-        if isinstance(self.corpus, Sentences) or not self.corpus.spans[block.file].begin:
-            where += f" (line {line})"
-        marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        if block.offset == 0 and bytes(block.text[:2]) in marks:
-            return f"{where} is of UTF-16; convert the file, as iconv -f UTF-16 -t UTF-8"
-        if block.text[bad] == 0:
-            return f"{where} is NUL: looks binary or UTF-16; give UTF-8 text, or --allow-binary"
-        return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
-
-    def _exclude(self, lines: HeldOutLines, cache: IdCache) -> None:
-        """Count the tokens of held-out lines, which `counts` subtracts."""
-        words = self.words
-        found = held_out_counts(cache, self.segments, words.maps, len(words), lines)
-        self.held_out, self.held_out_tokens = found
-        if not self.held_out_tokens:
-            raise CorpusError(
-                f"no line was held out of {', '.join(self.corpus.paths[:3])}: give a larger share, "
-                "or a file of its own, to --holdout"
-            )
-
-    def counts(self) -> I64:
-        """Return the counts of `words.table`, without held-out lines."""
-        counts = self.words.table.counts()
-        if self.held_out is not None:
-            counts[: len(self.held_out)] -= self.held_out
-        return counts
-
-    def types(self, counts: I64) -> int:
-        """Return the number of distinct words; `counts` as from the method of this name."""
-        return int(np.count_nonzero(counts)) + self.words.dropped
-
-    def figures(self, counts: I64, kept: int, started: float) -> dict[str, Any]:
-        """Return the fields of `CountedCorpus` without the vocabulary."""
-        files = zip(self.corpus.paths, self.corpus.sizes, strict=True)
-        return {
-            "tokens": self.tokens,
-            "types": self.types(counts),
-            "out_of_vocabulary": self.tokens - kept - self.held_out_tokens,
-            "replaced": self.words.replaced,
-            "skipped": self.words.skipped,
-            "truncated": self.corpus.truncated,
-            "files": [{"path": path, "size": size} for path, size in files],
-            "seconds": time.perf_counter() - started,
-            "undercount": self.words.undercount,
-            "counting_bytes": self.words.counting_bytes(),
-        }
-
-
-def _first_bad(text: bytes, refuse: int) -> int:
-    """Return the position of the first NUL, or byte that is not UTF-8."""
-    found = [text.find(b"\0")]
-    try:
-        text.decode()
-    except UnicodeDecodeError as error:
-        found += [error.start] if refuse == core.REFUSE_BROKEN else []
-    return min((place for place in found if place >= 0), default=0)
-
-
 def _empty_vocabulary(
-    reading: _Reading, counts: I64, options: VocabularyOptions, given: Given
+    reading: Reading, counts: I64, options: VocabularyOptions, given: Given
 ) -> str:
     types, tokens = reading.types(counts), reading.tokens
     tokens -= reading.held_out_tokens

@@ -46,11 +46,6 @@ LISTS = {
 }
 
 
-def connector_file(given: str | None) -> str | None:
-    """Return the file that --connectors names, None if it is a list of `LISTS` or not given."""
-    return None if given in LISTS else given
-
-
 def connector_words(given: str | None) -> tuple[bytes, ...]:
     """Return the words of a list or a file of words separated by whitespace.
 
@@ -344,7 +339,8 @@ def phrases(
     if isinstance(read_table, str | os.PathLike):
         table, read_table = os.fspath(read_table), None
     paths = Paths().reads("CORPUS", *sources).writes("--output", os.fspath(output))
-    paths.reads("--read-table", table).reads("--connectors", connector_file(wanted.connectors))
+    connectors = None if wanted.connectors in LISTS else wanted.connectors
+    paths.reads("--read-table", table).reads("--connectors", connectors)
     paths.writes("--save-table", None if save_table is None else os.fspath(save_table))
     paths.temporary("--cache-dir", cache_dir).check()
     if table is not None:

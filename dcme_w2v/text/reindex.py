@@ -80,5 +80,4 @@ def compact(
         "ids": cache.finished(length),
         "lines": trained.lines,
         "held_out": np.concatenate(held_out),
-        "held_out_lines": apart.lines,
     }

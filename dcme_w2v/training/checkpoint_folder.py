@@ -59,6 +59,7 @@ _SHAPE: dict[str, Any] = {
     "files": {STATE: _FILE},
 }
 _NAME = re.compile(r"[a-z_]{1,64}[0-9]{0,4}\.[a-z]{1,16}", re.ASCII)
+_GENERATION = re.compile("[0-9]{6,18}")
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -353,13 +354,10 @@ class CheckpointFolder:
                 f"{self.path}: the checkpoint cannot be written: {error.strerror}; it requires "
                 f"{needed / 1e6:,.1f} MB"
             ) from error
-        self._drop_oldest()
-        return target
-
-    def _drop_oldest(self) -> None:
         for old in self.generations()[:-KEPT]:
             with contextlib.suppress(DcmeError, OSError):
                 remove_folder(old, {RECORD, *read_record(old / RECORD)["files"]})
+        return target
 
 
 def generations_in(path: Path) -> list[Path]:
@@ -369,7 +367,7 @@ def generations_in(path: Path) -> list[Path]:
     """
     if not path.is_dir():
         return []
-    found = (one for one in path.iterdir() if re.fullmatch("[0-9]{6,18}", one.name))
+    found = (one for one in path.iterdir() if _GENERATION.fullmatch(one.name))
     ours = (one for one in found if not one.is_symlink() and any(
         os.path.lexists(one / name) for name in (RECORD, STATE)))  # fmt: skip
     return sorted(ours, key=lambda one: int(one.name))
@@ -397,7 +395,7 @@ def record_of(
 def paths_in(paths: Paths, options: CheckpointOptions) -> Paths:
     """Declare the folders that a run with these options reads and writes."""
     kept, given = options.folder, "--resume" if options.checkpoint is None else "--checkpoint"
-    paths.folder(given, kept, _is_ours)
+    paths.folder(given, kept, lambda name: bool(_GENERATION.fullmatch(name)) or is_temporary(name))
     if options.resume is not None and not _same(options.resume, kept):
         paths.reads("--resume", options.resume)
     return paths
@@ -436,10 +434,6 @@ def open_folder(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]
         yield folder
     finally:
         folder.close()
-
-
-def _is_ours(name: str) -> bool:
-    return re.fullmatch("[0-9]{6,18}", name) is not None or is_temporary(name)
 
 
 def _same(first: str, second: str | None) -> bool:

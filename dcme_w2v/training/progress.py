@@ -352,13 +352,10 @@ def reporting_to(
     try:
         yield reporter
     except BaseException as error:
-        reporter.close(_error_text(error) or type(error).__name__)
+        text = in_shell_terms(error.message) if isinstance(error, DcmeError) else str(error)
+        reporter.close(text or type(error).__name__)
         raise
     reporter.close()
-
-
-def _error_text(error: BaseException) -> str:
-    return in_shell_terms(error.message) if isinstance(error, DcmeError) else str(error)
 
 
 # Figures of held-out text in the line of an epoch.
@@ -386,16 +383,12 @@ def epoch_line(record: Mapping[str, Any]) -> str:
     step = step_of(record)
     parts = [f"{step} {record[step]}" + ("" if loss is None else f": loss {loss:.4g}")]
     for name, label in HELD_OUT_LABELS.items():
-        if record.get(name) is not None:
+        if (value := record.get(name)) is not None:
             error = record.get(ERRORS.get(name, ""))
-            parts.append(f"{label} {_short(record[name])}" + (f" ± {error:.1g}" if error else ""))
+            shown = f"{value:.{3 if abs(value) < 10 else 2}f}"
+            parts.append(f"{label} {shown}" + (f" ± {error:.1g}" if error else ""))
     seconds = record["seconds"]
     return ", ".join([*parts, f"{seconds:.{1 if seconds < 100 else 0}f} s"])
-
-
-def _short(number: float) -> str:
-    """Return a number with three decimals, or two from 10 on."""
-    return f"{number:.{3 if abs(number) < 10 else 2}f}"
 
 
 def _all_finite(fields: Fields) -> dict[str, Any]:

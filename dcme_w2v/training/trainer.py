@@ -151,8 +151,18 @@ class Trainer:
             self._before = self._core.progress()
         failures: list[BaseException] = []
         stopping = threading.Event()
-        job = (number, stopping, failures)
-        thread = threading.Thread(target=self._epoch, args=job, daemon=True)
+
+        def train() -> None:
+            try:
+                # A stop may arrive after the end of the previous epoch.
+                while not self._core.epoch(number) and not stopping.is_set():
+                    pass
+            except DivergedError as error:
+                failures.append(self._diverged(number, error))
+            except BaseException as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=train, daemon=True)
         thread.start()
         try:
             running = True
@@ -189,16 +199,6 @@ class Trainer:
             f"--objective={o.objective}, --lr={o.lr:g}, now {self.progress().lr:.4g}): "
             "give a lower --lr"
         )
-
-    def _epoch(self, number: int, stopping: threading.Event, failures: list[BaseException]) -> None:
-        try:
-            # A stop may arrive after the end of the previous epoch.
-            while not self._core.epoch(number) and not stopping.is_set():
-                pass
-        except DivergedError as error:
-            failures.append(self._diverged(number, error))
-        except BaseException as error:
-            failures.append(error)
 
 
 HASHED_AT_ONCE = 8 << 20  # numbers

@@ -17,15 +17,16 @@ import numpy as np
 from dcme_w2v._core.vectors import check_words, find_duplicates
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import CorpusFile, open_regular
+from dcme_w2v.formats.npy import read_npy
 from dcme_w2v.formats.vectors.fasttext import load_words, open_model
 from dcme_w2v.formats.vectors.safetensors import open_safetensors
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
 from dcme_w2v.formats.vectors.vectors_io import (
     blocks_of,
     check_pair,
+    checked_matrix,
     joined,
     load_pair,
-    map_npy,
     vocabulary_path,
 )
 from dcme_w2v.formats.vectors.vectors_reader import (
@@ -182,15 +183,18 @@ def _check_npy(report: Report, path: Path) -> None:
     matrix, words, faults = pair.matrix, pair.words, pair.faults
     report.rows, report.dimension = matrix.shape
     vocabulary = vocabulary_path(path)
-    report.faults += _faults_of(
-        path, blocks_of(matrix), words, faults, lambda row: f"{vocabulary}:{row + 1}", "line"
+    _check_arrays(
+        report, blocks_of(matrix), words, faults, lambda row: f"{vocabulary}:{row + 1}", "line"
     )
     if len(words) != len(matrix):
         detail = f"{len(words)} words for {len(matrix)} rows"
         report.faults.append(Fault(ROW_COUNT, 1, str(vocabulary), detail))
     if not report.faults:
         check_pair(path, pair)
-    _check_npy_end(report, path, matrix)
+    assert isinstance(matrix, np.memmap)
+    end = matrix.offset + matrix.nbytes
+    if left := path.stat().st_size - end:
+        report.faults.append(Fault(TRAILING, 1, f"{path}: byte {end}", f"{left} bytes"))
 
 
 def _check_safetensors(report: Report, path: Path) -> None:
@@ -200,35 +204,29 @@ def _check_safetensors(report: Report, path: Path) -> None:
     report.rows, report.dimension = tensors.vectors.shape
     check_words(words.text, words.offsets, faults)
     blocks = ((rows.start, tensors.rows(rows)) for rows in blocks_of_rows(report.rows))
-    report.faults += _faults_of(
-        path, blocks, words, faults, lambda row: f"{path}: row {row + 1}", "row"
-    )
+    _check_arrays(report, blocks, words, faults, lambda row: f"{path}: row {row + 1}", "row")
 
 
-def _faults_of(
-    path: Path,
+def _check_arrays(
+    report: Report,
     blocks: Iterable[tuple[int, F32]],
     words: Words,
     faults: I64,
     place: Callable[[int], str],
     unit: str,
-) -> list[Fault]:
-    """Return the faults of vectors that are all in memory, and of their words."""
+) -> None:
+    """Report the faults of vectors that are all in memory, and of their words."""
     tally = _Tally()
     with np.errstate(over="ignore", invalid="ignore"):
         for first, block in blocks:
-            _add_numbers(tally, path, first, block)
+            good = np.isfinite(block).all(axis=1)
+            long = good & ~np.isfinite(squared_lengths(block))
+            for kind, faulty in ((FINITE, ~good), (LENGTH, long)):
+                if faulty.any():
+                    row = first + int(np.argmax(faulty)) + 1
+                    tally.add(kind, int(faulty.sum()), f"{report.file}: row {row}")
     _add_words(tally, words, faults, place, unit)
-    return tally.listed()
-
-
-def _add_numbers(tally: _Tally, path: Path, first: int, block: F32) -> None:
-    good = np.isfinite(block).all(axis=1)
-    long = good & ~np.isfinite(squared_lengths(block))
-    for kind, faulty in ((FINITE, ~good), (LENGTH, long)):
-        if faulty.any():
-            place = f"{path}: row {first + int(np.argmax(faulty)) + 1}"
-            tally.add(kind, int(faulty.sum()), place)
+    report.faults += tally.listed()
 
 
 def _add_words(
@@ -245,14 +243,6 @@ def _add_words(
         shown = ascii(words.raw(row).decode("utf-8", "backslashreplace"))
         detail = f"{shown} is in {unit} {earlier + 1} too" if kind == DUPLICATE else ""
         tally.add(kind, count, place(row), detail)
-
-
-def _check_npy_end(report: Report, path: Path, matrix: F32) -> None:
-    assert isinstance(matrix, np.memmap)
-    left = path.stat().st_size - matrix.offset - matrix.nbytes
-    if left:
-        place = f"{path}: byte {matrix.offset + matrix.nbytes}"
-        report.faults.append(Fault(TRAILING, 1, place, f"{left} bytes"))
 
 
 _PART = 4096  # rows that are stored together
@@ -367,7 +357,7 @@ def _rows_of(path: str, faults: Counter[str]) -> Iterator[Row]:
 
 def _npy_rows(path: str) -> Iterator[Row]:
     """Yield as many rows as there are both words and vectors."""
-    matrix = map_npy(Path(path))
+    matrix = checked_matrix(Path(path), read_npy(path))
     with open_regular(vocabulary_path(path)) as lines:
         for line, row in zip(lines, matrix, strict=False):
             yield re.sub(rb" [0-9]+\r?\n?$", b"", line).rstrip(b"\r\n"), np.array(row)
@@ -387,7 +377,8 @@ def _text_rows(path: str, header: bool, faults: Counter[str]) -> Iterator[Row]:
         if header:
             lines.readline(BLOCK)
         sample = list(itertools.islice(_lines(lines), _SAMPLE))
-        dim = _dimension_of(sample)
+        widths = Counter(len(line.split()) - 1 for line in sample if line.strip())
+        dim = max(1, widths.most_common(1)[0][0]) if widths else 1
         for line in itertools.chain(sample, _lines(lines)):
             fields = line.rsplit(None, dim) if line.strip() else []
             if _is_of_another_dimension(line, fields, dim):
@@ -408,12 +399,6 @@ def _is_of_another_dimension(line: bytes, fields: list[bytes], dim: int) -> bool
 def _lines(file: io.BufferedReader[Any]) -> Iterator[bytes]:
     while line := file.readline(BLOCK):
         yield line.rstrip(b"\r\n")
-
-
-def _dimension_of(lines: Iterable[bytes]) -> int:
-    """Return the most common number of fields behind the first."""
-    widths = Counter(len(line.split()) - 1 for line in lines if line.strip())
-    return max(1, widths.most_common(1)[0][0]) if widths else 1
 
 
 def _numbers(fields: list[bytes]) -> F32 | None:

@@ -10,7 +10,7 @@ from dcme_w2v._core.text import format_counts
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.vectors.manifest import writing_with
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, I64
+from dcme_w2v.numeric.arrays import F32, I64, unit_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.platform import PathLike
 
@@ -69,11 +69,10 @@ def word_classes(
     if classes < 1:
         raise UsageError(f"--classes={classes}: must be at least 1")
     check_classes(classes, len(vectors))
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not np.isfinite(lengths).all():
-        row = int(np.flatnonzero(~np.isfinite(lengths))[0])
-        raise FormatError(f"the vector of word {row + 1} has a number that is NaN or infinite")
-    points = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    wrong = np.flatnonzero(~np.isfinite(np.linalg.norm(vectors, axis=1)))
+    if len(wrong):
+        raise FormatError(f"the vector of word {wrong[0] + 1} has a number that is NaN or infinite")
+    points = unit_vectors(vectors).astype(np.float32)
     _, nearest = kmeans(points, classes, seed, threads)
     _, first, numbers = np.unique(nearest, return_index=True, return_inverse=True)
     places = np.empty(len(first), dtype=np.int64)

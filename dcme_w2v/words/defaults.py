@@ -58,16 +58,12 @@ RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
 PAPER_RATE = 0.001
 
 
-def _sample_for(words: int | None) -> float:
-    return min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
-
-
 def _defaults_for(options: TrainOptions, words: int | None) -> dict[str, Any]:
     key = options.model, options.objective
     found: dict[str, Any] = {**DEFAULTS[key], **NOISE[key], "threads": default_threads()}
     found["prior"] = 1.0 if options.objective == "dcme" else 0.0
     if key == ("cbow", "ns"):
-        found["sample"] = _sample_for(words)
+        found["sample"] = min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
         negative, sample = (
             found[name] if getattr(options, name) is None else getattr(options, name)
             for name in ("negative", "sample")

@@ -18,6 +18,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
+from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike
 
 from .habits import answering_habits
@@ -377,11 +378,11 @@ def _answers(
     inverse = inverse_lengths(matrix)
     size = max(1, BLOCK // len(matrix))
     answers = np.empty(len(questions), dtype=np.int64)
-    for start in range(0, len(questions), size):
-        given = questions[start : start + size, :3]
+    for block in blocks_of_rows(len(questions), size):
+        given = questions[block, :3]
         unit = matrix[given] * inverse[given][:, :, None]
         scores = (_cosadd if method == "3cosadd" else _cosmul)(matrix, inverse, unit)
-        answers[start : start + size] = _best(scores, first, given)
+        answers[block] = _best(scores, first, given)
     return answers
 
 

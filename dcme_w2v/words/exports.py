@@ -17,7 +17,6 @@ from .neighbors import inverse_lengths
 from .options import PostprocessOptions
 from .vectors import Vectors
 
-METHODS = ("int8",)
 _LARGEST = 127
 _SAMPLE, _K = 300, 10  # words whose neighbors are compared, and neighbors of each
 
@@ -139,7 +138,6 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
     return rows @ directions[:, ::-1][:, :dim].astype(np.float32), kept
 
 
-TARGETS = ("projector", "safetensors")
 KV = (
     "--to=kv: gensim's .kv files are Python pickles, which are not written here; convert to .bin, "
     "then in Python: gensim.models.KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"
@@ -156,7 +154,7 @@ def exported_with(path: str, to: str) -> list[Sidecar]:
 
 
 def export(path: str, vectors: Vectors, to: str, quantize: str | None = None) -> list[str]:
-    """Write vectors in a format of `TARGETS`; the write is atomic.
+    """Write vectors for another program; the write is atomic.
 
     Parameters
     ----------
@@ -179,7 +177,11 @@ def export(path: str, vectors: Vectors, to: str, quantize: str | None = None) ->
     check_before_writing(path, vectors.words, vectors.vectors)
     words, matrix, counts = vectors.words, vectors.vectors, vectors.counts
     if to == "projector":
-        _write_projector(path, vectors)
+        with atomic_files(path, _metadata(path)) as (numbers, names):
+            for _, block in blocks_of(matrix):
+                for row in block.tolist():
+                    numbers.write(b"\t".join(b"%.7g" % number for number in row) + b"\n")
+            names.writelines(f"{word}\n".encode() for word in words)
     elif quantize is None:
         write_safetensors(path, words, matrix, counts)
     else:
@@ -194,11 +196,3 @@ def export(path: str, vectors: Vectors, to: str, quantize: str | None = None) ->
 
 def _metadata(path: str) -> Path:
     return Path(path).with_suffix(".metadata.tsv")
-
-
-def _write_projector(path: str, vectors: Vectors) -> None:
-    with atomic_files(path, _metadata(path)) as (numbers, words):
-        for _, block in blocks_of(vectors.vectors):
-            for row in block:
-                numbers.write(b"\t".join(b"%.7g" % number for number in row.tolist()) + b"\n")
-        words.writelines(f"{word}\n".encode() for word in vectors.words)

@@ -21,7 +21,7 @@ from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.training.progress import Reporter
 
 from .job import TrainJob
-from .likelihood import contexts, log_probabilities, pieces, summary
+from .likelihood import contexts, figures_of, log_probabilities, pieces
 from .neighbor_classes import ClassScores
 from .trainer import Trainer
 
@@ -159,30 +159,15 @@ class HeldOut:
     def _scores(self) -> dict[str, float]:
         training, window = self._training, self._training.options.window
         h, targets = contexts(self.ids, training.input, window, training.neighbors)
-        figures: dict[str, float] = {}
         if len(h) == 0:
-            return figures
+            return {}
         threads = training.options.threads
         near = training.classes.scores(self.ids) if training.classes else None
         logs = log_probabilities(h, targets, training.output, self._biases, threads, near)
-        for suffix, row in zip(("", "_with_noise"), logs, strict=False):
-            found = summary(row)
-            figures[f"heldout_log_probability{suffix}"] = found.log_probability
-            figures[f"heldout_log_mean_probability{suffix}"] = found.log_mean_probability
-            figures[f"heldout_standard_error{suffix}"] = found.standard_error
-        if training.clusters:
-            log_probability = figures["heldout_log_probability"]
-            figures |= self._of_clusters(h, targets, near, log_probability)
-        return figures
-
-    def _of_clusters(
-        self,
-        h: F32,
-        targets: I64,
-        near: ClassScores | None,
-        log_probability: float,
-    ) -> dict[str, float]:
-        training = self._training
+        names = "log_probability", "log_mean_probability", "standard_error"
+        figures = figures_of("heldout_", logs, names)
+        if not training.clusters:
+            return figures
         centers = np.stack([training.center(k) for k in range(training.clusters)])
         bounds, chosen = dual_bounds(h, training.output, centers, self._biases[0], near)
         own = np.einsum("ij,ij->i", h, training.output[targets], dtype=np.float64)
@@ -190,9 +175,9 @@ class HeldOut:
             own += near.of(slice(None), targets)
         surrogate = float((own + self._biases[0][targets] - bounds).mean())
         used = np.bincount(chosen, minlength=len(centers))
-        return {
+        return figures | {
             "heldout_surrogate": surrogate,
-            "heldout_gap": surrogate - log_probability,
+            "heldout_gap": surrogate - figures["heldout_log_probability"],
             "heldout_clusters_used": int(np.count_nonzero(used)),
             "heldout_largest_cluster": float(used.max() / used.sum()),
         }

@@ -27,13 +27,14 @@ from dcme_w2v.text.tokenizer import Tokenizer
 
 from .evaluate import covered_questions
 from .heldout import biases_of, ids_of
-from .likelihood import Neighbors, contexts, log_probabilities, pieces, summary
-from .neighbor_classes import ClassScores, NeighborClasses
+from .likelihood import Neighbors, contexts, figures_of, log_probabilities, pieces
+from .neighbor_classes import NeighborClasses
 from .options import TrainOptions
 from .tables import check_scoring_options, input_of, load_tables
 from .vectors import Vectors
 
 ModelLike: TypeAlias = "PathLike | Vectors | LanguageModel"
+FIGURES = ("log_probability", "log_mean_probability")  # of `Likelihood`
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,15 @@ class LanguageModel:
             manifest = input.manifest or read_manifest(path)
         options = manifest.get("options", {})
         check_scoring_options(path, options)
-        near = _neighbors(path, options)
+        neighbors, classes = None, None
+        if options.get("word_order"):
+            if not Path(path).is_dir():
+                raise UsageError(
+                    f"{path}: its likelihood requires the vectors of neighbors (--word-order): "
+                    "train with --output-tables, and give that folder"
+                )
+            tables = load_tables(path)
+            neighbors, classes = tables.neighbors, tables.classes
         if context is None and input.context is None:
             context = _beside(path, manifest.get("context_file"))
         output = input.context if context is None else Vectors.load(context)
@@ -126,8 +135,10 @@ class LanguageModel:
             known = None
         counted = output if input.counts is None else input
         biases = _biases(path, options, counted, vocabulary or known)
-        window = window or options.get("window", TrainOptions().window)
-        return cls(input.words, matrix, output.vectors, int(window), biases, *near, input.tokenizer)
+        window = int(window or options.get("window", TrainOptions().window))
+        return cls(
+            input.words, matrix, output.vectors, window, biases, neighbors, classes, input.tokenizer
+        )
 
     def text_likelihood(self, corpus: CorpusLike, threads: int = 1) -> dict[str, float]:
         """Return the log-likelihood of the tokens of a corpus given their contexts.
@@ -138,7 +149,8 @@ class LanguageModel:
         paths, sentences = paths_or_sentences(corpus)
         options = VocabularyOptions(**asdict(self.tokenizer.options))
         ids = ids_of(sentences or paths, self.words, options, threads)
-        return _figures("", self._logs_of(ids, threads), "words")
+        logs = self._logs_of(ids, threads)
+        return {**figures_of("", logs, FIGURES), "words": logs.shape[1]}
 
     def log_probabilities(self, ids: U32, threads: int | None = 1) -> F64:
         """Return the log-probability of each token of an encoded text, given its context.
@@ -166,28 +178,17 @@ class LanguageModel:
         """
         a, b, c, d = covered_questions(self.words, path).T
         h = self.input[b] - self.input[a] + self.input[c]
-        return _figures("analogy_", self._logs(h, d), "questions")
+        logs = log_probabilities(h, d, self.output, self.biases)
+        return {**figures_of("analogy_", logs, FIGURES), "questions": len(d)}
 
     def _logs_of(self, ids: U32, threads: int | None) -> F64:
         """Return the log-probabilities of the tokens of an encoded text, a row for each bias."""
-        parts = [
-            self._logs(
-                *contexts(piece, self.input, self.window, self.neighbors),
-                threads,
-                self.classes.scores(piece) if self.classes else None,
-            )
-            for piece in pieces(ids)
-        ]
+        parts = []
+        for piece in pieces(ids):
+            h, targets = contexts(piece, self.input, self.window, self.neighbors)
+            near = self.classes.scores(piece) if self.classes else None
+            parts.append(log_probabilities(h, targets, self.output, self.biases, threads, near))
         return np.concatenate(parts, axis=1)
-
-    def _logs(
-        self,
-        h: F32,
-        targets: I64,
-        threads: int | None = 1,
-        near: ClassScores | None = None,
-    ) -> F64:
-        return log_probabilities(h, targets, self.output, self.biases, threads, near)
 
 
 def eval_likelihood(
@@ -246,34 +247,9 @@ def eval_likelihood(
     return found | ({} if analogies is None else loaded.analogy_likelihood(analogies))
 
 
-def _figures(prefix: str, logs: F64, counted: str) -> dict[str, float]:
-    figures: dict[str, float] = {}
-    for suffix, row in zip(("", "_with_noise"), logs, strict=False):
-        found = summary(row)
-        if found.count:
-            figures[f"{prefix}log_probability{suffix}"] = found.log_probability
-            figures[f"{prefix}log_mean_probability{suffix}"] = found.log_mean_probability
-    return {**figures, counted: logs.shape[1]}
-
-
 def _beside(path: str, name: Any) -> str | None:
     """Return the path of a file that a manifest lists relative to its folder."""
     return str(Path(path).resolve().parent / name) if isinstance(name, str) else None
-
-
-def _neighbors(
-    path: str, options: Mapping[str, Any]
-) -> tuple[Neighbors | None, NeighborClasses | None]:
-    """Return the vectors of neighbors and their classes, which only a folder of tables has."""
-    if not options.get("word_order"):
-        return None, None
-    if not Path(path).is_dir():
-        raise UsageError(
-            f"{path}: its likelihood requires the vectors of neighbors (--word-order): train with "
-            "--output-tables, and give that folder"
-        )
-    tables = load_tables(path)
-    return tables.neighbors, tables.classes
 
 
 def _biases(

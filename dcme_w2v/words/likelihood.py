@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
-from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
+from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_map
 from dcme_w2v.text.cache import LAST, NUMBER
 
 from .neighbor_classes import ClassScores
@@ -52,6 +52,15 @@ def summary(logs: F64) -> Likelihood:
     top = logs.max()
     log_mean = float(top + np.log(np.exp(logs - top).mean()))
     return Likelihood(float(logs.mean()), log_mean, len(logs), float(logs.std() / len(logs) ** 0.5))
+
+
+def figures_of(prefix: str, logs: F64, names: Sequence[str]) -> dict[str, float]:
+    """Return figures of `Likelihood`, if there are tokens, for each row of `log_probabilities`."""
+    found: dict[str, float] = {}
+    for suffix, row in zip(("", "_with_noise"), logs, strict=False):
+        figures = vars(summary(row))
+        found |= {f"{prefix}{name}{suffix}": figures[name] for name in names if len(row)}
+    return found
 
 
 def contexts(
@@ -140,8 +149,7 @@ def log_probabilities(
     weights = np.exp(np.stack(list(biases), axis=1) - tops).astype(np.float32)
     rows = np.ascontiguousarray(output.T)
 
-    def of_batch(start: int) -> F64:
-        here = slice(start, start + BATCH)
+    def of_batch(here: slice) -> F64:
         batch, wanted = h[here], targets[here]
         own = np.einsum("ij,ij->i", batch, output[wanted], dtype=np.float64)
         if near is not None:
@@ -151,7 +159,7 @@ def log_probabilities(
         return np.asarray(own + own_bias - (_log_sums(batch, rows, weights, more) + tops).T)
 
     with one_blas_thread():
-        found = list(ordered_map(of_batch, range(0, len(h), BATCH), threads))
+        found = list(ordered_map(of_batch, blocks_of_rows(len(h), BATCH), threads))
     return np.concatenate([np.empty((len(biases), 0)), *found], axis=1)
 
 
@@ -168,8 +176,7 @@ def _log_sums(
     """
     top = np.full(len(batch), -np.inf)
     sums = np.zeros((len(batch), weights.shape[1]))
-    for start in range(0, rows.shape[1], WORDS):
-        block = slice(start, start + WORDS)
+    for block in blocks_of_rows(rows.shape[1], WORDS):
         scores = batch @ rows[:, block]
         if more is not None:
             scores += more(block)

@@ -21,6 +21,9 @@ _OF_DCME: dict[str, Any] = {
 }
 
 
+_OF_CONTEXT: dict[str, Any] = {"only": TRAINS_CONTEXT, "advanced": True, "strict": True}
+
+
 @dataclass(frozen=True)
 class TrainOptions(Checked, group="Model"):
     """How vectors are trained; the C core's `dcme_train_options` has the same fields."""
@@ -256,26 +259,20 @@ class FileOptions(Checked, group="Output"):
         None,
         "write the context vectors (output embeddings) to this file",
         metavar="FILE",
-        advanced=True,
-        only=TRAINS_CONTEXT,
-        strict=True,
+        **_OF_CONTEXT,
     )
     output_tables: str | None = option(
         None,
         "write both tables, input and context vectors, to this folder, which --init starts from",
         metavar="FOLDER",
-        advanced=True,
-        only=TRAINS_CONTEXT,
-        strict=True,
+        **_OF_CONTEXT,
     )
     output_fasttext: str | None = option(
         None,
         "write words, n-grams and both tables to this file, a model that fastText (.bin) and "
         "gensim read, too",
         metavar="FILE",
-        advanced=True,
-        only=TRAINS_CONTEXT,
-        strict=True,
+        **_OF_CONTEXT,
     )
     save_vocab: str | None = option(
         None,
@@ -302,11 +299,9 @@ class FileOptions(Checked, group="Output"):
         None,
         "start from these context vectors; needs --init",
         metavar="FILE",
-        advanced=True,
         group="Input",
-        only=TRAINS_CONTEXT,
-        strict=True,
         needs=("init",),
+        **_OF_CONTEXT,
     )
     cache_dir: str | None = option(
         None,
@@ -364,10 +359,8 @@ class OutputOptions(Checked, group="Output"):
         "the vector of a word: the sum of its input and its context vector, one of them, or the "
         "sum of both at unit length (default: sum; skipgram, or with --output-context: input)",
         choices=("sum", "input", "context", "unit-sum"),
-        advanced=True,
-        only=TRAINS_CONTEXT,
-        strict=True,
         neutral=("input",),
+        **_OF_CONTEXT,
     )
 
 

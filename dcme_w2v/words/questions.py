@@ -118,7 +118,8 @@ class Questions:
 
         A word of the vocabulary that starts with + or - is a word.
         """
-        signs = [self._has_sign(word) for word in line]
+        known = self.vectors.words
+        signs = [len(word) > 1 and word[0] in "+-" and word not in known for word in line]
         if not any(signs):
             return None
         terms: dict[str, list[str]] = {"+": [], "-": []}
@@ -128,9 +129,6 @@ class Questions:
         missing = [word for word in every if word not in self.vectors]
         query = Query(terms["+"], terms["-"])
         return ({} if missing else {" ".join(line): query}), missing
-
-    def _has_sign(self, word: str) -> bool:
-        return len(word) > 1 and word[0] in "+-" and word not in self.vectors.words
 
 
 def _counted(line: Line) -> str:

@@ -53,7 +53,12 @@ def resource_estimate(
     training = max(own, counting) + near + words * WORD_BYTES + text + state + tree + lists
     memory = PROCESS_BYTES + max(training + saving, corpus.counting_bytes)
     checkpoint = rows * options.dim * 4 + text + 22 * words + state
-    files = {path: _file_bytes(job, path, words, options.dim) + text for path in _written(job)}
+    files = {}
+    for path in (job.output, job.output_context):
+        if path is not None and not is_stream(path):
+            is_text = (job.format or format_of(path)) == "text"
+            number_bytes = TEXT_BYTES_A_NUMBER if is_text else 4
+            files[path] = words * options.dim * number_bytes + text
     if job.output_fasttext is not None and not is_stream(job.output_fasttext):
         files[job.output_fasttext] = rows * options.dim * 4 + text + 10 * words
     largest = list(files.values())
@@ -115,16 +120,6 @@ def plan_line(plan: dict[str, Any]) -> str:
         f"training: {threads}, {plan['memory_bytes'] / 1e6:,.0f} MB of memory, "
         f"up to {disk / 1e6:,.0f} MB of disk"
     )
-
-
-def _written(job: TrainJob) -> list[str]:
-    paths = (job.output, job.output_context)
-    return [path for path in paths if path is not None and not is_stream(path)]
-
-
-def _file_bytes(job: TrainJob, path: str, words: int, dim: int) -> int:
-    text = (job.format or format_of(path)) == "text"
-    return words * dim * (TEXT_BYTES_A_NUMBER if text else 4)
 
 
 def _by_file_system(folders: list[tuple[Path, int]]) -> list[dict[str, Any]]:

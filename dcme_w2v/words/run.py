@@ -89,11 +89,7 @@ def train(
     with open_folder(job.checkpoints) as folder, _encoded(job, reporter, initial) as corpus:
         words = corpus.vocabulary
         options, ngrams, plan = _planned(job, corpus)
-        if shortage := resource_shortage(plan):
-            raise shortage
-        reporter.message(plan_line(plan))
-        if job.save_vocab:
-            words.save(job.save_vocab)
+        begin(job, plan, words, reporter)
         training = Trainer(corpus.ids, words.counts, options, ngrams=ngrams)
         held_out = prepared(job, corpus, training, reporter)
         run = WordsRun(job, corpus, training, held_out)
@@ -133,6 +129,15 @@ def _planned(
     options = resolved(job.options, len(corpus.vocabulary))
     ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
     return options, ngrams, resource_estimate(job, corpus, options, ngrams)
+
+
+def begin(job: TrainJob, plan: dict[str, Any], words: Vocabulary, reporter: Reporter) -> None:
+    """Report the resources, or raise if they are not there; save the vocabulary."""
+    if shortage := resource_shortage(plan):
+        raise shortage
+    reporter.message(plan_line(plan))
+    if job.save_vocab:
+        words.save(job.save_vocab)
 
 
 def check_trained(progress: Progress) -> None:
@@ -215,13 +220,18 @@ def _encoded(job: TrainJob, reporter: Reporter, initial: Initial | None) -> Enco
         reporter=reporter,
         holdout=None if job.fraction is None else HeldOutLines(job.fraction, job.options.seed),
     )
+    report_corpus(job, corpus, reporter)
+    return corpus
+
+
+def report_corpus(job: TrainJob, corpus: EncodedCorpus, reporter: Reporter) -> None:
+    """Report the size of a corpus; raise if it has fewer words than classes are wanted."""
     reporter.message(corpus_line(corpus))
     check_classes(job.classes, len(corpus.vocabulary))
     if job.new_words.unk is not None:
         reporter.message(unk_line(corpus, job.new_words.unk))
     for place in corpus.truncated:
         reporter.message(f"warning: {place}: read up to there")
-    return corpus
 
 
 def manifest_for(
@@ -363,7 +373,11 @@ def save_results(
         add(path, name, save_vectors, words=words, matrix=rows, counts=words.counts,
             format=format, **more)  # fmt: skip
 
-    matrix = _word_rows(job, training, words)
+    assert job.vectors is not None
+    ngrams = training.subwords
+    matrix: Matrix = CombinedRows(training.input, training.output, job.vectors)
+    if ngrams is not None:
+        matrix = ngrams.vectors_of(words, training.input)
     if job.classes and not suffix:
         found = word_classes(
             matrix[: len(words)], job.classes, seed=options.seed, threads=options.threads
@@ -372,11 +386,10 @@ def save_results(
     else:
         add_vectors(job.output, "vectors", matrix, manifest=manifest)
     add_vectors(job.output_context, "context", training.output)
-    ngrams = [] if training.subwords is None else [training.subwords.rows]
+    inputs = [training.input] if ngrams is None else [training.input, ngrams.rows]
     add(
         job.output_fasttext, "model", save_model, vocabulary=words, options=options,
-        tables=([training.input, *ngrams], [training.output]), subwords=job.subwords,
-        tokens=corpus.tokens,
+        tables=(inputs, [training.output]), subwords=job.subwords, tokens=corpus.tokens,
     )  # fmt: skip
     if not suffix:
         add(
@@ -387,13 +400,6 @@ def save_results(
         )  # fmt: skip
     write_with_fallback(results, partial(_checkpoint, checkpointer))
     return [one.path for one in results]
-
-
-def _word_rows(job: TrainJob, training: Trained, vocabulary: Vocabulary) -> Matrix:
-    assert job.vectors is not None
-    if training.subwords is None:
-        return CombinedRows(training.input, training.output, job.vectors)
-    return training.subwords.vectors_of(vocabulary, training.input)
 
 
 def _checkpoint(checkpointer: Checkpointer | None) -> str | None:

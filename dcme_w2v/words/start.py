@@ -122,7 +122,9 @@ def start_from(
         loaded = load_initial(context, "--init-context")
         output, context_name = loaded.vectors, loaded.name
         _copy(output, output.vectors, context_name, training.output, vocabulary)
-        _check_same(vectors.words, output.words, name, context_name, options)
+        # input vectors that are a sum minus the context vectors
+        if options.get("vectors", "input") != "input" and not vectors.words.equals(output.words):
+            raise FormatError(f"{context_name}: has other words than {name}; give its own")
     elif output is not None and has_context(training.options):
         _copy(output, output.vectors, name, training.output, vocabulary)
     matrix = vectors.vectors
@@ -152,14 +154,6 @@ def _with_ngrams(vectors: Vectors, path: str, subwords: Subwords) -> Vectors:
     has_context = len(model.output) == words and model.header["loss"] == NEGATIVE_SAMPLING
     context = Vectors(vectors.words, model.output) if has_context else None
     return Vectors(vectors.words, model.input[:words], context=context)
-
-
-def _check_same(
-    words: Words, others: Words, name: str, context: str, options: dict[str, Any]
-) -> None:
-    """Raise where the input vectors are a sum minus the context vectors, and the words differ."""
-    if options.get("vectors", "input") != "input" and list(words) != list(others):
-        raise FormatError(f"{context}: has other words than {name}; give its own")
 
 
 def _copy(

@@ -166,8 +166,8 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
     rule = made.get("tokenizer") if isinstance(made, dict) else None
     if not isinstance(made, dict | None) or not isinstance(rule, dict | None):
         raise _corrupt(folder / CONFIG, f"{OWN} is not as convert writes it")
-    kept = np.array([row for row, token in enumerate(tokens) if _is_word(token)], dtype=np.int64)
-    kept = kept[:limit]
+    is_word = [t is not None and t.split() == [t] and "\0" not in t for t in tokens]
+    kept = np.flatnonzero(is_word)[:limit]
     if len(kept) and kept[-1] == len(kept) - 1:  # the first ones: a view
         matrix = matrix[: len(kept)]
     else:
@@ -183,10 +183,6 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
 
 def _parts(path: PathLike) -> tuple[Path, Path]:
     return Path(path), Path(path, _NESTED)
-
-
-def _is_word(token: str | None) -> bool:
-    return token is not None and token.split() == [token] and "\0" not in token
 
 
 def _json_of(path: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from dcme_w2v.numeric.arrays import F32, I64, U8, Array, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
 from dcme_w2v.platform import PathLike
 
-from ..npy import MAGIC, npy_header, open_npy, read_npy
+from ..npy import MAGIC, npy_header, open_npy
 from ..vocabulary import Vocabulary, Words, check_lengths, count_lines
 from .manifest import MANIFEST as MANIFEST
 from .manifest import writing_with
@@ -137,14 +137,25 @@ def save_vectors(
     chosen = format or format_of(path)
     check_before_writing(path, words, matrix)
     beside = [vocabulary_path(path)] if chosen == "npy" else []
-    with writing_with(manifest, path, *beside) as opened:
+    with writing_with(manifest, path, *beside) as (file, *others):
         if chosen == "npy":
-            _write_npy(opened[0], opened[1], words, matrix, counts)
+            checksum, plain = 0, (f"{word}\n".encode() for word in words)
+            for line in plain if counts is None else count_lines(words, counts):
+                others[0].write(line)
+                checksum = zlib.crc32(line, checksum)
+            file.write(npy_header(np.dtype("<f4"), matrix.shape, checksum))
+            for _, block in blocks_of(matrix):
+                file.write(block.data.cast("B"))
             return
-        if header or chosen == "binary":
-            opened[0].write(b"%d %d\n" % matrix.shape)
-        for block in _rows_as_bytes(words, matrix, binary=chosen == "binary"):
-            opened[0].write(block.data)
+        is_binary = chosen == "binary"
+        if header or is_binary:
+            file.write(b"%d %d\n" % matrix.shape)
+
+        def as_bytes(part: tuple[int, F32]) -> U8:
+            return write_rows(is_binary, part[1], words.text, words.offsets, part[0])
+
+        for rows in ordered_map(as_bytes, blocks_of(matrix)):
+            file.write(rows.data)
 
 
 def check_format(format: str | None) -> None:
@@ -208,29 +219,6 @@ def blocks_of(matrix: Matrix) -> Iterator[tuple[int, F32]]:
 
 
 # ---- writing ----
-
-
-def _rows_as_bytes(words: Words, matrix: Matrix, *, binary: bool) -> Iterator[U8]:
-    def write(part: tuple[int, F32]) -> U8:
-        return write_rows(binary, part[1], words.text, words.offsets, part[0])
-
-    return ordered_map(write, blocks_of(matrix))
-
-
-def _write_npy(
-    numbers: BinaryIO,
-    vocabulary: BinaryIO,
-    words: Words,
-    matrix: Matrix,
-    counts: I64 | None,
-) -> None:
-    checksum, plain = 0, (f"{word}\n".encode() for word in words)
-    for line in plain if counts is None else count_lines(words, counts):
-        vocabulary.write(line)
-        checksum = zlib.crc32(line, checksum)
-    numbers.write(npy_header(np.dtype("<f4"), matrix.shape, checksum))
-    for _, block in blocks_of(matrix):
-        numbers.write(block.data.cast("B"))
 
 
 def check_before_writing(path: PathLike, words: Words, matrix: Matrix) -> None:
@@ -326,12 +314,8 @@ def _damaged(place: str, what: str, path: str) -> FormatError:
     return FormatError(f"{place}: {what}; run dcme-w2v check {path} for all faults")
 
 
-def map_npy(path: Path) -> F32:
-    """Memory-map the matrix of an npy file, or raise if it is not one."""
-    return _checked(path, read_npy(path))
-
-
-def _checked(path: Path, matrix: Array) -> F32:
+def checked_matrix(path: Path, matrix: Array) -> F32:
+    """Return the matrix of an npy file, or raise if it has no rows of word vectors."""
     if matrix.ndim != 2 or matrix.dtype != np.float32 or matrix.shape[1] < 1:
         raise FormatError(
             f"{path}: {matrix.dtype} of shape {matrix.shape}; give a float32 matrix "
@@ -384,7 +368,7 @@ def load_pair(path: Path, limit: int | None = None) -> NpyPair:
     )
     if 0 < counted < len(counts) and not faults[:, 0].any():
         faults[COUNT] = (len(counts) - counted, np.argmin(counts), 0)
-    matrix, words = _checked(path, found), Words(text, offsets)
+    matrix, words = checked_matrix(path, found), Words(text, offsets)
     return NpyPair(matrix, words, counts if counted else None, faults, matches)
 
 
