@@ -87,13 +87,13 @@ def area_under_curve(scores: F64, positive: Bools) -> float:
 CANDIDATES: dict[str, tuple[str, int, str]] = {
     "distill": ("self-training", ROUNDS, "distill"),
     "self-training": ("self-training", 1, "self-training"),
-    "maxent": ("supervised", 1, "maxent"),
+    "supervised": ("supervised", 1, "supervised"),
     "beside": ("supervised", 1, "beside"),
 }
 # Without --choose. With three skewed classes and 10 labels each, the choice is 8 points above
 # distill and 5 above maxent (means of nine draws from three sets). Naive Bayes with EM is not a
 # candidate: it won on the folds where it lost on test documents, by up to 36 points.
-BY_DEFAULT = ("given", "maxent", "self-training")
+BY_DEFAULT = ("given", "supervised", "self-training")
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> Choice:
     shown = ", ".join(f"{choices[one].final} {value:.4f}" for one, value in accuracy.items())
     note = f"chosen: {chosen.final}" if name == best else (
         f"warning: {choices[best].final} on the folds is better"
-        + ("; classify train trains it" if best == "maxent" else "")
+        + ("; classify train trains it" if best == "supervised" else "")
     )  # fmt: skip
     reporter.message(
         f"accuracy on the folds: {shown}; log-likelihood {log_likelihood:.4f}, of a uniform guess "
@@ -237,6 +237,5 @@ def _scores(data: TrainingRows, found: Fitted, out: Bools) -> F64:
 
 def _separability(data: TrainingRows) -> tuple[float, int]:
     """Return how well labeled and unlabeled documents can be separated; see `domain`."""
-    weights = data.maxent(np.ones(len(data.labels), dtype=bool), initial.L2_OF_MANY)
-    decided, _ = data.unlabeled.decisions(weights)
+    decided, _ = data.unlabeled.decisions(data.supervised())
     return separability(data, decided)

@@ -8,6 +8,7 @@ documents for the final model.
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,7 +18,9 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.calibration import NEVER
+from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.model import Predictor
+from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.numeric.arrays import F64, I64, Bools
@@ -91,22 +94,21 @@ class TrainingRows:
         own = initial.folds_of(self.labels[first], self.options.folds, random)
         return own[np.searchsorted(self.groups[first], self.groups)]
 
-    def maxent(self, kept: Bools, l2: float) -> Weights:
-        """Return a maximum-entropy model of some labeled rows."""
-        rows = self.labeled.matrix[kept]
-        return initial.train(rows, self.labels[kept], self.classes, l2, self.threads)
+    def documents(self) -> Labeled:
+        """Return the labeled documents, each with all of its labels."""
+        _, first = np.unique(self.groups, return_index=True)
+        labels = [own.tolist() for own in np.split(self.labels, first[1:])]
+        return Labeled(self.labeled.matrix[first], labels)
 
-    def chosen_l2(self) -> float:
-        """Return the L2 regularization with the best accuracy on the folds."""
-        folds, right = self.folds(), dict.fromkeys(initial.L2_GRID, 0)
-        for l2 in right:
-            for fold in np.unique(folds):
-                out = folds == fold
-                if not out.all():
-                    rows = ScoredRows(self.labeled.matrix[out], self.threads)
-                    decided, _ = rows.decisions(self.maxent(~out, l2))
-                    right[l2] += int((decided == self.labels[out]).sum())
-        return max(right, key=lambda l2: right[l2])
+    @functools.cached_property
+    def classifier_options(self) -> ClassifyOptions:
+        """The options that `classify train` chooses; if they are known, parts have the same."""
+        seed = self.options.seed
+        return initial.chosen_classifier(self.documents(), self.classes, self.threads, seed)
+
+    def supervised(self) -> Weights:
+        """Return the classifier that `classify train` trains on the labeled documents."""
+        return initial.classifier(self.documents(), self.classes, self.classifier_options)
 
     def train_on_both(self, teacher: Weights, count: int) -> Weights:
         """Return a model of the labeled documents and the teacher's most confident decisions."""
@@ -115,7 +117,7 @@ class TrainingRows:
         pieces = [self.labeled.matrix, self.unlabeled.matrix[taken]]
         rows = sparse.vstack(pieces, format="csr")
         both = np.concatenate([self.labels, decided[taken]])
-        return initial.train(rows, both, self.classes, initial.L2_OF_MANY, self.threads)
+        return initial.train(rows, both, self.classes, initial.L2, self.threads)
 
 
 @dataclass
@@ -127,7 +129,7 @@ class Fitted:
     weights : Weights
         The model in the form of the classifiers.
     final : str
-        "distill", "tied" (the levels alone), "beside", "maxent" or "self-training".
+        "distill", "tied" (the levels alone), "beside", "supervised" or "self-training".
     evidence : Evidence or None
         The levels; with "distill", the levels of the teacher.
     tied : Tied or None
@@ -253,11 +255,9 @@ def fit(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
 
 def fit_final(data: TrainingRows, final: str, reporter: Reporter = QUIET) -> Fitted:
     """Fit the model of one kind; see `Fitted.final`."""
-    l2 = data.chosen_l2()
-    weights = initial.train(data.labeled.matrix, data.labels, data.classes, l2, data.threads)
-    record: dict[str, Any] = {"l2": l2}
-    if final == "maxent":
-        return Fitted(weights, final, record=record)
+    weights = data.supervised()
+    if final == "supervised":
+        return Fitted(weights, final)
     if data.options.initial == "self-training" or final == "self-training":
         reporter.stage("self-training", None, "documents")
         # each step learns more of its decisions
@@ -265,12 +265,11 @@ def fit_final(data: TrainingRows, final: str, reporter: Reporter = QUIET) -> Fit
             count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
             weights = data.train_on_both(weights, count)
         if final == "self-training":
-            return Fitted(weights, final, record=record)
+            return Fitted(weights, final)
         sums = _statistics(data, Fitted(weights, "tied"), "round 1", reporter)
         found = fit_rounds(data, sums, reporter)
     else:
-        found = fit_out_of_fold(data, weights, l2, final == "beside", reporter)
-    found.record = record | found.record
+        found = fit_out_of_fold(data, weights, final == "beside", reporter)
     return distill(data, found, reporter) if final == "distill" else found
 
 
@@ -329,7 +328,7 @@ def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitt
 
 
 def fit_out_of_fold(
-    data: TrainingRows, weights: Weights, l2: float, beside: bool, reporter: Reporter
+    data: TrainingRows, weights: Weights, beside: bool, reporter: Reporter
 ) -> Fitted:
     """Fit levels and their weights in rounds; the weights see documents out of fold only.
 
@@ -344,7 +343,7 @@ def fit_out_of_fold(
         if not rest.any():
             continue
         bad |= ~rest & ~np.isin(data.labels, data.labels[rest])
-        own[fold] = Fitted(data.maxent(rest, l2), "tied")
+        own[fold] = Fitted(data.part(rest).supervised(), "tied")
     bad |= ~np.isin(folds, list(own))
     if bad.all():
         raise CorpusError("no class has two labeled documents; give more, or self-training")

@@ -1,4 +1,4 @@
-"""Initial models: maximum entropy on few documents, L2 by cross-validation, and self-training."""
+"""The models that levels start from: the classifier of `classify train`, and maximum entropy."""
 
 from collections.abc import Iterator
 
@@ -6,14 +6,15 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.calibration import NEVER
+from dcme_w2v.classify.fit import Labeled, fit
+from dcme_w2v.classify.loss import LossSearch, is_loss_open
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.numeric.arrays import F64, I64
 
-L2_GRID = (1e-4, 1e-5, 1e-6)
-L2_OF_MANY = 1e-5  # where the model also learns the unlabeled documents
+L2 = 1e-5  # of models that also learn unlabeled documents
 ITERATIONS, TOLERANCE = 30, 1e-4
 SELF_TRAINING_STEPS = 3  # with the most confident third of the documents, two thirds, all
 
@@ -54,6 +55,26 @@ class ScoredRows:
             best.append(piece.argmax(axis=1))
             confidence.append(piece.max(axis=1))
         return np.concatenate(best), np.concatenate(confidence)
+
+
+def chosen_classifier(
+    data: Labeled, classes: int, threads: int, seed: int
+) -> ClassifyOptions:
+    """Return the options that `classify train` chooses for labeled documents."""
+    several = any(len(labels) > 1 for labels in data.labels)
+    given = ClassifyOptions(loss="hinge" if several else None, threads=threads, seed=seed)
+    if is_loss_open(given, data, classes):
+        return LossSearch(data, classes, given).run().options(given, classes, several)
+    return resolved(given, classes, several)
+
+
+def classifier(data: Labeled, classes: int, options: ClassifyOptions) -> Weights:
+    """Return a classifier, which never predicts a class without documents."""
+    weights, _ = fit(data, classes, options)
+    unseen = np.ones(classes, dtype=bool)
+    unseen[data.instances()[1]] = False
+    weights.offset[unseen] = NEVER
+    return weights
 
 
 def train(matrix: csr_matrix, labels: I64, classes: int, l2: float, threads: int) -> Weights:
