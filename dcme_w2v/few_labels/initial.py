@@ -57,9 +57,7 @@ class ScoredRows:
         return np.concatenate(best), np.concatenate(confidence)
 
 
-def chosen_classifier(
-    data: Labeled, classes: int, threads: int, seed: int
-) -> ClassifyOptions:
+def chosen_classifier(data: Labeled, classes: int, threads: int, seed: int) -> ClassifyOptions:
     """Return the options that `classify train` chooses for labeled documents."""
     several = any(len(labels) > 1 for labels in data.labels)
     given = ClassifyOptions(loss="hinge" if several else None, threads=threads, seed=seed)

@@ -28,6 +28,9 @@ from .reduction import directions, reduced
 from .starts import Starts, one_hot
 
 INNER = 10  # iterations of L-BFGS in an iteration of EM, from the last weights
+# Without labels, E-steps in an iteration of EM, and iterations of L-BFGS: E-steps take the least
+# time, and it takes many of them until xi is nearly 0 or 1.
+E_STEPS, INNER_OF_OWN = 5, 5
 FINISH = 40  # iterations of L-BFGS on all parameters
 
 
@@ -69,6 +72,8 @@ def expectation_maximization(
 ) -> Solution:
     """Alternate the two M-steps and the E-step; the cost never rises.
 
+    Without labels, each M-step of the weights is followed by several of the other two steps.
+
     Parameters
     ----------
     cost : Cost
@@ -93,8 +98,10 @@ def expectation_maximization(
     cost.table[:] = 0 if before is None else before.weights
 
     def step() -> float:
-        cost.fit_alpha()
-        return cost.fit_posterior()
+        for _ in range(1 if cost.data.classes else E_STEPS):
+            cost.fit_alpha()
+            value = cost.fit_posterior()
+        return value
 
     costs = [] if before is None else list(before.costs)
     _alternate(cost, start, step, costs, rounds, tolerance, reporter)
@@ -128,7 +135,7 @@ def _alternate(
         def watch(_: int, value: float, __: F64, done: int = number - 1) -> None:
             reporter.advance(done, loss=value)
 
-        cost.fit_weights(INNER, watch)
+        cost.fit_weights(INNER if cost.data.classes else INNER_OF_OWN, watch)
         costs.append(_finite(step(), number, cost))
         reporter.advance(number, loss=costs[-1])
         if has_settled(costs, tolerance):
@@ -214,7 +221,7 @@ def _finite(value: float, number: int, cost: Cost) -> float:
 
 EMPTY = 0.5  # sum of xi below which a class is reported as empty
 FOLDS = 5  # folds of the labeled documents for `unlabeled="auto"`
-TRIED = 5  # iterations from each of several starts; only the best start is continued
+TRIED = 2  # iterations from each of several starts; only the best start is continued
 
 
 @dataclass
