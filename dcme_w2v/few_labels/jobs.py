@@ -189,7 +189,7 @@ def _features(
                 "--hashing-signs=random: fused features count, which needs no signs; leave it out"
             )
         features = replace(features, hashing_signs="none")
-    # as classify train, but for pairs of words, which few documents seldom share
+    # as classify train, except for pairs of words, which few documents seldom share
     return TextFeatures(filled(features, {"lead_ngrams": 1}).with_lead())
 
 
