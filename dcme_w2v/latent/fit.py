@@ -30,7 +30,7 @@ from .starts import Starts, one_hot
 INNER = 10  # iterations of L-BFGS in an iteration of EM, from the last weights
 # Without labels, E-steps in an iteration of EM, and iterations of L-BFGS: E-steps take the least
 # time, and it takes many of them until xi is nearly 0 or 1.
-E_STEPS, INNER_OF_OWN = 5, 5
+E_STEPS, INNER_OF_OWN = 3, 5
 FINISH = 40  # iterations of L-BFGS on all parameters
 
 
@@ -324,6 +324,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter = QUIET) 
     if data.classes and options.unlabeled != "ignore":
         return _from_labeled(data, options, reporter)
     latent, rounds = options.latent or 2, options.epochs or EPOCHS
+    tolerance = options.tolerance * (1 if data.classes else E_STEPS)
     starts = Starts(data, latent, options, reporter)
     l2 = options.l2
     if l2 is None:  # lambda / K, with the lambda of the ridge regression
@@ -338,7 +339,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter = QUIET) 
         xi = starts.start(kind, number)
         reporter.stage(f"EM from {shown}", rounds, "iterations")
         some = min(rounds, TRIED) if several else rounds
-        one = expectation_maximization(cost, xi, some, options.tolerance, reporter)
+        one = expectation_maximization(cost, xi, some, tolerance, reporter)
         found.starts.append(_start_record(kind, one, begin))
         if best is None or one.cost < best.cost:
             best, name = one, shown
@@ -346,10 +347,10 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter = QUIET) 
     if several:
         costs = ", ".join(f"{one['init']} {one['cost']:.6g}" for one in found.starts)
         reporter.message(f"cost after {TRIED} iterations: {costs}; continued from {name}")
-        if best.posterior is not None and not has_settled(best.costs, options.tolerance):
+        if best.posterior is not None and not has_settled(best.costs, tolerance):
             reporter.stage(f"EM from {name}", rounds, "iterations")
             best = expectation_maximization(
-                cost, best.posterior, rounds, options.tolerance, reporter, best
+                cost, best.posterior, rounds, tolerance, reporter, best
             )
         found.facts["chosen"] = name
     if options.solver == "lbfgs":
