@@ -52,7 +52,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         Biases.
     levels_ : csr_matrix of int8, shape (features, classes)
         The signed level of each pair of feature and class; level 1 has the highest value. Missing
-        if `choose` chose the supervised classifier or self-training.
+        if `choose` chose the supervised classifier.
     values_ : ndarray of float64, shape (levels,)
         v of each level.
     weights_ : ndarray of float64, shape (levels,)

@@ -17,10 +17,13 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.calibration import NEVER
+from dcme_w2v.classify.calibration import NEVER, likeliest_factor
 from dcme_w2v.classify.fit import Labeled
+from dcme_w2v.classify.fit import fit as train
+from dcme_w2v.classify.loss import LossSearch, is_loss_open
 from dcme_w2v.classify.model import Predictor
 from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.classify.options import resolved as classifier_options
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.numeric.arrays import F64, I64, Bools
@@ -101,14 +104,23 @@ class TrainingRows:
         return Labeled(self.labeled.matrix[first], labels)
 
     @functools.cached_property
-    def classifier_options(self) -> ClassifyOptions:
+    def classifier(self) -> ClassifyOptions:
         """The options that `classify train` chooses; if they are known, parts have the same."""
-        seed = self.options.seed
-        return initial.chosen_classifier(self.documents(), self.classes, self.threads, seed)
+        data = self.documents()
+        several = len(self.labels) > len(data.labels)
+        given = ClassifyOptions(
+            loss="hinge" if several else None, threads=self.threads, seed=self.options.seed
+        )
+        if is_loss_open(given, data, self.classes):
+            found = LossSearch(data, self.classes, given).run()
+            return found.options(given, self.classes, several)
+        return classifier_options(given, self.classes, several)
 
     def supervised(self) -> Weights:
-        """Return the classifier that `classify train` trains on the labeled documents."""
-        return initial.classifier(self.documents(), self.classes, self.classifier_options)
+        """Return the classifier of `classify train`; never predicts a class without documents."""
+        weights, _ = train(self.documents(), self.classes, self.classifier)
+        weights.offset[np.bincount(self.labels, minlength=self.classes) == 0] = NEVER
+        return weights
 
     def train_on_both(self, teacher: Weights, count: int) -> Weights:
         """Return a model of the labeled documents and the teacher's most confident decisions."""
@@ -129,7 +141,7 @@ class Fitted:
     weights : Weights
         The model in the form of the classifiers.
     final : str
-        "distill", "tied" (the levels alone), "beside", "supervised" or "self-training".
+        "distill", "tied" (the levels alone), "beside" or "supervised".
     evidence : Evidence or None
         The levels; with "distill", the levels of the teacher.
     tied : Tied or None
@@ -258,14 +270,12 @@ def fit_final(data: TrainingRows, final: str, reporter: Reporter = QUIET) -> Fit
     weights = data.supervised()
     if final == "supervised":
         return Fitted(weights, final)
-    if data.options.initial == "self-training" or final == "self-training":
+    if data.options.initial == "self-training":
         reporter.stage("self-training", None, "documents")
         # each step learns more of its decisions
         for step in range(1, initial.SELF_TRAINING_STEPS + 1):
             count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
             weights = data.train_on_both(weights, count)
-        if final == "self-training":
-            return Fitted(weights, final)
         sums = _statistics(data, Fitted(weights, "tied"), "round 1", reporter)
         found = fit_rounds(data, sums, reporter)
     else:
@@ -338,16 +348,22 @@ def fit_out_of_fold(
     """
     options, folds = data.options, data.folds()
     bad, own = np.zeros(len(folds), dtype=bool), {}
+    scores = np.zeros((len(folds), data.classes))
     for fold in np.unique(folds):
         rest = folds != fold
         if not rest.any():
             continue
         bad |= ~rest & ~np.isin(data.labels, data.labels[rest])
         own[fold] = Fitted(data.part(rest).supervised(), "tied")
+        rows = ScoredRows(data.labeled.matrix[~rest], data.threads)
+        scores[~rest] = rows.all_scores(own[fold].weights)
     bad |= ~np.isin(folds, list(own))
     if bad.all():
         raise CorpusError("no class has two labeled documents; give more, or self-training")
     models, full = dict(own), Fitted(weights, "tied")
+    factor, _ = likeliest_factor(scores[~bad], data.labels[~bad, None].tolist())
+    for model in (full, *own.values()):  # the sums need probabilities
+        model.weights.table *= np.float32(factor)
     rounds, opening = [], None
     for number in range(options.rounds or 1):
         sums = _statistics(data, full, f"round {number + 1}", reporter)

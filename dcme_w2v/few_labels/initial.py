@@ -1,4 +1,4 @@
-"""The models that levels start from: the classifier of `classify train`, and maximum entropy."""
+"""Rows that models score, folds, and maximum entropy on few labels or on decisions."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,6 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.calibration import NEVER
-from dcme_w2v.classify.fit import Labeled, fit
-from dcme_w2v.classify.loss import LossSearch, is_loss_open
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.solver import solve
@@ -55,24 +53,6 @@ class ScoredRows:
             best.append(piece.argmax(axis=1))
             confidence.append(piece.max(axis=1))
         return np.concatenate(best), np.concatenate(confidence)
-
-
-def chosen_classifier(data: Labeled, classes: int, threads: int, seed: int) -> ClassifyOptions:
-    """Return the options that `classify train` chooses for labeled documents."""
-    several = any(len(labels) > 1 for labels in data.labels)
-    given = ClassifyOptions(loss="hinge" if several else None, threads=threads, seed=seed)
-    if is_loss_open(given, data, classes):
-        return LossSearch(data, classes, given).run().options(given, classes, several)
-    return resolved(given, classes, several)
-
-
-def classifier(data: Labeled, classes: int, options: ClassifyOptions) -> Weights:
-    """Return a classifier, which never predicts a class without documents."""
-    weights, _ = fit(data, classes, options)
-    unseen = np.ones(classes, dtype=bool)
-    unseen[data.instances()[1]] = False
-    weights.offset[unseen] = NEVER
-    return weights
 
 
 def train(matrix: csr_matrix, labels: I64, classes: int, l2: float, threads: int) -> Weights:
