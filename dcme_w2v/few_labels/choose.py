@@ -14,11 +14,10 @@ from scipy import sparse
 
 from dcme_w2v.classify.calibration import likeliest_factor
 from dcme_w2v.numeric.arrays import F64, I64, Bools
-from dcme_w2v.numeric.sparse_rows import ones
 from dcme_w2v.training.progress import QUIET, Reporter
 
 from . import initial
-from .fit import Fitted, TrainingRows, fit_final
+from .fit import TrainingRows, fit_final
 from .initial import ScoredRows
 from .options import ROUNDS, FusedOptions
 
@@ -219,7 +218,7 @@ def _measured(
         for done, (name, choice) in enumerate(choices.items(), 1):
             rest.options = choice.options
             found = fit_final(rest, choice.final, QUIET)
-            scores[name][out] = _scores(data, found, out)
+            scores[name][out] = found.scores(data.labeled.matrix[out], data.threads)
             best, _ = data.unlabeled.decisions(found.weights)
             decided += np.bincount(best, minlength=data.classes)
             reporter.advance(done)
@@ -230,10 +229,3 @@ def _measured(
     own = {name: one[tested] for name, one in scores.items()}
     weights = shares[labels]
     return _Measured(own, labels, weights / weights.sum())
-
-
-def _scores(data: TrainingRows, found: Fitted, out: Bools) -> F64:
-    """Return the scores of some labeled documents."""
-    matrix = data.labeled.matrix[out]
-    rows = ScoredRows(ones(matrix) if found.predicts_binary else matrix, data.threads)
-    return rows.all_scores(found.weights)

@@ -7,7 +7,6 @@ documents for the final model.
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -84,10 +83,9 @@ class TrainingRows:
         found.labeled = ScoredRows(self.labeled.matrix[kept], self.threads)
         return found
 
-    def features_of_levels(self, chosen: Bools | None = None) -> csr_matrix:
-        """Return labeled rows, all or some, in the form that the levels are made for."""
+    def features_of_levels(self) -> csr_matrix:
+        """Return labeled rows in the form that the levels are made for."""
         rows = self.labeled.matrix
-        rows = rows if chosen is None else rows[chosen]
         return ones(rows) if self.options.is_paper else rows
 
     def folds(self) -> I64:
@@ -170,15 +168,16 @@ class Fitted:
         """Whether the weights, too, are of features whose values count as 1."""
         return self.binary and self.final in OF_LEVELS
 
-    def scaled(self, factor: float) -> Fitted:
-        """Return the model with scores that are multiplied."""
-        if factor == 1:
-            return self
-        weights, tied = copy.deepcopy(self.weights), self.tied
-        weights.scale(factor)
-        if tied is not None:
-            tied = Tied(factor * tied.weights, factor * tied.biases)
-        return replace(self, weights=weights, tied=tied)
+    def scores(self, matrix: csr_matrix, threads: int) -> F64:
+        """Return the scores of rows."""
+        rows = ones(matrix) if self.predicts_binary else matrix
+        return ScoredRows(rows, threads).all_scores(self.weights)
+
+    def scale(self, factor: float) -> None:
+        """Multiply the scores."""
+        self.weights.scale(factor)
+        if self.tied is not None:
+            self.tied = Tied(factor * self.tied.weights, factor * self.tied.biases)
 
     def transform(self, matrix: csr_matrix) -> csr_matrix:
         """Return h of documents: float32, shape (documents, classes x levels)."""
@@ -260,7 +259,8 @@ def fit(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
 
     choice = choose(data, reporter)
     data.options = choice.options
-    found = fit_final(data, choice.final, reporter).scaled(choice.scale)
+    found = fit_final(data, choice.final, reporter)
+    found.scale(choice.scale)
     found.record = ({"choice": choice.record} if choice.record else {}) | found.record
     return found
 
@@ -355,8 +355,7 @@ def fit_out_of_fold(
             continue
         bad |= ~rest & ~np.isin(data.labels, data.labels[rest])
         own[fold] = Fitted(data.part(rest).supervised(), "tied")
-        rows = ScoredRows(data.labeled.matrix[~rest], data.threads)
-        scores[~rest] = rows.all_scores(own[fold].weights)
+        scores[~rest] = data.part(~rest).labeled.all_scores(own[fold].weights)
     bad |= ~np.isin(folds, list(own))
     if bad.all():
         raise CorpusError("no class has two labeled documents; give more, or self-training")
@@ -376,7 +375,7 @@ def fit_out_of_fold(
             of_fold[fold] = evidence_of(_statistics(data, model, stage, reporter), options)
             out = folds == fold
             base = own[fold].weights if beside else None
-            parts[out] = _parts(data, of_fold[fold], base, out)
+            parts[out] = _parts(data.part(out), of_fold[fold], base)
         tied = learn(parts[~bad], data.labels[~bad])
         right = tied.scores(parts[~bad]).argmax(axis=1) == data.labels[~bad]
         accuracy = round(float(right.mean()), 6)
@@ -420,16 +419,15 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
     return sum_over(data.fused.matrix, batches, data.classes, data.threads)
 
 
-def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None, out: Bools) -> F64:
-    """Return h of some labeled documents, and the scores of the initial model `base`, if given.
+def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
+    """Return h of labeled documents, and the scores of the initial model `base`, if given.
 
     A class that the initial model has not seen gets the lowest score of the other classes.
     """
-    parts = evidence.parts(data.features_of_levels(out))
+    parts = evidence.parts(data.features_of_levels())
     if base is None:
         return parts
-    rows = ScoredRows(data.labeled.matrix[out], data.threads)
-    scores = rows.all_scores(base)
+    scores = data.labeled.all_scores(base)
     unseen = base.offset <= NEVER
     scores[:, unseen] = scores[:, ~unseen].min(axis=1, keepdims=True)
     return np.concatenate([parts, scores[:, :, None]], axis=2)

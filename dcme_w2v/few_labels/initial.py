@@ -56,29 +56,20 @@ class ScoredRows:
 
 
 def train(matrix: csr_matrix, labels: I64, classes: int, l2: float, threads: int) -> Weights:
-    """Return a maximum-entropy model, which never predicts a class without documents.
-
-    The weights of columns that do not occur stay 0; they are not part of the optimization.
-    """
+    """Return a maximum-entropy model, which never predicts a class without documents."""
     there, numbers = np.unique(labels, return_inverse=True)
-    columns = np.unique(matrix.indices)
     weights = Weights(matrix.shape[1], classes, ClassifyOptions().bias)
     weights.offset[:] = NEVER
     weights.offset[there] = 0
     if len(there) < 2:
         return weights
-    place = np.zeros(matrix.shape[1], dtype=np.int32)
-    place[columns] = np.arange(len(columns), dtype=np.int32)
-    cut = csr_matrix(
-        (matrix.data, place[matrix.indices], matrix.indptr), shape=(len(labels), len(columns))
-    )
     options = ClassifyOptions(
         solver="lbfgs", l2=l2, epochs=ITERATIONS, tolerance=TOLERANCE, threads=threads
     )
     options = resolved(options, len(there))
-    found = solve(cut, np.arange(len(labels)), numbers.astype(np.int32), len(there), options).get()
+    found = solve(matrix, np.arange(len(labels)), numbers.astype(np.int32), len(there), options)
     table = np.zeros((matrix.shape[1] + 1, classes), dtype=np.float32)
-    table[np.ix_(np.append(columns, matrix.shape[1]), there)] = found
+    table[:, there] = found.get()
     weights.set(table)
     return weights
 

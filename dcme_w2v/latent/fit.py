@@ -28,9 +28,9 @@ from .reduction import directions, reduced
 from .starts import Starts, one_hot
 
 INNER = 10  # iterations of L-BFGS in an iteration of EM, from the last weights
-# Without labels, E-steps in an iteration of EM, and iterations of L-BFGS: E-steps take the least
-# time, and it takes many of them until xi is nearly 0 or 1.
-E_STEPS, INNER_OF_OWN = 3, 5
+# Without labels, E-steps in an iteration of EM: they take a tenth of its time, and it takes many of
+# them until xi is nearly 0 or 1.
+E_STEPS = 3
 FINISH = 40  # iterations of L-BFGS on all parameters
 
 
@@ -135,7 +135,7 @@ def _alternate(
         def watch(_: int, value: float, __: F64, done: int = number - 1) -> None:
             reporter.advance(done, loss=value)
 
-        cost.fit_weights(INNER if cost.data.classes else INNER_OF_OWN, watch)
+        cost.fit_weights(INNER, watch)
         costs.append(_finite(step(), number, cost))
         reporter.advance(number, loss=costs[-1])
         if has_settled(costs, tolerance):
@@ -349,9 +349,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter = QUIET) 
         reporter.message(f"cost after {TRIED} iterations: {costs}; continued from {name}")
         if best.posterior is not None and not has_settled(best.costs, tolerance):
             reporter.stage(f"EM from {name}", rounds, "iterations")
-            best = expectation_maximization(
-                cost, best.posterior, rounds, tolerance, reporter, best
-            )
+            best = expectation_maximization(cost, best.posterior, rounds, tolerance, reporter, best)
         found.facts["chosen"] = name
     if options.solver == "lbfgs":
         reporter.stage("L-BFGS", None, "iterations")
