@@ -1,6 +1,7 @@
 """The classifier: objectives, the exact optimum, scikit-learn's conventions, invalid input."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -125,6 +126,21 @@ def test_best_epoch_is_kept_and_training_stops_early():
     assert len(epochs) == best + 1 + 3 < 60
     scores = weights.scores(core_documents(held.matrix), 0, 100, 1)
     assert np.mean(scores.argmax(axis=1) == labels[:100]) == pytest.approx(figures[best])
+
+
+def test_of_epochs_that_are_equally_good_the_last_one_is_kept():
+    """`patience` counts from the first one."""
+    rows, labels = problem(3, 60)
+    data = Labeled(rows.astype(np.float32), [[int(label)] for label in labels])
+    held = Labeled(data.matrix[:3], data.labels[:3])
+    options = resolved(ClassifyOptions(epochs=6, threads=1), 3)
+    weights, epochs = fit(data, 3, options, held)
+    figures = [record["heldout_accuracy"] for record in epochs]
+    assert figures[-1] == figures[-2] == max(figures)
+    alone, _ = fit(data, 3, options)
+    assert weights.get().tobytes() == alone.get().tobytes()
+    _, epochs = fit(data, 3, replace(options, patience=2), held)
+    assert len(epochs) == figures.index(max(figures)) + 3 < 6
 
 
 @pytest.mark.parametrize("classes, options, objective, clusters", [

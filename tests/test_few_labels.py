@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 
 from dcme_w2v.classify.calibration import NEVER, likeliest_factor
+from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels import choose, initial
 from dcme_w2v.few_labels.evidence import evidence_of, learn, pairs_of
@@ -95,7 +96,7 @@ def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final):
     found = fit(data)
     assert found.final == final
     if options != PAPER:  # which loses with so few documents
-        assert accuracy(found) > accuracy(Fitted(few, "maxent")) + 0.02
+        assert accuracy(found) > accuracy(Fitted(few, "supervised")) + 0.02
     for one in found.record["rounds"]:
         assert one["documents"] == 300 and one["pairs"] > 0 and one["loss"] >= 0
     model = model_of(found, ["ä", "b", "c", "d"], data.options)
@@ -166,12 +167,15 @@ def test_a_feature_of_one_labeled_document_gets_no_weight_from_it():
     weights = initial.train(rows, data.labels, CLASSES, 1e-5, 1)
     log_p = spoilt.unlabeled.log_probabilities(weights)
     in_sample_sums = sum_over(spoilt.unlabeled.matrix, log_p, CLASSES, 1)
-    parts = evidence_of(in_sample_sums, data.options).parts(rows)
+    evidence = evidence_of(in_sample_sums, data.options)
+    parts = evidence.parts(rows)
     in_sample = learn(parts, data.labels)
     right = in_sample.scores(parts).argmax(axis=1) == data.labels
-    out_of_fold = fit_out_of_fold(spoilt, weights, 1e-5, False, Quiet())
+    out_of_fold = fit_out_of_fold(spoilt, weights, False, Quiet())
     assert right.mean() > 0.95 and out_of_fold.record["rounds"][0]["fold_accuracy"] < 0.8
-    assert np.abs(out_of_fold.tied.weights).max() < 0.5 * np.abs(in_sample.weights).max()
+    noise = (evidence.weights(in_sample.weights)[WORDS:], out_of_fold.weights.get()[WORDS:-1])
+    most, least = (np.abs(weights).mean() for weights in noise)
+    assert least < 0.5 * most
 
 
 def test_a_class_missing_in_a_fold_is_excluded_from_it():
@@ -193,11 +197,29 @@ def test_documents_with_several_labels_stay_in_one_fold():
     assert (folds[::2] == folds[1::2]).all() and set(folds) == {0, 1, 2}
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_the_supervised_candidate_is_the_classifier_of_classify_train(cli, several):
+    """It was maximum entropy, which had 6 points less with 60 documents."""
+    rows, labels = documents(70, 1, np.arange(70) % 11 % CLASSES)
+    groups = np.repeat(np.arange(70), 1 + several)
+    numbers = np.repeat(labels, 1 + several)
+    numbers[several::2] = (numbers[several::2] + several) % CLASSES
+    data = training(rows[groups], numbers, rows, {}, groups)
+    names = ["|".join(map(str, numbers[groups == i])) for i in range(70)]
+    sparse.save_npz("d.npz", rows)
+    Path("d.labels").write_text("".join(f"{one}\n" for one in names))
+    cli("classify train d.npz --labels d.labels --threads 1 --output m")
+    found = load_classifier("m").weights.get()
+    if several:  # rare labels may gain
+        found[-1] = data.supervised().get()[-1]
+    assert data.supervised().get().tobytes() == found.tobytes()
+
+
 @pytest.mark.parametrize(
     "options, final",
-    [({}, "maxent"), ({"rounds": 2}, "distill"), ({"choose": False}, "distill")],
+    [({}, "supervised"), ({"rounds": 2}, "distill"), ({"choose": False}, "distill")],
 )
-def test_maxent_replaces_a_default_that_is_clearly_worse(options, final, monkeypatch):
+def test_the_supervised_model_replaces_a_default_that_is_clearly_worse(options, final, monkeypatch):
     """The words of the unlabeled documents go together across the classes."""
     monkeypatch.setattr(choose, "differs", lambda area, count: False)
     mixed = csr_matrix(documents(300, 2)[0][:, np.random.default_rng(3).permutation(WORDS)])
@@ -209,9 +231,10 @@ def test_maxent_replaces_a_default_that_is_clearly_worse(options, final, monkeyp
         assert not said.messages and "choice" not in found.record
         return
     figures = found.record["choice"]["fold_accuracy"]
-    assert figures["maxent"] > figures["distill"] + 0.1
-    assert f"distill {figures['distill']:.4f}, maxent {figures['maxent']:.4f}" in said.messages[-1]
-    note = "chosen: maxent" if final == "maxent" else "warning: maxent on the folds is better"
+    assert figures["supervised"] > figures["distill"] + 0.1
+    shown = ", ".join(f"{name} {figures[name]:.4f}" for name in ("distill", "supervised"))
+    assert shown in said.messages[-1]
+    note = "chosen: supervised" if final == "supervised" else "warning: supervised on the folds is"
     assert note in said.messages[-1]
     assert found.record["choice"]["fold_log_likelihood"] > -np.log(CLASSES)
 
@@ -302,7 +325,8 @@ def test_cross_validation_chooses_the_best_candidate():
     found = fit(data, said)
     choice = found.record["choice"]
     assert set(choice["fold_accuracy"]) == set(choose.CANDIDATES)
-    assert choice["fold_accuracy"][choice["chosen"]] == max(choice["fold_accuracy"].values())
+    figures = choice["fold_accuracy"]
+    assert figures[choice["chosen"]] > max(figures["supervised"] + 0.1, figures["beside"] - 0.01)
     assert found.final == choice["chosen"] and accuracy(found) > 0.7
     assert said.messages[-1].endswith(f"chosen: {choice['chosen']}")
 
@@ -339,11 +363,11 @@ def test_class_priors_come_from_the_unlabeled_documents(monkeypatch):
     always.table[:] = 0
     always.table[-1, 2] = 1
     good = initial.train(*documents(200, 8), CLASSES, 1e-5, 1)
-    models = {"maxent": Fitted(always, "maxent"), "distill": Fitted(good, "distill")}
+    models = {"supervised": Fitted(always, "supervised"), "distill": Fitted(good, "distill")}
     candidates = {name: ("supervised", 1, name) for name in models}
     monkeypatch.setattr(choose, "CANDIDATES", candidates)
     monkeypatch.setattr(choose, "fit_final", lambda part, final, reporter: models[final])
     found = choose.choose(data, Quiet())
     assert found.final == "distill"
     # of 400 predictions, one model makes 200 of class 2, the other about 50
-    assert found.record["fold_accuracy"]["maxent"] == pytest.approx(250 / 400, abs=0.05)
+    assert found.record["fold_accuracy"]["supervised"] == pytest.approx(250 / 400, abs=0.05)

@@ -79,7 +79,7 @@ class Fit(TrainingRun):
     options : ClassifyOptions
         Resolved.
     holdout : Labeled, optional
-        Held-out documents, measured after every epoch; the weights of the epoch with the best
+        Held-out documents, measured after every epoch; the weights of the last epoch with the best
         accuracy (with several labels: precision at 1) are kept.
     multilabel : bool
         Whether documents may have several labels.
@@ -122,6 +122,7 @@ class Fit(TrainingRun):
         self.records: list[dict[str, Any]] = []
         self._data, self._holdout, self._multilabel = data, holdout, multilabel
         self._described = described
+        self._measured = f"heldout_{'precision_at_1' if multilabel else 'accuracy'}"
         self._best, self._best_epoch = -1.0, 0
         self.data, self.classes, self.resolved = data, classes, options
         self.total_weight = (
@@ -163,8 +164,8 @@ class Fit(TrainingRun):
         """Store the figures of an epoch, and its weights if they are the best."""
         self.records.append(dict(record))
         if self._best_tables:
-            figure = record[f"heldout_{'precision_at_1' if self._multilabel else 'accuracy'}"]
-            if figure > self._best:
+            figure = record[self._measured]
+            if figure >= self._best:  # few documents have ties, where more training is better
                 self._best, self._best_epoch = figure, record["epoch"]
                 for name, table in self.weights.tables.items():
                     self._best_tables[name][:] = table
@@ -174,7 +175,8 @@ class Fit(TrainingRun):
         patience = self._options.patience
         if not patience or self._holdout is None or not self.records:
             return False
-        return bool(self.records[-1]["epoch"] - self._best_epoch >= patience)
+        figures = [one[self._measured] for one in self.records]
+        return len(figures) - 1 - figures.index(max(figures)) >= patience
 
     def tables(self) -> Mapping[str, F32]:
         """Return the current weights and the best ones."""

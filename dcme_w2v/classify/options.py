@@ -68,8 +68,8 @@ class FeatureOptions(TokenizerOptions, group="Features"):
     )
     lead: int | None = option(
         None,
-        "count the first N words of a document twice (default: 80 for classify train, 0 for other "
-        "commands and with --weighting count)",
+        "count the first N words of a document twice (default: 80 for classify train and fuse fit, "
+        "0 for other commands and with --weighting count)",
         minimum=0,
         only={"by": ("document",)},
         advanced=True,

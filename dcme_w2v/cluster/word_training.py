@@ -37,7 +37,7 @@ from dcme_w2v.words import run
 from dcme_w2v.words.defaults import vectors_of
 from dcme_w2v.words.job import TrainJob, paths_of
 from dcme_w2v.words.options import TrainOptions
-from dcme_w2v.words.resources import resource_estimate
+from dcme_w2v.words.resources import resource_estimate, resource_shortage
 from dcme_w2v.words.start import TrainedTables
 from dcme_w2v.words.vectors import Vectors
 

@@ -23,11 +23,9 @@ from dcme_w2v.numeric.sklearn_base import (
     parameters,
     split_labels,
 )
-from dcme_w2v.numeric.sparse_rows import ones
 from dcme_w2v.training.progress import reporting_to
 
 from .fit import Fitted, TrainingRows, check_data, fit, fit_final
-from .initial import ScoredRows
 from .options import FusedOptions, resolved
 from .statistics import check_values
 
@@ -52,7 +50,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         Biases.
     levels_ : csr_matrix of int8, shape (features, classes)
         The signed level of each pair of feature and class; level 1 has the highest value. Missing
-        if `choose` chose maximum entropy or self-training.
+        if `choose` chose the supervised classifier.
     values_ : ndarray of float64, shape (levels,)
         v of each level.
     weights_ : ndarray of float64, shape (levels,)
@@ -143,11 +141,8 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         return self._fitted.weights
 
     def _scores(self, X: Any) -> F64:
-        weights = self._linear()
-        matrix = check_features(self, X)
-        rows = ones(matrix) if self._fitted.predicts_binary else matrix
-        threads = threads_of(self.threads)
-        return ScoredRows(rows, threads).all_scores(weights)
+        self._linear()  # raises unless fitted
+        return self._fitted.scores(check_features(self, X), threads_of(self.threads))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

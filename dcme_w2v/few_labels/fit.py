@@ -7,7 +7,7 @@ documents for the final model.
 
 from __future__ import annotations
 
-import copy
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,8 +16,13 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.calibration import NEVER
+from dcme_w2v.classify.calibration import NEVER, likeliest_factor
+from dcme_w2v.classify.fit import Labeled
+from dcme_w2v.classify.fit import fit as train
+from dcme_w2v.classify.loss import LossSearch, is_loss_open
 from dcme_w2v.classify.model import Predictor
+from dcme_w2v.classify.options import ClassifyOptions
+from dcme_w2v.classify.options import resolved as classifier_options
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.numeric.arrays import F64, I64, Bools
@@ -78,10 +83,9 @@ class TrainingRows:
         found.labeled = ScoredRows(self.labeled.matrix[kept], self.threads)
         return found
 
-    def features_of_levels(self, chosen: Bools | None = None) -> csr_matrix:
-        """Return labeled rows, all or some, in the form that the levels are made for."""
+    def features_of_levels(self) -> csr_matrix:
+        """Return labeled rows in the form that the levels are made for."""
         rows = self.labeled.matrix
-        rows = rows if chosen is None else rows[chosen]
         return ones(rows) if self.options.is_paper else rows
 
     def folds(self) -> I64:
@@ -91,22 +95,30 @@ class TrainingRows:
         own = initial.folds_of(self.labels[first], self.options.folds, random)
         return own[np.searchsorted(self.groups[first], self.groups)]
 
-    def maxent(self, kept: Bools, l2: float) -> Weights:
-        """Return a maximum-entropy model of some labeled rows."""
-        rows = self.labeled.matrix[kept]
-        return initial.train(rows, self.labels[kept], self.classes, l2, self.threads)
+    def documents(self) -> Labeled:
+        """Return the labeled documents, each with all of its labels."""
+        _, first = np.unique(self.groups, return_index=True)
+        labels = [own.tolist() for own in np.split(self.labels, first[1:])]
+        return Labeled(self.labeled.matrix[first], labels)
 
-    def chosen_l2(self) -> float:
-        """Return the L2 regularization with the best accuracy on the folds."""
-        folds, right = self.folds(), dict.fromkeys(initial.L2_GRID, 0)
-        for l2 in right:
-            for fold in np.unique(folds):
-                out = folds == fold
-                if not out.all():
-                    rows = ScoredRows(self.labeled.matrix[out], self.threads)
-                    decided, _ = rows.decisions(self.maxent(~out, l2))
-                    right[l2] += int((decided == self.labels[out]).sum())
-        return max(right, key=lambda l2: right[l2])
+    @functools.cached_property
+    def classifier(self) -> ClassifyOptions:
+        """The options that `classify train` chooses; if they are known, parts have the same."""
+        data = self.documents()
+        several = len(self.labels) > len(data.labels)
+        given = ClassifyOptions(
+            loss="hinge" if several else None, threads=self.threads, seed=self.options.seed
+        )
+        if is_loss_open(given, data, self.classes):
+            found = LossSearch(data, self.classes, given).run()
+            return found.options(given, self.classes, several)
+        return classifier_options(given, self.classes, several)
+
+    def supervised(self) -> Weights:
+        """Return the classifier of `classify train`; never predicts a class without documents."""
+        weights, _ = train(self.documents(), self.classes, self.classifier)
+        weights.offset[np.bincount(self.labels, minlength=self.classes) == 0] = NEVER
+        return weights
 
     def train_on_both(self, teacher: Weights, count: int) -> Weights:
         """Return a model of the labeled documents and the teacher's most confident decisions."""
@@ -115,7 +127,7 @@ class TrainingRows:
         pieces = [self.labeled.matrix, self.unlabeled.matrix[taken]]
         rows = sparse.vstack(pieces, format="csr")
         both = np.concatenate([self.labels, decided[taken]])
-        return initial.train(rows, both, self.classes, initial.L2_OF_MANY, self.threads)
+        return initial.train(rows, both, self.classes, initial.L2, self.threads)
 
 
 @dataclass
@@ -127,7 +139,7 @@ class Fitted:
     weights : Weights
         The model in the form of the classifiers.
     final : str
-        "distill", "tied" (the levels alone), "beside", "maxent" or "self-training".
+        "distill", "tied" (the levels alone), "beside" or "supervised".
     evidence : Evidence or None
         The levels; with "distill", the levels of the teacher.
     tied : Tied or None
@@ -156,15 +168,16 @@ class Fitted:
         """Whether the weights, too, are of features whose values count as 1."""
         return self.binary and self.final in OF_LEVELS
 
-    def scaled(self, factor: float) -> Fitted:
-        """Return the model with scores that are multiplied."""
-        if factor == 1:
-            return self
-        weights, tied = copy.deepcopy(self.weights), self.tied
-        weights.scale(factor)
-        if tied is not None:
-            tied = Tied(factor * tied.weights, factor * tied.biases)
-        return replace(self, weights=weights, tied=tied)
+    def scores(self, matrix: csr_matrix, threads: int) -> F64:
+        """Return the scores of rows."""
+        rows = ones(matrix) if self.predicts_binary else matrix
+        return ScoredRows(rows, threads).all_scores(self.weights)
+
+    def scale(self, factor: float) -> None:
+        """Multiply the scores."""
+        self.weights.scale(factor)
+        if self.tied is not None:
+            self.tied = Tied(factor * self.tied.weights, factor * self.tied.biases)
 
     def transform(self, matrix: csr_matrix) -> csr_matrix:
         """Return h of documents: float32, shape (documents, classes x levels)."""
@@ -246,31 +259,27 @@ def fit(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
 
     choice = choose(data, reporter)
     data.options = choice.options
-    found = fit_final(data, choice.final, reporter).scaled(choice.scale)
+    found = fit_final(data, choice.final, reporter)
+    found.scale(choice.scale)
     found.record = ({"choice": choice.record} if choice.record else {}) | found.record
     return found
 
 
 def fit_final(data: TrainingRows, final: str, reporter: Reporter = QUIET) -> Fitted:
     """Fit the model of one kind; see `Fitted.final`."""
-    l2 = data.chosen_l2()
-    weights = initial.train(data.labeled.matrix, data.labels, data.classes, l2, data.threads)
-    record: dict[str, Any] = {"l2": l2}
-    if final == "maxent":
-        return Fitted(weights, final, record=record)
-    if data.options.initial == "self-training" or final == "self-training":
+    weights = data.supervised()
+    if final == "supervised":
+        return Fitted(weights, final)
+    if data.options.initial == "self-training":
         reporter.stage("self-training", None, "documents")
         # each step learns more of its decisions
         for step in range(1, initial.SELF_TRAINING_STEPS + 1):
             count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
             weights = data.train_on_both(weights, count)
-        if final == "self-training":
-            return Fitted(weights, final, record=record)
         sums = _statistics(data, Fitted(weights, "tied"), "round 1", reporter)
         found = fit_rounds(data, sums, reporter)
     else:
-        found = fit_out_of_fold(data, weights, l2, final == "beside", reporter)
-    found.record = record | found.record
+        found = fit_out_of_fold(data, weights, final == "beside", reporter)
     return distill(data, found, reporter) if final == "distill" else found
 
 
@@ -329,7 +338,7 @@ def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitt
 
 
 def fit_out_of_fold(
-    data: TrainingRows, weights: Weights, l2: float, beside: bool, reporter: Reporter
+    data: TrainingRows, weights: Weights, beside: bool, reporter: Reporter
 ) -> Fitted:
     """Fit levels and their weights in rounds; the weights see documents out of fold only.
 
@@ -339,16 +348,21 @@ def fit_out_of_fold(
     """
     options, folds = data.options, data.folds()
     bad, own = np.zeros(len(folds), dtype=bool), {}
+    scores = np.zeros((len(folds), data.classes))
     for fold in np.unique(folds):
         rest = folds != fold
         if not rest.any():
             continue
         bad |= ~rest & ~np.isin(data.labels, data.labels[rest])
-        own[fold] = Fitted(data.maxent(rest, l2), "tied")
+        own[fold] = Fitted(data.part(rest).supervised(), "tied")
+        scores[~rest] = data.part(~rest).labeled.all_scores(own[fold].weights)
     bad |= ~np.isin(folds, list(own))
     if bad.all():
         raise CorpusError("no class has two labeled documents; give more, or self-training")
     models, full = dict(own), Fitted(weights, "tied")
+    factor, _ = likeliest_factor(scores[~bad], data.labels[~bad, None].tolist())
+    for model in (full, *own.values()):  # the sums need probabilities
+        model.weights.table *= np.float32(factor)
     rounds, opening = [], None
     for number in range(options.rounds or 1):
         sums = _statistics(data, full, f"round {number + 1}", reporter)
@@ -361,7 +375,7 @@ def fit_out_of_fold(
             of_fold[fold] = evidence_of(_statistics(data, model, stage, reporter), options)
             out = folds == fold
             base = own[fold].weights if beside else None
-            parts[out] = _parts(data, of_fold[fold], base, out)
+            parts[out] = _parts(data.part(out), of_fold[fold], base)
         tied = learn(parts[~bad], data.labels[~bad])
         right = tied.scores(parts[~bad]).argmax(axis=1) == data.labels[~bad]
         accuracy = round(float(right.mean()), 6)
@@ -405,16 +419,15 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
     return sum_over(data.fused.matrix, batches, data.classes, data.threads)
 
 
-def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None, out: Bools) -> F64:
-    """Return h of some labeled documents, and the scores of the initial model `base`, if given.
+def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
+    """Return h of labeled documents, and the scores of the initial model `base`, if given.
 
     A class that the initial model has not seen gets the lowest score of the other classes.
     """
-    parts = evidence.parts(data.features_of_levels(out))
+    parts = evidence.parts(data.features_of_levels())
     if base is None:
         return parts
-    rows = ScoredRows(data.labeled.matrix[out], data.threads)
-    scores = rows.all_scores(base)
+    scores = data.labeled.all_scores(base)
     unseen = base.offset <= NEVER
     scores[:, unseen] = scores[:, ~unseen].min(axis=1, keepdims=True)
     return np.concatenate([parts, scores[:, :, None]], axis=2)

@@ -1,4 +1,4 @@
-"""Initial models: maximum entropy on few documents, L2 by cross-validation, and self-training."""
+"""Rows that models score, folds, and maximum entropy on few labels or on decisions."""
 
 from collections.abc import Iterator
 
@@ -12,8 +12,7 @@ from dcme_w2v.classify.solver import solve
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.numeric.arrays import F64, I64
 
-L2_GRID = (1e-4, 1e-5, 1e-6)
-L2_OF_MANY = 1e-5  # where the model also learns the unlabeled documents
+L2 = 1e-5  # of models that also learn unlabeled documents
 ITERATIONS, TOLERANCE = 30, 1e-4
 SELF_TRAINING_STEPS = 3  # with the most confident third of the documents, two thirds, all
 
@@ -57,29 +56,20 @@ class ScoredRows:
 
 
 def train(matrix: csr_matrix, labels: I64, classes: int, l2: float, threads: int) -> Weights:
-    """Return a maximum-entropy model, which never predicts a class without documents.
-
-    The weights of columns that do not occur stay 0; they are not part of the optimization.
-    """
+    """Return a maximum-entropy model, which never predicts a class without documents."""
     there, numbers = np.unique(labels, return_inverse=True)
-    columns = np.unique(matrix.indices)
     weights = Weights(matrix.shape[1], classes, ClassifyOptions().bias)
     weights.offset[:] = NEVER
     weights.offset[there] = 0
     if len(there) < 2:
         return weights
-    place = np.zeros(matrix.shape[1], dtype=np.int32)
-    place[columns] = np.arange(len(columns), dtype=np.int32)
-    cut = csr_matrix(
-        (matrix.data, place[matrix.indices], matrix.indptr), shape=(len(labels), len(columns))
-    )
     options = ClassifyOptions(
         solver="lbfgs", l2=l2, epochs=ITERATIONS, tolerance=TOLERANCE, threads=threads
     )
     options = resolved(options, len(there))
-    found = solve(cut, np.arange(len(labels)), numbers.astype(np.int32), len(there), options).get()
+    found = solve(matrix, np.arange(len(labels)), numbers.astype(np.int32), len(there), options)
     table = np.zeros((matrix.shape[1] + 1, classes), dtype=np.float32)
-    table[np.ix_(np.append(columns, matrix.shape[1]), there)] = found
+    table[:, there] = found.get()
     weights.set(table)
     return weights
 

@@ -12,7 +12,7 @@ from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier, require_room
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.sequences import tag_pairs
-from dcme_w2v.declarations import threads_of
+from dcme_w2v.declarations import filled, threads_of
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.disk import Result, write_with_fallback
@@ -189,7 +189,8 @@ def _features(
                 "--hashing-signs=random: fused features count, which needs no signs; leave it out"
             )
         features = replace(features, hashing_signs="none")
-    return TextFeatures(features)
+    # as classify train, except for pairs of words, which few documents seldom share
+    return TextFeatures(filled(features, {"lead_ngrams": 1}).with_lead())
 
 
 def _numbered(

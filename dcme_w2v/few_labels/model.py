@@ -20,8 +20,8 @@ from .options import FusedOptions
 
 KIND = "fused"
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")
-FINALS = ("distill", "tied", "beside", "columns", "maxent", "self-training")
-FORMER = {"teach": "distill"}  # names of former versions
+FINALS = ("distill", "tied", "beside", "columns", "supervised", "self-training")
+FORMER = {"teach": "distill", "maxent": "supervised"}  # names of former versions
 BY_LEVELS = ("tied", "beside")  # final models whose weights follow from the levels
 
 

@@ -63,10 +63,10 @@ class FusedOptions(Checked, group="Model"):
     )
     choose: bool | None = option(
         None,
-        "choose initial model, rounds and final model by cross-validation, maxent and "
-        "self-training among the candidates (default: from 50 labeled documents a class on, if "
-        "none of them is given; otherwise the result is compared with maxent); --no-choose: "
-        "measure nothing",
+        "choose initial model, rounds and final model by cross-validation, the classifier of "
+        "classify train (supervised) among the candidates (default: from 50 labeled documents a "
+        "class on, if none of them is given; otherwise the result is compared with supervised); "
+        "--no-choose: measure nothing",
     )
     preset: str | None = option(
         None,

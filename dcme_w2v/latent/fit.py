@@ -28,6 +28,9 @@ from .reduction import directions, reduced
 from .starts import Starts, one_hot
 
 INNER = 10  # iterations of L-BFGS in an iteration of EM, from the last weights
+# Without labels, E-steps in an iteration of EM: they take a tenth of its time, and it takes many of
+# them until xi is nearly 0 or 1.
+E_STEPS = 3
 FINISH = 40  # iterations of L-BFGS on all parameters
 
 
@@ -69,6 +72,8 @@ def expectation_maximization(
 ) -> Solution:
     """Alternate the two M-steps and the E-step; the cost never rises.
 
+    Without labels, each M-step of the weights is followed by several of the other two steps.
+
     Parameters
     ----------
     cost : Cost
@@ -93,8 +98,10 @@ def expectation_maximization(
     cost.table[:] = 0 if before is None else before.weights
 
     def step() -> float:
-        cost.fit_alpha()
-        return cost.fit_posterior()
+        for _ in range(1 if cost.data.classes else E_STEPS):
+            cost.fit_alpha()
+            value = cost.fit_posterior()
+        return value
 
     costs = [] if before is None else list(before.costs)
     _alternate(cost, start, step, costs, rounds, tolerance, reporter)
@@ -214,7 +221,7 @@ def _finite(value: float, number: int, cost: Cost) -> float:
 
 EMPTY = 0.5  # sum of xi below which a class is reported as empty
 FOLDS = 5  # folds of the labeled documents for `unlabeled="auto"`
-TRIED = 5  # iterations from each of several starts; only the best start is continued
+TRIED = 2  # iterations from each of several starts; only the best start is continued
 
 
 @dataclass
@@ -317,6 +324,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter = QUIET) 
     if data.classes and options.unlabeled != "ignore":
         return _from_labeled(data, options, reporter)
     latent, rounds = options.latent or 2, options.epochs or EPOCHS
+    tolerance = options.tolerance * (1 if data.classes else E_STEPS)
     starts = Starts(data, latent, options, reporter)
     l2 = options.l2
     if l2 is None:  # lambda / K, with the lambda of the ridge regression
@@ -331,7 +339,7 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter = QUIET) 
         xi = starts.start(kind, number)
         reporter.stage(f"EM from {shown}", rounds, "iterations")
         some = min(rounds, TRIED) if several else rounds
-        one = expectation_maximization(cost, xi, some, options.tolerance, reporter)
+        one = expectation_maximization(cost, xi, some, tolerance, reporter)
         found.starts.append(_start_record(kind, one, begin))
         if best is None or one.cost < best.cost:
             best, name = one, shown
@@ -339,11 +347,9 @@ def fit(data: Observations, options: LatentOptions, reporter: Reporter = QUIET) 
     if several:
         costs = ", ".join(f"{one['init']} {one['cost']:.6g}" for one in found.starts)
         reporter.message(f"cost after {TRIED} iterations: {costs}; continued from {name}")
-        if best.posterior is not None and not has_settled(best.costs, options.tolerance):
+        if best.posterior is not None and not has_settled(best.costs, tolerance):
             reporter.stage(f"EM from {name}", rounds, "iterations")
-            best = expectation_maximization(
-                cost, best.posterior, rounds, options.tolerance, reporter, best
-            )
+            best = expectation_maximization(cost, best.posterior, rounds, tolerance, reporter, best)
         found.facts["chosen"] = name
     if options.solver == "lbfgs":
         reporter.stage("L-BFGS", None, "iterations")

@@ -121,7 +121,8 @@ class LatentOptions(Checked, group="Model"):
     )
     tolerance: float = option(
         1e-5,
-        "stop when an iteration reduces the cost by less than this share",
+        "stop when an iteration reduces the cost by less than this share for each E-step "
+        "(unsupervised: 3 in an iteration)",
         minimum=0.0,
         advanced=True,
     )

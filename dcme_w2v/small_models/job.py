@@ -216,7 +216,7 @@ def levels_of(path: str) -> dict[str, Any]:
     if isinstance(model, FusedModel):
         evidence, tied = model.fitted.evidence, model.fitted.tied
         weights = tied.weights if tied is not None else None
-    elif isinstance(model, ShrunkModel) and model.shrunk is not None:
+    elif isinstance(model, ShrunkModel):
         evidence = model.shrunk.evidence
     if evidence is None:
         raise UsageError(

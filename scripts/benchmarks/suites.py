@@ -411,7 +411,7 @@ def documents(s: Setup) -> Iterator[Line]:
 
 
 FEW_LABELS: dict[str, tuple[list[str], list[str]]] = {
-    "maximum entropy": (["classify", "train"], []),
+    "classify train": (["classify", "train"], []),
     "fuse fit": (["fuse", "fit"], ["--unlabeled"]),
     "distill": (["fuse", "fit", "--no-choose"], ["--unlabeled"]),
     "beside": (["fuse", "fit", "--no-choose", "--final", "beside"], ["--unlabeled"]),
@@ -438,7 +438,7 @@ def few_labels(s: Setup) -> Iterator[Line]:
             others = (line.partition("\t")[2] for line in parts[False][:10_000])
             Path(rest).write_text("".join(f"\t{text}\n" for text in others), encoding="utf-8")
             for name, (command, more) in FEW_LABELS.items():
-                documents = [few] if name == "maximum entropy" else [few, *more, rest]
+                documents = [few] if name == "classify train" else [few, *more, rest]
                 model = s.out(name.replace(" ", "-"))
                 s.run(*command, *documents, "--seed", seed, "--quiet", "--output", model)
                 found = s.json("classify", "test", model, str(folder / "test.tsv"))
