@@ -35,10 +35,12 @@ static inline int64_t dcme_row_stride(int64_t items, int64_t dim) {
     return items <= DCME_SPARE_BYTES / (spare > 0 ? spare : 1) ? whole : quads;
 }
 
-/* The vectors that a moving window leaves behind in a step. */
+/* A step of a moving window, to position t: a vector x enters, which is kept in `last`, and the
+ * vectors first, before and at, x_(t-c-1), x_(t-1) and x_t, leave the sums. */
 typedef struct {
-    const real *first, *before, *at; /* x_(t-c-1), x_(t-1), x_t */
-} dcme_passed;
+    const real *x, *first, *before, *at;
+    real *last, *out, scale, out_scale;
+} dcme_slide;
 
 typedef struct {
     const char *name;
@@ -60,15 +62,13 @@ typedef struct {
     /* rows[i] += scale x */
     void (*add_to_rows)(real *const *rows, real scale, const real *x, int64_t count, int64_t size);
 
-    /* A step of a moving sum, ../train/sliding.h: last = scale x, then
+    /* Steps of a moving sum, ../train/sliding.h, one after the other: last = scale x, then
      *     near += last - first; out += out_scale (near - at),
      * or, for a linear window of c words on each side, 0 for none, one after the other
      *     left += c before - near; near += before - first;
      *     right += far + last - (c + 1) at; far += last - at; out += out_scale (left + right).
-     * The sums are near, far, left and right, of `size` numbers each. `last` is none of the others.
-     */
-    void (*slide)(real *out, real out_scale, real *sums, int64_t linear, real *last, real scale,
-                  const real *x, const dcme_passed *passed, int64_t size);
+     * The sums are near, far, left and right, of `size` numbers each. */
+    void (*slide)(const dcme_slide *steps, int64_t count, real *sums, int64_t linear, int64_t size);
 
     /* out += weights[0] rows[0] + weights[1] rows[1] + ... */
     void (*weighted_sum)(real *out, real *const *rows, const real *weights, int64_t count,
