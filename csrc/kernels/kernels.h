@@ -75,10 +75,10 @@ typedef struct {
                          int64_t size);
 
     /* For each i in turn, for each j in turn: outs[i] += weights[i out_step + j row_step] rows[j].
-     * No out is one of the rows. */
+     * No out is one of the rows. Unless `own` is NULL, outs[i] is own_weights[i] own[i] before. */
     void (*weighted_sums)(real *const *outs, int64_t out_count, const real *weights,
                           int64_t out_step, int64_t row_step, real *const *rows, int64_t count,
-                          int64_t size);
+                          int64_t size, real *const *own, const real *own_weights);
 
     /* out[i] = exp(x[i]), x[i] no further from 0 than 87; out may be x. As for residuals, both have
      * room for dcme_stride(count) numbers. */
@@ -131,7 +131,7 @@ static inline void dcme_rank1_update(const dcme_kernels *kernels, real *const *r
                                      const real *weights, const real *x, int64_t count,
                                      int64_t size) {
     real *one = (real *)x;
-    kernels->weighted_sums(rows, count, weights, 1, 0, &one, 1, size);
+    kernels->weighted_sums(rows, count, weights, 1, 0, &one, 1, size, NULL, NULL);
 }
 
 /* y += a x */

@@ -78,10 +78,13 @@ static void weighted_sum(real *out, real *const *rows, const real *weights, int6
 
 static void weighted_sums(real *const *outs, int64_t out_count, const real *weights,
                           int64_t out_step, int64_t row_step, real *const *rows, int64_t count,
-                          int64_t size) {
-    for (int64_t i = 0; i < out_count; i++)
+                          int64_t size, real *const *own, const real *own_weights) {
+    for (int64_t i = 0; i < out_count; i++) {
+        if (own)
+            mean(outs[i], own_weights[i], own + i, 1, size);
         for (int64_t j = 0; j < count; j++)
             weighted_sum(outs[i], rows + j, weights + i * out_step + j * row_step, 1, size);
+    }
 }
 
 static void exponential(real *out, const real *x, int64_t count) {

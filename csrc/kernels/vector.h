@@ -277,12 +277,15 @@ static void slide(const dcme_slide *steps, int64_t count, float *sums, int64_t l
 
 /* Some chunks of `m` outs, which stay in registers while the rows are gone through. */
 INLINE void sums_chunks(float *const *outs, int m, const float *weights, int64_t out_step,
-                        int64_t row_step, float *const *rows, int64_t count, int64_t d, int chunks,
-                        int64_t n) {
+                        int64_t row_step, float *const *rows, int64_t count, float *const *own,
+                        const float *own_weights, int64_t d, int chunks, int64_t n) {
     vec a[SUM_ROWS * SUM_ROW_CHUNKS + SUM_CHUNKS], r[SUM_CHUNKS];
-    UNROLL (i, m)
+    UNROLL (i, m) {
+        const float *first = at_chunk(own ? own[i] : outs[i], d);
+        vec w = set1(own ? own_weights[i] : 1);
         EACH_CHUNK (c)
-            a[i * chunks + c] = get(outs[i] + d + c * LANES, n);
+            a[i * chunks + c] = w * get(first + c * LANES, n);
+    }
     for (int64_t j = 0; j < count; j++, weights += row_step) {
         const float *row = at_chunk(rows[j], d);
         EACH_CHUNK (c)
@@ -309,25 +312,27 @@ INLINE int has_twice(float *const *rows) {
 
 static void weighted_sum(float *out, float *const *rows, const float *weights, int64_t count,
                          int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, &out, 1, weights, 0, 1, rows, count);
+    FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, &out, 1, weights, 0, 1, rows, count, NULL, NULL);
 }
 
 static void weighted_sums(float *const *outs, int64_t out_count, const float *weights,
                           int64_t out_step, int64_t row_step, float *const *rows, int64_t count,
-                          int64_t size) {
+                          int64_t size, float *const *own, const float *own_weights) {
     int64_t i = 0;
-    if (count == 1) { /* it is loaded once */
+    if (count == 1 && !own) { /* it is loaded once */
         FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, outs, 1, rows[0], weights, out_step, out_count);
         return;
     }
     while (i < out_count) {
-        const float *w = weights + i * out_step;
+        const float *w = weights + i * out_step, *own_w = own ? own_weights + i : NULL;
+        float *const *from = own ? own + i : NULL;
         if (i + SUM_ROWS <= out_count && !has_twice(outs + i)) {
             FOR_CHUNKS(SUM_ROW_CHUNKS, size, sums_chunks, outs + i, SUM_ROWS, w, out_step, row_step,
-                       rows, count);
+                       rows, count, from, own_w);
             i += SUM_ROWS;
         } else {
-            FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, outs + i, 1, w, 0, row_step, rows, count);
+            FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, outs + i, 1, w, 0, row_step, rows, count,
+                       from, own_w);
             i++;
         }
     }

@@ -193,11 +193,9 @@ static void to_weights(thread_state *me) {
 /* g_t of every target, with the rows as they were scored. */
 static void find_directions(thread_state *me, int64_t count) {
     const dcme_model *model = me->model;
-    for (int64_t t = 0; t < count; t++)
-        model->kernels->mean(me->gradients[t], me->weights[me->draws * DCME_BLOCK_MAX + t],
-                             &me->target_rows[t], 1, model->size);
     model->kernels->weighted_sums(me->gradients, count, me->weights, 1, DCME_BLOCK_MAX, me->rows,
-                                  me->draws, model->size);
+                                  me->draws, model->size, me->target_rows,
+                                  me->weights + me->draws * DCME_BLOCK_MAX);
 }
 
 /* Move the samples' rows, then the targets'. */
@@ -209,7 +207,7 @@ static void move(thread_state *me, int64_t count) {
         ALONG_BLOCK(t)
     weights[t] *= rates[t];
     model->kernels->weighted_sums(me->rows, me->draws, me->weights, DCME_BLOCK_MAX, 1, me->contexts,
-                                  count, model->size);
+                                  count, model->size, NULL, NULL);
     for (int64_t t = 0; t < count; t++)
         dcme_axpy(model->kernels, me->target_rows[t], me->weights[me->draws * DCME_BLOCK_MAX + t],
                   me->contexts[t], model->size);

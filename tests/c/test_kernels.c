@@ -107,11 +107,11 @@ static void call(const dcme_kernels *k, int kind, arguments *a) {
         break;
     case SUMS:
         k->weighted_sums(a->outs, a->out_count, a->weights, 1, a->out_count, a->rows, a->count,
-                         a->size);
+                         a->size, a->rows, a->weights + a->count * a->out_count);
         break;
     case SUMS_BY_ROW:
-        k->weighted_sums(a->outs, a->out_count, a->weights, a->count, 1, a->rows, a->count,
-                         a->size);
+        k->weighted_sums(a->outs, a->out_count, a->weights, a->count, 1, a->rows, a->count, a->size,
+                         NULL, NULL);
         break;
     case PUSH:
         dcme_rank1_update(k, a->rows, a->weights, a->x, a->count, a->size);
