@@ -128,8 +128,11 @@ static void add_biases(const thread_state *me, int32_t word, real *scores) {
     }
     const int8_t *left = classes->odds + (int64_t)word * 2 * classes->count;
     const int8_t *right = left + classes->count;
+    int32_t odds[DCME_BLOCK_MAX];
     for (int t = 0; t < DCME_BLOCK_MAX; t++)
-        scores[t] += classes->step * (real)(left[me->left[t]] + right[me->right[t]]) - offset;
+        odds[t] = left[me->left[t]] + right[me->right[t]];
+    ALONG_BLOCK(t)
+    scores[t] += classes->step * (real)odds[t] - offset;
 }
 
 /* Minus the scores of targets t and t + 1, and the rates of implicit steps along their contexts. */
