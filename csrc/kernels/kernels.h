@@ -35,10 +35,12 @@ static inline int64_t dcme_row_stride(int64_t items, int64_t dim) {
     return items <= DCME_SPARE_BYTES / (spare > 0 ? spare : 1) ? whole : quads;
 }
 
-/* The vectors that a moving window leaves behind in a step. */
+/* A step of a moving window, to position t: a vector x enters, which is kept in `last`, and the
+ * vectors first, before and at, x_(t-c-1), x_(t-1) and x_t, leave the sums. */
 typedef struct {
-    const real *first, *before, *at; /* x_(t-c-1), x_(t-1), x_t */
-} dcme_passed;
+    const real *x, *first, *before, *at;
+    real *last, *out, scale, out_scale;
+} dcme_slide;
 
 typedef struct {
     const char *name;
@@ -60,25 +62,23 @@ typedef struct {
     /* rows[i] += scale x */
     void (*add_to_rows)(real *const *rows, real scale, const real *x, int64_t count, int64_t size);
 
-    /* A step of a moving sum, ../train/sliding.h: last = scale x, then
+    /* Steps of a moving sum, ../train/sliding.h, one after the other: last = scale x, then
      *     near += last - first; out += out_scale (near - at),
      * or, for a linear window of c words on each side, 0 for none, one after the other
      *     left += c before - near; near += before - first;
      *     right += far + last - (c + 1) at; far += last - at; out += out_scale (left + right).
-     * The sums are near, far, left and right, of `size` numbers each. `last` is none of the others.
-     */
-    void (*slide)(real *out, real out_scale, real *sums, int64_t linear, real *last, real scale,
-                  const real *x, const dcme_passed *passed, int64_t size);
+     * The sums are near, far, left and right, of `size` numbers each. */
+    void (*slide)(const dcme_slide *steps, int64_t count, real *sums, int64_t linear, int64_t size);
 
     /* out += weights[0] rows[0] + weights[1] rows[1] + ... */
     void (*weighted_sum)(real *out, real *const *rows, const real *weights, int64_t count,
                          int64_t size);
 
     /* For each i in turn, for each j in turn: outs[i] += weights[i out_step + j row_step] rows[j].
-     * No out is one of the rows. */
+     * No out is one of the rows. Unless `own` is NULL, outs[i] is own_weights[i] own[i] before. */
     void (*weighted_sums)(real *const *outs, int64_t out_count, const real *weights,
                           int64_t out_step, int64_t row_step, real *const *rows, int64_t count,
-                          int64_t size);
+                          int64_t size, real *const *own, const real *own_weights);
 
     /* out[i] = exp(x[i]), x[i] no further from 0 than 87; out may be x. As for residuals, both have
      * room for dcme_stride(count) numbers. */
@@ -131,7 +131,7 @@ static inline void dcme_rank1_update(const dcme_kernels *kernels, real *const *r
                                      const real *weights, const real *x, int64_t count,
                                      int64_t size) {
     real *one = (real *)x;
-    kernels->weighted_sums(rows, count, weights, 1, 0, &one, 1, size);
+    kernels->weighted_sums(rows, count, weights, 1, 0, &one, 1, size, NULL, NULL);
 }
 
 /* y += a x */

@@ -44,24 +44,29 @@ static void add_to_rows(real *const *rows, real scale, const real *x, int64_t co
             rows[i][d] += scale * x[d];
 }
 
-static void slide(real *out, real out_scale, real *sums, int64_t linear, real *last, real scale,
-                  const real *x, const dcme_passed *passed, int64_t size) {
+static void slide_once(const dcme_slide *step, real *sums, int64_t linear, int64_t size) {
     real *near = sums, *far = near + size, *left = far + size, *right = left + size;
-    real c = (real)linear;
+    real c = (real)linear, *last = step->last, *out = step->out;
     for (int64_t d = 0; d < size; d++) {
-        real before = passed->before[d], at = passed->at[d];
-        last[d] = scale * x[d];
+        real before = step->before[d], at = step->at[d];
+        last[d] = step->scale * step->x[d];
         if (!linear) {
-            near[d] = near[d] - passed->first[d] + last[d];
-            out[d] += out_scale * near[d] - out_scale * at;
+            near[d] = near[d] - step->first[d] + last[d];
+            out[d] += step->out_scale * near[d] - step->out_scale * at;
             continue;
         }
         left[d] = left[d] - near[d] + c * before;
-        near[d] = near[d] + before - passed->first[d];
+        near[d] = near[d] + before - step->first[d];
         right[d] = right[d] + far[d] + last[d] - (c + 1) * at;
         far[d] = far[d] + last[d] - at;
-        out[d] += out_scale * (left[d] + right[d]);
+        out[d] += step->out_scale * (left[d] + right[d]);
     }
+}
+
+static void slide(const dcme_slide *steps, int64_t count, real *sums, int64_t linear,
+                  int64_t size) {
+    for (int64_t i = 0; i < count; i++)
+        slide_once(&steps[i], sums, linear, size);
 }
 
 static void weighted_sum(real *out, real *const *rows, const real *weights, int64_t count,
@@ -73,10 +78,13 @@ static void weighted_sum(real *out, real *const *rows, const real *weights, int6
 
 static void weighted_sums(real *const *outs, int64_t out_count, const real *weights,
                           int64_t out_step, int64_t row_step, real *const *rows, int64_t count,
-                          int64_t size) {
-    for (int64_t i = 0; i < out_count; i++)
+                          int64_t size, real *const *own, const real *own_weights) {
+    for (int64_t i = 0; i < out_count; i++) {
+        if (own)
+            mean(outs[i], own_weights[i], own + i, 1, size);
         for (int64_t j = 0; j < count; j++)
             weighted_sum(outs[i], rows + j, weights + i * out_step + j * row_step, 1, size);
+    }
 }
 
 static void exponential(real *out, const real *x, int64_t count) {

@@ -221,50 +221,71 @@ static void add_to_rows(float *const *rows, float scale, const float *x, int64_t
     FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, rows, scale, x, NULL, 0, count);
 }
 
-INLINE void slide_chunk(float *out, float out_scale, float *sums, int64_t linear, float *last,
-                        float scale, const float *x, const dcme_passed *passed, int64_t size,
-                        int64_t d, int64_t n) {
-    float *near = sums + d, *far = near + size, *left = far + size, *right = left + size;
-    vec entered = scale * get(x + d, n), at = get(passed->at + d, n), y;
-    vec first = get(passed->first + d, n), s = get(near, n);
-    put(last + d, n, entered);
-    if (linear) {
-        vec before = get(passed->before + d, n), f = get(far, n), c = set1((float)linear);
-        vec l = madd(c, before, get(left, n) - s);
-        vec r = madd(-(c + 1), at, get(right, n) + f + entered);
-        put(left, n, l);
-        put(right, n, r);
-        put(far, n, f + entered - at);
-        put(near, n, s + before - first);
-        y = out_scale * (l + r);
-    } else {
-        s = s - first + entered;
-        put(near, n, s);
-        y = madd(set1(-out_scale), at, out_scale * s);
+/* The sums stay in registers: one for each chunk, or four of a linear window. */
+INLINE void slide_chunks(const dcme_slide *steps, int64_t count, float *sums, int64_t linear,
+                         int64_t size, int64_t d, int chunks, int64_t n) {
+    float *sum[] = {sums + d, sums + d + size, sums + d + 2 * size, sums + d + 3 * size};
+    vec near[UPDATE_CHUNKS], far[UPDATE_CHUNKS], left[UPDATE_CHUNKS], right[UPDATE_CHUNKS];
+    EACH_CHUNK (c) {
+        near[c] = get(sum[0] + c * LANES, n);
+        if (linear) {
+            far[c] = get(sum[1] + c * LANES, n);
+            left[c] = get(sum[2] + c * LANES, n);
+            right[c] = get(sum[3] + c * LANES, n);
+        }
     }
-    put(out + d, n, get(out + d, n) + y);
+    for (const dcme_slide *s = steps; s < steps + count; s++) {
+        const float *x = at_chunk((float *)s->x, d), *first = at_chunk((float *)s->first, d);
+        const float *before = at_chunk((float *)s->before, d), *at = at_chunk((float *)s->at, d);
+        float *last = at_chunk(s->last, d), *out = at_chunk(s->out, d);
+        vec scale = set1(s->scale), out_scale = set1(s->out_scale);
+        EACH_CHUNK (c) {
+            vec entered = scale * get(x + c * LANES, n), here = get(at + c * LANES, n), y;
+            vec gone = get(first + c * LANES, n);
+            put(last + c * LANES, n, entered);
+            if (linear) {
+                vec past = get(before + c * LANES, n), width = set1((float)linear);
+                left[c] = madd(width, past, left[c] - near[c]);
+                right[c] = madd(-(width + 1), here, right[c] + far[c] + entered);
+                far[c] = far[c] + entered - here;
+                near[c] = near[c] + past - gone;
+                y = out_scale * (left[c] + right[c]);
+            } else {
+                near[c] = near[c] - gone + entered;
+                y = madd(-out_scale, here, out_scale * near[c]);
+            }
+            put(out + c * LANES, n, get(out + c * LANES, n) + y);
+        }
+    }
+    EACH_CHUNK (c) {
+        put(sum[0] + c * LANES, n, near[c]);
+        if (linear) {
+            put(sum[1] + c * LANES, n, far[c]);
+            put(sum[2] + c * LANES, n, left[c]);
+            put(sum[3] + c * LANES, n, right[c]);
+        }
+    }
 }
 
-#define SLIDE(linear, d, n)                                                                        \
-    slide_chunk(out, out_scale, sums, linear, last, scale, x, passed, size, d, n)
-
-static void slide(float *out, float out_scale, float *sums, int64_t linear, float *last,
-                  float scale, const float *x, const dcme_passed *passed, int64_t size) {
-    int64_t d = 0;
-    for (; d + LANES <= size; d += LANES)
-        SLIDE(linear, d, LANES);
-    if (d < size)
-        SLIDE(linear, d, size - d);
+static void slide(const dcme_slide *steps, int64_t count, float *sums, int64_t linear,
+                  int64_t size) {
+    if (linear)
+        FOR_CHUNKS(SUM_ROW_CHUNKS, size, slide_chunks, steps, count, sums, linear, size);
+    else
+        FOR_CHUNKS(UPDATE_CHUNKS, size, slide_chunks, steps, count, sums, 0, size);
 }
 
 /* Some chunks of `m` outs, which stay in registers while the rows are gone through. */
 INLINE void sums_chunks(float *const *outs, int m, const float *weights, int64_t out_step,
-                        int64_t row_step, float *const *rows, int64_t count, int64_t d, int chunks,
-                        int64_t n) {
+                        int64_t row_step, float *const *rows, int64_t count, float *const *own,
+                        const float *own_weights, int64_t d, int chunks, int64_t n) {
     vec a[SUM_ROWS * SUM_ROW_CHUNKS + SUM_CHUNKS], r[SUM_CHUNKS];
-    UNROLL (i, m)
+    UNROLL (i, m) {
+        const float *first = at_chunk(own ? own[i] : outs[i], d);
+        vec w = set1(own ? own_weights[i] : 1);
         EACH_CHUNK (c)
-            a[i * chunks + c] = get(outs[i] + d + c * LANES, n);
+            a[i * chunks + c] = w * get(first + c * LANES, n);
+    }
     for (int64_t j = 0; j < count; j++, weights += row_step) {
         const float *row = at_chunk(rows[j], d);
         EACH_CHUNK (c)
@@ -291,25 +312,27 @@ INLINE int has_twice(float *const *rows) {
 
 static void weighted_sum(float *out, float *const *rows, const float *weights, int64_t count,
                          int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, &out, 1, weights, 0, 1, rows, count);
+    FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, &out, 1, weights, 0, 1, rows, count, NULL, NULL);
 }
 
 static void weighted_sums(float *const *outs, int64_t out_count, const float *weights,
                           int64_t out_step, int64_t row_step, float *const *rows, int64_t count,
-                          int64_t size) {
+                          int64_t size, float *const *own, const float *own_weights) {
     int64_t i = 0;
-    if (count == 1) { /* it is loaded once */
+    if (count == 1 && !own) { /* it is loaded once */
         FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, outs, 1, rows[0], weights, out_step, out_count);
         return;
     }
     while (i < out_count) {
-        const float *w = weights + i * out_step;
+        const float *w = weights + i * out_step, *own_w = own ? own_weights + i : NULL;
+        float *const *from = own ? own + i : NULL;
         if (i + SUM_ROWS <= out_count && !has_twice(outs + i)) {
             FOR_CHUNKS(SUM_ROW_CHUNKS, size, sums_chunks, outs + i, SUM_ROWS, w, out_step, row_step,
-                       rows, count);
+                       rows, count, from, own_w);
             i += SUM_ROWS;
         } else {
-            FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, outs + i, 1, w, 0, row_step, rows, count);
+            FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, outs + i, 1, w, 0, row_step, rows, count,
+                       from, own_w);
             i++;
         }
     }

@@ -172,17 +172,20 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
             prefetch_step(worker, i); /* not of all at once, which would wait for memory */
             find_context(worker, i, worker->h + t * stride, totals[t]);
         }
+        dcme_sliding_finish(&worker->contexts);
         learn_targets(worker, first, count);
         for (int64_t t = 0, i = first; t < count; t++, i++) {
             real scale = exact ? 1 / totals[t] : linear ? 1 / (real)c : 1;
             push_direction(worker, worker->gradient + t * stride, scale, i - c);
         }
+        dcme_sliding_finish(&worker->gradients);
     }
     for (int64_t i = dcme_max(end - c, begin); i < end; i++) {
         /* after the last word, the last c rows leave the window one by one */
         while (worker->gradients.pushed - 1 - c < i - begin)
             push_direction(worker, NULL, 1, i);
     }
+    dcme_sliding_finish(&worker->gradients);
 }
 
 void dcme_learn_cbow_sliding(dcme_worker *worker) {

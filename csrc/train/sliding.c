@@ -32,7 +32,9 @@ void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kern
     sliding->y = next;
 }
 
-void dcme_sliding_reset(dcme_sliding *sliding) { sliding->pushed = sliding->last = 0; }
+void dcme_sliding_reset(dcme_sliding *sliding) {
+    sliding->pushed = sliding->last = sliding->waiting = 0;
+}
 
 /* All sums at position t from the vectors themselves. */
 static void renew(dcme_sliding *s, int64_t t) {
@@ -54,16 +56,25 @@ static void renew(dcme_sliding *s, int64_t t) {
         dcme_axpy(s->kernels, s->near_sum, 1, slot(s, t), size);
 }
 
+void dcme_sliding_finish(dcme_sliding *s) {
+    if (s->waiting > 0)
+        s->kernels->slide(s->steps, s->waiting, s->near_sum, s->linear ? s->window : 0, s->size);
+    s->waiting = 0;
+}
+
 void dcme_sliding_push(dcme_sliding *s, const real *x, real scale, real *out, real out_scale) {
     int64_t p = s->pushed++, t = p - s->window;
     s->last = p == 0 || s->last == 2 * s->window + 1 ? 0 : s->last + 1;
     real *vector = (real *)(x ? x : s->zeros), *last = slot(s, p); /* over x_(t-c-2) */
     if (t > 0 && t % RENEW != 0) {
-        dcme_passed passed = {slot(s, t - 1 - s->window), slot(s, t - 1), slot(s, t)};
-        s->kernels->slide(out, out_scale, s->near_sum, s->linear ? s->window : 0, last, scale,
-                          vector, &passed, s->size);
+        s->steps[s->waiting++] = (dcme_slide){
+            vector,   slot(s, t - 1 - s->window), slot(s, t - 1), slot(s, t), last, out, scale,
+            out_scale};
+        if (s->waiting == DCME_SLIDE_STEPS)
+            dcme_sliding_finish(s);
         return;
     }
+    dcme_sliding_finish(s);
     s->kernels->mean(last, scale, &vector, 1, s->size);
     if (t < 0)
         return;

@@ -4,6 +4,8 @@
 #include "common/arena.h"
 #include "kernels/kernels.h"
 
+enum { DCME_SLIDE_STEPS = 4 }; /* at once: the sums stay in registers */
+
 /* For vectors x_0, x_1, ... pushed in order, the sums y_t = sum over 0 < |d| <= c of w_d x_(t+d)
  * with w_d = 1, or w_d = c + 1 - |d| if `linear`. Vectors are copied when pushed, so that it does
  * not matter if the rows they came from move on. */
@@ -11,15 +13,17 @@ typedef struct {
     const dcme_kernels *kernels;
     int64_t window, size; /* c; numbers in a vector */
     int linear;
-    int64_t pushed; /* vectors so far in this sentence */
-    int64_t last;   /* where in the ring the last one is */
-    real *ring;     /* (2c + 2, size) the last vectors pushed */
-    real *near_sum; /* x_(t-c) .. x_(t-1); for w_d = 1 x_t .. x_(t+c) are in it too */
-    real *far_sum;  /* x_(t+1) .. x_(t+c), linear only */
-    real *left;     /* weighted sum of x_(t-c) .. x_(t-1), linear only */
-    real *right;    /* weighted sum of x_(t+1) .. x_(t+c), linear only */
-    real *zeros;    /* the vectors beyond a sentence */
-    real *y;        /* a result before it is added */
+    int64_t pushed;  /* vectors so far in this sentence */
+    int64_t last;    /* where in the ring the last one is */
+    real *ring;      /* (2c + 2, size) the last vectors pushed */
+    real *near_sum;  /* x_(t-c) .. x_(t-1); for w_d = 1 x_t .. x_(t+c) are in it too */
+    real *far_sum;   /* x_(t+1) .. x_(t+c), linear only */
+    real *left;      /* weighted sum of x_(t-c) .. x_(t-1), linear only */
+    real *right;     /* weighted sum of x_(t+1) .. x_(t+c), linear only */
+    real *zeros;     /* the vectors beyond a sentence */
+    real *y;         /* a result before it is added */
+    int64_t waiting; /* steps that have been pushed, but not taken */
+    dcme_slide steps[DCME_SLIDE_STEPS];
 } dcme_sliding;
 
 void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kernels *kernels,
@@ -28,5 +32,7 @@ void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kern
 /* Start a sentence: all that came before is zero. */
 void dcme_sliding_reset(dcme_sliding *sliding);
 
-/* Push x_p = scale x (0 for NULL), then out += out_scale y_t for t = p - c, unless t < 0. */
+/* Push x_p = scale x (0 for NULL), then out += out_scale y_t for t = p - c, unless t < 0. Some of
+ * that waits for dcme_sliding_finish(). */
 void dcme_sliding_push(dcme_sliding *sliding, const real *x, real scale, real *out, real out_scale);
+void dcme_sliding_finish(dcme_sliding *sliding);

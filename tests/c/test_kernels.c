@@ -107,11 +107,11 @@ static void call(const dcme_kernels *k, int kind, arguments *a) {
         break;
     case SUMS:
         k->weighted_sums(a->outs, a->out_count, a->weights, 1, a->out_count, a->rows, a->count,
-                         a->size);
+                         a->size, a->rows, a->weights + a->count * a->out_count);
         break;
     case SUMS_BY_ROW:
-        k->weighted_sums(a->outs, a->out_count, a->weights, a->count, 1, a->rows, a->count,
-                         a->size);
+        k->weighted_sums(a->outs, a->out_count, a->weights, a->count, 1, a->rows, a->count, a->size,
+                         NULL, NULL);
         break;
     case PUSH:
         dcme_rank1_update(k, a->rows, a->weights, a->x, a->count, a->size);
@@ -242,19 +242,28 @@ static void check_products(const dcme_kernels *kernels, int64_t count, int64_t s
 
 /* Steps of moving sums, of small integers, so that nothing is rounded. */
 static void check_slide(const dcme_kernels *kernels, int64_t size, int64_t linear) {
-    enum { VECTORS = 10 };
+    enum { STEPS = 5, VECTORS = 4 + 3 + 3 * STEPS };
     size_t bytes = (size_t)(VECTORS * size) * sizeof(float);
     float *found = malloc(bytes), *wanted = malloc(bytes);
+    int64_t count = below(STEPS + 1), same = below(STEPS); /* an out is there twice */
     if (!found || !wanted)
         abort();
     for (int64_t i = 0; i < VECTORS * size; i++)
-        found[i] = wanted[i] = (float)(below(256) - 128);
-    float scale = (float)below(4), out_scale = (float)below(4);
+        found[i] = wanted[i] = (float)(below(64) - 32);
     for (int other = 0; other < 2; other++) {
-        const dcme_kernels *k = other ? &dcme_kernels_scalar : kernels;
-        float *last = other ? wanted : found, *x = last + size, *out = x + size, *sums = out + size;
-        dcme_passed passed = {sums + 4 * size, sums + 5 * size, sums + 6 * size};
-        k->slide(out, out_scale, sums, linear, last, scale, x, &passed, size);
+        float *sums = other ? wanted : found, *passed = sums + 4 * size, *own = passed + 3 * size;
+        dcme_slide steps[STEPS];
+        for (int64_t i = 0; i < STEPS; i++, own += 3 * size)
+            steps[i] = (dcme_slide){.x = own,
+                                    .first = passed,
+                                    .before = i > 0 ? steps[i - 1].at : passed + size,
+                                    .at = i > 1 ? steps[i - 2].last : passed + 2 * size,
+                                    .last = own + size,
+                                    .out = own + 2 * size,
+                                    .scale = (float)(i % 3),
+                                    .out_scale = (float)(1 + i % 2)};
+        steps[STEPS - 1].out = steps[same].out;
+        (other ? &dcme_kernels_scalar : kernels)->slide(steps, count, sums, linear, size);
     }
     if (memcmp(found, wanted, bytes) != 0) {
         printf("%s slide, size %d, linear %d\n", kernels->name, (int)size, (int)linear);
