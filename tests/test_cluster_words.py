@@ -92,7 +92,7 @@ def test_shards_are_counted_as_one_text(here, limits, given):
     Path("c.txt").write_bytes(b"\n".join(b" ".join(words[i : i + 9]) for i in range(0, 30_000, 9)))
     options, executor = VocabularyOptions(**limits, encoding_errors="replace"), ThreeWorkers()
     whole = encode.count(["c.txt"], options)
-    found = count(executor, cut(["c.txt"], 4, options), options, given)
+    found, _ = count(executor, cut(["c.txt"], 4, options), options, given)
     for name in ("tokens", "types", "replaced", "skipped", "files", "truncated", "undercount"):
         assert getattr(found, name) == getattr(whole, name), name
     kept = given.pruned(options) if given else whole.vocabulary
