@@ -32,7 +32,7 @@ PACKED = lzma.compress(b"a b c\n" * 4000)
 
 def counted(paths, shards, options=ALL, given=None):
     with open_cluster("local:0") as cluster:
-        return count(cluster, cut(paths, shards, options), options, given)
+        return count(cluster, cut(paths, shards, options), options, given)[0]
 
 
 def same(found, wanted):

@@ -90,8 +90,7 @@ def _count(
     else:
         with reporting() as reporter:
             counted = count(corpus, options, threads=threads, reporter=reporter)
-    left = ("vocabulary", "future")
-    summary = {key: value for key, value in vars(counted).items() if key not in left}
+    summary = {key: value for key, value in vars(counted).items() if key != "vocabulary"}
     return counted.vocabulary, {**summary, "kept": len(counted.vocabulary)}
 
 

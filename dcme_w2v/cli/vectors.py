@@ -32,7 +32,6 @@ from .options import (
 from .streams import print_json
 
 if TYPE_CHECKING:
-    from dcme_w2v.words.check import Report
     from dcme_w2v.words.vectors import Vectors
 
 FOLDER = "sentence-transformers"
@@ -181,18 +180,14 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
     from dcme_w2v import check_vectors
 
     report = check_vectors(file)
-    print_json(report.as_dict()) if as_json else click.echo(as_text(report))
-    context.exit(1 if report.faults else 0)
-
-
-def as_text(report: Report) -> str:
-    """Return a report as lines of text."""
     lines = [f"{report.file}: {report.format or 'unknown format'}"]
     lines += [f"rows: {report.rows}", f"dimension: {report.dimension}"]
     for fault in report.faults:
         detail = f" ({fault.detail})" if fault.detail else ""
         lines.append(f"{fault.kind}: {fault.count}, first at {fault.place}{detail}")
-    return "\n".join(lines if report.faults else [*lines, "OK"])
+    text = "\n".join(lines if report.faults else [*lines, "OK"])
+    print_json(report.as_dict()) if as_json else click.echo(text)
+    context.exit(1 if report.faults else 0)
 
 
 @command(example="dcme-w2v info vectors.bin")

@@ -85,13 +85,6 @@ class Shard:
         )
 
 
-@dataclass
-class Counted(CountedCorpus):
-    """The counts of a whole corpus, and the future of the vocabulary on a worker."""
-
-    future: Future
-
-
 def check_files(address: str, corpus: Sequence[str]) -> None:
     """Raise UsageError if the address is not valid, or the corpus is standard input."""
     check_address(address)
@@ -201,8 +194,10 @@ def count(
     shards: Sequence[Shard],
     options: VocabularyOptions,
     given: Vocabulary | None = None,
-) -> Counted:
+) -> tuple[CountedCorpus, Future]:
     """Count the words of all shards; the result equals `dcme_w2v.text.encode.count`.
+
+    Also returns the future of the vocabulary, which is on a worker.
 
     Parameters
     ----------
@@ -249,14 +244,15 @@ def count(
         raise CorpusError(all_rare(types, tokens, options))
     if given is None:
         kept = int(vocabulary.counts.sum())
-    return Counted(
+    counted = CountedCorpus(
         vocabulary=vocabulary, tokens=tokens, types=types, out_of_vocabulary=tokens - kept,
         replaced=replaced, skipped=skipped,
         truncated=[place for one in figures for place in one["truncated"]],
         files=list({file["path"]: file for one in figures for file in one["files"]}.values()),
         seconds=time.perf_counter() - started, undercount=0,
-        counting_bytes=max(one["counting_bytes"] for one in [*figures, *sums]), future=future,
+        counting_bytes=max(one["counting_bytes"] for one in [*figures, *sums]),
     )  # fmt: skip
+    return counted, future
 
 
 def count_on(
@@ -276,7 +272,7 @@ def count_on(
     check_files(where.cluster, corpus)
     with open_cluster(where.cluster) as executor:
         parts = cut(corpus, where.shards or max(1, executor.workers), options)
-        return count(executor, parts, options)
+        return count(executor, parts, options)[0]
 
 
 def _tally(

@@ -237,7 +237,7 @@ class _Session:
         known = self.job.read_vocab
         known = Vocabulary.load(known) if isinstance(known, str) else known
         self.reporter.stage("reading", None, "bytes")
-        counted = count(executor, parts, self.job.vocabulary, known)
+        counted, vocabulary = count(executor, parts, self.job.vocabulary, known)
         options = resolved_for(self.job.options, len(counted.vocabulary), shards)
         rounds = rounds_of(self.job.rounds.rounds, options.epochs, counted.tokens, shards)
         if warning := warning_of(shards, rounds):
@@ -250,14 +250,14 @@ class _Session:
             vocabulary=self.job.vocabulary, cache_dir=self.job.cache_dir, rule=self.job.rounds.mix,
             words=words, shards=shards, blocks=blocks_of(shapes, executor.workers),
         )  # fmt: skip
-        data = shards_of(executor, work, counted.future)
+        data = shards_of(executor, work, vocabulary)
         self.fingerprint = self._read(executor, counted, data)
         self._prepare(work)
         self.reporter.stage("training", counted.tokens * options.epochs, "words")
         try:
             self.tables = run_rounds(
                 executor, work, rounds, first=self.round, data=data, end_round=self._end_round,
-                start=self._start(executor, work, counted.future),
+                start=self._start(executor, work, vocabulary),
             )  # fmt: skip
         except (DivergedError, ClusterError) as error:
             raise type(error)(f"{error.message}{self._last_state()}") from error
@@ -274,12 +274,11 @@ class _Session:
         words = counted.vocabulary
         counts = np.sum([one["counts"] for one in found], axis=0) if given else words.counts
         ids = sum(one["ids"] for one in found)
-        fields = {name: value for name, value in vars(counted).items() if name != "future"}
         empty = np.zeros(0, dtype=np.uint32)
         self.corpus = EncodedCorpus(
-            **{**fields, "out_of_vocabulary": counted.tokens - ids}, ids=empty, counts=counts,
-            lines=sum(one["lines"] for one in found), held_out=empty, held_out_tokens=0,
-
+            **{**vars(counted), "out_of_vocabulary": counted.tokens - ids},
+            ids=empty, counts=counts, lines=sum(one["lines"] for one in found),
+            held_out=empty, held_out_tokens=0,
         )  # fmt: skip
         run.report_corpus(self.job, self.corpus, self.reporter)
         hashes = " ".join(one["hash"] for one in found)

@@ -394,7 +394,11 @@ def explore_page(
     beside = [one for path in sources for one in read_with(path)]
     paths = Paths().reads("VECTORS", *sources, sidecars=beside)
     paths.reads("--labels", labels).writes("--output", output).check()
-    _check(sources, output, method)
+    check_method(method)
+    if not 1 <= len(sources) <= MAX_FILES:
+        raise UsageError(f"{len(sources)} files; give one, or two to compare")
+    if uncompressed_name(output).suffix.lower() not in ("", ".html", ".htm"):
+        raise UsageError(f"{output}: name a file that ends in .html, or - for standard output")
     reporter = reporter or Quiet()
     every, layouts = [read_items(path, labels, color, limit, seed) for path in sources], []
     for path, items in zip(sources, every, strict=True):
@@ -410,12 +414,3 @@ def explore_page(
             f"vectors agree to {share:.1f} %"
         )
     reporter.message(f"page: {output}, {len(page) / 1e6:.1f} MB")
-
-
-def _check(sources: Sequence[str], output: str, method: str) -> None:
-    """Raise `UsageError` for a number of files, a name of a page or a method that is not valid."""
-    check_method(method)
-    if not 1 <= len(sources) <= MAX_FILES:
-        raise UsageError(f"{len(sources)} files; give one, or two to compare")
-    if uncompressed_name(output).suffix.lower() not in ("", ".html", ".htm"):
-        raise UsageError(f"{output}: name a file that ends in .html, or - for standard output")

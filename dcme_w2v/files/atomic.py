@@ -420,8 +420,16 @@ def check_parent(name: str, target: Path) -> None:
 def check_writable(path: PathLike) -> None:
     """Raise before work starts if `atomic_write` could not write `path`."""
     check_suffix(path)
+    if os.fspath(path) == STANDARD:
+        check_standard_output()
+        return
     if is_stream(path):
-        _check_stream(path)
+        number = descriptor_of(path)
+        with write_errors(path):
+            if number is not None:
+                os.fstat(number)
+            elif not os.access(path, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return
     if os.fspath(path).endswith(tuple(platform.SEPARATORS)):
         raise UsageError(f"{os.fspath(path)}: is the name of a folder; name a file")
@@ -446,18 +454,6 @@ def is_mount_point(target: Path) -> bool:
     places = (re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), line.split()[4])
               for line in mounts)  # fmt: skip
     return os.fsencode(target) in places
-
-
-def _check_stream(path: PathLike) -> None:
-    number = descriptor_of(path)
-    if os.fspath(path) == STANDARD:
-        check_standard_output()
-        return
-    with write_errors(path):
-        if number is not None:
-            os.fstat(number)
-        elif not os.access(path, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def check_standard_output() -> None:

@@ -225,7 +225,15 @@ def eval_similarity(
     rated, ratings, skipped = _read_pairs(pairs)
     if not rated:
         raise FormatError(f"{pairs}: has no pairs; give lines of WORD TAB WORD TAB RATING")
-    found = [[_vector_of(word, vectors, spelled) for word in pair] for pair in rated]
+
+    def vector_of(word: str) -> F32 | None:
+        """Return the vector of a word in any case, or else the vector of its n-grams."""
+        number = spelled.get(word.upper())
+        if number is not None:
+            return np.asarray(vectors.vectors[number])
+        return None if vectors.subwords is None else vectors.subwords.vector_of(word)
+
+    found = [[vector_of(word) for word in pair] for pair in rated]
     covered = np.array([all(one is not None for one in pair) for pair in found], dtype=bool)
     gold = np.array(ratings)[covered]
     if len(set(gold.tolist())) < 2:
@@ -262,14 +270,6 @@ def _cosines(found: list[list[F32 | None]], pairs: PathLike) -> F64:
 def loaded(vectors: Vectors | PathLike, limit: int) -> Vectors:
     """Return vectors as they are given, or their first rows from a file."""
     return vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
-
-
-def _vector_of(word: str, vectors: Vectors, spelled: dict[str, int]) -> F32 | None:
-    """Return the vector of a word in any case, or else the vector of its n-grams."""
-    number = spelled.get(word.upper())
-    if number is not None:
-        return np.asarray(vectors.vectors[number])
-    return None if vectors.subwords is None else vectors.subwords.vector_of(word)
 
 
 def _joined(name: str, parts: tuple[Section, ...] | list[Section]) -> Section:
