@@ -110,7 +110,7 @@ def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final):
     assert loaded.transform(rows).shape == (50, len(loaded.column_names()))
 
 
-@pytest.mark.parametrize("former", ["teach", "columns", "tied", "paper"])
+@pytest.mark.parametrize("former", ["teach", "maxent", "columns", "tied", "paper"])
 def test_models_of_former_versions_load(former):
     """Their options had other names, and their final models are read as linear classifiers."""
     data = data_of(**(PAPER if former in ("tied", "paper") else {}))
@@ -119,11 +119,13 @@ def test_models_of_former_versions_load(former):
     text["final"] = {"paper": "tied"}.get(former, former)
     options = text["options"]
     del options["preset"]
-    options |= {"keep": "0.1", "shrinkage": 0.0, "optimiser": "admm", "final": text["final"]}
+    options |= {"keep": "0.1", "shrinkage": 0.0, "optimiser": "admm"}
+    options["final"] = "distill" if former == "maxent" else text["final"]
     options |= {"impact": "paper" if former == "paper" else "log", "initial": "supervised"}
     Path("m/model.json").write_text(json.dumps(text))
     loaded = FusedModel.load("m")
-    assert loaded.fitted.final == {"teach": "distill"}.get(text["final"], text["final"])
+    now = {"teach": "distill", "maxent": "supervised"}
+    assert loaded.fitted.final == now.get(text["final"], text["final"])
     assert loaded.options.is_paper == (former == "paper")
 
 
