@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from dcme_w2v.classify.calibration import likeliest_factor
+from dcme_w2v.classify.tune import CLEARLY
 from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.training.progress import QUIET, Reporter
 
@@ -22,9 +23,6 @@ from .initial import ScoredRows
 from .options import ROUNDS, FusedOptions
 
 FOLDS, L2 = 3, 1e-4
-# Standard errors of the difference of two accuracies by which another candidate has to be better;
-# without it, the accuracy with 60 documents is 1.2 points lower (means of seven sets).
-CLEARLY = 0.25
 MARGIN = 0.15  # above 0.5: documents of one domain were below 0.06, of two mostly above 0.18
 ERRORS = 3.0  # standard errors above 0.5, where documents are few
 

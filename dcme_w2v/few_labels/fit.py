@@ -116,7 +116,8 @@ class TrainingRows:
 
     def supervised(self) -> Weights:
         """Return the classifier of `classify train`; never predicts a class without documents."""
-        weights, _ = train(self.documents(), self.classes, self.classifier)
+        options = replace(self.classifier, threads=1)  # several would make every run another one
+        weights, _ = train(self.documents(), self.classes, options)
         weights.offset[np.bincount(self.labels, minlength=self.classes) == 0] = NEVER
         return weights
 
