@@ -88,6 +88,9 @@ def test_no_module_imports_a_test_module():
     assert not [one.name for one in files if importing.search(one.read_text(encoding="utf-8"))]
 
 
+# ---- writes and promises ----
+
+
 WRITERS = (
     "platform.py",
     "atomic.py",

@@ -96,6 +96,9 @@ def test_links_lead_to_files(page):
         assert (folder / target).exists(), target
 
 
+# ---- the README ----
+
+
 def test_the_python_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     line = "king queen man woman word0 word1 word2 word3"
@@ -105,6 +108,9 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
     names = {"texts": ["word0 word1", "word2 word3"] * 9, "labels": ["a", "b"] * 9}
     exec(example.replace("SCDV(", "SCDV(clusters=1, vectors="), names)
     assert names["classifier"].predict(names["rows"]).shape == (18,)
+
+
+# ---- examples print what they show ----
 
 
 MODULES = sorted({*dw._MODULES.values()} - {"dcme_w2v.errors"})

@@ -118,6 +118,9 @@ def test_training_ignores_held_out_lines(text):
     assert Path("a.txt").read_bytes() == Path("b.txt").read_bytes()
 
 
+# ---- which lines are held out ----
+
+
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_every_line_is_trained_on_or_held_out(here, block, threads):

@@ -97,6 +97,9 @@ def test_neighbors_are_added_to_contexts():
     np.testing.assert_allclose(h - plain, own, atol=1e-6)
 
 
+# ---- the command ----
+
+
 @pytest.fixture
 def trained(here, cli):
     """Return a function that trains with held-out text."""

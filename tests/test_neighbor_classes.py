@@ -99,6 +99,9 @@ def test_a_damaged_folder_is_one_line(here, cli, name, array):
     assert name in cli.error("eval likelihood t c")
 
 
+# ---- word order ----
+
+
 ORDER = (
     "train text.txt --dim 16 --quiet --word-order --objective nce --window-mode fixed --sample 0 "
     "--threads 1 --epochs 2 --lr 0.2"

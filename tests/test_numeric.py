@@ -26,6 +26,9 @@ def test_an_empty_cluster_moves_to_a_point():
     assert {tuple(row) for row in centers} == {(3, 4), (5, 1)}
 
 
+# ---- L-BFGS ----
+
+
 SCALES = np.array([[1.0, 10.0, 100.0], [3.0, 0.5, 7.0]])
 
 
@@ -75,6 +78,9 @@ def test_iterations_and_evaluations_are_limited():
     one = minimize(counting, np.zeros((2, 3)), iterations=1)
     assert 5 < quadratic(one)[0] < quadratic(np.zeros((2, 3)))[0]
     assert len(evaluated) <= 11
+
+
+# ---- levels ----
 
 
 def cost_of(numbers, weights, value):

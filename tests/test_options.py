@@ -198,6 +198,9 @@ def test_british_spellings_still_work_in_python():
         assert FusedOptions(impact="paper").is_paper
 
 
+# ---- defaults that depend on other options ----
+
+
 def test_default_rate_of_cbow_depends_on_negatives_and_corpus_size():
     def rate(**given):
         return resolved(TrainOptions(**given)).lr
@@ -236,6 +239,9 @@ def test_blocks_are_refused_where_they_are_not_supported(flag, given):
     with pytest.raises(UsageError, match=f"block=16: is not supported with {flag}; "):
         resolved(TrainOptions(**given, block=16))
     assert resolved(TrainOptions(**given, block=1)).block == 1
+
+
+# ---- errors ----
 
 
 BUILT_IN = {

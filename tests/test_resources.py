@@ -99,6 +99,9 @@ def test_tables_of_more_than_2_to_the_31_numbers(monkeypatch, objective):
         run.check_finite()
 
 
+# ---- --dry-run ----
+
+
 COMMANDS = (
     "train d.txt --output o --min-count 1 --dim 8",
     "classify train d.txt --output o --holdout 0.1",

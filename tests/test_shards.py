@@ -155,6 +155,9 @@ def test_a_plain_file_is_divided_at_line_ends(tmp_path_factory, lines, shards, e
     assert all(piece.endswith(b"\n") for piece in pieces[:-1])
 
 
+# ---- training in rounds ----
+
+
 def notes_of(plan):
     """Train all shards in all rounds from the same tables; return their notes."""
     ids, counts = corpus()

@@ -170,6 +170,9 @@ def test_the_line_of_numbers_of_an_extreme_classification_file_is_skipped():
         read_svmlight("a.svm")
 
 
+# ---- the check of matrices ----
+
+
 def broken(kind=sparse.csr_matrix, **parts):
     """Return a matrix of 3 rows and 4 columns with some of its arrays replaced."""
     matrix = kind(np.array([[1, 0, 2, 0], [0, 0, 0, 0], [0, 3, 0, 4]], dtype=np.float32))

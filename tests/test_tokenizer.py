@@ -175,6 +175,9 @@ def test_options_are_recorded_and_read_back():
         Tokenizer.of_entry({"tokenizer": {"stemming": True}})
 
 
+# ---- pieces of words ----
+
+
 WORD = st.text("ab#é水", min_size=1, max_size=8)
 
 

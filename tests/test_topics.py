@@ -64,6 +64,9 @@ def test_senses_of_a_word(model):
     assert len(found[0][1].words) == 3
 
 
+# ---- retrieval ----
+
+
 def test_language_model_is_dirichlet_smoothed_query_likelihood():
     documents = [b"a b a", b"c", b"a c c d", b""]
     language = QueryLikelihood(documents, prior=3.0)
@@ -109,6 +112,9 @@ def test_relevance_by_shared_labels():
     assert [own.tolist() for own in found] == [
         [True, False, False], [False, False, False], [True, True, False]
     ]  # fmt: skip
+
+
+# ---- words that name topics ----
 
 
 TOPICS = {"tea": "cup leaf pot water green", "bus": "wheel road stop seat driver"}

@@ -203,6 +203,9 @@ def test_views_with_strides_are_written_correctly(format):
         same_words(save(Path(f"v{SUFFIX[format]}"), words, view), words, view)
 
 
+# ---- files that are errors when they are read ----
+
+
 CORRUPT = {
     "blank row": (b"2 1\na 1\n\nb 2\n", ":3: wrong dimension"),
     "huge rows": (b"9999999999 1\na 1\n", ":1: a header of 9999999999 rows"),

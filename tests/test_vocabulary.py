@@ -102,6 +102,9 @@ def test_pruned(counts, min_count, max_vocab):
     assert pruned.offsets[-1] == len(pruned.text)
 
 
+# ---- the command ----
+
+
 def test_counts_to_a_file(cli):
     Path("c").write_bytes(b"b a a\nc b a\n")
     assert cli("vocab c --output v --min-count 2") == ""
