@@ -231,7 +231,7 @@ def test_shards_are_counted_as_one_text(here, limits, given):
     words = [b"w%d" % n if n % 50 else b"w\xff%d" % (n // 7) for n in numbers]
     Path("c.txt").write_bytes(b"\n".join(b" ".join(words[i : i + 9]) for i in range(0, 30_000, 9)))
     options, executor = VocabularyOptions(**limits, encoding_errors="replace"), ThreeWorkers()
-    found = count(executor, cut(["c.txt"], 4, options), options, given)
+    found, _ = count(executor, cut(["c.txt"], 4, options), options, given)
     whole = one_machine.encode(["c.txt"], options, vocabulary=given, cache_dir=".")
     same(found, whole)
     assert given or found.out_of_vocabulary == whole.out_of_vocabulary
