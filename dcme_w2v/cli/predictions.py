@@ -1,6 +1,6 @@
 """Commands that predict words of a text: ``score`` and ``predict-word``."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,9 +23,6 @@ from .options import (
     threads_option,
 )
 from .streams import print_json
-
-if TYPE_CHECKING:
-    pass
 
 
 @command(

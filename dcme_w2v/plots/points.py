@@ -93,8 +93,6 @@ def draw(path: str, points: F64, labels: Sequence[str] | None) -> None:
     points : ndarray of float64, shape (n, 2)
     labels : sequence of str, optional
         The label of each point.
-    size : float
-        Width and height in inches, at 100 points an inch.
     """
     picture_format(path)
     figure = new_figure(10, 10)
