@@ -26,11 +26,11 @@ from dcme_w2v.training.progress import Quiet
 pytestmark = pytest.mark.usefixtures("here")
 
 
-def training(rows, labels, others, options, groups=None):
+def training(rows, labels, others, options, *groups):
     """Return labeled rows and others, with resolved options."""
     options = resolved(FusedOptions(**{"threads": 1} | options), len(labels), CLASSES)
     rows, others = (csr_matrix(one, dtype=np.float32) for one in (rows, others))
-    return TrainingRows(rows, labels, others, CLASSES, options, groups)
+    return TrainingRows(rows, labels, others, CLASSES, options, *groups)
 
 
 CLASSES, WORDS = 4, 120
@@ -197,6 +197,14 @@ def test_documents_with_several_labels_stay_in_one_fold():
     numbers[1::2] = (numbers[1::2] + 1) % CLASSES
     folds = training(rows[groups], numbers, rows, {}, groups).folds()
     assert (folds[::2] == folds[1::2]).all() and set(folds) == {0, 1, 2}
+
+
+def test_the_tokens_of_a_sentence_are_all_learned():
+    rows, labels = documents(40, 1)
+    data = training(rows, labels, rows, {}, np.arange(40), np.arange(40) // 4)
+    found, folds = data.with_all_labels(), data.folds().reshape(-1, 4)
+    assert (found.matrix != rows).nnz == 0 and found.labels == labels[:, None].tolist()
+    assert (folds == folds[:, :1]).all()
 
 
 @pytest.mark.parametrize("several", [False, True])

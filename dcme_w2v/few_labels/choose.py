@@ -44,7 +44,7 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
         Number of labeled documents that were used, with as many unlabeled ones.
     """
     random = np.random.default_rng(data.options.seed)
-    _, first = np.unique(data.groups, return_index=True)  # a document with two labels once
+    _, first = np.unique(data.documents, return_index=True)  # a document with two labels once
     labeled, unlabeled = [], []
     for label in range(data.classes):
         own = first[data.labels[first] == label]

@@ -54,8 +54,11 @@ class TrainingRows:
         Number of classes.
     options : FusedOptions
         Resolved.
-    groups : ndarray of int64, shape (documents,), optional
+    documents : ndarray of int64, shape (documents,), optional
         Numbers of documents, ascending: a document with several labels has a row for each of them.
+    groups : ndarray of int64, shape (documents,), optional
+        Numbers of rows that share a fold, ascending: of the tokens of a sentence (default:
+        `documents`).
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class TrainingRows:
         unlabeled: csr_matrix,
         classes: int,
         options: FusedOptions,
+        documents: I64 | None = None,
         groups: I64 | None = None,
     ) -> None:
         self.labels, self.classes, self.options = labels, classes, options
@@ -73,13 +77,15 @@ class TrainingRows:
         self.unlabeled = self.fused = ScoredRows(unlabeled, self.threads)
         if options.is_paper:
             self.fused = ScoredRows(ones(unlabeled), self.threads)
-        self.groups = np.arange(len(labels)) if groups is None else groups
+        self.documents = np.arange(len(labels)) if documents is None else documents
+        self.groups = self.documents if groups is None else groups
 
     def part(self, kept: Bools) -> TrainingRows:
         """Return the data with a subset of the labeled documents."""
         found = object.__new__(TrainingRows)
         found.__dict__.update(self.__dict__)
-        found.labels, found.groups = self.labels[kept], self.groups[kept]
+        found.labels = self.labels[kept]
+        found.documents, found.groups = self.documents[kept], self.groups[kept]
         found.labeled = ScoredRows(self.labeled.matrix[kept], self.threads)
         return found
 
@@ -95,21 +101,22 @@ class TrainingRows:
         own = initial.folds_of(self.labels[first], self.options.folds, random)
         return own[np.searchsorted(self.groups[first], self.groups)]
 
-    def documents(self) -> Labeled:
+    def with_all_labels(self) -> Labeled:
         """Return the labeled documents, each with all of its labels."""
-        _, first = np.unique(self.groups, return_index=True)
+        _, first = np.unique(self.documents, return_index=True)
         labels = [own.tolist() for own in np.split(self.labels, first[1:])]
         return Labeled(self.labeled.matrix[first], labels)
 
     @functools.cached_property
     def classifier(self) -> ClassifyOptions:
         """The options that `classify train` chooses; if they are known, parts have the same."""
-        data = self.documents()
+        data = self.with_all_labels()
         several = len(self.labels) > len(data.labels)
         given = ClassifyOptions(
             loss="hinge" if several else None, threads=self.threads, seed=self.options.seed
         )
-        if is_loss_open(given, data, self.classes):
+        is_by_token = not np.array_equal(self.documents, self.groups)
+        if not is_by_token and is_loss_open(given, data, self.classes):
             found = LossSearch(data, self.classes, given).run()
             return found.options(given, self.classes, several)
         return classifier_options(given, self.classes, several)
@@ -117,7 +124,7 @@ class TrainingRows:
     def supervised(self) -> Weights:
         """Return the classifier of `classify train`; never predicts a class without documents."""
         options = replace(self.classifier, threads=1)  # several would make every run another one
-        weights, _ = train(self.documents(), self.classes, options)
+        weights, _ = train(self.with_all_labels(), self.classes, options)
         weights.offset[np.bincount(self.labels, minlength=self.classes) == 0] = NEVER
         return weights
 

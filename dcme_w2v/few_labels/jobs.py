@@ -107,7 +107,7 @@ def fit_files(
         options = replace(options, choose=False)
     options = resolved(options, len(read.labels), len(classes))
     matrix = read.matrix[rows]
-    data = TrainingRows(matrix, numbers, unlabeled, len(classes), options, read.groups[rows])
+    data = TrainingRows(matrix, numbers, unlabeled, len(classes), options, rows, read.groups[rows])
     reporter.message(_corpus_line(read, unlabeled, text, classes))
     for warning in check_data(data, classes, bool(job.resume_statistics)):
         reporter.message(warning)
