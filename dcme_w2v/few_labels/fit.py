@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.calibration import NEVER, likeliest_factor
+from dcme_w2v.classify.calibration import NEVER, calibration_data, likeliest_factor
 from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.fit import fit as train
 from dcme_w2v.classify.loss import LossSearch, is_loss_open
@@ -124,7 +124,13 @@ class TrainingRows:
     def supervised(self) -> Weights:
         """Return the classifier of `classify train`; never predicts a class without documents."""
         options = replace(self.classifier, threads=1)  # several would make every run another one
-        weights, _ = train(self.with_all_labels(), self.classes, options)
+        data = self.with_all_labels()
+        weights, _ = train(data, self.classes, options)
+        if len(self.labels) > len(data.labels):
+            counts = np.bincount(self.labels, minlength=self.classes)
+            calibration = calibration_data(data, self.classes, options, QUIET, counts)[2]
+            if calibration is not None:
+                calibration.adjust(weights)
         weights.offset[np.bincount(self.labels, minlength=self.classes) == 0] = NEVER
         return weights
 
