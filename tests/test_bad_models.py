@@ -69,6 +69,7 @@ BAD = [
     ("rows", "weights[0]", np.inf, "weights"),
     ("rows", "offset=", np.zeros(3, np.float32), "offset: is"),
     ("text", "idf[0]", np.nan, "idf: has"),
+    ("text", "idf[0]", 1e30, "idf: has numbers outside"),
     ("text", "-idf", None, "idf: there is no"),
     ("text", "words_text[0]", 255, "words_text: invalid UTF-8"),
     ("text", "words_offsets[0]", -1, "words_offsets: does"),

@@ -173,8 +173,8 @@ def test_a_dry_run_reports_shards_rounds_and_bytes(cli):
         for dim in (10, 1000)
     ]
     assert memory[0] == memory[1]
-    tables = 2 * 4 * 990 * two["vocabulary"]
-    assert memory[3] - memory[2] >= 5 * 2 * tables
+    tables, sums = 2 * 4 * 990 * two["vocabulary"], 2 * 64 * 8 * (1001**2 - 11**2)
+    assert memory[3] - memory[2] >= 2 * (5 * tables + sums)
 
 
 # ---- with workers ----

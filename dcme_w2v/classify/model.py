@@ -45,6 +45,7 @@ from .weight_files import arrays_of, weights_of
 KIND, VERSION = "classifier", 1
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again
 THRESHOLD = 0.15
+MAX_IDF = 1e6  # of 10^19 documents it is 45
 COLUMNS = "columns"  # of a record: columns of the .npz files of the training, or None
 # Kind of model -> "module:class" of a `Predictor` with a method `load`.
 PREDICTORS = {
@@ -391,6 +392,8 @@ def text_of(model: Model, columns: int) -> TextFeatures | None:
     if found != columns:
         raise model.fault("weights", f"are of {columns:,} features, must be of {found:,}")
     idf = model.array("idf", "float32", columns)
+    if idf.min(initial=0) < 0 or idf.max(initial=0) > MAX_IDF:
+        raise model.fault("idf", f"has numbers outside 0 to {MAX_IDF:g}")
     text = TextFeatures.restored(options, names, idf, buckets)
     restore_tag_pairs(model, text)
     return text

@@ -115,18 +115,19 @@ def moments(rows: int, block: slice, learned: Sequence[F32], weights: F64) -> F6
     ndarray of float64, shape (grains, d + 1, d + 1)
         Sums of w x x^T of the rows x with a 1 appended.
     """
-    found = []
+    parts, size = grains(rows, block), learned[0].shape[1] + 1
+    found = np.empty((len(parts), size, size))
     with one_blas_thread():
-        for grain in grains(rows, block):
-            extended = np.ones((grain.stop - grain.start, learned[0].shape[1] + 1))
+        for product, grain in zip(found, parts, strict=True):
+            extended = np.ones((grain.stop - grain.start, size))
             after = extended[:, :-1]
             after[:] = learned[0][grain]
             for one in learned[1:]:
                 after += one[grain]
             after /= len(learned)
             extended *= np.sqrt(weights[grain, None])
-            found.append(extended.T @ extended)  # one matrix: half of the products
-    return np.array(found)
+            np.matmul(extended.T, extended, out=product)  # one matrix: half of the products
+    return found
 
 
 def directions(parts: Sequence[F64], context: float) -> Directions:

@@ -42,6 +42,7 @@ from dcme_w2v.words.start import TrainedTables
 from dcme_w2v.words.vectors import Vectors
 
 from .address import local_workers, open_cluster
+from .mixing import GRAINS
 from .rounds import RoundRecord, Tables, blocks_of, run_rounds, shards_of
 from .shards import check_files, count, cut
 from .words import (
@@ -141,11 +142,13 @@ def _with_workers(
 ) -> dict[str, Any]:
     """Return a plan of one process with the memory of a worker, and of workers on this machine."""
     assert job.cluster.cluster is not None
-    tokens = round(4 * plan["tokens"] / shards)
-    worker = DASK_BYTES + WORKER_TABLES * _table_bytes(plan, options) + tokens
-    local = local_workers(job.cluster.cluster)
+    local, tokens = local_workers(job.cluster.cluster), round(4 * plan["tokens"] / shards)
+    process = 0 if local == 0 else DASK_BYTES
+    worker = process + WORKER_TABLES * _table_bytes(plan, options) + tokens
+    if shards > 1 and job.rounds.mix == "curvature":  # the result of `moments` for both tables
+        worker += len(TABLES) * GRAINS * 8 * (options.dim + 1) ** 2
     here = 0 if local is None else max(1, local) * worker
-    own = plan["memory_bytes"] + DASK_BYTES
+    own = plan["memory_bytes"] + process
     return {**plan, "memory_bytes": own + here, "worker_memory_bytes": worker}
 
 
