@@ -196,6 +196,8 @@ def test_british_spellings_still_work_in_python():
         assert SCDV(centre=True).center
     with pytest.warns(DcmeWarning, match="preset=paper"):
         assert FusedOptions(impact="paper").is_paper
+    with pytest.warns(DcmeWarning, match="final=distill"):
+        assert FusedOptions(final="teach").final == "distill"
 
 
 # ---- defaults that depend on other options ----
