@@ -258,3 +258,11 @@ def test_sentences_are_searched_as_documents_are(cli):
     cli("encode m s.txt -o rows.npz")
     (found,) = cli.rows("scdv search m rows.npz --documents s.txt --show -k 1", "KINGS, queen")
     assert (found[0], found[2], found[5]) == ("1", "4", texts[3])
+
+
+def test_a_folder_with_another_file_is_not_replaced(cli):
+    for _ in range(2):
+        cli(CONVERT)
+    Path("m/mine.txt").write_text("mine")
+    assert "other content" in cli.error(CONVERT)
+    assert Path("m/mine.txt").read_text() == "mine"
