@@ -124,14 +124,13 @@ class TrainingRows:
     def supervised(self) -> Weights:
         """Return the classifier of `classify train`; never predicts a class without documents."""
         options = replace(self.classifier, threads=1)  # several would make every run another one
-        data = self.with_all_labels()
+        data, counts = self.with_all_labels(), np.bincount(self.labels, minlength=self.classes)
         weights, _ = train(data, self.classes, options)
-        if len(self.labels) > len(data.labels):
-            counts = np.bincount(self.labels, minlength=self.classes)
+        if len(self.labels) > len(data.labels):  # scores of rare labels gain
             calibration = calibration_data(data, self.classes, options, QUIET, counts)[2]
             if calibration is not None:
                 calibration.adjust(weights)
-        weights.offset[np.bincount(self.labels, minlength=self.classes) == 0] = NEVER
+        weights.offset[counts == 0] = NEVER
         return weights
 
     def train_on_both(self, teacher: Weights, count: int) -> Weights:
