@@ -137,20 +137,31 @@ class SubwordOptions(Checked, group="Model"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.subwords is None:
-            return
-        found = re.fullmatch(r"([1-9][0-9]?)-([1-9][0-9]?)", self.subwords)
-        if found is None or int(found[1]) > int(found[2]):
-            raise UsageError(
-                f"--subwords={self.subwords}: must be the shortest and the longest n-gram, from 1 "
-                "to 99 characters, as 3-6"
-            )
+        ngram_lengths(self.subwords)
 
     @property
     def lengths(self) -> tuple[int, int]:
         """The shortest and the longest n-gram in characters; 0, 0 without subwords."""
-        shortest, longest = (self.subwords or "0-0").split("-")
-        return int(shortest), int(longest)
+        return ngram_lengths(self.subwords)
+
+
+def ngram_lengths(subwords: str | None) -> tuple[int, int]:
+    """Return the characters of the shortest and the longest n-gram of --subwords; 0, 0 for None.
+
+    Raises
+    ------
+    UsageError
+        They are not two such numbers.
+    """
+    if subwords is None:
+        return 0, 0
+    found = re.fullmatch(r"([1-9][0-9]?)-([1-9][0-9]?)", subwords)
+    if found is None or int(found[1]) > int(found[2]):
+        raise UsageError(
+            f"--subwords={subwords}: must be the shortest and the longest n-gram, from 1 to 99 "
+            "characters, as 3-6"
+        )
+    return int(found[1]), int(found[2])
 
 
 @dataclass(frozen=True)

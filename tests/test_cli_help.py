@@ -69,12 +69,10 @@ def test_options_of_other_programs_get_a_hint(arguments, answer, cli):
     assert error.startswith(f"error: unknown option {name}; ") and answer in error
 
 
-def test_hints_name_existing_options(cli):
+def test_hints_name_existing_options():
     flags = {flag for _, one in COMMANDS.items() for param in one.params for flag in param.opts}
     hinted = {hint.split(" ")[0] for hint in OPTION_HINTS.values()} - {"CORPUS,"}
     assert hinted <= flags
-    error = cli.error("classify train text --output m -minn 3")
-    assert "character n-grams are not supported" in error
 
 
 def test_word2phrase_command_lines_work(here, cli):

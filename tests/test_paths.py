@@ -23,7 +23,7 @@ from dcme_w2v.cli.main import run
 
 def test_every_command_and_every_path_is_in_the_table():
     assert COMMANDS.keys() == {f"dcme-w2v {row.command}" for row in ROWS}, "add a row to ROWS"
-    numbers = ("N", "X", "N|Nm", "0|1", "0", "[SECONDS]")
+    numbers = ("N", "X", "N|Nm", "0|1", "0", "[SECONDS]", "MIN-MAX")
     for name in COMMANDS:
         rows = [row for row in ROWS if f"dcme-w2v {row.command}" == name]
         known = {one for row in rows for one in (*row.reads, *row.writes, *row.texts)}

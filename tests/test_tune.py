@@ -15,7 +15,7 @@ from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify import feature_sets, tune
 from dcme_w2v.classify.feature_sets import FeatureSets, KeptText
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
+from dcme_w2v.classify.options import SUBWORDS, ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.tune import Rows, Search
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 
@@ -64,7 +64,7 @@ def test_the_chosen_options_give_the_same_model(corpus, cli):
 def test_given_options_are_held_fixed(corpus, cli):
     given = "--lr 1 --loss softmax --ngrams 1 --features 100"
     trials = cli.json(f"{TRAIN} --output m {given}")["tune"]["trials"]
-    searched = "epochs l2 weighting documents accuracy"
+    searched = "epochs l2 weighting subwords documents accuracy"
     assert {name for trial in trials for name in trial} == {*searched.split()}
     options = described("m")["options"]
     assert (options["lr"], options["loss"]) == (1.0, "softmax")
@@ -146,11 +146,11 @@ def test_rows_equal_those_of_features_read_again(monkeypatch, lead):
     kept.transform(lines[:5])
     sets = FeatureSets(kept, options, (), 4)
     choices = sets.choices()
-    first = {"features": 200_000, "ngrams": 1, "weighting": "tfidf"}
+    first = {"features": 200_000, "ngrams": 1, "subwords": "none", "weighting": "tfidf"}
     assert choices[0] == first | ({"lead_ngrams": 2} if lead else {})
     sizes = [one["features"] for one in choices]
-    assert sizes == [200_000, 50, 200_000, 50, *([200_000] if lead else []), 200_000]
-    assert choices[-1]["ngrams"] == 2
+    assert sizes == [200_000, 50, 200_000, 50, *([200_000] if lead else []), 200_000, 200_000]
+    assert (choices[-2]["ngrams"], choices[-1]["subwords"]) == (2, SUBWORDS)
     assert {one.get("lead_ngrams") for one in choices} == ({1, 2} if lead else {None})
     for choice in choices:
         plain = TextFeatures(replace(options, **choice))

@@ -11,11 +11,11 @@ from dcme_w2v.formats.vocabulary import Words
 
 from .dataset import Dataset
 from .features import Choose, TextFeatures
-from .options import MANY_FEATURES, FeatureOptions
+from .options import MANY_FEATURES, SUBWORDS, FeatureOptions
 from .tune import Setting
 
-KEPT_BYTES = 1 << 23  # all pairs of words are counted where the texts are no longer
-NAMES = ("features", "ngrams", "lead_ngrams", "weighting")
+KEPT_BYTES = 1 << 23  # all pairs of words, and subwords, are counted where texts are no longer
+NAMES = ("features", "ngrams", "lead_ngrams", "subwords", "weighting")
 
 
 class KeptText(TextFeatures):
@@ -44,7 +44,7 @@ class KeptText(TextFeatures):
 
     @property
     def is_short(self) -> bool:
-        """Whether all pairs of words are counted."""
+        """Whether all pairs of words, and subwords, are counted."""
         return self._bytes <= KEPT_BYTES
 
     def _keeping(self, documents: Iterable[bytes]) -> Iterator[bytes]:
@@ -65,12 +65,11 @@ class KeptText(TextFeatures):
         self.counts = super().fit_counts(self._keeping(documents), most)
         return self.counts
 
-    def with_lengths(
-        self, ngrams: int | None, of_lead: int | None, most: int
-    ) -> tuple[TextFeatures, csr_matrix]:
+    def with_lengths(self, options: FeatureOptions, most: int) -> tuple[TextFeatures, csr_matrix]:
         """Return features with other n-grams and their counts; single words are counted already."""
-        options = replace(self.options, ngrams=ngrams, lead_ngrams=of_lead)
-        if self._choose is not None and _lengths(options) == (1, 1):
+        own = ("ngrams", "lead_ngrams", "subwords")
+        options = replace(self.options, **{name: getattr(options, name) for name in own})
+        if self._choose is not None and _lengths(options) == (1, 1, self.options.subword_lengths):
             names, counts = self._choose(most, is_single=True)
             idf = np.ones(len(names), dtype=np.float32)
             return TextFeatures.restored(options, Words.from_words(names), idf), counts
@@ -102,11 +101,11 @@ class FeatureSets:
         self, kept: KeptText, options: FeatureOptions, fixed: Collection[str], classes: int
     ) -> None:
         self._kept, self._options, self._classes = kept, options.resolved(), classes
-        fixed = {*fixed, *(["features"] if options.hashing is not None else [])}
+        fixed = {*fixed, *(["features", "subwords"] if options.hashing is not None else [])}
         fixed |= {"lead_ngrams"} if "ngrams" in fixed or self._options.lead_ngrams == 1 else set()
         by_token = options.by == "token"  # whose features are not words
         self._open = [name for name in NAMES if name not in fixed and not by_token]
-        self._counted: dict[tuple[int, int], tuple[TextFeatures, csr_matrix]] = {}
+        self._counted: dict[tuple[int, int, tuple[int, int]], tuple[TextFeatures, csr_matrix]] = {}
         self._counted[_lengths(self._options)] = kept, kept.counts
         self._rows: dict[FeatureOptions, tuple[TextFeatures, csr_matrix]] = {}
 
@@ -132,6 +131,8 @@ class FeatureSets:
             found.append({**present, "lead_ngrams": 1})
         if present.get("ngrams") == 1 and self._kept.is_short:
             found.append({**present, "ngrams": 2})
+        if "subwords" in present and self._kept.is_short:
+            found.append({**present, "subwords": SUBWORDS})
         return found
 
     def matrix(self, setting: Setting) -> csr_matrix:
@@ -145,9 +146,7 @@ class FeatureSets:
         most = options.features_of(self._classes)
         if options not in self._rows:
             if (lengths := _lengths(options)) not in self._counted:
-                self._counted[lengths] = self._kept.with_lengths(
-                    options.ngrams, options.lead_ngrams, most
-                )
+                self._counted[lengths] = self._kept.with_lengths(options, most)
             text, counts = self._counted[lengths]
             self._rows[options] = text.narrowed(options, counts, most)
         return self._rows[options]
@@ -159,7 +158,7 @@ class FeatureSets:
         return replace(read, text=text, matrix=matrix, held_matrix=held)
 
 
-def _lengths(options: FeatureOptions) -> tuple[int, int]:
-    """Return the numbers of words of the longest n-grams, of all words and of the first ones."""
+def _lengths(options: FeatureOptions) -> tuple[int, int, tuple[int, int]]:
+    """Return the longest n-grams of all words, of the first ones, and of characters."""
     everywhere = options.ngrams or 1
-    return everywhere, max(everywhere, options.lead_ngrams or 1)
+    return everywhere, max(everywhere, options.lead_ngrams or 1), options.subword_lengths

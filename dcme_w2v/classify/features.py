@@ -5,7 +5,6 @@ Texts are bytes of UTF-8. Columns are in descending order of frequency.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 import zlib
@@ -13,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 
 from dcme_w2v.errors import CorpusError
@@ -24,6 +24,7 @@ from dcme_w2v.numeric.sparse_rows import unit_rows
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.text.unicode_tables import IDEOGRAPHS
 
+from .ngrams import NGrams, Subwords
 from .options import FeatureOptions
 
 # Words of lower-cased text by --tokens. "unicode" has the word boundaries of Unicode Standard Annex
@@ -70,6 +71,8 @@ class TextFeatures:
         self._everywhere = (self.options.ngrams or 1) if is_text else 1
         longest = max(self._everywhere, self.options.lead_ngrams or 1) if is_text else 1
         self._lengths = range(2, longest + 1)
+        is_counted = is_text and self.options.hashing is None
+        self._subwords = self.options.subword_lengths if is_counted else (0, 0)
         self.names: Words | None = None
         self.buckets: I64 | None = None
         self._column_of_bucket: dict[int, int] = {}
@@ -188,7 +191,16 @@ class TextFeatures:
     def transform(self, documents: Iterable[bytes]) -> csr_matrix:
         """Return documents as rows of float32, shape (documents, columns)."""
         numbered = self._hashed if self.names is None else self._known
-        return self._weighted(self._counts(documents, numbered, self.columns))
+        if self._subwords == (0, 0):
+            return self._weighted(self._counts(documents, numbered, self.columns))
+        subwords = Subwords(*self._subwords)
+
+        def both(text: bytes) -> list[int]:
+            subwords.add(self._spelled(text))
+            return numbered(text)
+
+        words = self._counts(documents, both, self.columns)
+        return self._weighted(words + subwords.counts(self._column.get, self.columns))
 
     def name(self, column: int) -> str:
         """Return the name of a column."""
@@ -204,6 +216,12 @@ class TextFeatures:
         elif self._word is not None:
             text = " ".join(self._word.findall(text.decode().lower())).encode()
         return text.split()
+
+    def _spelled(self, text: bytes) -> list[str]:
+        """Return the words that character n-grams are taken from, with their punctuation."""
+        if isinstance(text, Tokenized) or not self.tokenizer.is_whitespace or self._word is None:
+            return [word.decode() for word in self._words(text)]
+        return text.decode().lower().split()
 
     def _grams(self, text: bytes) -> list[bytes]:
         words = self._words(text)
@@ -236,11 +254,57 @@ class TextFeatures:
     def _most_frequent(
         self, documents: Iterable[bytes], most: Callable[[], int] | None
     ) -> csr_matrix:
+        words, texts, subwords, counts = self._read(documents)
+        grams = None
+        if self._lengths:
+            grams = NGrams(texts, counts, self._lengths, self._everywhere, self._lead)
+        spelled: list[bytes] = []
+        parts = [counts] if grams is None else [counts, *grams.counts]
+        if subwords is not None:
+            spelled, found = subwords.distinct()
+            parts.append(found)
+        everything = hstack(parts, format="csr") if len(parts) > 1 else counts
+        totals = np.bincount(everything.indices, everything.data, everything.shape[1])
+        eligible = self._eligible(everything)
+        # ties by first appearance
+        others = len(totals) - len(spelled)
+        order = np.arange(others) if grams is None else grams.order()
+        order = np.append(order, np.arange(others, len(totals)))
+        order = order[np.argsort(-totals[order], kind="stable")]
+
+        def name(number: int) -> bytes:
+            if number >= others:
+                return spelled[number - others]
+            return words[number] if grams is None else grams.name(words, number)
+
+        def choose(count: int, is_single: bool = False) -> tuple[list[bytes], csr_matrix]:
+            kept = order[eligible[order]]
+            if is_single:
+                kept = kept[(kept < len(words)) | (kept >= others)]
+            chosen = kept[:count]
+            column_of = np.full(len(totals), -1, dtype=np.int32)
+            column_of[chosen] = np.arange(len(chosen), dtype=np.int32)
+            found = _renumbered(everything, column_of, len(chosen))
+            return list(map(name, chosen.tolist())), found
+
+        self._note_counts(choose)
+        names, matrix = choose(most() if most else self.options.most_features)
+        self.names = Words.from_words(names)
+        self._column = {gram: column for column, gram in enumerate(names)}
+        return matrix
+
+    def _read(
+        self, documents: Iterable[bytes]
+    ) -> tuple[list[bytes], list[I32], Subwords | None, csr_matrix]:
+        """Return the words, the texts of n-grams as their numbers, subwords, and words' counts."""
         numbers: defaultdict[bytes, int] = defaultdict()
         numbers.default_factory = numbers.__len__  # a new word's number is how many there are
         texts: list[I32] = []
+        subwords = Subwords(*self._subwords) if self._subwords != (0, 0) else None
 
         def numbered(text: bytes) -> list[int]:
+            if subwords is not None:
+                subwords.add(self._spelled(text))
             found = list(map(numbers.__getitem__, self._words(text)))
             if self._lengths:
                 some = found if self._everywhere > 1 else found[: self._lead]
@@ -250,42 +314,19 @@ class TextFeatures:
         counts = self._counts(documents, numbered, None)
         if not numbers:
             raise CorpusError("the documents have no words; give other documents")
-        words = list(numbers)
-        grams = None
-        if self._lengths:
-            grams = NGrams(texts, counts, self._lengths, self._everywhere, self._lead)
-        everything = counts if grams is None else hstack([counts, *grams.counts], format="csr")
-        totals = np.bincount(everything.indices, everything.data, everything.shape[1])
-        present = np.bincount(everything.indices, minlength=len(totals))  # of how many documents
-        highest = self.options.max_df * everything.shape[0]
-        eligible = (present >= self.options.min_df) & (present <= highest)
+        return list(numbers), texts, subwords, counts
+
+    def _eligible(self, counts: csr_matrix) -> NDArray[np.bool_]:
+        """Return which columns are in enough documents, and not in too many."""
+        present = np.bincount(counts.indices, minlength=counts.shape[1])
+        highest = self.options.max_df * counts.shape[0]
+        eligible: NDArray[np.bool_] = (present >= self.options.min_df) & (present <= highest)
         if not eligible.any():
             raise CorpusError(
                 f"no word is in {self.options.min_df} to {highest:.0f} documents; lower --min-df "
                 "or raise --max-df"
             )
-        # ties by first appearance
-        order = np.arange(len(totals)) if grams is None else grams.order()
-        order = order[np.argsort(-totals[order], kind="stable")]
-
-        def choose(count: int, is_single: bool = False) -> tuple[list[bytes], csr_matrix]:
-            kept = (
-                order[eligible[order] & (order < len(words))]
-                if is_single
-                else order[eligible[order]]
-            )
-            chosen = kept[:count]
-            column_of = np.full(len(totals), -1, dtype=np.int32)
-            column_of[chosen] = np.arange(len(chosen), dtype=np.int32)
-            name = words.__getitem__ if grams is None else functools.partial(grams.name, words)
-            found = _renumbered(everything, column_of, len(chosen))
-            return [name(number) for number in chosen.tolist()], found
-
-        self._note_counts(choose)
-        names, matrix = choose(most() if most else self.options.most_features)
-        self.names = Words.from_words(names)
-        self._column = {gram: column for column, gram in enumerate(names)}
-        return matrix
+        return eligible
 
     def _note_counts(self, choose: Choose) -> None:
         """Do nothing; see `dcme_w2v.classify.feature_sets.KeptText`."""
@@ -317,69 +358,6 @@ class TextFeatures:
         data = (data * self.idf[counts.indices]).astype(np.float32)
         rows = csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
         return unit_rows(rows) if self.options.norm == "l2" else rows
-
-
-class NGrams:
-    """The n-grams of documents, which are numbered after the words.
-
-    Parameters
-    ----------
-    texts : list of ndarray of int32
-        The numbers of the words of each document, or of those that n-grams have.
-    words : csr_matrix
-        The counts of the words, which are numbered by first appearance.
-    lengths : range
-        The numbers of words of the n-grams, from 2 on.
-    everywhere, lead : int
-        Longer n-grams than `everywhere` are of the first `lead` words only.
-
-    Attributes
-    ----------
-    counts : list of csr_matrix
-        The counts of the n-grams of each length, shape (documents, n-grams).
-    """
-
-    def __init__(
-        self, texts: list[I32], words: csr_matrix, lengths: range, everywhere: int, lead: int
-    ) -> None:
-        self._flat, size = np.concatenate(texts), np.array([len(text) for text in texts])
-        document = np.repeat(np.arange(len(texts), dtype=np.int32), size)
-        place = np.arange(len(document)) - (np.cumsum(size) - size)[document]
-        self._words = words.shape[1]
-        rows = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(words.indptr))
-        first_document = np.zeros(self._words, dtype=np.int32)
-        first_document[words.indices[::-1]] = rows[::-1]  # the last assignment stays
-        documents, firsts = [first_document], [np.arange(self._words)]
-        sizes = [np.ones(self._words, dtype=np.int64)]
-        self.counts: list[csr_matrix] = []
-        shorter = self._flat.astype(np.int64)  # the number of the shorter n-gram that starts here
-        for n in lengths:
-            is_inside = document[: 1 - n] == document[n - 1 :]
-            if n > everywhere:
-                is_inside &= place[: 1 - n] <= lead - n
-            starts = np.flatnonzero(is_inside)
-            keys = shorter[starts] * self._words + self._flat[starts + n - 1]
-            _, first, found = np.unique(keys, return_index=True, return_inverse=True)
-            shorter[starts] = found
-            ones = np.ones(len(starts), dtype=np.float32)
-            shape = len(texts), len(first)
-            self.counts.append(csr_matrix((ones, (document[starts], found)), shape=shape))
-            documents.append(document[starts[first]])
-            firsts.append(starts[first])
-            sizes.append(np.full(len(first), n))
-        self._document, self._first = np.concatenate(documents), np.concatenate(firsts)
-        self._size = np.concatenate(sizes)
-
-    def order(self) -> I64:
-        """Return the numbers of words and n-grams by first appearance, in a document by length."""
-        return np.lexsort((self._first, self._size, self._document))
-
-    def name(self, words: Sequence[bytes], number: int) -> bytes:
-        """Return a word, or the words of an n-gram, separated by spaces."""
-        if number < self._words:
-            return words[number]
-        first = self._first[number]
-        return b" ".join(words[i] for i in self._flat[first : first + self._size[number]])
 
 
 def _counts_of_lists(

@@ -26,6 +26,7 @@ from .fit import Labeled
 from .metrics import average_precision, relevance
 from .options import (
     L2_OF_SETS,
+    NO_SUBWORDS,
     RATE_OF_HINGE,
     TREE_CLASSES,
     ClassifyOptions,
@@ -149,6 +150,8 @@ def loss_line(tuned: Tuned) -> str:
         name = str(trial.get("loss") or f"--lr {trial['lr']:g}")
         name = "pairs of the first words" if trial.get("lead_ngrams", 1) > 1 else name
         name = "pairs of words" if trial.get("ngrams", 1) > 1 else name
+        if trial.get("subwords", NO_SUBWORDS) != NO_SUBWORDS:
+            name = "n-grams of characters"
         best[name] = max(trial["accuracy"], best.get(name, 0.0))
     tried = ", ".join(f"{name} {accuracy:.4f}" for name, accuracy in best.items())
     chosen = flags_of(tuned.setting)

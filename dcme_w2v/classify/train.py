@@ -36,6 +36,7 @@ from .fit import Fit, Labeled, RemoteTraining
 from .loss import LossSearch, is_loss_open, loss_line
 from .model import COLUMNS, KIND, Classifier, counts_of
 from .options import (
+    NO_SUBWORDS,
     ClassifyOptions,
     FeatureOptions,
     TuneOptions,
@@ -129,8 +130,9 @@ def train(
     found = find_checkpoint(job.checkpoints, Fit.kind)
     if found is not None:
         options = found.with_run_values(options, *OF_RUN)
-        features = found.with_run_values(features, "lead", "lead_ngrams", "tokens", "ngrams")
-        features = filled(features, {"lead": 0, "lead_ngrams": 1})
+        own = ("lead", "lead_ngrams", "tokens", "ngrams", "subwords")
+        features = found.with_run_values(features, *own)
+        features = filled(features, {"lead": 0, "lead_ngrams": 1, "subwords": NO_SUBWORDS})
     features = features.with_lead()
     with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
         corpus = _read_documents(job, features, options, reporter, remote is None)
@@ -313,7 +315,7 @@ def dry_run(
     corpus = _read_documents(job, features, options, reporter)
     sets = _feature_sets(job, features, corpus)
     if sets is not None and is_loss_open(options, corpus.data, len(corpus.classes)):
-        largest = max(sets.choices(), key=lambda one: one.get("ngrams", 1))
+        largest = max(sets.choices(), key=lambda one: sets.matrix(one).shape[1])
         corpus = sets.dataset(corpus, largest)
     plan = _plan(job, corpus, resolved(options, len(corpus.classes), corpus.multilabel))
     return {

@@ -349,12 +349,13 @@ class Search:
         left = list({_key(one): one for one in [best, *candidates]}.values())
         if len(left) > 2 and self._first != self._full:
             ranked, count = self._ranked(left, self._first, best), max(2, math.ceil(len(left) / 3))
-            # pairs of words pay with all documents only, so they are always measured on them, as
-            # are the settings that are taken without a search
+            # pairs of words and n-grams of characters pay with all documents only, so they are
+            # always measured on them, as are the settings that are taken without a search
             kept = [best, candidates[0]]
             more = [
                 one for one in ranked[count:]
                 if one in kept or one.get("ngrams", 1) > best.get("ngrams", 1)
+                or one.get("subwords") != best.get("subwords")
             ]  # fmt: skip
             left, best = ranked[:count] + more, ranked[0]
         if len(left) < 2:

@@ -63,7 +63,6 @@ autotune-validation autotune-duration: --tune
 save-output: --output-context
 merge-context-vectors sum-context ensemble: --vectors sum
 """)
-NOT_SUPPORTED = dict.fromkeys(("minn", "maxn"), "character n-grams are not supported")
 
 
 @dataclass(frozen=True)
@@ -219,7 +218,7 @@ def _option_hint(flag: str, known: Iterable[str], ctx: click.Context) -> str:
     instead = OPTION_HINTS.get(name, "")
     if instead.split(" ")[0] in known or instead.startswith("CORPUS"):
         return f"use {instead}"
-    return NOT_SUPPORTED.get(name) or nearest(flag, known, ctx)
+    return nearest(flag, known, ctx)
 
 
 def nearest(name: str, known: Iterable[str], ctx: click.Context) -> str:

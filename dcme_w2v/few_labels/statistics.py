@@ -232,7 +232,7 @@ def hash_of_features(text: TextFeatures | None, columns: int) -> str:
         options = asdict(text.options)
         for name in asdict(text.tokenizer.options):  # older parts do not have them
             del options[name]
-        for name, other in (("lead", 0), ("lead_ngrams", 1)):
+        for name, other in (("lead", 0), ("lead_ngrams", 1), ("subwords", "none")):
             if options[name] in (None, other):  # the same
                 del options[name]
         if text.names is not None and options["tokens"] == "unicode":

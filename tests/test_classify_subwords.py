@@ -1,0 +1,134 @@
+"""Character n-grams as features of documents (`--subwords` of `classify train`)."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import arrays_in, described
+
+from dcme_w2v.classify import feature_sets
+from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.model import load_classifier
+from dcme_w2v.classify.options import FeatureOptions
+
+TRAIN = "classify train d.tsv --threads 1"
+ALL = ["", "a", "Ab ab, né ñ", "中文。中", "x" * 40, "<a> a>", "ab ab ab"]
+
+
+def expected(text, shortest, longest):
+    """Return the counts of the n-grams, and of no word."""
+    found = Counter()
+    for word in text.split():
+        marked = f"<{word}>"
+        for n in range(shortest, longest + 1):
+            for i in range(len(marked) - n + 1):
+                gram = marked[i : i + n]
+                found[" " + gram] += n > 1 or 0 < i < len(marked) - 1
+    return +found
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (1, 4), (2, 3), (5, 50)])
+@pytest.mark.parametrize("tokens", ["unicode", "spaces"])
+def test_counts_of_ngrams_of_characters(lengths, tokens):
+    """Words keep their punctuation, and their case with spaces."""
+    options = FeatureOptions(
+        subwords="{}-{}".format(*lengths), tokens=tokens, weighting="count", norm="none"
+    )
+    features = TextFeatures(options)
+    rows = features.fit_transform([text.encode() for text in ALL])
+    names = [features.name(i) for i in range(features.columns)]
+    assert len(set(names)) == len(names)
+    for text, row in zip(ALL, rows.toarray(), strict=True):
+        found = {name: n for name, n in zip(names, row, strict=True) if n and name[0] == " "}
+        assert found == expected(text if tokens == "spaces" else text.lower(), *lengths)
+    assert (np.diff(rows.toarray().sum(axis=0)) <= 0).all()
+    again = features.transform([text.encode() for text in [*ALL, "unknown né"]])
+    assert np.array_equal(again.toarray()[:-1], rows.toarray())
+    known = {name for name in expected("unknown né", *lengths) if name in names}
+    row = again.toarray()[-1]
+    assert {name for name, n in zip(names, row, strict=True) if n and name[0] == " "} == known
+
+
+def texts(count=1200, seed=0, is_in_ending=True):
+    """Lines of words that occur once; the label is in their endings, or in another word."""
+    random = np.random.default_rng(seed)
+    lines = []
+    for i in range(count):
+        label = ("ung", "eit")[i % 2]
+        stems = ["".join(map(chr, random.integers(97, 123, 5))) for _ in range(3)]
+        words = [stem + (label if is_in_ending else "en") for stem in stems]
+        lines.append(f"{label}\t{' '.join(words)} {label * (not is_in_ending)}\n")
+    return "".join(lines)
+
+
+@pytest.fixture
+def corpus(here):
+    Path("d.tsv").write_text(texts())
+    Path("t.tsv").write_text(texts(200, seed=1))
+
+
+@pytest.mark.parametrize("more, chosen", [
+    ("", "1-4"), ("--holdout t.tsv", "1-4"), ("--tune 60", "1-4"), ("--subwords 2-3", "2-3"),
+    ("--subwords none", "none"), ("--ngrams 1", "none"), ("--ngrams 1 --subwords 3-3", "3-3"),
+    ("--hashing 4096", "none"), ("--hashing 4096 --tune 60", "none"),
+])  # fmt: skip
+def test_subwords_are_chosen_where_they_predict_better(cli, corpus, more, chosen):
+    cli(f"{TRAIN} --output m {more}")
+    assert described("m")["features"]["subwords"] == chosen
+    accuracy = cli.json("classify test m t.tsv")["accuracy"]
+    assert accuracy < 0.7 if chosen == "none" else accuracy > 0.95
+
+
+def test_words_alone_are_kept_where_they_say_everything(cli, corpus):
+    Path("d.tsv").write_text(texts(is_in_ending=False))
+    cli(f"{TRAIN} --output m")
+    assert "n-grams of characters" in cli.err
+    assert described("m")["features"]["subwords"] == "none"
+
+
+def test_longer_texts_have_them_only_if_they_are_given(cli, corpus, monkeypatch):
+    monkeypatch.setattr(feature_sets, "KEPT_BYTES", 1000)
+    cli(f"{TRAIN} --output m")
+    assert described("m")["features"]["subwords"] == "none"
+    cli(f"{TRAIN} --output m --subwords 1-4")
+    assert described("m")["features"]["subwords"] == "1-4"
+    assert "--lead-ngrams 1" in cli.err or "pairs of the first words" in cli.err
+
+
+def test_a_resumed_run_has_the_same_subwords(cli, corpus):
+    cli(f"{TRAIN} --output m --checkpoint state --checkpoint-every 1")
+    cli(f"{TRAIN} --output again --resume state")
+    assert described("again")["features"] == described("m")["features"]
+    assert arrays_in("m") == arrays_in("again")
+
+
+@pytest.mark.parametrize("command", [
+    "fuse shrink m --output s", "fuse shrink m --output s --max-bytes 20000",
+    "fuse fit d.tsv --unlabeled t.tsv --output s --subwords 2-4 --threads 1",
+])  # fmt: skip
+def test_other_models_have_subwords(cli, corpus, command):
+    cli(f"{TRAIN} --output m --quiet")
+    cli(command)
+    assert cli.json("classify test s t.tsv")["accuracy"] > 0.95
+    assert any(name.startswith(" ") for name, _ in load_classifier("s").explain("ung"))
+
+
+def test_a_dry_run_counts_them(cli, corpus):
+    plans = [cli.json(f"{TRAIN} --output m --dry-run {more}") for more in ("", "--subwords none")]
+    assert plans[0]["output_bytes"] > plans[1]["output_bytes"]
+
+
+@pytest.mark.parametrize("given", ["4-1", "1-400", "3", "0-2"])
+def test_lengths_that_cannot_be(cli, corpus, given):
+    found = cli.error(f"{TRAIN} --output m --subwords {given}")
+    assert f"--subwords {given}: must be the shortest and the longest n-gram" in found
+    assert not Path("m").exists()
+
+
+@pytest.mark.parametrize("more", ["--hashing 99", "--by token"])
+def test_without_words_of_texts_they_have_no_effect(cli, corpus, more):
+    cli(f"{TRAIN} --output m {more}")
+    cli(f"{TRAIN} --output same {more} --subwords 1-4")
+    assert "warning: --subwords has no effect with" in cli.err
+    assert arrays_in("m") == arrays_in("same")
