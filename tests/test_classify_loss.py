@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify import loss as loss_module
-from dcme_w2v.classify.calibration import _calibration, likeliest_factor
+from dcme_w2v.classify.calibration import _calibration, likeliest_factors
 from dcme_w2v.classify.fit import Labeled, fit
 from dcme_w2v.classify.loss import LossSearch, is_loss_open, loss_line
 from dcme_w2v.classify.metrics import (
@@ -226,7 +226,7 @@ def test_one_label_has_the_likeliest_logistic_function_of_scores():
     found, wanted = calibrated(scores, by, one_label=True), np.ravel(labels)
     assert np.exp(found).sum(axis=1) == pytest.approx(1)
     assert (found.argmax(axis=1) == scores.argmax(axis=1)).all()
-    _, by_factor = likeliest_factor(scores, labels)  # 0.04 lower
+    _, by_factor = likeliest_factors([scores], labels)  # 0.04 lower
     assert found[np.arange(4000), wanted].mean() > by_factor + 0.02
     shifted = calibrated(scores + 3, by, one_label=True)
     assert shifted == pytest.approx(found)

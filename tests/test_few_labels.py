@@ -1,5 +1,6 @@
-"""Few labels: levels, out-of-fold weights, distillation, choice by cross-validation, folders."""
+"""Few labels: levels, out-of-fold weights, distillation, sums by cross-validation, folders."""
 
+import copy
 import json
 from pathlib import Path
 
@@ -11,12 +12,20 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 
-from dcme_w2v.classify.calibration import NEVER, likeliest_factor
+from dcme_w2v.classify.calibration import NEVER, likeliest_factors
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels import choose, initial
 from dcme_w2v.few_labels.evidence import evidence_of, learn, pairs_of
-from dcme_w2v.few_labels.fit import Fitted, TrainingRows, check_data, distill, fit, fit_out_of_fold
+from dcme_w2v.few_labels.fit import (
+    Fitted,
+    TrainingRows,
+    check_data,
+    distill,
+    fit,
+    fit_models,
+    fit_out_of_fold,
+)
 from dcme_w2v.few_labels.initial import ScoredRows
 from dcme_w2v.few_labels.model import FusedModel
 from dcme_w2v.few_labels.options import FusedOptions, resolved
@@ -28,13 +37,14 @@ pytestmark = pytest.mark.usefixtures("here")
 
 def training(rows, labels, others, options, *groups):
     """Return labeled rows and others, with resolved options."""
-    options = resolved(FusedOptions(**{"threads": 1} | options), len(labels), CLASSES)
+    options = resolved(FusedOptions(**{"threads": 1} | options))
     rows, others = (csr_matrix(one, dtype=np.float32) for one in (rows, others))
     return TrainingRows(rows, labels, others, CLASSES, options, *groups)
 
 
 CLASSES, WORDS = 4, 120
 PAPER, BESIDE = {"preset": "paper"}, {"final": "beside"}
+MODELS = {"supervised", "self-training", "distill", "beside"}
 
 
 class Messages(Quiet):
@@ -224,10 +234,11 @@ def test_the_supervised_candidate_is_the_classifier_of_classify_train(cli, sever
 
 
 @pytest.mark.parametrize(
-    "options, final",
-    [({}, "supervised"), ({"rounds": 2}, "distill"), ({"choose": False}, "distill")],
+    "options, final", [({}, "sum"), ({"rounds": 2}, "distill"), ({"choose": False}, "distill")]
 )
-def test_the_supervised_model_replaces_a_default_that_is_clearly_worse(options, final, monkeypatch):
+def test_the_sum_is_near_the_supervised_model_where_the_others_are_worse(
+    options, final, monkeypatch
+):
     """The words of the unlabeled documents go together across the classes."""
     monkeypatch.setattr(choose, "differs", lambda area, count: False)
     mixed = csr_matrix(documents(300, 2)[0][:, np.random.default_rng(3).permutation(WORDS)])
@@ -235,16 +246,17 @@ def test_the_supervised_model_replaces_a_default_that_is_clearly_worse(options, 
     data, said = training(*documents(80, 1), mixed, options), Messages()
     found = fit(data, said)
     assert found.final == final
+    supervised = accuracy(Fitted(data.supervised(), "supervised"))
     if data.options.choose is False:
+        assert accuracy(found) < supervised - 0.1
         assert not said.messages and "choice" not in found.record
         return
-    figures = found.record["choice"]["fold_accuracy"]
-    assert figures["supervised"] > figures["distill"] + 0.1
-    shown = ", ".join(f"{name} {figures[name]:.4f}" for name in ("distill", "supervised"))
-    assert shown in said.messages[-1]
-    note = "chosen: supervised" if final == "supervised" else "warning: supervised on the folds is"
-    assert note in said.messages[-1]
-    assert found.record["choice"]["fold_log_likelihood"] > -np.log(CLASSES)
+    choice = found.record["choice"]
+    assert set(choice["factors"]) == ({"distill"} if final == "distill" else MODELS)
+    for name, figure in choice["fold_accuracy"].items():
+        assert f"{name} {figure:.4f} ({choice['factors'][name]:.3g})" in said.messages[-1]
+    assert choice["fold_log_likelihood"] > -np.log(CLASSES)
+    assert (accuracy(found) > supervised - 0.02) == (final == "sum")
 
 
 def test_confident_decisions_are_learnt_and_scores_of_the_teacher_are_added():
@@ -273,7 +285,7 @@ def test_the_default_is_taken_where_the_unlabeled_documents_are_of_another_domai
     marked = sparse.hstack([data.labeled.matrix, np.ones((len(data.labels), 1))])
     others = sparse.hstack([data.unlabeled.matrix, np.zeros((200, 1))])
     found = fit(training(marked, data.labels, others, {"choose": True}), said)
-    assert found.final == "distill" and "fold_accuracy" not in found.record["choice"]
+    assert found.final == "distill" and set(found.record["choice"]["factors"]) == {"distill"}
     assert found.record["choice"]["separability"] > 0.9
     assert "folds cannot choose" in said.messages[0]
     for area, count, expected in ((0.9, 2, 0), (0.8, 12, 0), (0.8, 100, 1), (0.64, 10_000, 0)):
@@ -281,28 +293,26 @@ def test_the_default_is_taken_where_the_unlabeled_documents_are_of_another_domai
 
 
 @pytest.mark.parametrize(
-    "documents, classes, options, chosen",
+    "options, chosen",
     [
-        (1000, 20, {}, True), (100, 2, {}, True),  # from 50 labeled documents a class on
-        (999, 20, {}, None), (99, 2, {}, None), (1000, 20, {"final": "distill"}, None),
-        (1000, 20, {"choose": False}, False), (1000, 20, PAPER, False),
-        (10, 2, {"choose": True}, True),
-        (1000, 20, {"choose": True, "rounds": 2}, "choose: chooses"),
-        (1000, 20, {"initial": "self-training", **BESIDE}, "out of fold"),
-        (1000, 20, {"rounds": 2, **PAPER}, "preset=paper: sets"),
-        (1000, 20, {"choose": True, **PAPER}, "give one"),
+        ({}, True), ({"levels": 3}, True), ({"choose": True}, True), ({"choose": False}, False),
+        ({"final": "distill"}, None), ({"rounds": 3}, None), (PAPER, False),
+        ({"choose": True, "rounds": 2}, "choose: adds"),
+        ({"initial": "self-training", **BESIDE}, "out of fold"),
+        ({"rounds": 2, **PAPER}, "preset=paper: sets"), ({"choose": True, **PAPER}, "give one"),
     ],
 )  # fmt: skip
-def test_when_cross_validation_is_used(documents, classes, options, chosen):
+def test_when_models_are_added(options, chosen):
     if isinstance(chosen, str):
         with pytest.raises(UsageError, match=chosen):
-            resolved(FusedOptions(**options), documents, classes)
+            resolved(FusedOptions(**options))
     else:
-        assert resolved(FusedOptions(**options), documents, classes).choose is chosen
+        assert resolved(FusedOptions(**options)).choose is chosen
 
 
 def test_the_result_does_not_depend_on_threads():
-    tables = {fit(data_of(seed=5, threads=n)).weights.get().tobytes() for n in (1, 3, 3, 3)}
+    options = {"seed": 5, "choose": True}
+    tables = {fit(data_of(**options, threads=n)).weights.get().tobytes() for n in (1, 3, 3, 3)}
     assert len(tables) == 1
 
 
@@ -328,15 +338,25 @@ def test_weights_of_levels_are_at_the_minimum():
             assert loss(found.weights, found.biases + step * np.eye(3)[i]) > least
 
 
-def test_cross_validation_chooses_the_best_candidate():
+def test_the_sum_of_all_models_is_saved():
     data, said = data_of(few=8, many=200, choose=True), Messages()
     found = fit(data, said)
-    choice = found.record["choice"]
-    assert set(choice["fold_accuracy"]) == set(choose.CANDIDATES)
-    figures = choice["fold_accuracy"]
-    assert figures[choice["chosen"]] > max(figures["supervised"] + 0.1, figures["beside"] - 0.01)
-    assert found.final == choice["chosen"] and accuracy(found) > 0.7
-    assert said.messages[-1].endswith(f"chosen: {choice['chosen']}")
+    assert found.final == "sum" and accuracy(found) > 0.8
+    rows, factors = documents(50, 9)[0], found.record["choice"]["factors"]
+    models = fit_models(data, True)
+    expected = sum(factors[name] * one.scores(rows, 1) for name, one in models.items())
+    assert set(models) == MODELS
+    assert_allclose(found.scores(rows, 1), expected, rtol=1e-4, atol=1e-4)
+    model_of(found, list("abcd"), data.options).save("m")
+    loaded = FusedModel.load("m").fitted
+    assert loaded.final == "sum" and loaded.transform(rows).shape == (50, 8 * CLASSES)
+    assert loaded.scores(rows, 1).tobytes() == found.scores(rows, 1).tobytes()
+
+
+@pytest.mark.parametrize("few, final", [(1, "distill"), (2, "distill"), (3, "sum")])
+def test_very_few_documents_have_no_levels_out_of_fold(few, final):
+    found = fit(data_of(few=few, choose=True))
+    assert found.final == final and accuracy(found) > 0.4
 
 
 def test_probabilities_are_at_least_as_likely_as_a_uniform_guess():
@@ -345,37 +365,49 @@ def test_probabilities_are_at_least_as_likely_as_a_uniform_guess():
     labels = np.arange(40) % 2
     right = random.random(40) < 0.6
     scores = np.where(right, 1, -1)[:, None] * 30.0 * np.where(labels[:, None] == [0, 1], 1, -1)
-    scale, log_likelihood = likeliest_factor(scores, labels[:, None].tolist())
+    (scale,), log_likelihood = likeliest_factors([scores], labels[:, None].tolist())
     assert scale < 0.02 and log_likelihood > -np.log(2)
     sure = np.abs(scores) / 10 * np.eye(2)[labels]
-    scale, _ = likeliest_factor(sure, labels[:, None].tolist())
+    (scale,), _ = likeliest_factors([sure], labels[:, None].tolist())
     assert 0 < scale < 3.9  # 40 documents do not show full certainty
 
 
-def test_the_likeliest_factor_has_weights_and_knows_classes_that_a_fold_did_not_have():
+def test_the_likeliest_factors_have_weights_and_know_classes_that_a_fold_did_not_have():
     random = np.random.default_rng(6)
     labels, weights = random.integers(0, 3, 600), random.integers(1, 4, 600)
-    scores = random.normal(size=(600, 3)) + 2 * np.eye(3)[labels]
-    scores[:80, 2] = NEVER
-    by_weight = likeliest_factor(scores, labels[:, None].tolist(), weights)
+    parts = [random.normal(size=(600, 3)) + much * np.eye(3)[labels] for much in (2, 1)]
+    for scores in parts:
+        scores[:80, 2] = NEVER
+    factors, by_weight = likeliest_factors(parts, labels[:, None].tolist(), weights)
     copies = np.repeat(np.arange(600), weights)
-    by_copies = likeliest_factor(scores[copies], labels[copies, None].tolist())
-    assert by_weight == pytest.approx(by_copies, rel=0.2)
-    assert -5 < by_weight[1] < 0
+    by_copies = likeliest_factors([one[copies] for one in parts], labels[copies, None].tolist())
+    assert_allclose(factors, by_copies[0], rtol=0.1)
+    assert by_weight == pytest.approx(by_copies[1], rel=0.2)
+    assert -5 < by_weight < 0
+
+    def mean(factors):
+        known = ~((labels == 2) & (np.arange(600) < 80))
+        log_p = log_softmax(sum(f * one for f, one in zip(factors, parts, strict=True)), axis=1)
+        return np.average(log_p[np.arange(600), labels][known], weights=weights[known])
+
+    for step in ((0.1, 0), (-0.1, 0), (0, 0.1), (0, -0.1)):
+        assert mean(factors + np.array(step)) < mean(factors)
 
 
-def test_class_priors_come_from_the_unlabeled_documents(monkeypatch):
-    """Classes are balanced among labeled documents, but not among unlabeled ones."""
-    data = data_of(few=6, many=200, choose=True)
-    always = initial.train(data.labeled.matrix, data.labels, CLASSES, 1e-5, 1)
+def test_class_priors_come_from_the_unlabeled_documents_if_each_class_has_as_many_labels(
+    monkeypatch,
+):
+    """Unequal numbers are shares themselves; decisions would make large classes larger."""
+    good = initial.train(*documents(200, 8), CLASSES, 1e-5, 1)
+    always = copy.deepcopy(good)
     always.table[:] = 0
     always.table[-1, 2] = 1
-    good = initial.train(*documents(200, 8), CLASSES, 1e-5, 1)
     models = {"supervised": Fitted(always, "supervised"), "distill": Fitted(good, "distill")}
-    candidates = {name: ("supervised", 1, name) for name in models}
-    monkeypatch.setattr(choose, "CANDIDATES", candidates)
-    monkeypatch.setattr(choose, "fit_final", lambda part, final, reporter: models[final])
-    found = choose.choose(data, Quiet())
-    assert found.final == "distill"
+    monkeypatch.setattr(choose, "fit_models", lambda part, of_all: models)
     # of 400 predictions, one model makes 200 of class 2, the other about 50
-    assert found.record["fold_accuracy"]["supervised"] == pytest.approx(250 / 400, abs=0.05)
+    _, found = choose.choose(data_of(few=6, many=200, choose=True), Quiet())
+    assert found["fold_accuracy"]["supervised"] == pytest.approx(250 / 400, abs=0.05)
+    labels = np.repeat(np.arange(CLASSES), [12, 6, 3, 3])
+    data = training(*documents(24, 1, labels), documents(200, 2)[0], {})
+    _, found = choose.choose(data, Quiet())
+    assert found["fold_accuracy"]["supervised"] == pytest.approx(3 / 24)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from dcme_w2v.numeric.arrays import F64, I64
@@ -155,7 +155,7 @@ def _likeliest(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
     """Return a and b of `calibrated` that give labels, one a document, the highest likelihood.
 
     As b falls, the probabilities become the softmax of a times the scores. Of each document one
-    part in n + 1 has the uniform distribution; see `likeliest_factor`.
+    part in n + 1 has the uniform distribution; see `likeliest_factors`.
     """
     count, classes = scores.shape
     wanted = np.full(scores.shape, 1 / ((1 + count) * classes))
@@ -175,40 +175,52 @@ def _likeliest(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
     return math.exp(found[0]), float(found[1])
 
 
-def likeliest_factor(
-    scores: F64, labels: Sequence[Sequence[int]], weights: F64 | None = None
-) -> tuple[float, float]:
-    """Return the factor of scores whose softmax gives labels the highest likelihood, and that.
+def likeliest_factors(
+    parts: Sequence[F64], labels: Sequence[Sequence[int]], weights: F64 | None = None
+) -> tuple[F64, float]:
+    """Return factors of models' scores whose sum gives labels the highest likelihood, and that.
 
-    Of each document one part in n + 1 has the uniform distribution instead of a label, so that the
-    factor stays finite where all n documents are classified correctly. A label whose class the
-    model does not know has such a part of its probability.
+    The softmax of the sum is the probability. Of each document one part in n + 1 has the uniform
+    distribution instead of a label, so that the factors stay finite where all n documents are
+    classified correctly. A label whose class a model does not know has such a part of its
+    probability.
 
     Parameters
     ----------
-    scores : ndarray of float64, shape (n, classes)
-        Of classes that the model does not know, `NEVER`.
+    parts : sequence of ndarray of float64, shape (n, classes)
+        Of each model; of classes that it does not know, `NEVER`.
     labels : sequence of sequence of int
         Class indices of each document.
     weights : ndarray of float64, shape (n,), optional
         Weights of the documents, with one label each.
     """
     if not len(labels):
-        return 1.0, 0.0
+        return np.ones(len(parts)), 0.0
     rows = np.repeat(np.arange(len(labels)), [len(one) for one in labels])
     wanted, uniform = np.concatenate(labels), 1 / (1 + len(labels))
-    unknown = scores <= NEVER / 2
+    own = np.ones(len(rows)) if weights is None else weights
+    own = own / own.sum()
+    unknown = np.any([scores <= NEVER / 2 for scores in parts], axis=0)
+    target = np.bincount(rows, own)[:, None] * np.where(unknown, 0.0, uniform / unknown.shape[1])
+    np.add.at(target, (rows, wanted), (1 - uniform) * own * ~unknown[rows, wanted])
+    known = [np.where(unknown, 0.0, scores) for scores in parts]
+    expected = np.array([np.vdot(target, scores) for scores in known])
+    sums = target.sum(axis=1, keepdims=True)
 
-    def likelihoods(log_factor: float) -> tuple[float, float]:
-        log_p = log_softmax(math.exp(log_factor) * scores)
-        log_p[unknown] = math.log(uniform / scores.shape[1])
-        own = float(np.average(log_p[rows, wanted], weights=weights))
-        mean = float(np.average(log_p.mean(axis=1), weights=weights))
-        return own, (1 - uniform) * own + uniform * mean
+    def log_probabilities(factors: F64) -> F64:
+        scores = sum(factor * one for factor, one in zip(factors, known, strict=True))
+        return log_softmax(np.where(unknown, NEVER, scores))
 
-    bounds = (math.log(FACTORS[0]), math.log(FACTORS[1]))
-    found = minimize_scalar(lambda x: -likelihoods(x)[1], bounds=bounds, method="bounded").x
-    return math.exp(found), likelihoods(found)[0]
+    def loss(factors: F64) -> tuple[float, F64]:
+        log_p = log_probabilities(factors)
+        p = sums * np.exp(log_p)
+        gradient = np.array([np.vdot(p, scores) for scores in known]) - expected
+        return -float(np.vdot(target, log_p)), gradient
+
+    found = minimize(loss, np.ones(len(parts)), jac=True, bounds=[FACTORS] * len(parts)).x
+    log_p = log_probabilities(found)
+    log_p[unknown] = math.log(uniform / unknown.shape[1])
+    return found, float(own @ log_p[rows, wanted])
 
 
 def calibration_data(

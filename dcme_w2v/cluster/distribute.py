@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v.classify.calibration import likeliest_factor, scores_of
+from dcme_w2v.classify.calibration import likeliest_factors, scores_of
 from dcme_w2v.classify.fit import Fit, Labeled
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
 from dcme_w2v.classify.solver import minimized
@@ -131,9 +131,10 @@ class Distributed:
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:
             # averaged weights are too small: weights of shards that disagree cancel
-            factor, _ = likeliest_factor(*scores_of(weights, holdout, 1))
+            scores, labels = scores_of(weights, holdout, 1)
+            (factor,), _ = likeliest_factors([scores], labels)
             weights.scale(factor)
-            self.record["score_factor"] = factor
+            self.record["score_factor"] = float(factor)
         return self.record
 
     def _deal(self, executor: Executor, task: Fit, count: int) -> list[Future]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from dcme_w2v.numeric.sklearn_base import (
 )
 from dcme_w2v.training.progress import reporting_to
 
-from .fit import Fitted, TrainingRows, check_data, fit, fit_final
+from .fit import Fitted, TrainingRows, check_data, fit
 from .options import FusedOptions, resolved
 from .statistics import check_values
 
@@ -49,8 +48,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
     intercept_ : ndarray of float32, shape (classes,)
         Biases.
     levels_ : csr_matrix of int8, shape (features, classes)
-        The signed level of each pair of feature and class; level 1 has the highest value. Missing
-        if `choose` chose the supervised classifier.
+        The signed level of each pair of feature and class; level 1 has the highest value.
     values_ : ndarray of float64, shape (levels,)
         v of each level.
     weights_ : ndarray of float64, shape (levels,)
@@ -108,23 +106,15 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
             raise UsageError(f"{kind} in data: {error.message}") from None
         labeled = matrix[~unlabeled]
         others = matrix[unlabeled] if unlabeled.any() else labeled
-        options = resolved(options_of(self), len(numbers_of), len(self.classes_))
+        options = resolved(options_of(self))
         data = TrainingRows(labeled, numbers_of, others, len(self.classes_), options)
         check_data(data)
         with reporting_to(self.progress, None, False) as reporter:
             self._fitted: Fitted = fit(data, reporter)
-            if self._fitted.evidence is None and not options.choose:
-                data.options = options  # `transform` needs levels, whatever predicts
-                levels = fit_final(data, "distill", reporter)
-                self._fitted = replace(self._fitted, evidence=levels.evidence, tied=levels.tied)
         self.record_ = self._fitted.record
         evidence, tied = self._fitted.evidence, self._fitted.tied
-        for name in ("levels_", "values_", "weights_"):
-            self.__dict__.pop(name, None)
-        if evidence is not None:
-            self.levels_, self.values_ = evidence.levels, evidence.values
-        if tied is not None:
-            self.weights_ = tied.weights
+        assert evidence is not None and tied is not None
+        self.levels_, self.values_, self.weights_ = evidence.levels, evidence.values, tied.weights
         return self
 
     def transform(self, X: Any) -> csr_matrix:

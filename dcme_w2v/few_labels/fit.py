@@ -7,8 +7,9 @@ documents for the final model.
 
 from __future__ import annotations
 
+import copy
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.calibration import NEVER, calibration_data, likeliest_factor
+from dcme_w2v.classify.calibration import NEVER, calibration_data, likeliest_factors
 from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.fit import fit as train
 from dcme_w2v.classify.loss import LossSearch, is_loss_open
@@ -152,9 +153,10 @@ class Fitted:
     weights : Weights
         The model in the form of the classifiers.
     final : str
-        "distill", "tied" (the levels alone), "beside" or "supervised".
+        "distill", "tied" (the levels alone), "beside", "supervised" (the classifier of `classify
+        train`), "self-training", or "sum" of the scores of all but "tied".
     evidence : Evidence or None
-        The levels; with "distill", the levels of the teacher.
+        The levels; with "distill" and "sum", the levels of the teacher.
     tied : Tied or None
         Weights of the levels, and biases.
     base : Weights or None
@@ -195,7 +197,7 @@ class Fitted:
     def transform(self, matrix: csr_matrix) -> csr_matrix:
         """Return h of documents: float32, shape (documents, classes x levels)."""
         if self.evidence is None:
-            raise UsageError(f"the final model ({self.final}) has no levels; fit with --no-choose")
+            raise UsageError(f"the final model ({self.final}) has no levels; fit it again")
         found = csr_matrix((ones(matrix) if self.binary else matrix) @ self.evidence.columns())
         found.sort_indices()
         return found
@@ -259,7 +261,7 @@ def check_data(
 
 
 def fit(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
-    """Fit the final model that the options name, or that cross-validation chooses.
+    """Fit the final model that the options name, or the sum of models that cross-validation finds.
 
     Parameters
     ----------
@@ -270,30 +272,46 @@ def fit(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
     """
     from .choose import choose
 
-    choice = choose(data, reporter)
-    data.options = choice.options
-    found = fit_final(data, choice.final, reporter)
-    found.scale(choice.scale)
-    found.record = ({"choice": choice.record} if choice.record else {}) | found.record
+    factors, record = choose(data, reporter)
+    models = fit_models(data, len(factors) > 1, reporter)
+    found = models["distill"] if len(models) > 1 else next(iter(models.values()))
+    if len(models) > 1:
+        parts = [(factors[name], one.weights) for name, one in models.items()]
+        found = replace(found, weights=combined(parts), final="sum")
+    else:
+        found.scale(factors[found.final])
+    found.record = ({"choice": record} if record else {}) | found.record
     return found
 
 
-def fit_final(data: TrainingRows, final: str, reporter: Reporter = QUIET) -> Fitted:
-    """Fit the model of one kind; see `Fitted.final`."""
-    weights = data.supervised()
-    if final == "supervised":
-        return Fitted(weights, final)
-    if data.options.initial == "self-training":
-        reporter.stage("self-training", None, "documents")
-        # each step learns more of its decisions
-        for step in range(1, initial.SELF_TRAINING_STEPS + 1):
-            count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
-            weights = data.train_on_both(weights, count)
-        sums = _statistics(data, Fitted(weights, "tied"), "round 1", reporter)
-        found = fit_rounds(data, sums, reporter)
+def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> dict[str, Fitted]:
+    """Fit the final model that the options name, or all models; see `Fitted.final`."""
+    weights, options = data.supervised(), data.options
+    found = {"supervised": Fitted(copy.deepcopy(weights), "supervised")}
+    final = "tied" if options.is_paper else str(options.final)
+    if options.initial == "self-training":
+        trained = _self_trained(data, weights, reporter)
+        found["self-training"] = Fitted(trained, "self-training")
+        sums = _statistics(data, Fitted(trained, "tied"), "round 1", reporter)
+        last = fit_rounds(data, sums, reporter)
     else:
-        found = fit_out_of_fold(data, weights, final == "beside", reporter)
-    return distill(data, found, reporter) if final == "distill" else found
+        last = fit_out_of_fold(data, weights, final == "beside", reporter)
+    last = distill(data, last, reporter) if final == "distill" else last
+    found[final] = last
+    if not of_all:
+        return {final: last}
+    once = copy.copy(data)
+    once.options = replace(options, rounds=1)
+    return found | {"beside": fit_out_of_fold(once, weights, True, reporter)}
+
+
+def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> Weights:
+    """Return a model that has learned its own decisions, more of them in each step."""
+    reporter.stage("self-training", None, "documents")
+    for step in range(1, initial.SELF_TRAINING_STEPS + 1):
+        count = len(data.unlabeled) * step // initial.SELF_TRAINING_STEPS
+        weights = data.train_on_both(weights, count)
+    return weights
 
 
 def fit_from_statistics(
@@ -373,7 +391,7 @@ def fit_out_of_fold(
     if bad.all():
         raise CorpusError("no class has two labeled documents; give more, or self-training")
     models, full = dict(own), Fitted(weights, "tied")
-    factor, _ = likeliest_factor(scores[~bad], data.labels[~bad, None].tolist())
+    (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
     for model in (full, *own.values()):  # the sums need probabilities
         model.weights.table *= np.float32(factor)
     rounds, opening = [], None
@@ -409,10 +427,8 @@ def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fi
     """
     reporter.stage("distillation", None, "documents")
     count = int(np.ceil(CONFIDENT_SHARE * len(data.unlabeled)))
-    weights = data.train_on_both(fused.weights, count)
-    table, own = weights.get(), fused.weights.get()
-    own[-1] *= fused.weights.bias / weights.bias
-    weights.set(table + np.float32(TEACHER_WEIGHT) * own)
+    learned = data.train_on_both(fused.weights, count)
+    weights = combined([(1.0, learned), (TEACHER_WEIGHT, fused.weights)])
     return replace(fused, weights=weights, final="distill", base=None)
 
 
@@ -459,15 +475,23 @@ def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weigh
     """Return the linear model of levels and their weights: theta_jc = sign w_k v_k."""
     count = len(evidence.values)
     table = np.append(evidence.weights(tied.weights[:count]), np.float32(tied.biases)[None], axis=0)
-    if base is not None:
-        own = base.get()
-        own[-1] *= base.bias / BIAS
-        table += np.float32(tied.weights[count]) * own
     weights = Weights(len(table) - 1, len(tied.biases), BIAS)
     weights.set(table)
-    if base is not None:
-        weights.offset[base.offset <= NEVER] = NEVER
-    return weights
+    return weights if base is None else combined([(1.0, weights), (tied.weights[count], base)])
+
+
+def combined(parts: Sequence[tuple[float, Weights]]) -> Weights:
+    """Return the linear model whose scores are the sum of models' scores times factors."""
+    first = parts[0][1]
+    found = Weights(first.features, first.classes, BIAS)
+    table = np.zeros((first.features + 1, first.classes), dtype=np.float32)
+    for factor, one in parts:
+        own = one.get()
+        own[-1] *= one.bias / BIAS
+        table += np.float32(factor) * own
+        found.offset[one.offset <= NEVER] = NEVER
+    found.set(table)
+    return found
 
 
 def _round_record(sums: Statistics, evidence: Evidence, **more: float) -> dict[str, Any]:

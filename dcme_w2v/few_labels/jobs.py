@@ -105,14 +105,14 @@ def fit_files(
         if options.choose:
             raise UsageError("--choose: --statistics and --reference have one initial model")
         options = replace(options, choose=False)
-    options = resolved(options, len(read.labels), len(classes))
+    options = resolved(options)
     matrix = read.matrix[rows]
     data = TrainingRows(matrix, numbers, unlabeled, len(classes), options, rows, read.groups[rows])
     reporter.message(_corpus_line(read, unlabeled, text, classes))
     for warning in check_data(data, classes, bool(job.resume_statistics)):
         reporter.message(warning)
     pairs = read.matrix.shape[1] * len(classes)
-    require_room(job.output, text, pairs * (4 if options.choose else BYTES_OF_PAIR) // 4)
+    require_room(job.output, text, pairs * BYTES_OF_PAIR // 4)
     if reference is None and not job.statistics:
         found = fit(data, reporter)
     else:

@@ -20,7 +20,7 @@ from .options import FusedOptions
 
 KIND = "fused"
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")
-FINALS = ("distill", "tied", "beside", "columns", "supervised", "self-training")
+FINALS = ("sum", "distill", "tied", "beside", "columns", "supervised", "self-training")
 FORMER = {"teach": "distill", "maxent": "supervised"}  # names of former versions
 BY_LEVELS = ("tied", "beside")  # final models whose weights follow from the levels
 

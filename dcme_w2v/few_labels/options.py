@@ -10,9 +10,8 @@ from dcme_w2v.declarations import Checked, option, seed_option, threads_of, thre
 from dcme_w2v.errors import UsageError, warn
 
 MAX_LEVELS = 127  # signed levels are stored as int8
-CHOOSE_A_CLASS = 50  # labeled documents a class from which on cross-validation chooses
 ROUNDS = 3
-CHOSEN = ("initial", "rounds", "final")  # options that `choose` chooses
+ONE_MODEL = ("initial", "rounds", "final")  # options that name a single model
 
 
 @dataclass(frozen=True)
@@ -63,10 +62,10 @@ class FusedOptions(Checked, group="Model"):
     )
     choose: bool | None = option(
         None,
-        "choose initial model, rounds and final model by cross-validation, the classifier of "
-        "classify train (supervised) among the candidates (default: from 50 labeled documents a "
-        "class on, if none of them is given; otherwise the result is compared with supervised); "
-        "--no-choose: measure nothing",
+        "add the scores of four models, with factors from cross-validation: the classifier of "
+        "classify train, the self-trained one, distill and beside (default: if neither --initial, "
+        "--rounds nor --final names one model, whose scores get such a factor); --no-choose: "
+        "measure nothing",
     )
     preset: str | None = option(
         None,
@@ -83,7 +82,7 @@ class FusedOptions(Checked, group="Model"):
             object.__setattr__(self, "impact", None)
             object.__setattr__(self, "preset", "paper")
         super().__post_init__()
-        if self.preset and (self.impact or any(getattr(self, name) for name in CHOSEN)):
+        if self.preset and (self.impact or any(getattr(self, name) for name in ONE_MODEL)):
             raise UsageError(f"--preset={self.preset}: sets impact, initial, rounds and final")
 
     @classmethod
@@ -93,7 +92,7 @@ class FusedOptions(Checked, group="Model"):
         if found.get("impact") == "paper":
             found["preset"] = "paper"
         if found.get("preset") or found.get("final") in ("tied", "columns"):
-            found |= dict.fromkeys(("impact", *CHOSEN))
+            found |= dict.fromkeys(("impact", *ONE_MODEL))
         return super().from_stored(found)
 
     @property
@@ -102,7 +101,7 @@ class FusedOptions(Checked, group="Model"):
         return self.preset == "paper"
 
 
-def resolved(options: FusedOptions, documents: int, classes: int) -> FusedOptions:
+def resolved(options: FusedOptions) -> FusedOptions:
     """Return the options with their defaults filled in, except for `preset` and a neutral `choose`.
 
     Raises
@@ -115,13 +114,13 @@ def resolved(options: FusedOptions, documents: int, classes: int) -> FusedOption
         if options.choose:
             raise UsageError("--preset=paper and --choose: give one")
         return replace(options, choose=False, threads=threads)
-    free = all(getattr(options, name) is None for name in CHOSEN)
+    free = all(getattr(options, name) is None for name in ONE_MODEL)
     choose = options.choose
     if choose and not free:
         raise UsageError(
-            "--choose: chooses --initial, --rounds and --final; leave them out, or give --no-choose"
+            "--choose: adds several models; leave out --initial, --rounds and --final, or --choose"
         )
-    if choose is None and free and documents >= CHOOSE_A_CLASS * classes:
+    if choose is None and free:
         choose = True
     beside = options.final == "beside"
     if beside and options.initial == "self-training":
