@@ -338,7 +338,7 @@ LABEL_OPTIONS: dict[str, list[str]] = {
     "single words": [*SINGLE, "1"],
     "pairs of the first 80": [*SINGLE, "2"],
     "all pairs": ["--ngrams", "2"],
-    "single words, --tokens words": [*SINGLE, "1", "--tokens", "words"],
+    "pairs and n-grams of characters": [*SINGLE, "2", "--subwords", "1-4"],
     "softmax": ["--loss", "softmax"],
 }
 
