@@ -194,6 +194,14 @@ def test_text_that_is_not_utf8_is_an_error_and_nothing_is_written(
     assert not Path(output).exists()
 
 
+@pytest.mark.parametrize("errors, row", [("skip", [0, 1]), ("replace", [0.5, 0.5])])
+def test_tokens_that_are_not_utf8_are_skipped_or_repaired(here, errors, row, cli):
+    Path("w.txt").write_text("2 2\nking\ufffd 1 0\nqueen 0 1\n", encoding="utf-8")
+    Path("s.txt").write_bytes(b"king\xff queen\n\xfe\n")
+    cli(f"encode w.txt s.txt -o o.npy --pooling mean --encoding-errors {errors}")
+    assert np.load("o.npy").tolist() == [row, [0, 0]]
+
+
 def test_a_line_that_is_longer_than_a_block_is_one_sentence(files, vectors, cli):
     texts = ["tea", "the king " * 200_000, "x" * 3_000_000, "王" * 700_000, "queen"]
     Path("s.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")

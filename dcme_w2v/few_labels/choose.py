@@ -85,7 +85,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
     """Return the models whose scores are added, with their factors, and what the folds say.
 
     Models that learn of unlabeled documents are far better than the supervised one on most texts
-    and worse on some; the likeliest sum is seldom below any of them (stacking, Wolpert 1992).
+    and worse on some; the most probable sum is seldom below any of them (stacking, Wolpert 1992).
     Where the unlabeled documents are of another domain than the labeled ones, folds of the labeled
     documents do not show the best model for them, and the model of the options is taken.
     """

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ from dcme_w2v.words.vectors import Vectors
 from .options import EncodeOptions
 from .pooling import Components
 from .table import SentenceTable, with_manifest
+
+_BROKEN_TOKEN = re.compile(r"\S*[\udc80-\udcff]\S*")  # as "surrogateescape" decodes them
 
 
 def encode_files(
@@ -142,7 +145,9 @@ def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> bytes:
                 f"{paths[block.file]}: byte {block.offset + error.start} is not UTF-8; convert the "
                 "file, or use --encoding-errors=replace or skip"
             ) from None
-        return text.decode(errors="replace").encode()
+        if encoding_errors == "replace":
+            return text.decode(errors="replace").encode()
+        return _BROKEN_TOKEN.sub("", text.decode(errors="surrogateescape")).encode()
 
 
 def _without_components(parts: Iterable[F32], columns: int) -> Iterator[F32]:
