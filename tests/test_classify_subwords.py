@@ -58,7 +58,7 @@ def texts(count=1200, seed=0, is_in_ending=True):
         label = ("ung", "eit")[i % 2]
         stems = ["".join(map(chr, random.integers(97, 123, 5))) for _ in range(3)]
         words = [stem + (label if is_in_ending else "en") for stem in stems]
-        lines.append(f"{label}\t{' '.join(words)} {label * (not is_in_ending)}\n")
+        lines.append(f"{label}\tthe {' '.join(words)} {label * (not is_in_ending)}\n")
     return "".join(lines)
 
 
@@ -132,3 +132,34 @@ def test_without_words_of_texts_they_have_no_effect(cli, corpus, more):
     cli(f"{TRAIN} --output same {more} --subwords 1-4")
     assert "warning: --subwords has no effect with" in cli.err
     assert arrays_in("m") == arrays_in("same")
+
+
+@pytest.mark.parametrize("more, chosen", [
+    ("", "1-4"), ("--subwords none", "none"), ("--no-choose", None),
+    ("--ngrams 1", None), ("--hashing 512", None), ("--final beside", "1-4"),
+])  # fmt: skip
+@pytest.mark.parametrize("source", ["u.tsv", "-"])
+def test_folds_of_few_labels_choose_subwords(cli, corpus, more, chosen, source):
+    """Standard input is read once."""
+    Path("few.tsv").write_text(texts(40))
+    Path("u.tsv").write_text(texts(400, seed=2))
+    stdin = Path("u.tsv").read_bytes() if source == "-" else b""
+    cli(f"fuse fit few.tsv --unlabeled {source} --output m --threads 1 {more}", stdin=stdin)
+    assert described("m")["features"]["subwords"] in ((chosen,) if chosen else (None, "none"))
+    accuracy = cli.json("classify test m t.tsv")["accuracy"]
+    assert accuracy > 0.95 if chosen == "1-4" else accuracy < 0.7
+
+
+def test_few_labels_keep_words_where_they_say_more(cli, corpus, monkeypatch):
+    fit = "fuse fit few.tsv --unlabeled u.tsv --threads 1"
+    Path("few.tsv").write_text(texts(40, is_in_ending=False))
+    Path("u.tsv").write_text(texts(400, seed=2, is_in_ending=False))
+    cli(f"{fit} --output m")
+    assert "with n-grams of characters" in cli.err
+    cli(f"{fit} --output words --subwords none")
+    assert arrays_in("m") == arrays_in("words")
+    Path("few.tsv").write_text(texts(40))
+    monkeypatch.setattr(feature_sets, "KEPT_BYTES", 1000)
+    cli(f"{fit} --output m")
+    assert "n-grams of characters" not in cli.err
+    assert described("m")["features"]["subwords"] == "none"

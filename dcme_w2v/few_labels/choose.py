@@ -6,6 +6,7 @@ they were labels. Factors by the folds correct them (Guo et al. 2017).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from scipy import sparse
 from dcme_w2v.classify.calibration import likeliest_factors
 from dcme_w2v.classify.tune import EVEN
 from dcme_w2v.numeric.arrays import F64, I64, Bools
-from dcme_w2v.training.progress import Reporter
+from dcme_w2v.training.progress import QUIET, Reporter
 
 from . import initial
-from .fit import TrainingRows, fit_models
+from .fit import Fitted, TrainingRows, fit_models
 from .initial import ScoredRows
 
 FOLDS, L2 = 3, 1e-4
@@ -102,7 +103,7 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
             "If they are not of the kind to be classified, leave them out: classify train"
         )
     of_all = bool(options.choose) and not is_other and _has_enough(data)
-    measured = _measured(data, of_all, reporter)
+    measured = _measured(data, lambda part: fit_models(part, of_all), reporter)
     if measured is None:
         return {given: 1.0}, record
     scores, labels, weights = measured
@@ -123,6 +124,16 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
     return found, record | {"fold_log_likelihood": round(log_likelihood, 6)}
 
 
+def of_supervised(data: TrainingRows) -> tuple[float, float]:
+    """Return accuracy and log-likelihood, on the folds, of the classifier of `classify train`."""
+    measured = _measured(data, lambda part: {"": Fitted(part.supervised(), "supervised")}, QUIET)
+    if measured is None:
+        return 0.0, 0.0
+    scores, labels, weights = measured
+    _, log_likelihood = likeliest_factors([scores[""]], labels[:, None].tolist(), weights)
+    return float(weights @ (scores[""].argmax(axis=1) == labels)), log_likelihood
+
+
 def _has_enough(data: TrainingRows) -> bool:
     """Return whether two documents of a class are left without any fold, for levels out of fold."""
     _, first = np.unique(data.groups, return_index=True)
@@ -131,7 +142,7 @@ def _has_enough(data: TrainingRows) -> bool:
 
 
 def _measured(
-    data: TrainingRows, of_all: bool, reporter: Reporter
+    data: TrainingRows, models: Callable[[TrainingRows], dict[str, Fitted]], reporter: Reporter
 ) -> tuple[dict[str, F64], I64, F64] | None:
     """Return the scores of labeled documents by models that have not learned them.
 
@@ -148,7 +159,7 @@ def _measured(
         if len(np.unique(data.labels[~out])) < 2 or len(np.unique(data.groups[~out])) < 2:
             continue
         tested |= out
-        for name, found in fit_models(data.part(~out), of_all).items():
+        for name, found in models(data.part(~out)).items():
             own = scores.setdefault(name, np.zeros((len(folds), data.classes)))
             own[out] = found.scores(data.labeled.matrix[out], data.threads)
             best, _ = data.unlabeled.decisions(found.weights)
