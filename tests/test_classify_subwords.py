@@ -10,6 +10,7 @@ from helpers import arrays_in, described
 from dcme_w2v.classify import feature_sets
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import load_classifier
+from dcme_w2v.classify.ngrams import MAX_WORD
 from dcme_w2v.classify.options import FeatureOptions
 
 TRAIN = "classify train d.tsv --threads 1"
@@ -48,6 +49,14 @@ def test_counts_of_ngrams_of_characters(lengths, tokens):
     known = {name for name in expected("unknown né", *lengths) if name in names}
     row = again.toarray()[-1]
     assert {name for name, n in zip(names, row, strict=True) if n and name[0] == " "} == known
+
+
+def test_only_the_beginning_of_a_very_long_word_has_ngrams():
+    """It would need gigabytes."""
+    features = TextFeatures(FeatureOptions(subwords="1-2", weighting="count", norm="none"))
+    features.fit_transform([b"a" * MAX_WORD + b"b", b"c"])
+    names = {features.name(i) for i in range(features.columns)}
+    assert {" a>", " aa", " <a", " c"} < names and " b" not in names
 
 
 def texts(count=1200, seed=0, is_in_ending=True):

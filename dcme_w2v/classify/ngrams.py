@@ -11,6 +11,8 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.numeric.arrays import I32, I64
 
+MAX_WORD = 4096  # characters; a longer run without a space is data rather than text
+
 
 class NGrams:
     """The n-grams of documents, which are numbered after the words.
@@ -115,6 +117,7 @@ class Subwords:
 
     def _ngrams(self, word: str) -> list[bytes]:
         """Return n-grams as names of features, with a space before, which no word begins with."""
+        word = word[:MAX_WORD]
         found = list(word) if 1 in self._lengths else []
         word = f"<{word}>"
         lengths = range(max(2, self._lengths.start), min(self._lengths.stop, len(word) + 1))
