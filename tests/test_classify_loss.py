@@ -146,13 +146,11 @@ def test_calibration_finds_the_logistic_function_of_scores():
     assert calibration_of(scores, labels) == pytest.approx((0.7, -1.5), abs=0.05)
 
 
-@pytest.mark.parametrize("even", [False, True])
 @pytest.mark.parametrize("count", [600, 200, 40])
-def test_a_candidate_near_the_optimum_is_taken_unless_another_is_clearly_better(count, even):
-    """Few documents of unequal classes have no L2; with fewer than 50 nothing is compared."""
+def test_a_candidate_near_the_optimum_is_taken_unless_another_is_clearly_better(count):
+    """Few documents have weaker L2; with fewer than 50 nothing is compared."""
     rows, labels = problem(rows=count, features=550)
-    labels = np.arange(count) % 5 if even else labels
-    l2 = 0.0 if count < 500 and not even else float(f"{0.5 / count:.2g}")
+    l2 = float(f"{float(f'{0.5 / count:.2g}') / (10 if count < 500 else 1):.2g}")
     tuned = LossSearch(Labeled(rows, labels[:, None].tolist()), 5, ClassifyOptions()).run()
     if count < 50:
         assert tuned.setting["epochs"] == 20 and tuned.setting["l2"] == l2 and not tuned.trials

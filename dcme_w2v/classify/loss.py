@@ -5,12 +5,11 @@ wrong, a lower learning rate is better for both. One candidate is near LinearSVC
 same objective, and is taken where no other one is clearly better: it is rarely far from the best.
 With ten epochs and a bias of .1 it classified 2.2 % of the documents of held-out folds of 13 sets
 otherwise than LinearSVC, with twenty and .2 1.0 %. A trial learns from 20,000 documents at most, so
-that the choice takes a small part of a long training. With fewer than 500 documents of unequal
-classes, C = 1 regularizes too much; without L2 regularization the accuracy is 5 points higher with
-60 documents, and 2 with 200. Documents with several labels have the hinge loss, and folds choose
-its learning rate. Their labels are learned independently, so that with many of them and many
-documents, a trial learns some labels from all documents, and is measured by the average precision
-of all their scores, which does not depend on the labels that are left out.
+that the choice takes a small part of a long training. With fewer than 500 documents C = 1
+regularizes too much, and C = 10 comes first. Documents with several labels have the hinge loss, and
+folds choose the learning rate. Their labels are learned independently, so that with many of them
+and many documents, a trial learns some labels from all documents, and is measured by the average
+precision of all their scores, which does not depend on the labels that are left out.
 """
 
 from collections.abc import Callable, Sequence

@@ -36,9 +36,7 @@ CERTAIN = 1500  # documents held out for the last trials, in several folds
 # Trials have the rates of the training, whose losses and rates they then rank as all documents do;
 # L2 regularization is stronger with fewer documents, the same in proportion to the sum of losses.
 LONGER, LONG, MANY = 20, 10, 20_000  # epochs at C = 1; with more documents than MANY
-# Documents; with fewer, and fewer than columns, no L2 regularization and a quarter of that bias are
-# better, unless the largest class has at most EVEN times as many documents as the smallest.
-FEW, EVEN = 500, 1.1
+FEW, C_OF_FEW = 500, 10  # documents; with fewer, and fewer than columns, C = 10 is better than 1
 BIAS_OF_SVM = 0.2  # for rows of unit length
 CLEARLY = 0.75  # standard errors of an accuracy by which another candidate has to be better
 HINGE_CLASSES = 5000  # with more, all classes take too long for each document
@@ -286,19 +284,14 @@ class Search:
         return found
 
     def _near_optimum(self, best: Setting) -> list[Setting]:
-        """Return the setting of `_like_svm`; of few documents, also one without L2 regularization.
+        """Return the setting of `_like_svm`; of few documents, with weaker L2 regularization first.
 
-        This one comes first unless all classes have equally many documents: at C = 1 a class with
-        somewhat more documents than the others is predicted too often.
+        At C = 1 a class with somewhat more documents than the others is predicted too often.
         """
         svm, columns = self._like_svm(best), self._features.matrix(best).shape[1]
         if "l2" not in svm or len(self._labels) >= min(FEW, columns):
             return [svm]
-        free = {**svm, "l2": 0.0}
-        if "bias" in svm:
-            free["bias"] = svm["bias"] / 4
-        counts = np.unique([one[0] for one in self._labels], return_counts=True)[1]
-        return [svm, free] if counts.max() <= EVEN * counts.min() else [free, svm]
+        return [{**svm, "l2": float(f"{svm['l2'] / C_OF_FEW:.2g}")}, svm]
 
     def _like_svm(self, best: Setting) -> Setting:
         """Return the setting that is near LinearSVC at C = 1, as far as options are not given.

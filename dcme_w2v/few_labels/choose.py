@@ -13,7 +13,6 @@ import numpy as np
 from scipy import sparse
 
 from dcme_w2v.classify.calibration import likeliest_factors
-from dcme_w2v.classify.tune import EVEN
 from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.training.progress import QUIET, Reporter
 
@@ -22,6 +21,7 @@ from .fit import Fitted, TrainingRows, fit_models
 from .initial import ScoredRows
 
 FOLDS, L2 = 3, 1e-4
+EVEN = 1.1  # largest class, in the size of the median one, where documents were drawn by class
 MARGIN = 0.15  # above 0.5: documents of one domain were below 0.06, of two mostly above 0.18
 ERRORS = 3.0  # standard errors above 0.5, where documents are few
 

@@ -287,20 +287,39 @@ def classify(s: Setup) -> Iterator[Line]:
             yield name, seed, "macro F1", 100 * found["macro_f1"], "%"
 
 
-LINEAR_SVC = """
+ON_SAME_ROWS = """
 import sys
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.svm import LinearSVC
 from dcme_w2v.classify.model import load_classifier
-model, *files = sys.argv[1:]
+name, model, *files = sys.argv[1:]
+
+def likelihood(fitted, rows, labels):
+    columns = {label: column for column, label in enumerate(fitted.classes_)}
+    found = fitted.predict_proba(rows)
+    of_labels = [found[i, columns[one]] if one in columns else 0 for i, one in enumerate(labels)]
+    return np.log(np.maximum(of_labels, 1e-4)).mean()
+
+penalties = {"C": 10.0 ** np.arange(6)}
+maxent = LogisticRegression(max_iter=1000)
+peers = {
+    "LinearSVC": LinearSVC(),
+    "maximum entropy": GridSearchCV(maxent, penalties, scoring=likelihood, cv=KFold(5)),
+}
 model = load_classifier(model)
 rows, labels = [], []
 for file in files:
     with open(file, newline="\\n", encoding="utf-8") as lines:
         pairs = [line.rstrip("\\n").split("\\t", 1) for line in lines]
     rows.append(model.rows([text.encode() for _, text in pairs]))
-    labels.append([label for label, _ in pairs])
-print(LinearSVC().fit(rows[0], labels[0]).score(rows[1], labels[1]))
+    labels.append(np.array([label for label, _ in pairs]))
+print((peers[name].fit(rows[0], labels[0]).predict(rows[1]) == labels[1]).mean())
 """
+
+
+SAME_ROWS = [sys.executable, "-c", ON_SAME_ROWS]
 
 
 def label_sets(s: Setup) -> Iterator[Line]:
@@ -328,7 +347,7 @@ def label_sets(s: Setup) -> Iterator[Line]:
                     runs.append(("three trees", trees))
                     runs.append(("8 MB", ["fuse", "shrink", model, "--max-bytes", 8_000_000]))
             if "accuracy" in found:
-                line, _ = _timed([sys.executable, "-c", LINEAR_SVC, model, train, test])
+                line, _ = _timed([*SAME_ROWS, "LinearSVC", model, train, test])
                 yield f"{folder.name}: LinearSVC", seed, "accuracy", 100 * float(line), "%"
 
 
@@ -354,6 +373,42 @@ def label_options(s: Setup) -> Iterator[Line]:
             yield folder.name, seed, name, 100 * right, "%"
             if name in ("defaults", "softmax"):
                 yield folder.name, seed, f"{name}: log-likelihood", found["log_likelihood"], ""
+
+
+def few_documents(s: Setup) -> Iterator[Line]:
+    """Compare the defaults with peers on single words, from few documents of ten classes."""
+    few, test, model = s.out("few.tsv"), s.out("test.tsv"), s.out("m")
+    for folder, count, seed in product(_one_label(s), (60, 100, 200, 300), s.seeds):
+        random = np.random.default_rng(seed)
+        parts = [_labeled(folder / f"{part}.tsv") for part in ("train", "test")]
+        frequent = [name for name, n in Counter(parts[0][0]).most_common(30) if n >= 60]
+        classes = set(random.permutation(frequent)[:10].tolist())
+        for path, (labels, lines), most in zip((few, test), parts, (count, 2000), strict=True):
+            order = [i for i in random.permutation(len(lines)).tolist() if labels[i] in classes]
+            Path(path).write_text("".join(lines[i] for i in order[:most]), encoding="utf-8")
+        train = ["classify", "train", few, "--threads", 1, "--seed", seed, "--quiet", "--output"]
+        s.run(*train, model)
+        accuracy = s.json("classify", "test", model, test)["accuracy"]
+        setting = f"{folder.name}; {len(classes)}; {count}"
+        yield setting, seed, "defaults", 100 * accuracy, "%"
+        s.run(*train, s.out("single"), *SINGLE, "1", "--subwords", "none")
+        for peer in ("maximum entropy", "LinearSVC"):
+            line, _ = _timed([*SAME_ROWS, peer, s.out("single"), few, test])
+            yield setting, seed, peer, 100 * float(line), "%"
+
+
+def _one_label(s: Setup) -> Iterator[Path]:
+    """Yield the folders of sets whose documents have one label."""
+    for folder in sorted(Path(s.file("sets")).iterdir()):
+        if not any("|" in label for label in _labeled(folder / "train.tsv")[0]):
+            yield folder
+
+
+def _labeled(file: Path) -> tuple[list[str], list[str]]:
+    """Return the labels and the lines of a file."""
+    with file.open(encoding="utf-8", newline="\n") as opened:
+        lines = list(opened)
+    return [line.partition("\t")[0] for line in lines], lines
 
 
 def many_labels(s: Setup) -> Iterator[Line]:
@@ -423,20 +478,17 @@ FEW_LABELS: dict[str, tuple[list[str], list[str]]] = {
 def few_labels(s: Setup) -> Iterator[Line]:
     """Classify from few labels a class; 10,000 other documents are unlabeled."""
     few, rest = s.out("few.tsv"), s.out("rest.tsv")
-    for folder in sorted(Path(s.file("sets")).iterdir()):
-        lines = (folder / "train.tsv").read_text(encoding="utf-8").splitlines()
-        labels = [line.partition("\t")[0] for line in lines]
-        if any("|" in label for label in labels):
-            continue
+    for folder in _one_label(s):
+        labels, lines = _labeled(folder / "train.tsv")
         for count, seed in product((10, 50), s.seeds):
             taken: Counter[str] = Counter()
             parts: dict[bool, list[str]] = {True: [], False: []}
             for i in np.random.default_rng(seed).permutation(len(lines)).tolist():
                 taken[labels[i]] += 1
                 parts[taken[labels[i]] <= count].append(lines[i])
-            Path(few).write_text("\n".join(parts[True]) + "\n", encoding="utf-8")
-            others = (line.partition("\t")[2] for line in parts[False][:10_000])
-            Path(rest).write_text("".join(f"\t{text}\n" for text in others), encoding="utf-8")
+            Path(few).write_text("".join(parts[True]), encoding="utf-8")
+            others = (line[line.index("\t") :] for line in parts[False][:10_000])
+            Path(rest).write_text("".join(others), encoding="utf-8")
             for name, (command, more) in FEW_LABELS.items():
                 documents = [few] if name == "classify train" else [few, *more, rest]
                 model = s.out(name.replace(" ", "-"))
@@ -596,6 +648,7 @@ ALL = {
         classify,
         label_sets,
         label_options,
+        few_documents,
         many_labels,
         documents,
         few_labels,
