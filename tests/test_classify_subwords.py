@@ -96,6 +96,21 @@ def test_words_alone_are_kept_where_they_say_everything(cli, corpus):
     assert described("m")["features"]["subwords"] == "none"
 
 
+@pytest.mark.parametrize("count, length, more, chosen", [
+    (40, 0, "", "1-4"), (40, 300, "", "none"), (40, 0, "--subwords none", "none"),
+    (40, 0, "--ngrams 1", "none"), (400, 0, "", "1-4"), (1200, 0, "", "none"),
+])  # fmt: skip
+def test_few_short_texts_have_them_unless_words_are_clearly_better(
+    cli, here, count, length, more, chosen
+):
+    """Words and n-grams are equally good; with fewer than 50 documents nothing is compared."""
+    end = " " + "x" * length + "\n"
+    lines = texts(count, is_in_ending=False).splitlines()
+    Path("d.tsv").write_text("".join(line + end for line in lines))
+    cli(f"{TRAIN} --output m {more}")
+    assert described("m")["features"]["subwords"] == chosen
+
+
 def test_longer_texts_have_them_only_if_they_are_given(cli, corpus, monkeypatch):
     monkeypatch.setattr(feature_sets, "KEPT_BYTES", 1000)
     cli(f"{TRAIN} --output m")
@@ -159,15 +174,22 @@ def test_folds_of_few_labels_choose_subwords(cli, corpus, more, chosen, source):
     assert accuracy > 0.95 if chosen == "1-4" else accuracy < 0.7
 
 
-def test_few_labels_keep_words_where_they_say_more(cli, corpus, monkeypatch):
+def test_few_labels_of_longer_texts_keep_words_where_they_say_more(cli, corpus, monkeypatch):
     fit = "fuse fit few.tsv --unlabeled u.tsv --threads 1"
     Path("few.tsv").write_text(texts(40, is_in_ending=False))
     Path("u.tsv").write_text(texts(400, seed=2, is_in_ending=False))
+    cli(f"{fit} --output m")
+    assert "short texts: n-grams of characters are features" in cli.err
+    cli(f"{fit} --output short --subwords 1-4")
+    assert arrays_in("m") == arrays_in("short")
+    monkeypatch.setattr(feature_sets, "SHORT_TEXT", 10)
     cli(f"{fit} --output m")
     assert "with n-grams of characters" in cli.err
     cli(f"{fit} --output words --subwords none")
     assert arrays_in("m") == arrays_in("words")
     Path("few.tsv").write_text(texts(40))
+    cli(f"{fit} --output m")
+    assert described("m")["features"]["subwords"] == "1-4"
     monkeypatch.setattr(feature_sets, "KEPT_BYTES", 1000)
     cli(f"{fit} --output m")
     assert "n-grams of characters" not in cli.err

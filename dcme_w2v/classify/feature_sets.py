@@ -15,6 +15,7 @@ from .options import MANY_FEATURES, SUBWORDS, FeatureOptions
 from .tune import Setting
 
 KEPT_BYTES = 1 << 23  # all pairs of words, and subwords, are counted where texts are no longer
+SHORT_TEXT = 256  # mean bytes of a document; with few of these, words are rarely seen twice
 NAMES = ("features", "ngrams", "lead_ngrams", "subwords", "weighting")
 
 
@@ -46,6 +47,11 @@ class KeptText(TextFeatures):
     def is_short(self) -> bool:
         """Whether all pairs of words, and subwords, are counted."""
         return self._bytes <= KEPT_BYTES
+
+    @property
+    def has_short_texts(self) -> bool:
+        """Whether documents are so short that subwords predict better if there are few of them."""
+        return self.is_short and self._bytes <= SHORT_TEXT * len(self.texts)
 
     def _keeping(self, documents: Iterable[bytes]) -> Iterator[bytes]:
         for text in documents:
@@ -134,6 +140,12 @@ class FeatureSets:
         if "subwords" in present and self._kept.is_short:
             found.append({**present, "subwords": SUBWORDS})
         return found
+
+    def simple(self, is_few: bool) -> Setting:
+        """Return the setting of the first trials: single words, or subwords of few short texts."""
+        if is_few and "subwords" in self._open and self._kept.has_short_texts:
+            return {"subwords": SUBWORDS}
+        return {"lead_ngrams": 1} if "lead_ngrams" in self._open else {}
 
     def matrix(self, setting: Setting) -> csr_matrix:
         """Return the documents' rows."""

@@ -21,6 +21,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
+from .feature_sets import FeatureSets
 from .fit import Labeled
 from .metrics import average_precision, relevance
 from .options import (
@@ -33,11 +34,13 @@ from .options import (
     resolved,
 )
 from .trainer import Weights, core_documents
-from .tune import HINGE_CLASSES, Features, Rows, Search, Setting, Tuned, flags_of
+from .tune import HINGE_CLASSES, Rows, Search, Setting, Tuned, flags_of
 
 MIN_DOCUMENTS = 50  # with fewer, a fold says little, and the first candidate is taken
 LEARNED = 20_000  # documents of a trial at most
-MIN_OF_PAIRS = 1000  # documents; with fewer, pairs of long ones are rare and lose up to 2 points
+# Documents; with fewer, pairs of long ones are rare and lose up to 2 points, and single words of
+# short ones are rare: n-grams of characters have up to 25 points more.
+MIN_OF_PAIRS = 1000
 MIN_INSTANCES, MIN_OF_A_CLASS = 10_000, 150  # to choose only the rate of a loss that is given
 EPOCHS = 20  # that are given, at most
 SHORT_SETS = 1 << 24  # documents times labels, several a document; above, a part of the labels:
@@ -60,8 +63,9 @@ class LossSearch(Search):
         given: ClassifyOptions,
         reporter: Reporter = QUIET,
         received: ReceivedSignal | None = None,
-        features: Features | None = None,
+        features: FeatureSets | None = None,
     ) -> None:
+        self._sets = features
         several = sum(map(len, data.labels)) > len(data.labels)
         self._some_labels = several and len(data.labels) * classes > SHORT_SETS
         if self._some_labels:
@@ -83,8 +87,8 @@ class LossSearch(Search):
 
     def _defaults(self) -> Setting:
         found = {**super()._defaults()}
-        if "lead_ngrams" in found:
-            found["lead_ngrams"] = 1  # then its own default is the first candidate
+        if self._sets is not None:
+            found |= self._sets.simple(len(self._labels) < MIN_OF_PAIRS)
         if not self._multilabel:
             return found if len(self._labels) >= MIN_DOCUMENTS else self._losses(found)[0]
         own = {"loss": "hinge", "lr": RATE_OF_HINGE, "l2": L2_OF_SETS}
