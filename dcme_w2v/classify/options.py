@@ -88,7 +88,7 @@ class FeatureOptions(TokenizerOptions, group="Features"):
         None,
         "features are also the n-grams of MIN to MAX characters of words, as 1-4, or none "
         "(default: none; classify train: 1-4 where that predicts held-out documents clearly "
-        "better)",
+        "better, and for few short documents)",
         metavar="MIN-MAX",
         only={"by": ("document",)},
         unless=("hashing",),
