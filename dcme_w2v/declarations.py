@@ -199,8 +199,7 @@ class Checked:
             if name not in cls.removed:  # type: ignore[attr-defined]
                 now = former.get(name, {})
                 found[name] = now.get(value, value) if isinstance(value, str) else value
-        result: T = cls.from_mapping(found)  # type: ignore[attr-defined]
-        return result
+        return cls.from_mapping(found)  # type: ignore[attr-defined]
 
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
@@ -414,8 +413,7 @@ def threads_of(given: int | None) -> int:
     """Return a number of threads that `threads_option` allows; by default the CPUs."""
     if not given:
         return default_threads()
-    count: int = _checked("threads", given, int, declaration_of(threads_option()))
-    return count
+    return _checked("threads", given, int, declaration_of(threads_option()))
 
 
 def seed_option() -> Any:

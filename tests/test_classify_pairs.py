@@ -55,12 +55,12 @@ def test_pairs_are_chosen_where_they_are_clearly_better(cli, more, ngrams, of_le
 @pytest.mark.parametrize("count, of_lead", [(900, 1), (1000, 2)])
 def test_few_documents_have_single_words_where_pairs_are_no_better(cli, count, of_lead):
     Path("d.tsv").write_text(texts(False, count))
-    cli(f"{TRAIN} --output m")
+    cli(f"{TRAIN} --subwords none --output m")
     assert described("m")["features"]["lead_ngrams"] == of_lead
 
 
 def test_single_words_are_chosen_where_they_are_clearly_better(cli):
-    cli("classify train noise.tsv --threads 1 --output m")
+    cli("classify train noise.tsv --threads 1 --subwords none --output m")
     features = described("m")["features"]
     assert (features["ngrams"], features["lead_ngrams"]) == (1, 1), cli.err
 

@@ -130,6 +130,7 @@ def test_a_resumed_run_has_the_same_subwords(cli, corpus):
 @pytest.mark.parametrize("command", [
     "fuse shrink m --output s", "fuse shrink m --output s --max-bytes 20000",
     "fuse fit d.tsv --unlabeled t.tsv --output s --subwords 2-4 --threads 1",
+    "fuse fit d.tsv --unlabeled t.tsv --output s --reference m --threads 1",
 ])  # fmt: skip
 def test_other_models_have_subwords(cli, corpus, command):
     cli(f"{TRAIN} --output m --quiet")

@@ -77,7 +77,7 @@ def test_doctor_prints_what_a_report_needs(cli, monkeypatch):
          "error: x.txt: there is no such file or folder; check the name and the order of the "
          "arguments\n"),
         (IsADirectoryError(21, "Is a directory", "d"), 1, "error: d: is a folder; give a file\n"),
-        (MemoryError(), 1, "error: out of memory; lower --dim or raise --min-count\n"),
+        (MemoryError(), 1, "error: out of memory; lower --dim or --features, or give less text\n"),
         (RuntimeError("can't start new thread"), 1,
          "error: can't start new thread; lower --threads, or raise the limits of memory and "
          "threads (ulimit)\n"),

@@ -221,7 +221,9 @@ def test_held_out_documents_without_a_known_label_are_an_error(cli, command):
 
 
 @pytest.mark.parametrize("command", ["test m", "predict m"])
-def test_documents_without_a_feature_of_the_model_are_warned_of(cli, model, command):
+def test_documents_without_a_feature_of_the_model_are_warned_of(cli, command):
+    write(lines())
+    cli(f"{TRAIN} --subwords none")
     write("animals\tchat\ntools\tscie\nanimals\tcat\n", "n.tsv")
     cli(f"classify {command} n.tsv")
     assert "warning: n.tsv: 2 of 3 documents have no feature of the model" in cli.err

@@ -359,6 +359,14 @@ def test_very_few_documents_have_no_levels_out_of_fold(few, final):
     assert found.final == final and accuracy(found) > 0.4
 
 
+@pytest.mark.parametrize("counts", [(8, 2), (20, 1), (4, 1, 1)])
+def test_folds_may_leave_out_all_classes_but_one(counts):
+    labels = np.repeat(np.arange(len(counts)), counts)
+    others, _ = documents(100, 2, np.arange(100) % len(counts))
+    found = fit(training(*documents(len(labels), 1, labels), others, {}))
+    assert found.final == "sum" and set(found.record["choice"]["factors"]) == MODELS
+
+
 def test_probabilities_are_at_least_as_likely_as_a_uniform_guess():
     """Decisions that are learned as labels make a model too sure; the folds correct it."""
     random = np.random.default_rng(5)

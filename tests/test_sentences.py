@@ -196,8 +196,10 @@ def test_text_that_is_not_utf8_is_an_error_and_nothing_is_written(
 
 @pytest.mark.parametrize("errors, row", [("skip", [0, 1]), ("replace", [0.5, 0.5])])
 def test_tokens_that_are_not_utf8_are_skipped_or_repaired(here, errors, row, cli):
-    Path("w.txt").write_text("2 2\nking\ufffd 1 0\nqueen 0 1\n", encoding="utf-8")
-    Path("s.txt").write_bytes(b"king\xff queen\n\xfe\n")
+    """A no-break space separates no tokens; a very long token takes no longer than its length."""
+    Path("w.txt").write_text("2 2\nking\u00a0\ufffd 1 0\nqueen 0 1\n", encoding="utf-8")
+    long = b"x" * 1_000_000
+    Path("s.txt").write_bytes(b"king\xc2\xa0\xff queen " + long + b"\n\xfe\n")
     cli(f"encode w.txt s.txt -o o.npy --pooling mean --encoding-errors {errors}")
     assert np.load("o.npy").tolist() == [row, [0, 0]]
 

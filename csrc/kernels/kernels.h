@@ -50,6 +50,9 @@ typedef struct {
     void (*dots)(real *out, int64_t step, real *const *hs, int64_t h_count, real *const *rows,
                  int64_t count, int64_t size);
 
+    /* out[2 i] = hs[i] . hs[i]; out[2 i + 1] = hs[i] . rows[i] */
+    void (*pair_dots)(real *out, real *const *hs, real *const *rows, int64_t count, int64_t size);
+
     /* gradient = 0; for each i in turn: gradient += weights[i] rows[i]; rows[i] += rate weights[i]
      * h. The weights were computed before any row moved, so each row enters the gradient as it was
      * scored, unless the same row stands twice in the list. */

@@ -16,6 +16,13 @@ static void dots(real *out, int64_t step, real *const *hs, int64_t h_count, real
         }
 }
 
+static void pair_dots(real *out, real *const *hs, real *const *rows, int64_t count, int64_t size) {
+    for (int64_t i = 0; i < count; i++) {
+        dots(out + 2 * i, 0, hs + i, 1, hs + i, 1, size);
+        dots(out + 2 * i + 1, 0, hs + i, 1, rows + i, 1, size);
+    }
+}
+
 static void update(real *gradient, const real *h, real *const *rows, const real *weights, real rate,
                    int64_t count, int64_t size) {
     for (int64_t d = 0; d < size; d++)
@@ -133,7 +140,7 @@ static void class_bounds(uint16_t *greatest, const uint8_t *const *codes, const 
 }
 
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar",    DCME_QUAD,    dots,         update,        mean,
-    add_to_rows, slide,        weighted_sum, weighted_sums, exponential,
-    residuals,   add_products, log_sum_exp,  code_weights,  class_bounds,
+    "scalar",     DCME_QUAD,   dots,         pair_dots,     update,      mean,
+    add_to_rows,  slide,       weighted_sum, weighted_sums, exponential, residuals,
+    add_products, log_sum_exp, code_weights, class_bounds,
 };

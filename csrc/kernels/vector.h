@@ -157,6 +157,31 @@ static void dots(float *out, int64_t step, float *const *hs, int64_t h_count, fl
         dots_of(out + i * step, step, hs + i, 1, rows, 8, count, size);
 }
 
+/* `m` pairs, constant; the products of one with itself and with the other share its loads. */
+INLINE void pairs_tile(float *out, float *const *hs, float *const *rows, int m, int64_t size) {
+    vec a[8];
+    UNROLL (i, 2 * m)
+        a[i] = zero();
+    for (int64_t d = 0; d < size; d += LANES) {
+        int64_t lanes = size - d < LANES ? size - d : LANES;
+        UNROLL (i, m) {
+            vec x = get(hs[i] + d, lanes);
+            a[2 * i] = madd(x, x, a[2 * i]);
+            a[2 * i + 1] = madd(x, get(rows[i] + d, lanes), a[2 * i + 1]);
+        }
+    }
+    put_sums(out, a, 2 * m);
+}
+
+static void pair_dots(float *out, float *const *hs, float *const *rows, int64_t count,
+                      int64_t size) {
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        pairs_tile(out + 2 * i, hs + i, rows + i, 4, size);
+    for (; i < count; i++)
+        pairs_tile(out + 2 * i, hs + i, rows + i, 1, size);
+}
+
 INLINE void update_chunks(float *gradient, const float *h, float *const *rows, const float *weights,
                           float rate, int64_t count, int64_t d, int chunks, int64_t n) {
     vec g[UPDATE_CHUNKS], x[UPDATE_CHUNKS];
@@ -389,7 +414,7 @@ static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x,
 #include "class_bounds.h"
 
 const dcme_kernels KERNELS = {
-    NAME,        LANES,        dots,         update,        mean,
-    add_to_rows, slide,        weighted_sum, weighted_sums, exponential,
-    residuals,   add_products, log_sum_exp,  code_weights,  class_bounds,
+    NAME,         LANES,       dots,         pair_dots,     update,      mean,
+    add_to_rows,  slide,       weighted_sum, weighted_sums, exponential, residuals,
+    add_products, log_sum_exp, code_weights, class_bounds,
 };

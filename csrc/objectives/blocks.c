@@ -135,19 +135,17 @@ static void add_biases(const thread_state *me, int32_t word, real *scores) {
     scores[t] += classes->step * (real)odds[t] - offset;
 }
 
-/* Minus the scores of targets t and t + 1, and the rates of implicit steps along their contexts. */
-static void score_targets(thread_state *me, const dcme_instance *instances, int64_t t,
-                          int64_t count) {
+/* Minus the scores of the targets, and the rates of implicit steps along their contexts. */
+static void score_targets(thread_state *me, const dcme_instance *instances, int64_t count) {
     const dcme_model *model = me->model;
-    real **h = me->contexts + t, *rows[] = {h[0], me->target_rows[t], h[1], me->target_rows[t + 1]};
-    real products[2][4], steepness = me->weight > 1 ? me->weight : 1;
-    model->kernels->dots(products[0], 4, h, count, rows, 2 * count, model->size);
-    for (int64_t i = 0; i < count; i++) {
-        const dcme_instance *instance = &instances[t + i];
-        real length = products[i][2 * i], score = products[i][2 * i + 1], rate = instance->rate;
-        me->rates[t + i] = rate / (1 + rate * steepness * CURVATURE * length);
+    real products[DCME_BLOCK_MAX][2], steepness = me->weight > 1 ? me->weight : 1;
+    model->kernels->pair_dots(products[0], me->contexts, me->target_rows, count, model->size);
+    for (int64_t t = 0; t < count; t++) {
+        const dcme_instance *instance = &instances[t];
+        real length = products[t][0], score = products[t][1], rate = instance->rate;
+        me->rates[t] = rate / (1 + rate * steepness * CURVATURE * length);
         score += dcme_class_score(model, instance, instance->target);
-        me->weights[me->draws * DCME_BLOCK_MAX + t + i] =
+        me->weights[me->draws * DCME_BLOCK_MAX + t] =
             (me->noise->offset ? me->noise->offset[instance->target] : 0) - score;
     }
 }
@@ -164,8 +162,7 @@ static void score(thread_state *me, const dcme_instance *instances, int64_t coun
             fetch(me, next_word(me, i), 0);
         }
     }
-    for (int64_t t = 0; t < count; t += 2)
-        score_targets(me, instances, t, dcme_min(count - t, 2));
+    score_targets(me, instances, count);
 }
 
 /* The noise-contrastive loss of a target, by its scores. */

@@ -475,5 +475,4 @@ def _class_weights(given: Any, classes: Array, numbers: I64, weights: F64) -> F6
     if given != "balanced":
         raise UsageError(f'class_weight={given!r}: must be None, "balanced" or a dict')
     sums = np.bincount(numbers, weights, minlength=len(classes))
-    result: F64 = sums.sum() / len(classes) / np.maximum(sums, 1e-300)
-    return result
+    return sums.sum() / len(classes) / np.maximum(sums, 1e-300)

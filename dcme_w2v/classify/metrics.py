@@ -111,8 +111,7 @@ def ndcg(scores: F64, relevant: Bools) -> F64:
     hits = np.take_along_axis(relevant, np.take_along_axis(best, order, axis=1), axis=1)
     discounts = 1 / np.log2(np.arange(2, k + 2))
     ideal = np.cumsum(discounts)[np.minimum(relevant.sum(axis=1), k) - 1]
-    found: F64 = hits @ discounts / ideal
-    return found
+    return hits @ discounts / ideal
 
 
 def average_precision(scores: F64, relevant: Bools) -> float:
@@ -290,8 +289,7 @@ def propensity_gains(counts: Sequence[int], documents: int) -> F64:
     """
     a, b = PROPENSITY
     scale = max(0.0, np.log(max(documents, 1)) - 1) * (b + 1) ** a
-    result: F64 = 1 + scale * (np.append(counts, 0) + b) ** -a
-    return result
+    return 1 + scale * (np.append(counts, 0) + b) ** -a
 
 
 def best_threshold(log_p: F64, labels: Sequence[Sequence[int]], may_be_none: bool = False) -> float:

@@ -29,8 +29,7 @@ class ProbabilityMixin(ClassifierMixin):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, shape (rows,)."""
         best = self.predict_log_proba(X).argmax(axis=1)
-        result: Array = self.classes_[best]
-        return result
+        return self.classes_[best]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -64,8 +63,7 @@ class LinearMixin(ProbabilityMixin):
     @property
     def coef_(self) -> F32:
         """Weights, shape (classes, features)."""
-        result: F32 = self._linear().get()[:-1].T
-        return result
+        return self._linear().get()[:-1].T
 
     @property
     def intercept_(self) -> F32:

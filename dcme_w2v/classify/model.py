@@ -202,8 +202,7 @@ def load_classifier(path: PathLike) -> Predictor:
             f"{os.fspath(path)}: is a model of kind {kind!r}; give one of {', '.join(PREDICTORS)}"
         )
     module, _, name = PREDICTORS[kind].partition(":")
-    result: Predictor = getattr(importlib.import_module(module), name).load(path)
-    return result
+    return getattr(importlib.import_module(module), name).load(path)
 
 
 @dataclass

@@ -113,7 +113,9 @@ class Subwords:
         return self._counts(of_words, columns)
 
     def _counts(self, of_words: list[list[int]], columns: int) -> csr_matrix:
-        return _rows(self._texts, len(of_words)) @ _rows(of_words, columns)
+        found = _rows(self._texts, len(of_words)) @ _rows(of_words, columns)
+        found.sort_indices()
+        return found
 
     def _ngrams(self, word: str) -> list[bytes]:
         """Return n-grams as names of features, with a space before, which no word begins with."""

@@ -86,9 +86,9 @@ class FeatureOptions(TokenizerOptions, group="Features"):
     )
     subwords: str | None = option(
         None,
-        "features are also the n-grams of MIN to MAX characters of words, as 1-4, or none "
-        "(default: none; classify train: 1-4 where that predicts held-out documents clearly "
-        "better, and for few short documents)",
+        "features are also the n-grams of MIN to MAX characters of words, as 1-4, or not (none) "
+        "(default: none; classify train and fuse fit: 1-4 where held-out documents are predicted "
+        "better with them, and for few short documents)",
         metavar="MIN-MAX",
         only={"by": ("document",)},
         unless=("hashing",),

@@ -178,8 +178,7 @@ class Weights:
     def above_mean(self, number: int) -> F32:
         """Return a class's weights minus the mean over all classes, shape (features,)."""
         table = self.table[:-1, : self.classes]
-        result: F32 = table[:, self.place[number]] - table.mean(axis=1)
-        return result
+        return table[:, self.place[number]] - table.mean(axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the parameters without padding, which depends on the core."""
@@ -256,8 +255,7 @@ class LowRankWeights(Weights):
     def get(self) -> F32:
         """Return their product, shape (features + 1, classes)."""
         first, second = self.tables.values()
-        result: F32 = first @ second.T
-        return result
+        return first @ second.T
 
     def set(self, weights: F32) -> None:
         """Raise: a product has no unique factors."""
@@ -270,8 +268,7 @@ class LowRankWeights(Weights):
     def above_mean(self, number: int) -> F32:
         """Return a class's weights minus the mean over all classes, shape (features,)."""
         first, second = self.tables.values()
-        result: F32 = first[:-1] @ (second[number] - second.mean(axis=0))
-        return result
+        return first[:-1] @ (second[number] - second.mean(axis=0))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the numbers without padding."""

@@ -107,8 +107,7 @@ class TreeClassifier(Predictor):
 
     def weights_of_class(self, number: int) -> F32:
         """Return the mean weights of a class."""
-        result: F32 = np.mean([tree.weights(number) for tree in self.trees], axis=0)
-        return result
+        return np.mean([tree.weights(number) for tree in self.trees], axis=0)
 
     def calibrate(self, data: Labeled, threads: int | None) -> None:
         """Choose calibration and threshold by documents that the trees were not trained on."""

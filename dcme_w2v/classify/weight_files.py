@@ -77,8 +77,7 @@ class VotingWeights(Weights):
         for one in self.models:
             total += np.exp(log_softmax(one.scores(documents, begin, end, threads)))
         total /= len(self.models)
-        result: F64 = np.log(np.maximum(total, np.finfo(np.float64).tiny))
-        return result
+        return np.log(np.maximum(total, np.finfo(np.float64).tiny))
 
     def raw_scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F32:
         """Return them in single precision."""

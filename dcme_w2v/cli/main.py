@@ -159,7 +159,7 @@ def run(arguments: list[str]) -> int:
         return _report(error, _of_system(error), 1, arguments)
     except MemoryError as error:
         text = f"out of memory ({error})" if str(error) else "out of memory"
-        return _report(error, f"{text}; lower --dim or raise --min-count", 1, arguments)
+        return _report(error, f"{text}; lower --dim or --features, or give less text", 1, arguments)
     except click.Abort as error:  # a signal between parsing and running the command
         number = number_of(error.__cause__ or error)
         return _report(error, "interrupted", 128 + number, arguments)

@@ -332,8 +332,7 @@ def _as_int16(points: F64) -> NDArray[np.int16]:
     """Return points centered and scaled to the range of int16, both axes by the same factor."""
     center = (points.max(axis=0) + points.min(axis=0)) / 2
     extent = float(np.abs(points - center).max()) or 1.0
-    scaled: NDArray[np.int16] = np.rint((points - center) / extent * 32767).astype(np.int16)
-    return scaled
+    return np.rint((points - center) / extent * 32767).astype(np.int16)
 
 
 def _block(name: str, data: bytes) -> str:

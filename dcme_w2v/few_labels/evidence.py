@@ -152,8 +152,7 @@ class Evidence:
         grid = np.append(0.0, level_weights * self.values)
         data = np.sign(found.data) * grid[np.abs(found.data.astype(np.int64))]
         dense = csr_matrix((data.astype(np.float32), found.indices, found.indptr), found.shape)
-        result: F32 = dense.toarray()
-        return result
+        return dense.toarray()
 
 
 def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:

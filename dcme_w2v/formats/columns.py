@@ -470,13 +470,12 @@ def _batches(table: Table, kind: str, reader: Any) -> Iterator[Any]:
     chosen = [name for name in schema.names if name in tops]
     if kind == "Parquet":
         groups = None if group is None else [group]
-        result: Iterator[Any] = source.iter_batches(
+        return source.iter_batches(
             _parquet_rows(source.metadata, chosen),
             row_groups=groups,
             columns=chosen,
             use_threads=False,
         )
-        return result
     if kind == "an Arrow stream":
         return (batch.select(chosen) for batch in source)
     numbers = range(source.num_record_batches) if group is None else [group]

@@ -115,7 +115,8 @@ def checked_line(line: bytes, path: str, number: int, encoding_errors: str) -> b
         if encoding_errors == "strict":
             raise CorpusError(
                 f"{path}: byte {error.start} of line {number} is not UTF-8; "
-                "convert the file, or use --encoding-errors=replace or skip"
+                "convert the file, or use --encoding-errors=replace or skip (of a classifier: in "
+                "training)"
             ) from None
         if encoding_errors == "replace":
             return line.decode(errors="replace").encode()

@@ -127,8 +127,7 @@ class Cost:
     def alpha(self) -> F64:
         """p(label | class), shape (latent, classes); rows sum to 1 without own labels."""
         table = self.log_alpha[: self.data.classes, : self.latent].T.astype(np.float64)
-        result: F64 = np.exp(table)
-        return result
+        return np.exp(table)
 
     # ---- the M-steps ----
 
@@ -234,8 +233,7 @@ class Cost:
 
     def masses(self) -> F64:
         """Return the sum of the posteriors of each class."""
-        result: F64 = self.xi.sum(axis=0, dtype=np.float64)
-        return result
+        return self.xi.sum(axis=0, dtype=np.float64)
 
     def _penalty(self, point: F64) -> float:
         inner = point[:-1].ravel()

@@ -126,8 +126,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
 
     def fit_predict(self, X: Any, y: ArrayLike | None = None) -> I64:
         """Fit, and return the most probable latent class of each row: `labels_`."""
-        result: I64 = self.fit(X, y).labels_
-        return result
+        return self.fit(X, y).labels_
 
     def transform(self, X: Any) -> F64:
         """Return p(z | x), shape (rows, latent); each row's sum is 1."""
@@ -148,14 +147,12 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
         table: F32 = self._model.weights.get()[:-1]
         if self._model.right is not None:
             table = self._model.right @ table
-        result: F32 = table.T
-        return result
+        return table.T
 
     @property
     def intercept_(self) -> F32:
         """Biases of the latent classes, shape (latent,)."""
-        result: F32 = self._model.weights.get()[-1]
-        return result
+        return self._model.weights.get()[-1]
 
     @property
     def alpha_(self) -> F32:

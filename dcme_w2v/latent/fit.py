@@ -206,8 +206,7 @@ def finish(cost: Cost, solution: Solution, reporter: Reporter = QUIET) -> Soluti
 def log_softmax_columns(logits: F64) -> F64:
     """Return log softmax of each column."""
     shifted = logits - logits.max(axis=0)
-    result: F64 = shifted - np.log(np.exp(shifted).sum(axis=0))
-    return result
+    return shifted - np.log(np.exp(shifted).sum(axis=0))
 
 
 def _finite(value: float, number: int, cost: Cost) -> float:

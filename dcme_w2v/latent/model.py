@@ -87,8 +87,7 @@ class LatentClassifier(Predictor):
         if self.alpha is None:
             return weights[:, number]
         chances = self.alpha[:, number] * np.maximum(self.shares, 1e-9)
-        result: F32 = weights @ (chances / chances.sum())
-        return result
+        return weights @ (chances / chances.sum())
 
     def _specific(self, weights: F32, count: int) -> list[tuple[str, float]]:
         """Return the features of the highest weights times the log of their rarity.
@@ -104,8 +103,7 @@ class LatentClassifier(Predictor):
         """Return weights less their mean over the latent classes, shape (features, latent)."""
         table = self.weights.get()[:-1]
         table = table if self.right is None else self.right @ table
-        result: F32 = table - table.mean(axis=1, keepdims=True)
-        return result
+        return table - table.mean(axis=1, keepdims=True)
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
         """Return the share, labels with alpha, and specific words of each latent class."""
@@ -172,8 +170,7 @@ def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
     """Return log sum_k p_k alpha_km from log p, shape (documents, classes)."""
     largest = log_p.max(axis=1, keepdims=True)  # at least -log latent: exp cannot underflow
     inner = np.exp(log_p - largest) @ alpha.astype(np.float64)
-    result: F64 = np.log(np.maximum(inner, MIN_ALPHA)) + largest
-    return result
+    return np.log(np.maximum(inner, MIN_ALPHA)) + largest
 
 
 def _check_shares(model: Model, name: str, rows: NDArray[np.floating]) -> None:

@@ -100,8 +100,7 @@ class Quadratic:
         """Return P_Y xi: each row becomes the mean of the rows of its label."""
         sums = self.memberships() @ xi
         counts = np.bincount(self.labels, minlength=self.classes)
-        result: F64 = (sums / np.maximum(counts, 1)[:, None])[self.labels]
-        return result
+        return (sums / np.maximum(counts, 1)[:, None])[self.labels]
 
     def memberships(self) -> csr_matrix:
         """Return Y^T, shape (classes, n)."""
@@ -129,8 +128,7 @@ def ridge_of(squares: F64, count: int, freedom: float) -> float:
 def random_point(count: int, latent: int, random: np.random.Generator) -> F64:
     """Return rows of uniform random numbers, scaled to sum 1."""
     drawn = random.random((count, latent))
-    result: F64 = drawn / drawn.sum(axis=1, keepdims=True)
-    return result
+    return drawn / drawn.sum(axis=1, keepdims=True)
 
 
 def best_descent(quadratic: Quadratic, latent: int, random: np.random.Generator) -> F64:
@@ -150,8 +148,7 @@ def project_rows(points: F64) -> F64:
     counts = np.arange(1, falling.shape[1] + 1)
     positive = np.maximum((falling * counts > excess).sum(axis=1), 1)
     subtracted = np.take_along_axis(excess, positive[:, None] - 1, axis=1)[:, 0] / positive
-    result: F64 = np.maximum(points - subtracted[:, None], 0)
-    return result
+    return np.maximum(points - subtracted[:, None], 0)
 
 
 def descend(
@@ -263,8 +260,7 @@ class Starts:
             return one_hot(group[self.data.labels], k)
         mine = np.arange(k)[None, :] % m == self.data.labels[:, None]
         shares = np.where(mine, random.random(mine.shape), 0)
-        result: F64 = shares / shares.sum(axis=1, keepdims=True)
-        return result
+        return shares / shares.sum(axis=1, keepdims=True)
 
     def _kmeans(self, random: np.random.Generator) -> F64:
         """k-means of the documents' principal components, scaled to unit length."""

@@ -146,8 +146,7 @@ def _means(
     """Return the mean of each cluster; an empty one moves to a point far from its center."""
 
     def sums(rows: slice) -> F32:
-        result: F32 = memberships(nearest[rows], clusters).T @ points[rows]
-        return result
+        return memberships(nearest[rows], clusters).T @ points[rows]
 
     counts = np.bincount(nearest, minlength=clusters)
     centers = np.zeros((clusters, points.shape[1]))

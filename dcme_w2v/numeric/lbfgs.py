@@ -75,8 +75,7 @@ def minimize(
                 "ftol": tolerance, "gtol": 0.0,
             },
         )  # fmt: skip
-    result: F64 = found.x.reshape(start.shape)
-    return result
+    return found.x.reshape(start.shape)
 
 
 class _Values:

@@ -140,5 +140,4 @@ def _assigned(numbers: F64, weights: F64, centers: F64, count: int) -> Levels:
 def _borders(centers: F64) -> F64:
     """Return where the next center becomes the nearest, 0 being the first."""
     grid = np.append(0.0, centers)
-    result: F64 = (grid[1:] + grid[:-1]) / 2
-    return result
+    return (grid[1:] + grid[:-1]) / 2

@@ -290,8 +290,7 @@ def _cluster_idf(topics: I32, clusters: int, idf: F32, dim: int) -> F32:
     sizes = np.bincount(topics, minlength=clusters)
     sums = np.bincount(topics, idf, minlength=clusters)
     means = (sums / np.maximum(sizes, 1) / (float(idf.mean()) * dim**0.5)).astype(np.float32)
-    result: F32 = means[topics]
-    return result
+    return means[topics]
 
 
 def _mean_extremes(model: DocumentModel, spool: Spool, numbers: U32, threads: int | None) -> float:

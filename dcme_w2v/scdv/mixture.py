@@ -134,8 +134,7 @@ class _Points:
 
     def _scatter_of(self, rows: slice) -> F32:
         block = self.centered[rows]
-        result: F32 = block.T @ block
-        return result
+        return block.T @ block
 
     def sums(self, shares_of: Shares) -> Sums:
         """Return the sufficient statistics of the points under their posteriors."""

@@ -30,7 +30,8 @@ from .options import EncodeOptions
 from .pooling import Components
 from .table import SentenceTable, with_manifest
 
-_BROKEN_TOKEN = re.compile(r"\S*[\udc80-\udcff]\S*")  # as "surrogateescape" decodes them
+# As "surrogateescape" decodes them. Searched from a token's beginning only: linear in its length.
+_BROKEN_TOKEN = re.compile(r"(?<!\S)\S*[\udc80-\udcff]\S*", re.ASCII)
 
 
 def encode_files(

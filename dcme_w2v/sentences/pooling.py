@@ -213,5 +213,4 @@ class Components:
 
     def removed_from(self, sentences: F32) -> F32:
         """Return the sentence vectors without their weighted projections on the components."""
-        result: F32 = sentences - (sentences @ self.axes.T * self.weights) @ self.axes
-        return result
+        return sentences - (sentences @ self.axes.T * self.weights) @ self.axes

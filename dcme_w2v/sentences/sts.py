@@ -143,5 +143,4 @@ def _cosines(left: F32, right: F32) -> F64:
     """Return the cosine of each pair of rows; 0 where a row is zero."""
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     products = np.einsum("ij,ij->i", left, right, dtype=np.float64)
-    result: F64 = np.divide(products, lengths, out=np.zeros(len(left)), where=lengths > 0)
-    return result
+    return np.divide(products, lengths, out=np.zeros(len(left)), where=lengths > 0)

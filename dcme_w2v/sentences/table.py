@@ -186,5 +186,4 @@ class SentenceTable:
         shares = np.repeat((1 / np.maximum(lengths, 1)).astype(np.float32), lengths)
         ids = batch.ids[known].astype(np.int64)
         counts = sparse.csr_matrix((shares, ids, starts), shape=(len(batch), len(table)))
-        result: F32 = counts @ table
-        return result
+        return counts @ table

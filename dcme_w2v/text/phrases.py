@@ -513,6 +513,5 @@ def score(
     """
     a, b, ab = (counts.astype(np.float64) for counts in (left, right, together))
     if options.scorer == "npmi":
-        npmi: F64 = np.log(ab * tokens / (a * b)) / -np.log(ab / tokens)
-        return npmi
+        return np.log(ab * tokens / (a * b)) / -np.log(ab / tokens)
     return (ab - options.min_count) / (a * b) * tokens

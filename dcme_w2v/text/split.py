@@ -38,8 +38,7 @@ class HeldOutLines:
         """Return whether each of the lines first .. first + count - 1 is held out."""
         numbers = np.arange(first, first + count, dtype=np.uint64)
         mixed = splitmix64(numbers + splitmix64(np.array([self.seed], dtype=np.uint64)))
-        chosen: Bools = mixed < np.uint64(self.fraction * 2.0**64)
-        return chosen
+        return mixed < np.uint64(self.fraction * 2.0**64)
 
 
 class Choice:

@@ -83,8 +83,7 @@ def read_record(path: Path) -> dict[str, Any]:
         if not _NAME.fullmatch(name):
             raise FormatError(f"{path}: files has {name[:40]!r}; the checkpoint is corrupt")
         _check_shape(path, f"files.{name}.", record["files"][name], _FILE)
-    result: dict[str, Any] = record
-    return result
+    return record
 
 
 def _refuse(name: str) -> None:

@@ -135,8 +135,7 @@ def unit_vector(vectors: Vectors, term: Term) -> F32:
         raise UsageError(f"a vector of shape {row.shape}: must be of shape ({vectors.dim},)")
     square = np.einsum("i,i->", row, row)
     usual = 0 < square < math.inf  # as one number, in a fraction of the time
-    unit: F32 = row * (1 / np.sqrt(square) if usual else inverse_lengths(row[None])[0])
-    return unit
+    return row * (1 / np.sqrt(square) if usual else inverse_lengths(row[None])[0])
 
 
 def squared_lengths(matrix: F32) -> F32:

@@ -4,7 +4,7 @@
  * such rounding changes the result by at most 2^-24 of the magnitudes that are in it. These are
  * the result of the scalar kernel for the absolute values of all inputs, so the bound is
  *     |found - wanted| <= 2^-23 (n + 3) magnitude,
- * with n = size for dots, and as many as are added to a row, which may be there twice, for the
+ * with n = size for products, and as many as are added to a row, which may be there twice, for the
  * others.
  * Buffers are allocated to the byte, so that the sanitizers see reads and writes beyond the end.
  */
@@ -76,22 +76,21 @@ static void copy(arguments *to, const arguments *from, int absolute) {
     to->scale = absolute ? fabsf(from->scale) : from->scale;
 }
 
-enum { DOTS, UPDATE, MEAN, SPREAD, COMBINE, SUMS, SUMS_BY_ROW, PUSH, AXPY, KINDS };
-static const char *const NAMES[] = {"dots",
-                                    "update",
-                                    "mean",
-                                    "add_to_rows",
-                                    "weighted_sum",
-                                    "weighted_sums",
-                                    "weighted_sums by row",
-                                    "rank1_update",
-                                    "axpy"};
+enum { DOTS, PAIRS, UPDATE, MEAN, SPREAD, COMBINE, SUMS, SUMS_BY_ROW, PUSH, AXPY, KINDS };
+static const char *const NAMES[] = {
+    "dots",         "pair_dots",    "update",        "mean",
+    "add_to_rows",  "weighted_sum", "weighted_sums", "weighted_sums by row",
+    "rank1_update", "axpy"};
 
-/* A kernel writes to the table, to y, or, for dots, to the weights. */
+/* A kernel writes to the table, to y, or, for products, to the weights. */
 static void call(const dcme_kernels *k, int kind, arguments *a) {
     switch (kind) {
     case DOTS:
         k->dots(a->weights, a->count + 1, a->outs, a->out_count, a->rows, a->count, a->size);
+        break;
+    case PAIRS:
+        k->pair_dots(a->weights, a->outs, a->rows,
+                     a->count < a->out_count ? a->count : a->out_count, a->size);
         break;
     case UPDATE:
         k->update(a->y, a->x, a->rows, a->weights, a->scale, a->count, a->size);
@@ -122,7 +121,7 @@ static void call(const dcme_kernels *k, int kind, arguments *a) {
 }
 
 static int64_t terms(int kind, const arguments *a) {
-    return kind == DOTS                          ? a->size
+    return kind == DOTS || kind == PAIRS         ? a->size
            : kind == SUMS || kind == SUMS_BY_ROW ? a->count * a->out_count
                                                  : a->count;
 }

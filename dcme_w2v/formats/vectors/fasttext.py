@@ -204,8 +204,7 @@ class _Reader:
             raise _corrupt(self._path, "is truncated")
         self._at += size
         # not aligned: words have any length
-        table: F32 = np.ndarray((rows, columns), "<f4", self._data, start)
-        return table
+        return np.ndarray((rows, columns), "<f4", self._data, start)
 
 
 def _as_utf8(words: Words, path: str) -> Words:
