@@ -92,7 +92,7 @@ def test_subwords_are_chosen_where_they_predict_better(cli, corpus, more, chosen
 def test_words_alone_are_kept_where_they_say_everything(cli, corpus):
     Path("d.tsv").write_text(texts(is_in_ending=False))
     cli(f"{TRAIN} --output m")
-    assert "n-grams of characters" in cli.err
+    assert "character n-grams" in cli.err
     assert described("m")["features"]["subwords"] == "none"
 
 
@@ -180,12 +180,12 @@ def test_few_labels_of_longer_texts_keep_words_where_they_say_more(cli, corpus, 
     Path("few.tsv").write_text(texts(40, is_in_ending=False))
     Path("u.tsv").write_text(texts(400, seed=2, is_in_ending=False))
     cli(f"{fit} --output m")
-    assert "short texts: n-grams of characters are features" in cli.err
+    assert "short texts: character n-grams are features" in cli.err
     cli(f"{fit} --output short --subwords 1-4")
     assert arrays_in("m") == arrays_in("short")
     monkeypatch.setattr(feature_sets, "SHORT_TEXT", 10)
     cli(f"{fit} --output m")
-    assert "with n-grams of characters" in cli.err
+    assert "with character n-grams" in cli.err
     cli(f"{fit} --output words --subwords none")
     assert arrays_in("m") == arrays_in("words")
     Path("few.tsv").write_text(texts(40))
@@ -193,5 +193,5 @@ def test_few_labels_of_longer_texts_keep_words_where_they_say_more(cli, corpus, 
     assert described("m")["features"]["subwords"] == "1-4"
     monkeypatch.setattr(feature_sets, "KEPT_BYTES", 1000)
     cli(f"{fit} --output m")
-    assert "n-grams of characters" not in cli.err
+    assert "character n-grams" not in cli.err
     assert described("m")["features"]["subwords"] == "none"

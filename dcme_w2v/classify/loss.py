@@ -39,7 +39,7 @@ from .tune import HINGE_CLASSES, Rows, Search, Setting, Tuned, flags_of
 MIN_DOCUMENTS = 50  # with fewer, a fold says little, and the first candidate is taken
 LEARNED = 20_000  # documents of a trial at most
 # Documents; with fewer, pairs of long ones are rare and lose up to 2 points, and single words of
-# short ones are rare: n-grams of characters have up to 25 points more.
+# short ones are rare: character n-grams have up to 25 points more.
 MIN_OF_PAIRS = 1000
 MIN_INSTANCES, MIN_OF_A_CLASS = 10_000, 150  # to choose only the rate of a loss that is given
 EPOCHS = 20  # that are given, at most
@@ -154,7 +154,7 @@ def loss_line(tuned: Tuned) -> str:
         name = "pairs of the first words" if trial.get("lead_ngrams", 1) > 1 else name
         name = "pairs of words" if trial.get("ngrams", 1) > 1 else name
         if trial.get("subwords", NO_SUBWORDS) != NO_SUBWORDS:
-            name = "n-grams of characters"
+            name = "character n-grams"
         best[name] = max(trial["accuracy"], best.get(name, 0.0))
     tried = ", ".join(f"{name} {accuracy:.4f}" for name, accuracy in best.items())
     chosen = flags_of(tuned.setting)

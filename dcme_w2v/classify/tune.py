@@ -342,7 +342,7 @@ class Search:
         left = list({_key(one): one for one in [best, *candidates]}.values())
         if len(left) > 2 and self._first != self._full:
             ranked, count = self._ranked(left, self._first, best), max(2, math.ceil(len(left) / 3))
-            # pairs of words and n-grams of characters pay with all documents only, so they are
+            # pairs of words and character n-grams pay with all documents only, so they are
             # always measured on them, as are the settings that are taken without a search
             kept = [best, candidates[0]]
             more = [

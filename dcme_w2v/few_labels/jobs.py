@@ -162,12 +162,12 @@ def _chosen(
     text, matrix = counted.narrowed(options, counts, options.most_features)
     wide = replace(read, text=text, matrix=matrix)
     if kept.has_short_texts:
-        reporter.message("short texts: n-grams of characters are features")
+        reporter.message("short texts: character n-grams are features")
         return wide
     own, other = of_supervised(rows_of(read)), of_supervised(rows_of(wide))
     reporter.message(
         f"classify train has an accuracy of {own[0]:.4f} on the folds with words, of "
-        f"{other[0]:.4f} with n-grams of characters"
+        f"{other[0]:.4f} with character n-grams"
     )
     return wide if other[0] > own[0] and other[1] > own[1] else read
 
