@@ -85,6 +85,7 @@ def corpus(here):
 def test_subwords_are_chosen_where_they_predict_better(cli, corpus, more, chosen):
     cli(f"{TRAIN} --output m {more}")
     assert described("m")["features"]["subwords"] == chosen
+    assert f" {load_classifier('m').text.columns:,} features" in cli.err.replace("\n", " ")
     accuracy = cli.json("classify test m t.tsv")["accuracy"]
     assert accuracy < 0.7 if chosen == "none" else accuracy > 0.95
 

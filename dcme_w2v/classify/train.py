@@ -424,6 +424,8 @@ def _searched(
         # pairs lose up to 5 points of P@1 with very many labels, where nothing is measured
         setting = {"lead_ngrams": 1} if number > HINGE_CLASSES else {}
         corpus = sets.dataset(corpus, setting if tuned is None else tuned.setting)
+        if corpus.matrix.shape != data.matrix.shape:
+            reporter.message(f"{corpus.matrix.shape[1]:,} features with these")
     return tuned, corpus
 
 
