@@ -34,7 +34,7 @@ from .options import (
     resolved,
 )
 from .trainer import Weights, core_documents
-from .tune import HINGE_CLASSES, Rows, Search, Setting, Tuned, flags_of
+from .tune import FEW, HINGE_CLASSES, Rows, Search, Setting, Tuned, flags_of
 
 MIN_DOCUMENTS = 50  # with fewer, a fold says little, and the first candidate is taken
 LEARNED = 20_000  # documents of a trial at most
@@ -45,7 +45,8 @@ MIN_INSTANCES, MIN_OF_A_CLASS = 10_000, 150  # to choose only the rate of a loss
 EPOCHS = 20  # that are given, at most
 SHORT_SETS = 1 << 24  # documents times labels, several a document; above, a part of the labels:
 PART_OF_SETS, SHORT_PART = 50, 1 << 21  # one in so many, or so many documents times labels
-CLEARLY_OF_SETS = 0.5  # see `CLEARLY`
+# See `CLEARLY`: among seven candidates, few documents often prefer the luckiest one.
+CLEARLY_OF_FEW, CLEARLY_OF_SETS = 1.5, 0.5
 RATES_OF_SETS, RATES_OF_MANY = (2.0, 0.5, 0.125), (2.0, 0.5)  # times the default
 SMALL_WEIGHTS, SMALL_PRODUCTS = 1 << 16, 1 << 22  # L-BFGS takes a second at most
 SMALL_PATH = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
@@ -78,6 +79,8 @@ class LossSearch(Search):
         if not self._some_labels:
             self._full = replace(self._full, documents=min(self._full.documents, LEARNED))
         self._first, self._multilabel = self._full, several
+        if len(self._labels) < FEW:
+            self._clearly = CLEARLY_OF_FEW
         if several:
             self._measure_names, self._clearly = ("ndcg_at_5",), CLEARLY_OF_SETS
 
