@@ -75,7 +75,7 @@ def test_trials_learn_from_some_of_many_documents(monkeypatch):
     few = LossSearch(data, 12, ClassifyOptions(threads=1)).run()
     assert {one["documents"] for one in few.trials} == {300} and len(few.trials) == 7
     many = LossSearch(data, 500, ClassifyOptions(threads=1)).run()
-    assert [(one["loss"], one["epochs"]) for one in many.trials] == [("softmax", 5), ("hinge", 5)]
+    assert [(one["loss"], one["epochs"]) for one in many.trials] == [("softmax", 5), ("hinge", 10)]
 
 
 @pytest.mark.parametrize("wrong, given", [(0, None), (0.6, None), (0, "softmax")])

@@ -296,8 +296,7 @@ class ClassifyOptions(Checked, group="Model"):
     )
     batch: int | None = option(
         None,
-        "size of a mini-batch (default: depends on the number of classes, at most 64; hinge with "
-        "several labels a document: at most 16)",
+        "size of a mini-batch (default: by the number of classes; at most 64, hinge: at most 16)",
         minimum=1,
         maximum=65536,
         only={"solver": ("sgd",)},
@@ -413,9 +412,9 @@ BIAS = 0.1
 L2_OF_SETS = 1e-6  # hinge, several labels a document
 RATE_OF_RANK = 0.2  # the factors multiply each other's steps: 0.5 overfits, 1 diverges
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
-# Hinge, several labels a document: similar documents of a long batch all correct the same error,
-# which costs a point of nDCG@5 on 6,731 labels with 64 (docs/results/classification.md).
-BATCH_OF_SETS = 16
+# Similar documents of a long batch all correct the same error, which costs a point of nDCG@5 on
+# 6,731 labels with 64 (docs/results/classification.md).
+BATCH_OF_HINGE = 16
 # From here dcme takes less time an epoch than gd (docs/results/classification.md).
 DCME_CLASSES = 1200
 # From here a table of weights takes gigabytes; with 4,108 labels (EURLEX57K) trees have a P@1 of
@@ -462,7 +461,10 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         "noise_power": 1.0 if options.objective == "nce" else 0.75,
         **(PAPER_CLUSTERS if paper else ROBUST_CLUSTERS),
         # gradients within a batch use the same weights: few classes need small batches
-        "batch": min(BATCH_OF_SETS if sets else BATCH_MAX, max(1, classes // CLASSES_A_DOCUMENT)),
+        "batch": min(
+            BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
+            max(1, classes // CLASSES_A_DOCUMENT),
+        ),
         "epochs": 100 if exact else 5,
         "lr": PAPER_RATE if paper else rate,
         "l2": 1e-6 if exact else L2_OF_SETS if sets else 0.0,

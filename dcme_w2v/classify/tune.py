@@ -36,6 +36,7 @@ CERTAIN = 1500  # documents held out for the last trials, in several folds
 # Trials have the rates of the training, whose losses and rates they then rank as all documents do;
 # L2 regularization is stronger with fewer documents, the same in proportion to the sum of losses.
 LONGER, LONG, MANY = 20, 10, 20_000  # epochs at C = 1; with more documents than MANY
+RATE_OF_RARE = 2  # times the default at C = 1, from FEW_CLASSES classes on
 FEW, C_OF_FEW = 500, 10  # documents; with fewer, and fewer than columns, C = 10 is better than 1
 BIAS_OF_SVM = 0.2  # for rows of unit length
 CLEARLY = 0.75  # standard errors of an accuracy by which another candidate has to be better
@@ -296,14 +297,17 @@ class Search:
     def _like_svm(self, best: Setting) -> Setting:
         """Return the setting that is near LinearSVC at C = 1, as far as options are not given.
 
-        The objective of LinearSVC is this one with l2 = 1 / (2 C n). With many classes, the hinge
-        loss has its defaults, which take half of the time.
+        The objective of LinearSVC is this one with l2 = 1 / (2 C n). With many classes, most of
+        which are rare, a higher learning rate needs half of the epochs; with many documents as
+        well, the defaults of the hinge loss are as good.
         """
         near: dict[str, Any] = {"loss": "hinge", "lr": RATE_OF_HINGE}
-        if not self._has_many or self._multilabel:
-            count = len(self._labels)
-            near["epochs"] = LONG if self._multilabel or count > MANY else LONGER
+        count, is_of_rare = len(self._labels), self._has_many and not self._multilabel
+        if not is_of_rare or count <= MANY:
+            is_long = is_of_rare or self._multilabel or count > MANY
+            near["epochs"] = LONG if is_long else LONGER
             near["l2"] = float(f"{0.5 / count:.2g}")
+            near["lr"] *= RATE_OF_RARE if is_of_rare else 1
         found = {**best, **{name: near[name] for name in best if name in near}}
         if self._given.bias is None and not (self._has_many or self._multilabel):
             rows = self._features.matrix(best)
