@@ -105,6 +105,8 @@ class SharedNoise:
     Steps are implicit: a rate is divided by 1 + rate |h|^2 / 4 and more.
     """
 
+    loss_every = 4 * LOSS_EVERY
+
     def __init__(self, counts, options, output):
         weights = counts.astype(float) ** options.noise_power
         self.output, self.alias, self.draws = output, Alias(weights), options.negative

@@ -35,6 +35,8 @@ typedef struct {
     real weight;   /* nu / S */
     uint64_t stream;
     uint64_t *randoms; /* (S) of the next block's samples, whose cells have been asked for */
+    int is_picked;     /* whether `upcoming` is of these random numbers */
+    int32_t *upcoming; /* (S) the next block's samples */
     int32_t *words;    /* (S) */
     real **rows;       /* (S) */
     real *memory;      /* (S + 2, DCME_BLOCK_MAX) a row that is not used, then the next */
@@ -53,6 +55,7 @@ static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     me->noise = &s->noise;
     me->draws = s->draws;
     me->weight = s->draws > 0 ? s->virtual_draws / (real)s->draws : 0;
+    DCME_TAKE(arena, me->upcoming, n);
     DCME_TAKE(arena, me->words, n);
     DCME_TAKE(arena, me->rows, n);
     DCME_TAKE(arena, me->memory, (n + 1) * DCME_BLOCK_MAX);
@@ -72,6 +75,7 @@ static void next_random(thread_state *me, int64_t k) {
 static void seed(void *thread, uint64_t stream) {
     thread_state *me = thread;
     me->stream = stream;
+    me->is_picked = 0;
     dcme_replicas_seed(&me->replicas, stream);
     for (int64_t k = 0; k < me->draws; k++)
         next_random(me, k);
@@ -92,7 +96,7 @@ static int32_t next_word(const thread_state *me, int64_t k) {
 
 static void draw(thread_state *me) {
     for (int64_t k = 0; k < me->draws; k++) {
-        me->words[k] = next_word(me, k);
+        me->words[k] = me->is_picked ? me->upcoming[k] : next_word(me, k);
         me->rows[k] = dcme_replica_row(&me->replicas, me->words[k]);
         next_random(me, k);
     }
@@ -159,9 +163,11 @@ static void score(thread_state *me, const dcme_instance *instances, int64_t coun
                              me->contexts, count, model->size);
         for (int64_t i = k; i < k + n; i++) {
             add_biases(me, me->words[i], me->weights + i * DCME_BLOCK_MAX);
-            fetch(me, next_word(me, i), 0);
+            me->upcoming[i] = next_word(me, i);
+            fetch(me, me->upcoming[i], 0);
         }
     }
+    me->is_picked = 1;
     score_targets(me, instances, count);
 }
 
@@ -220,13 +226,19 @@ static void step_block(void *thread, const dcme_instance *instances, int64_t cou
     name_targets(me, instances, count);
     score(me, instances, count);
     for (int64_t t = 0; t < count; t++)
-        if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
+        if (dcme_loss_wanted(loss, DCME_BLOCK_LOSS_EVERY))
             dcme_loss_add(loss, loss_of(me, t));
     to_weights(me);
     find_directions(me, count);
     move(me, count);
     for (int64_t t = 0; t < count; t++)
         dcme_replicas_step(&me->replicas);
+}
+
+static void flush(void *thread) {
+    thread_state *me = thread;
+    me->is_picked = 0; /* a state may be restored, with other random numbers */
+    dcme_replicas_end(thread);
 }
 
 const dcme_objective dcme_objective_blocks = {
@@ -239,5 +251,5 @@ const dcme_objective dcme_objective_blocks = {
     .seed = seed,
     .prefetch = prefetch,
     .step_block = step_block,
-    .flush = dcme_replicas_end,
+    .flush = flush,
 };

@@ -45,8 +45,8 @@ static inline void dcme_class_prefetch(const dcme_model *model, int32_t word, in
     __asm__ volatile("");                              /* see dcme_prefetch */
 }
 
-/* The loss of one word in so many is sampled. */
-enum { DCME_LOSS_EVERY = 64 };
+/* The loss of one word in so many is sampled; of a block, a loss takes a logarithm a sample. */
+enum { DCME_LOSS_EVERY = 64, DCME_BLOCK_LOSS_EVERY = 4 * DCME_LOSS_EVERY };
 
 /* Targets that may be prefetched and not learned yet. */
 enum { DCME_AHEAD = 2 };

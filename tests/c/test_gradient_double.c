@@ -335,7 +335,7 @@ static double contexts[TARGETS * STRIDE];
 
 /* A step of all; only the loss of target `sampled` is returned. */
 static double step_block(setting *s, double rate, double *gradients, int64_t sampled) {
-    dcme_loss loss = {0, 0, (DCME_LOSS_EVERY - sampled) % DCME_LOSS_EVERY};
+    dcme_loss loss = {0, 0, (DCME_BLOCK_LOSS_EVERY - sampled) % DCME_BLOCK_LOSS_EVERY};
     dcme_instance instances[TARGETS];
     s->objective->seed(s->thread, 17);
     for (int64_t t = 0; t < TARGETS; t++) {
