@@ -58,6 +58,7 @@ class Setup:
 def _timed(command: list[str], environment: Mapping[str, str] = {}) -> tuple[str, float]:
     start = os.times()
     variables = {**os.environ, **environment}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)  # pip compiles the modules it installs
     done = subprocess.run(command, capture_output=True, text=True, env=variables)
     end = os.times()
     if done.returncode:
