@@ -133,8 +133,3 @@ def test_weights_and_scores_that_are_not_finite_are_an_error(wrong):
         X.data[:] = value
         with pytest.raises(DivergedError, match=r"NaN or infinite.*lower (--)?lr"):
             TopKSearch(linear()).top_k(X, 2, 1)
-
-
-def test_a_model_uses_them():
-    weights, X = linear(), rows()
-    assert_array_equal(model(weights).best_classes(X, 4, 2), of_all_scores(weights, X, 4))

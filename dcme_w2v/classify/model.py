@@ -28,7 +28,6 @@ from dcme_w2v.formats.model_folder import (
 from dcme_w2v.numeric.arrays import (
     F32,
     F64,
-    I32,
     I64,
     Array,
 )
@@ -38,7 +37,7 @@ from dcme_w2v.platform import PathLike
 from .features import TextFeatures
 from .metrics import Calibration, calibrated
 from .options import ClassifyOptions, FeatureOptions
-from .top import Top, TopKSearch, most_probable, sorted_top
+from .top import Top, most_probable, sorted_top
 from .trainer import Weights, core_documents
 from .weight_files import arrays_of, weights_of
 
@@ -250,16 +249,6 @@ class Classifier(Predictor):
         documents = core_documents(self.align_features(matrix))
         threads = threads_of(threads)
         return most_probable(self.weights, documents, count, threads, self.calibration)
-
-    def best_classes(self, matrix: csr_matrix, count: int, threads: int | None = None) -> I32:
-        """Return the numbers of the most probable classes, shape (documents, count).
-
-        With thousands of classes faster than `most_probable`, which gives the same classes and
-        needs the scores of all of them for their probabilities; see
-        `dcme_w2v.classify.top.TopKSearch`, which is for documents that come in parts.
-        """
-        search, threads = TopKSearch(self.weights), threads_of(threads)
-        return search.top_k(self.align_features(matrix), count, threads)
 
     def weights_of_class(self, number: int) -> F32:
         """Return the weights of a class minus their mean over all classes.
