@@ -230,7 +230,7 @@ def highest(rank: F64, count: int | None = None) -> I64:
     above = np.flatnonzero(rank > 0)
     if not len(above):
         raise CorpusError(
-            "no feature differs between the classes: all impacts are 0; give other documents"
+            "no feature differs between the classes: all impacts are 0; give more unlabeled ones"
         )
     if count is None or len(above) <= count:
         return above
