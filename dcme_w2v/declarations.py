@@ -1,7 +1,7 @@
 """How an option is declared and checked.
 
 An option is a field of a frozen dataclass, as in `dcme_w2v.options`: type, default, bounds, help
-text, heading of the help, conflicts with other options, earlier names. The click option,
+text, heading of the help, conflicts with other options. The click option,
 ``--help``, the reference in the documentation, the manifest and the C struct of the same name are
 derived from it, so that they cannot disagree::
 
@@ -67,8 +67,6 @@ class Declaration:
         Values that never conflict, besides None, False and the default.
     sets : mapping
         Values of other options that follow from a value of this option.
-    former : tuple of str
-        Earlier names of the option, and in `former_values` of its values; both still work.
     """
 
     help: str
@@ -89,8 +87,6 @@ class Declaration:
     strict: bool = False
     neutral: tuple[Any, ...] = ()
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    former: tuple[str, ...] = ()
-    former_values: Mapping[str, str] = field(default_factory=dict)
 
 
 def option(default: Any, help: str, **declaration: Any) -> Any:
@@ -167,12 +163,10 @@ def default_threads() -> int:
 class Checked:
     """Base class that checks every option against its declaration.
 
-    Numbers, including numpy's, are converted to the declared Python type, and former values to the
-    present ones.
+    Numbers, including numpy's, are converted to the declared Python type.
     """
 
     group: ClassVar[str] = "Other"  # heading of the help
-    removed: ClassVar[tuple[str, ...]] = ()  # options of earlier versions, ignored in their files
 
     def __init_subclass__(cls, group: str | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -191,20 +185,8 @@ class Checked:
             object.__setattr__(self, item.name, checked)
 
     @classmethod
-    def from_stored(cls: type[T], values: Mapping[str, Any]) -> T:
-        """Create options from a file, which an earlier version may have written."""
-        former = {item.name: declaration_of(item).former_values for item in options_in(cls)}
-        found = {}
-        for name, value in renamed(values, [cls], quiet=True).items():
-            if name not in cls.removed:  # type: ignore[attr-defined]
-                now = former.get(name, {})
-                found[name] = now.get(value, value) if isinstance(value, str) else value
-        return cls.from_mapping(found)  # type: ignore[attr-defined]
-
-    @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
         """Create options from a mapping; an unknown name is an error that suggests the nearest."""
-        values = renamed(values, [cls])
         check_names(values, [item.name for item in options_in(cls)])
         return cls(**values)
 
@@ -218,36 +200,8 @@ def check_names(given: Iterable[str], known: Sequence[str]) -> None:
             raise UnknownOptionError(f"unknown option {name}{hint}")
 
 
-def former_names(classes: Iterable[type]) -> dict[str, str]:
-    """Return the earlier names of options, each with the present name.
-
-    A name that another of the classes has now, such as `dim`, is not an earlier name.
-    """
-    items = [item for cls in classes for item in options_in(cls)]
-    present = {item.name for item in items}
-    return {
-        old: item.name
-        for item in items
-        for old in declaration_of(item).former
-        if old not in present
-    }
-
-
-def renamed(
-    values: Mapping[str, Any], classes: Iterable[type], quiet: bool = False
-) -> dict[str, Any]:
-    """Return options with earlier names replaced by the present ones, with a warning."""
-    former = former_names(classes)
-    for old in () if quiet else former.keys() & values.keys():
-        warn(f"{flag_of(old)} is now called {flag_of(former[old])}")
-    return {former.get(name, name): value for name, value in values.items()}
-
-
 def _checked(name: str, value: Any, kind: Any, declared: Declaration) -> Any:
     """Return a value converted to its type, or raise if it is not valid."""
-    if isinstance(value, str) and value in declared.former_values:
-        old, value = value, declared.former_values[value]
-        warn(f"{flag_of(name)}={old} is now called {flag_of(name)}={value}")
     shown = repr(value)
     if isinstance(value, _ACCEPTED[kind]) and (kind is bool or not isinstance(value, bool)):
         value = kind(value)
@@ -317,7 +271,6 @@ def warn_of_options(
         if not declared.strict:  # otherwise an error, see `check_conflicts`
             for warning, _ in _conflicts(item, items, values):
                 warn(f"{flag} {warning}")
-        value = declared.former_values.get(value, value) if isinstance(value, str) else value
         objective = declared.sets.get(value, {}).get("objective")
         if objective not in (None, values.get("objective")):
             warn(

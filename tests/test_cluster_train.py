@@ -117,7 +117,6 @@ def test_an_edited_checkpoint_is_one_line_of_error(learn, refused):
         {"notes": {**whole["notes"], "done": {"trained": 1}}},
         {"notes": {}},
         {"position": {**whole["position"], "epoch": 11}},
-        {"notes": {**whole["notes"], "blocks": [["input", 0, 43]]}},  # of an earlier version
     ):
         record.write_text(json.dumps({**whole, **edit}))
         assert "state" in refused(line, "--resume state")

@@ -1,12 +1,10 @@
 """Few labels: levels, out-of-fold weights, distillation, sums by cross-validation, folders."""
 
 import copy
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import described
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.sparse import csr_matrix
@@ -119,25 +117,6 @@ def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final):
         assert (loaded.transform(matrix) != model.transform(matrix)).nnz == 0
     assert loaded.options == data.options and loaded.explain("ä", 3) == model.explain("ä", 3)
     assert loaded.transform(rows).shape == (50, len(loaded.column_names()))
-
-
-@pytest.mark.parametrize("former", ["teach", "maxent", "columns", "tied", "paper"])
-def test_models_of_former_versions_load(former):
-    """Their options had other names, and their final models are read as linear classifiers."""
-    data = data_of(**(PAPER if former in ("tied", "paper") else {}))
-    model_of(fit(data), list("abcd"), data.options).save("m")
-    text = described("m")
-    text["final"] = {"paper": "tied"}.get(former, former)
-    options = text["options"]
-    del options["preset"]
-    options |= {"keep": "0.1", "shrinkage": 0.0, "optimiser": "admm"}
-    options["final"] = "distill" if former == "maxent" else text["final"]
-    options |= {"impact": "paper" if former == "paper" else "log", "initial": "supervised"}
-    Path("m/model.json").write_text(json.dumps(text))
-    loaded = FusedModel.load("m")
-    now = {"teach": "distill", "maxent": "supervised"}
-    assert loaded.fitted.final == now.get(text["final"], text["final"])
-    assert loaded.options.is_paper == (former == "paper")
 
 
 def test_impacts_follow_equations_8_to_10(monkeypatch):

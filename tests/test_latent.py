@@ -1,8 +1,6 @@
 """Latent-class models in Python: the estimator, the folder, errors, odd inputs."""
 
 import itertools
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,16 +106,6 @@ def saved(options, labels=True, multilabel=False, features=70):
     model = learn(matrix, given if labels else None, names, options, multilabel=multilabel)
     model.save("model")
     return model, matrix
-
-
-def test_options_of_former_versions_are_read():
-    model, _ = saved(LatentOptions(latent=4, unsupervised=True, threads=1), False)
-    path = Path("model/model.json")
-    text = json.loads(path.read_text())
-    text["options"] |= {"init": "relaxed", "columns": 3, "rounding": "avg"}
-    path.write_text(json.dumps(text))
-    again = LatentClassifier.load("model")
-    assert again.options.init == "auto" and again.describe() == model.describe()
 
 
 @pytest.mark.parametrize("latent, of_quadratic", [(5, 1), (20, 0)])

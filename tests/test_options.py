@@ -2,16 +2,14 @@
 
 import copy
 import pickle
-import warnings
 from dataclasses import dataclass, fields
 
 import click
 import numpy as np
 import pytest
 
-from dcme_w2v import SCDV, LatentClassModel, errors
+from dcme_w2v import errors
 from dcme_w2v.cli.command import Group
-from dcme_w2v.cli.main import run
 from dcme_w2v.cli.options import collect, options_of
 from dcme_w2v.declarations import (
     Checked,
@@ -21,8 +19,7 @@ from dcme_w2v.declarations import (
     option,
     types_of,
 )
-from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_python_terms, in_shell_terms
-from dcme_w2v.few_labels.options import FusedOptions
+from dcme_w2v.errors import DcmeError, UsageError, in_python_terms, in_shell_terms
 from dcme_w2v.options import CheckpointOptions, VocabularyOptions
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.options import OutputOptions, PresetOptions, TrainOptions
@@ -112,9 +109,8 @@ def test_values_and_words_may_begin_with_a_dash():
 
 @dataclass(frozen=True)
 class MadeUp(Checked, group="Model"):
-    removed = ("gone",)
-    kind: str = option("a", "the kind", choices=("a", "b"), former_values={"alpha": "a"})
-    size: int = option(1, "the size", former=("bulk",), only={"kind": ("a",)}, strict=True)
+    kind: str = option("a", "the kind", choices=("a", "b"))
+    size: int = option(1, "the size", only={"kind": ("a",)}, strict=True)
     half: bool = option(False, "half of it", needs=("size",), strict=True)
     whole: bool = option(False, "all of it", unless=("half",), strict=True)
     more: int | None = option(None, "the rest", advanced=True, only={"size": (2,)})
@@ -140,64 +136,13 @@ def test_conflicts_are_declared(values, message):
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.filterwarnings("default::dcme_w2v.errors.DcmeWarning")
-def test_earlier_names_and_values_work_and_name_the_present_ones():
-    with pytest.warns(DcmeWarning, match="bulk is now called size"):
-        assert parse(["--bulk", "2"], MadeUp)[2] == MadeUp(size=2)
-    with pytest.warns(DcmeWarning, match="bulk is now called size"):
-        assert MadeUp.from_mapping({"bulk": 3}) == MadeUp(size=3)
-    with pytest.warns(DcmeWarning, match="kind=alpha is now called kind=a"):
-        assert MadeUp(kind="alpha").kind == "a"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        stored = {"bulk": 3, "kind": "alpha", "gone": 1}
-        assert MadeUp.from_stored(stored) == MadeUp(size=3, kind="a")
-
-
-@pytest.mark.parametrize(
-    "line, now",
-    [
-        ("classify train no.tsv --centre-interval 9 --output m", "--center-interval"),
-        ("explore no.npy --colour 2 --output p.html", "--color"),
-        ("fuse fit no.tsv --unlabelled a.txt b.txt --output m", "--unlabeled"),
-        ("fuse fit no.tsv --impact centred --output m", "--impact centered"),
-        ("fuse fit no.tsv --final teach --output m", "--final distill"),
-        ("latent fit no.tsv --unlabelled use --output m", "--unlabeled"),
-        ("scdv fit no.tsv --vectors v --centre --output m", "--center"),
-        ("scdv fit no.tsv --vectors v --no-centre --output m", "--no-center"),
-        ("scdv search m i.npz tea --judgements j --map", "--judgments"),
-    ],
-)
-def test_former_names_still_work(line, now, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    run(line.split())
-    shown = capsys.readouterr().err
-    assert f"is now called {now}\n" in shown
-    assert "unknown option" not in shown and "unexpected" not in shown
-
-
 def test_advanced_options_are_shown_by_help_all(capsys):
     parse(["--help"], MadeUp)
     plain = capsys.readouterr().out
     assert "--size" in plain and "--help-all" in plain
-    assert not {"--more", "--bulk"} & set(plain.split())
+    assert "--more" not in plain.split()
     parse(["--help-all"], MadeUp)
     assert "--more" in capsys.readouterr().out.split()
-
-
-@pytest.mark.filterwarnings("default::dcme_w2v.errors.DcmeWarning")
-def test_british_spellings_still_work_in_python():
-    with pytest.warns(DcmeWarning, match="unlabelled is now called unlabeled"):
-        model = LatentClassModel(unlabelled="use")
-    with pytest.warns(DcmeWarning, match="unlabelled is now called unlabeled"):
-        model.set_params(unlabelled="auto")
-    assert model.get_params()["unlabeled"] == "auto"
-    with pytest.warns(DcmeWarning, match="centre is now called center"):
-        assert SCDV(centre=True).center
-    with pytest.warns(DcmeWarning, match="preset=paper"):
-        assert FusedOptions(impact="paper").is_paper
-    with pytest.warns(DcmeWarning, match="final=distill"):
-        assert FusedOptions(final="teach").final == "distill"
 
 
 # ---- defaults that depend on other options ----

@@ -110,7 +110,7 @@ def test_checkpoints_by_epochs_and_by_time(learn, monkeypatch):
         ("--epochs 4", "--epochs is 4 and was 3"),
         ("--threads 2", "--threads is 2 and was 1"),
         ("--deterministic", "--deterministic is True and was False"),
-        ("--dim 9", "--dim is 9 and was"),  # a former name of another command's option
+        ("--dim 9", "--dim is 9 and was"),
         ("--word-order", "--word-order is True and was False"),  # --lr differs because of it
         ("--holdout 0.5", "with the same --holdout"),
     ],

@@ -1,11 +1,10 @@
 """Small models: encoding and decoding, kept weights, bytes on disk, damaged files."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import described, link_all, run_all
+from helpers import link_all, run_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz
@@ -13,10 +12,10 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 from dcme_w2v._core import fused as core
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.classify.predict import predict, predict_labels
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
-from dcme_w2v.small_models.shrink import ShrunkModel, WeightRanking, shrink, squares_of
+from dcme_w2v.small_models.shrink import WeightRanking, shrink, squares_of
 
 WORDS = [f"{a}{b}{c}" for a in "abcdeä" for b in "xyz" for c in "klm"]
 
@@ -175,20 +174,6 @@ def test_invalid_arguments_of_shrink(line, said, texts, cli):
 
 
 # ---- damaged files ----
-
-
-@pytest.mark.parametrize("name", ["levels_packed", "levels_data", "words_text"])
-def test_codings_of_former_versions_name_the_version_that_reads_them(name, texts):
-    shrink(load_classifier("text"), ShrinkOptions(keep="0.5")).save("s")
-    head = described("s")
-    head["coding"] = {"levels": 8, "coding": "packed", "words": "front"}
-    Path("s/model.json").write_text(json.dumps(head))
-    assert ShrunkModel.load("s").options == ShrinkOptions()
-    np.save(f"s/{name}.npy", np.zeros(3, np.uint8))
-    head["arrays"][name] = {"dtype": "|u1", "shape": [3]}
-    Path("s/model.json").write_text(json.dumps(head))
-    with pytest.raises(FormatError, match=r"dcme-w2v 0\.1\.0 reads; shrink the model again"):
-        ShrunkModel.load("s")
 
 
 def test_a_small_model_of_several_labels_keeps_calibration_and_threshold(texts, cli):

@@ -156,16 +156,6 @@ def test_joiners_belong_to_a_word_within_it_only(raw, tokens):
     assert ours.tokens(raw) == tokens == peer(ours)(raw)
 
 
-def test_a_file_with_the_rule_before_joiners_needs_no_package():
-    ours = tokenizer()
-    layout = json.loads(json.dumps(ours.to_json(["a"])))
-    pattern = layout["pre_tokenizer"]["pattern"]
-    pattern["Regex"] = pattern["Regex"].split("(?:[‌-‍]")[0]
-    assert ours.is_stated_by(layout)
-    pattern["Regex"] += "|x"
-    assert not ours.is_stated_by(layout)
-
-
 def test_options_are_recorded_and_read_back():
     ours = Tokenizer(TokenizerOptions(tokenize="words", digits="zero"))
     assert Tokenizer.of_entry(ours.entry()).options == ours.options

@@ -53,7 +53,7 @@ class FeatureOptions(TokenizerOptions, group="Features"):
     tokens: str | None = option(
         None,
         "unicode: lower-cased runs of letters, digits and _; an ideograph or hiragana is a word, "
-        "and a run of katakana; words: all such runs, as in models of former versions; spaces: "
+        "and a run of katakana; words: all such runs; spaces: "
         "split at whitespace, unchanged (default: unicode)",
         choices=("unicode", "words", "spaces"),
         only={"by": ("document",), "tokenize": ("whitespace",)},
@@ -254,7 +254,6 @@ class ClassifyOptions(Checked, group="Model"):
         "update each cluster's center once in X times as many documents as there are classes "
         "(dcme; default: 40)",
         above=0.0,
-        former=("centre_interval",),
         **_OF_DCME,
     )
     clusters: int | None = option(

@@ -35,7 +35,7 @@ class SeveralValues(Command):
             flag
             for one in self.params
             if isinstance(one, click.Option) and one.multiple
-            for flag in (*one.opts, *getattr(one, "former", ()))
+            for flag in one.opts
         }
         found: list[str] = []
         flag: str | None = None
@@ -69,7 +69,6 @@ def fuse() -> None:
 @flag(
     "--unlabeled DOCS",
     "documents without labels, one or more files; labels in them are ignored",
-    former=["--unlabelled"],
     group="Input",
     multiple=True,
 )

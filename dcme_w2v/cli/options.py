@@ -52,8 +52,8 @@ def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -
 class Option(click.Option):
     """An option below a heading of the help; an advanced one is shown by ``--help-all`` only.
 
-    `former` are earlier spellings of the flag, which still work; `declared` is the dataclass that
-    has the option as a field. With `is_bare`, it may be given without a value.
+    `declared` is the dataclass that has the option as a field. With `is_bare`, it may be given
+    without a value.
     """
 
     def __init__(
@@ -61,13 +61,12 @@ class Option(click.Option):
         *arguments: Any,
         group: str = "Other",
         advanced: bool = False,
-        former: Sequence[str] = (),
         declared: type | None = None,
         is_bare: bool = False,
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
-        self.group, self.advanced, self.former = group, advanced, former
+        self.group, self.advanced = group, advanced
         self.declared, self.is_bare = declared, is_bare
 
 
@@ -209,7 +208,6 @@ def option_of(
         cls=Option,
         declared=cls,
         is_bare=declared.bare is not None,
-        former=[flag_of(old) for old in declared.former],
         default=item.default,
         show_default=item.default is not None and "(default:" not in declared.help,
         help=declared.help,

@@ -62,7 +62,6 @@ SHOWN = 80  # characters of a text
 @flag(
     "--judgments FILE",
     "relevant pairs, lines 'query document', numbered from 1",
-    former=["--judgements"],
 )
 @json_option
 @reads_documents("documents", "queries")

@@ -1,7 +1,7 @@
 """Translates a command's arguments before click parses them.
 
-Other spellings become the options of this program: the flags of word2vec.c (``-size 100 -cbow 0``),
-long flags with one dash, and earlier names. An unknown option is an error that names the nearest
+Other spellings become the options of this program: the flags of word2vec.c (``-size 100 -cbow 0``)
+and long flags with one dash. An unknown option is an error that names the nearest
 one, or the option that replaces an option of another program.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dcme_w2v.declarations import declaration_of, flag_of, options_in
-from dcme_w2v.errors import UsageError, warn
+from dcme_w2v.errors import UsageError
 from dcme_w2v.words.habits import table
 
 if TYPE_CHECKING:
@@ -124,9 +124,7 @@ def _read(
         glued = re.fullmatch("(-[a-z])([0-9]+)", name)  # -k10
         takes_value = True
         if flag in flags:
-            option, old = flags[flag], _former(command)
-            if name in old and "--quiet" not in args:
-                warn(f"{name} is now called {old[name]}")
+            option = flags[flag]
             following = left[0] if left else ""
             is_bare = getattr(option, "is_bare", False) and following[:1] == "-" != following
             takes_value = not (option.is_flag or option.count or is_bare)  # --tune without a value
@@ -185,19 +183,9 @@ def _flags(command: click.Command, ctx: click.Context) -> dict[str, click.Option
     return {flag: one for one in options for flag in (*one.opts, *one.secondary_opts)}
 
 
-def _former(command: Command) -> dict[str, str]:
-    """Return the earlier spellings of a command's flags, each with the present one."""
-    found = {}
-    for param in command.params:
-        for old in getattr(param, "former", ()):
-            found[old] = param.opts[-1]
-            found |= {f"--no-{old[2:]}": flag for flag in param.secondary_opts}
-    return found
-
-
 def _aliases(command: Command) -> dict[str, str]:
-    """Return other spellings of a command's flags: word2vec.c's, earlier ones, one dash for two."""
-    found = _former(command)
+    """Return other spellings of a command's flags: word2vec.c's, one dash for two."""
+    found: dict[str, str] = {}
     for param in command.params:
         for flag in param.opts:
             if flag[:2] == "--":

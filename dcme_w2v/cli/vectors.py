@@ -295,7 +295,6 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
     "column of --labels that colors the points; the others are titles of documents",
     default=1,
     low=1,
-    former=["--colour"],
 )
 @projection_options(50_000, "show this many rows of each file, the most frequent words")
 @quiet_option

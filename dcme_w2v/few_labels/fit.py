@@ -36,7 +36,7 @@ from .initial import ScoredRows
 from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
 
-OF_LEVELS = ("tied", "beside", "columns")  # final models that are made of levels
+OF_LEVELS = ("tied", "beside")  # final models that are made of levels
 BIAS = 1.0  # value of the constant feature of a fused model
 CONFIDENT_SHARE = 0.75  # share of the fused model's decisions that the final model learns
 TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model

@@ -20,8 +20,7 @@ from .options import FusedOptions
 
 KIND = "fused"
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")
-FINALS = ("sum", "distill", "tied", "beside", "columns", "supervised", "self-training")
-FORMER = {"teach": "distill", "maxent": "supervised"}  # names of former versions
+FINALS = ("sum", "distill", "tied", "beside", "supervised", "self-training")
 BY_LEVELS = ("tied", "beside")  # final models whose weights follow from the levels
 
 
@@ -86,7 +85,6 @@ class FusedModel(Classifier):
         model = load_model(path, KIND, VERSION)
         classes = model.strings("classes")
         final, binary = model.value("final", str), model.value("binary", bool)
-        final = FORMER.get(final, final)
         if final not in FINALS:
             raise model.fault("final", f"is {final!r}, must be one of {', '.join(FINALS)}")
         evidence = _evidence(model, len(classes)) if "values" in model.arrays else None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dcme_w2v.declarations import Checked, option, seed_option, threads_of, threads_option
-from dcme_w2v.errors import UsageError, warn
+from dcme_w2v.errors import UsageError
 
 MAX_LEVELS = 127  # signed levels are stored as int8
 ROUNDS = 3
@@ -18,15 +16,12 @@ ONE_MODEL = ("initial", "rounds", "final")  # options that name a single model
 class FusedOptions(Checked, group="Model"):
     """How a classifier learns from few labels and many unlabeled documents."""
 
-    removed = ("keep", "optimiser", "shrinkage")
-
     levels: int = option(8, "number of levels", minimum=1, maximum=MAX_LEVELS)
     impact: str | None = option(
         None,
         "impact of a feature on a class: log-odds (log), or difference of probabilities (centered) "
         "(default: log)",
         choices=("log", "centered"),
-        former_values={"centred": "centered"},
         advanced=True,
     )
     initial: str | None = option(
@@ -50,7 +45,6 @@ class FusedOptions(Checked, group="Model"):
         "final model: maximum entropy trained on the fused model's most confident decisions "
         "(distill), or the levels and the scores of the initial model (beside) (default: distill)",
         choices=("distill", "beside"),
-        former_values={"teach": "distill"},
         advanced=True,
     )
     folds: int = option(
@@ -77,23 +71,9 @@ class FusedOptions(Checked, group="Model"):
     seed: int = seed_option()
 
     def __post_init__(self) -> None:
-        if self.impact == "paper":
-            warn("--impact=paper is now --preset=paper")
-            object.__setattr__(self, "impact", None)
-            object.__setattr__(self, "preset", "paper")
         super().__post_init__()
         if self.preset and (self.impact or any(getattr(self, name) for name in ONE_MODEL)):
             raise UsageError(f"--preset={self.preset}: sets impact, initial, rounds and final")
-
-    @classmethod
-    def from_stored(cls, values: Mapping[str, Any]) -> FusedOptions:
-        """Create options from a model, which an earlier version may have written."""
-        found = dict(values)
-        if found.get("impact") == "paper":
-            found["preset"] = "paper"
-        if found.get("preset") or found.get("final") in ("tied", "columns"):
-            found |= dict.fromkeys(("impact", *ONE_MODEL))
-        return super().from_stored(found)
 
     @property
     def is_paper(self) -> bool:

@@ -164,9 +164,9 @@ class Model:
         return found
 
     def options(self, name: str, cls: type[Options]) -> Options:
-        """Return options of the JSON file; see `Checked.from_stored`."""
+        """Return options of the JSON file."""
         try:
-            return cls.from_stored(self.value(name, dict))
+            return cls.from_mapping(self.value(name, dict))
         except UsageError as error:
             raise self.fault(name, error.message) from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +16,7 @@ from dcme_w2v.declarations import (
 )
 from dcme_w2v.errors import UsageError
 
-# The numbers of the starts are part of their random seeds: former starts keep their places.
+# The numbers of the starts are part of their random seeds: starts that were removed keep theirs.
 START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "random": 7}
 INITS = ("auto", *START_NUMBERS)
 # Unlabeled documents are learned from the classifier of the labeled ones, by EM.
@@ -28,8 +27,6 @@ LABELED = {"unlabeled": ("ignore",)}
 class LatentOptions(Checked, group="Model"):
     """How a latent-class model is fitted."""
 
-    removed = ("columns", "rounding")
-
     latent: int | None = option(
         None, "number of latent classes (default: twice the number of labels)", minimum=1
     )
@@ -39,7 +36,6 @@ class LatentOptions(Checked, group="Model"):
         "documents without a label: leave them out (ignore), learn from them (use), or choose "
         "between both by cross-validation (auto); with use, the latent classes are the labels",
         choices=("ignore", "use", "auto"),
-        former=("unlabelled",),
         unless=("unsupervised",),
         strict=True,
     )
@@ -128,12 +124,6 @@ class LatentOptions(Checked, group="Model"):
     )
     threads: int | None = threads_option()
     seed: int = seed_option()
-
-    @classmethod
-    def from_stored(cls, values: Mapping[str, Any]) -> LatentOptions:
-        """Create options from a model, which an earlier version may have written."""
-        removed = values.get("init") in ("relaxed", "scores", "sdp")
-        return super().from_stored({**values, "init": "auto"} if removed else values)
 
 
 L2, L2_UNLABELED = 3e-6, 1e-4

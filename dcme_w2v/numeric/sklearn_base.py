@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from dcme_w2v.declarations import declaration_of, renamed, types_of
+from dcme_w2v.declarations import declaration_of, types_of
 from dcme_w2v.errors import UsageError, in_python_terms, warn
 
 from .arrays import F64, Array, Bools
@@ -148,7 +148,6 @@ def parameters(
     signature = inspect.Signature(taken)
 
     def __init__(self: Any, *args: Any, **params: Any) -> None:
-        params = renamed(params, [options])
         try:
             given = signature.bind(self, *args, **params)
         except TypeError as error:
@@ -158,16 +157,11 @@ def parameters(
         for name, value in list(given.arguments.items())[1:]:
             setattr(self, name, value)
 
-    def set_params(self: Any, **params: Any) -> Any:
-        """Change parameters; return the estimator."""
-        return BaseEstimator.set_params(self, **renamed(params, [options]))
-
     def decorate(cls: C) -> C:
         __init__.__signature__ = signature  # type: ignore[attr-defined]
         __init__.__qualname__ = f"{cls.__qualname__}.__init__"
         cls.__init__ = __init__  # type: ignore[misc]
         cls._declared = (options, names)  # type: ignore[attr-defined]
-        cls.set_params = set_params  # type: ignore[attr-defined]
         if cls.__doc__:
             text = inspect.cleandoc(cls.__doc__)  # which the compiler of Python 3.13 does itself
             cls.__doc__ = text.replace("{options}\n", _described(options, names))

@@ -16,8 +16,6 @@ MIXTURE, COMPOSED = {"features": FEATURES[:1]}, {"features": FEATURES[:4]}  # fo
 class ScdvOptions(Checked, group="Model"):
     """How document vectors are computed."""
 
-    removed = ("weighting",)
-
     features: str = option(
         "scdv",
         "scdv, or a baseline: hard clusters (bowv), means of word vectors, bag of words, tf-idf",
@@ -54,7 +52,6 @@ class ScdvOptions(Checked, group="Model"):
         None,
         "subtract the mean word vector, then rescale to unit length (default: for scdv)",
         only=COMPOSED,
-        former=("centre",),
         advanced=True,
     )
     power: float | None = option(

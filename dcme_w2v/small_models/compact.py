@@ -11,15 +11,12 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import fused as core
-from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.model_folder import Model
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, U8
 
 CODES = 255  # idf is one of so many steps
 MAX_ROWS = 2**31 - 2
-FORMER = ("levels_packed", "levels_data", "words_text")  # arrays of codings that were removed
-LAST_VERSION = "0.1.0"  # of the program that reads them
 
 
 @dataclass(frozen=True)
@@ -55,23 +52,12 @@ def pack_levels(levels: csr_matrix, kinds: U8) -> U8:
 
 def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> csr_matrix:
     """Return the levels of a model, shape (features, classes)."""
-    check_coding(model)
     data = model.array("levels", "uint8", None)
     try:
         starts, columns, levels = core.unpack_levels(data, kinds // 8, classes, entries)
     except ValueError as error:
         raise model.fault("levels", str(error)) from None
     return csr_matrix((levels, columns, starts), shape=(len(kinds), classes))
-
-
-def check_coding(model: Model) -> None:
-    """Raise `FormatError` for a model whose coding only former versions read."""
-    for name in FORMER:
-        if name in model.arrays:
-            raise FormatError(
-                f"{model.path}: {name}: is of a coding that dcme-w2v {LAST_VERSION} reads; shrink "
-                "the model again"
-            )
 
 
 def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:

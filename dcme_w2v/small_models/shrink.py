@@ -357,7 +357,6 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
         buckets = compact.unpack_numbers(model, "buckets", rows, options.hashing or 0)
         text = TextFeatures.restored(options, None, idf, buckets)
     else:
-        compact.check_coding(model)
         text = TextFeatures.restored(options, compact.unpack_words(model, rows), idf)
     restore_tag_pairs(model, text)
     return text, kinds, None

@@ -189,9 +189,6 @@ class Tokenizer:
         """Return whether a tokenizer.json splits text as this tokenizer does."""
         own = self.to_json([])
         del own["model"]
-        # Joiners separated words in folders of earlier versions.
-        if layout.get("pre_tokenizer") == self._pre_tokenizer(joins=False):
-            del own["pre_tokenizer"]
         return all(layout.get(name) == value for name, value in own.items())
 
     @classmethod
@@ -221,15 +218,14 @@ class Tokenizer:
         steps += [_replace(r"\p{Nd}", "0")] if o.digits == "zero" else []
         return {"type": "Sequence", "normalizers": steps} if steps else None
 
-    def _pre_tokenizer(self, joins: bool = True) -> dict[str, Any]:
+    def _pre_tokenizer(self) -> dict[str, Any]:
         if self.is_whitespace:
             pattern = r"[^ \t\n\r\u{b}\f]+".replace(r"\u{b}", "\v")
         else:
             single = "".join(map(_range, IDEOGRAPHS))
             word = r"\p{L}\p{M}" if self.options.digits == "drop" else r"\p{L}\p{M}\p{N}"
             part = rf"(?:(?![{single}])[{word}])+"
-            joined = rf"(?:[{_range(JOINERS)}]+{part})*" if joins else ""
-            pattern = f"[{single}]|{part}{joined}"
+            pattern = rf"[{single}]|{part}(?:[{_range(JOINERS)}]+{part})*"
             if self.options.punctuation == "keep":
                 pattern += r"|[\p{P}\p{S}]"
         return {

@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dcme_w2v import __version__, platform
-from dcme_w2v.declarations import Checked, flag_of, renamed
+from dcme_w2v.declarations import Checked, flag_of
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
 from dcme_w2v.files.folders import atomic_folder, new_file, remove_folder
 from dcme_w2v.files.opening import open_regular, read_regular
@@ -148,7 +148,6 @@ class Checkpoint:
     def load(cls, folder: Path) -> Checkpoint:
         """Read the record and check the files against it."""
         record = read_record(folder / RECORD)
-        record["options"] = renamed(record["options"], Checked.__subclasses__(), quiet=True)
         found = cls(folder, record)
         for name in found.record["files"]:
             found._check_file(name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from dcme_w2v.declarations import Checked, check_conflicts, options_in, renamed, warn_of_options
+from dcme_w2v.declarations import Checked, check_conflicts, options_in, warn_of_options
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import PARTIAL, Paths, Sidecar, as_paths
 from dcme_w2v.formats.model_folder import replaces
@@ -118,7 +118,7 @@ class TrainJob(FileOptions, HoldoutOptions, OutputOptions, ClassesOptions):
         UsageError
             An option is not valid, or conflicts with another one.
         """
-        values = renamed(given, OPTIONS)
+        values = dict(given)
         preset = _made(PresetOptions, values).preset
         if preset is not None:
             values = {**preset_values(preset, values), **values, "preset": preset}

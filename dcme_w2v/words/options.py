@@ -372,13 +372,11 @@ class PostprocessOptions(Checked, group="Output"):
         "none",
         "center: subtract the mean vector",
         choices=("none", "center"),
-        former_values={"centre": "center"},
     )
     limit: int | None = option(
         None,
         "write the first N rows only, the most frequent words",
         minimum=1,
-        former=("top",),
     )
     invalid: str = option(
         "error",
@@ -390,7 +388,6 @@ class PostprocessOptions(Checked, group="Output"):
         None,
         "reduce the vectors to this many dimensions by PCA, after --postprocess",
         minimum=1,
-        former=("dim",),
     )
     normalize: bool = option(False, "scale the vectors to unit length, as the last step")
     to: str | None = option(
@@ -458,6 +455,5 @@ class PresetOptions(Checked, group="Model"):
         "a set of defaults: the defaults of word2vec.c (word2vec), or dcme for word vectors "
         "(similarity) or for a language model (likelihood); explicit options override it",
         choices=tuple(PRESETS),
-        former_values={"vectors": "similarity"},
         sets=PRESETS,
     )

@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from dcme_w2v.declarations import check_names, declaration_of, former_names
+from dcme_w2v.declarations import check_names, declaration_of
 from dcme_w2v.errors import UnknownOptionError, in_python_terms
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.training.progress import ProgressUpdate, Reporter, reporting_to
 
 from . import run
 from .habits import option_advice
-from .job import FIELDS, OPTIONS, TrainJob
+from .job import FIELDS, TrainJob
 from .vectors import Vectors
 
 TrainFunction = Callable[[TrainJob, Reporter], Vectors]
@@ -90,7 +90,7 @@ def train_by(
     for name, value in options.items():
         if name not in FIELDS and (advice := option_advice(name, value)):
             raise UnknownOptionError(f"unknown option {name}; {advice}")
-    check_names(options, [*FIELDS, *former_names(OPTIONS), "progress"])
+    check_names(options, [*FIELDS, "progress"])
     if corpus is None:
         raise UnknownOptionError("no corpus; give a path, paths, or sentences first")
     given = {name: _plain(name, value) for name, value in options.items()}
