@@ -1,7 +1,6 @@
 """Encoding against plain Python, for any text, block size and number of threads."""
 
 import codecs
-import dataclasses
 import errno
 import io
 import resource
@@ -221,42 +220,12 @@ def test_cache_has_no_name_and_is_mapped_read_only():
     assert len(encoded.ids) == 0
 
 
-def test_max_vocab_bounds_the_words_that_are_counted(monkeypatch):
-    monkeypatch.setattr(distinct_words, "BOUNDED_WORDS", 40)
-    monkeypatch.setattr(distinct_words, "BOUNDED_TIMES", 2)
-    words = [f"w{n}" for n in range(12) for _ in range(60 - n)]
-    words += [f"rare{n // 2}" if n % 3 else f"once{n}" for n in range(2_000)]
-    words = [words[i * 7919 % len(words)] for i in range(len(words))]
-    text = "\n".join(" ".join(words[i : i + 9]) for i in range(0, len(words), 9))
-    paths, options = write(text.encode()), VocabularyOptions(min_count=2, max_vocab=10)
-    true, found = Counter(words), []
-    for threads in (1, 3):
-        run = {"threads": threads, "_block_bytes": 200}
-        counted = count(paths, options, **run)
-        with encode(paths, options, cache_dir=".", **run) as encoded:
-            assert words_of(encoded.vocabulary) == words_of(counted.vocabulary)
-            assert encoded.undercount == counted.undercount > 0
-            assert counted.types < 120 < len(true)
-            assert encoded.tokens == len(words) == len(encoded.ids) + encoded.out_of_vocabulary
-            assert encoded.counts.sum() == len(encoded.ids)
-            found.append(encoded.ids.tolist())
-    assert found[0] == found[1]
-    for word, n in zip(counted.vocabulary, counted.vocabulary.counts.tolist(), strict=True):
-        assert true[word] - counted.undercount <= n <= true[word]
-    assert {f"w{n}" for n in range(10)} == set(counted.vocabulary)
-    joined = InitialWords(Words.from_words([f"new{n}" for n in range(70)]), None, adds=True)
-    wide = dataclasses.replace(options, max_vocab=80)
-    monkeypatch.setattr(distinct_words, "BOUNDED_TIMES", 0.5)
-    with encode(paths, wide, vocabulary=joined, _block_bytes=200) as encoded:
-        assert set(encoded.vocabulary) == set(counted.vocabulary) | set(joined.words)
-
-
 @pytest.mark.parametrize("run", [count, encode])
 def test_counting_ends_before_memory_does(monkeypatch, run):
     for module in memory, distinct_words:
         monkeypatch.setattr(module, "memory_limit", lambda: 1_000_000)
     paths = write(b" ".join(b"word%d" % n for n in range(20_000)))
-    with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* set max_vocab"):
+    with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* count parts"):
         run(paths, ALL, _block_bytes=1_000)
 
 

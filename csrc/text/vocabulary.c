@@ -92,8 +92,8 @@ dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error) {
         return DCME_OK;
     int64_t bytes = capacity * (int64_t)(sizeof(dcme_slot) + sizeof(dcme_word));
     return dcme_fail(error, DCME_NO_MEMORY, bytes,
-                     "no memory for a vocabulary of more than %lld words, which needs %lld MB: set "
-                     "--max-vocab, or use fewer --threads or a smaller corpus",
+                     "no memory for a vocabulary of more than %lld words, which needs %lld MB: use "
+                     "fewer --threads or a smaller corpus",
                      (long long)v->types, (long long)(bytes >> 20));
 }
 

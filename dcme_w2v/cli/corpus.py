@@ -72,8 +72,6 @@ def vocab(
         print_json(summary)
     else:
         figures = "{tokens} tokens, {types} types, {kept} kept".format_map(summary)
-        if undercount := summary.get("undercount"):
-            figures += f", counts too low by {undercount} at most (--max-vocab bounds counting)"
         click.echo(figures, err=True)
 
 

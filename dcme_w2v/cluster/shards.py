@@ -249,7 +249,7 @@ def count(
         replaced=replaced, skipped=skipped,
         truncated=[place for one in figures for place in one["truncated"]],
         files=list({file["path"]: file for one in figures for file in one["files"]}.values()),
-        seconds=time.perf_counter() - started, undercount=0,
+        seconds=time.perf_counter() - started,
         counting_bytes=max(one["counting_bytes"] for one in [*figures, *sums]),
     )  # fmt: skip
     return counted, future

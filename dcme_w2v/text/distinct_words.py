@@ -4,8 +4,7 @@ Each worker has a hash table, whose words have provisional ids. The new words of
 contiguous in the worker's table, so that merging block by block orders words by first appearance:
 the result does not depend on the number of threads. After so many blocks, the tables are merged
 and cleared: rare words are in memory once, and the tables that each token is looked up in remain
-small. If memory is too small for all words, they are written to disk; with `max_vocab`, rare words
-are dropped.
+small. If memory is too small for all words, they are written to disk.
 """
 
 import threading
@@ -18,7 +17,6 @@ from dcme_w2v._core import text as core
 from dcme_w2v.files.disk import free_bytes
 from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.numeric.memory import memory_limit, require_memory
-from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.training.progress import Reporter
 
 from .cache import ID_BYTES, IdCache
@@ -26,9 +24,6 @@ from .reindex import Segment
 from .select_vocabulary import Given, starting_table
 from .spill import SpilledWords
 
-# With --max-vocab, rare words are dropped when more distinct words than this, and than so many
-# times --max-vocab, have been counted.
-BOUNDED_WORDS, BOUNDED_TIMES = 3 << 19, 16
 # Beyond the first share of memory, counted words are written to disk if they take the second.
 SPILL_SHARE, MIN_SPILL_SHARE = 1 / 2, 1 / 8
 SELECTION_BYTES = 20  # of a distinct word: its count, its id, and in which order
@@ -39,16 +34,14 @@ class DistinctWords:
 
     Parameters
     ----------
-    options : VocabularyOptions
-        `max_vocab` bounds the words that are counted.
     errors : int
         Index of ``encoding_errors`` among its choices.
     given : Vocabulary or InitialWords, optional
-        The first words, which are never dropped.
+        The first words.
     reporter : Reporter
         Reports when words are written to disk.
-    is_bounded : bool
-        Whether `max_vocab`, or else the size of memory, bounds the words.
+    may_spill : bool
+        Whether words may be written to disk.
     cache : IdCache, optional
         The ids of the tokens, for which `maps` are kept; in its folder, words are written if
         memory is too small (default: in the temporary folder).
@@ -61,8 +54,6 @@ class DistinctWords:
         The id in `table`, or `core.NONE`, of each word in the table of a worker.
     replaced, skipped : int
         Tokens that are not UTF-8, replaced by U+FFFD or skipped.
-    undercount : int
-        The most by which a count may be too low, as words were dropped.
     most_bytes : int
         Memory of the tables when it was largest.
     dropped : int
@@ -71,20 +62,17 @@ class DistinctWords:
 
     def __init__(
         self,
-        options: VocabularyOptions,
         errors: int,
         given: Given,
         reporter: Reporter,
         *,
-        is_bounded: bool,
+        may_spill: bool,
         cache: IdCache | None,
     ) -> None:
         self.table = starting_table(given)
         self.maps: dict[int, U32] = {}
-        self.replaced = self.skipped = self.undercount = self.most_bytes = self.dropped = 0
-        self._given, self._errors, self._is_bounded = len(self.table), errors, is_bounded
-        limit = BOUNDED_TIMES * (options.max_vocab or 0)
-        self._most_words = max(BOUNDED_WORDS, limit) if limit else None
+        self.replaced = self.skipped = self.most_bytes = self.dropped = 0
+        self._given, self._errors, self._may_spill = len(self.table), errors, may_spill
         self._reporter, self._cache = reporter, cache
         self._tables: dict[int, core.Table] = {}  # of the workers
         self._cleared: list[core.Table] = []
@@ -152,9 +140,6 @@ class DistinctWords:
         self._rounds += 1
         if self._cache is None:  # there are no ids to renumber
             self.maps.clear()
-        found, most = len(self.table) - self._given, self._most_words
-        if self._is_bounded and most and found > most:
-            self._drop_rare(most // 2)
 
     def _require(self, others: int, words: int, limit: float, share: float | None) -> None:
         """Write the counted words to disk, or raise, if memory is too small for so many more.
@@ -163,7 +148,7 @@ class DistinctWords:
         """
         needed, held = others + self.table.bytes(words), self.table.bytes(0)
         full = needed + SELECTION_BYTES * len(self.table) > SPILL_SHARE * limit
-        if not self._most_words and self._is_bounded and full and held > MIN_SPILL_SHARE * limit:
+        if self._may_spill and full and held > MIN_SPILL_SHARE * limit:
             self._spill(share)
             needed = others + self.table.bytes(words)
         if needed > limit and self._rounds:
@@ -171,8 +156,7 @@ class DistinctWords:
             require_memory(
                 needed,
                 f"counting more than {found:,} distinct words",
-                "set --max-vocab, which bounds it, or count parts of the corpus with "
-                "dcme-w2v vocab",
+                "count parts of the corpus with dcme-w2v vocab, and merge them",
             )
 
     def _spill(self, share: float | None) -> None:
@@ -223,31 +207,9 @@ class DistinctWords:
             return held_out
         spilled, self._spilled = self._spilled, None
         self.table, numbers, held_out, self.dropped = spilled.join(least, self._given, held_out)
-        self._renumber(numbers)
-        return held_out
-
-    def _renumber(self, numbers: U32) -> None:
-        """Replace ids of words; the last number is `core.NONE`."""
         for ids in self.maps.values():
-            ids[:] = numbers[np.minimum(ids, len(numbers) - 1)]
-
-    def _drop_rare(self, most: int) -> None:
-        """Drop the words with the lowest counts, so that at most so many that are not given remain.
-
-        This is lossy counting (Manku and Motwani 2002) with the lowest counts that suffice.
-        """
-        counts = self.table.counts()
-        found = np.sort(counts[self._given :])
-        lowest = int(found[-most - 1])
-        kept = np.flatnonzero(counts > lowest)
-        kept = np.concatenate([np.arange(self._given), kept[kept >= self._given]])
-        numbers = np.full(len(counts) + 1, core.NONE, dtype=np.uint32)
-        numbers[kept] = np.arange(len(kept), dtype=np.uint32)
-        table = core.Table()
-        table.add(*self.table.words(kept), counts[kept])
-        self.table = table
-        self._renumber(numbers)
-        self.undercount += lowest
+            ids[:] = numbers[np.minimum(ids, len(numbers) - 1)]  # the last is `core.NONE`
+        return held_out
 
     def counting_bytes(self) -> int:
         """Return the memory of counting, with the selection of the words that are kept."""

@@ -47,9 +47,6 @@ class CountedCorpus:
         ``path`` and stored ``size`` in bytes of each file, None for streams.
     seconds : float
         Wall time.
-    undercount : int
-        The most by which a count may be too low, because `max_vocab` bounded the memory of
-        counting; 0 if all counts are exact. `types` is then too low, too.
     counting_bytes : int
         Memory of the distinct words while they were counted.
     """
@@ -63,7 +60,6 @@ class CountedCorpus:
     truncated: list[str]
     files: list[dict[str, Any]]
     seconds: float
-    undercount: int
     counting_bytes: int
 
 
@@ -193,7 +189,7 @@ def tally(corpus: Corpus, options: VocabularyOptions) -> tuple[core.Table, dict[
         The fields of `CountedCorpus` without the vocabulary.
     """
     started = time.perf_counter()
-    reading = Reading(corpus, options, is_bounded=False, is_looked_at=False)
+    reading = Reading(corpus, options, may_spill=False, is_looked_at=False)
     reading.run()
     return reading.words.table, reading.figures(reading.counts(), reading.tokens, started)
 
@@ -246,7 +242,7 @@ def encode(
             reporter,
             cache=cache,
             given=given,
-            is_bounded=unk is None,  # which all other words become
+            may_spill=unk is None,  # which all other words become
             is_looked_at=not isinstance(corpus, Corpus),
         )
         reading.run(holdout)

@@ -55,7 +55,7 @@ class Reading:
         *,
         cache: IdCache | None = None,
         given: Given = None,
-        is_bounded: bool = True,
+        may_spill: bool = True,
         is_looked_at: bool = True,
     ) -> None:
         choices = declaration_of(VocabularyOptions.__dataclass_fields__["encoding_errors"]).choices
@@ -72,9 +72,7 @@ class Reading:
         self._is_looked_at = is_looked_at  # to warn of text that is not plain
         self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
         self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
-        self.words = DistinctWords(
-            options, errors, given, self.reporter, is_bounded=is_bounded, cache=cache
-        )
+        self.words = DistinctWords(errors, given, self.reporter, may_spill=may_spill, cache=cache)
         self._buffers: list[U32] = []  # for the ids of a block
         self._held: deque[int] = deque(maxlen=2 * threads + 1)  # bytes of the last blocks
         self._next = 0  # bytes of a block that is read meanwhile
@@ -235,7 +233,6 @@ class Reading:
             "truncated": self.corpus.truncated,
             "files": [{"path": path, "size": size} for path, size in files],
             "seconds": time.perf_counter() - started,
-            "undercount": self.words.undercount,
             "counting_bytes": self.words.counting_bytes(),
         }
 

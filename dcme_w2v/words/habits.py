@@ -35,7 +35,7 @@ max_final_vocab: max_vocab
 compute_loss: omit compute_loss: the loss of each epoch is in manifest and progress
 callbacks: progress
 trim_rule: give the counts of the words to keep as read_vocab
-max_vocab_size: omit it: max_vocab also bounds the memory of counting
+max_vocab_size: omit it: counting goes to disk if memory is too small
 minCount: min_count
 neg: negative
 t: sample

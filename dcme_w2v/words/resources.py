@@ -138,8 +138,6 @@ def corpus_line(corpus: EncodedCorpus) -> str:
     """Return the size of a corpus as one line."""
     kept = f"{len(corpus.vocabulary):,} words in the vocabulary"
     line = f"{corpus.tokens:,} tokens in {corpus.lines:,} lines, {kept}"
-    if corpus.undercount:
-        line += f", counts too low by {corpus.undercount:,} at most (--max-vocab bounds counting)"
     for name, count in (("replaced", corpus.replaced), ("skipped", corpus.skipped)):
         if count:
             line += f", {count:,} tokens that are not UTF-8 {name}"
