@@ -13,6 +13,7 @@ from dcme_w2v.classify.metrics import (
     ndcg,
     propensity_gains,
 )
+from dcme_w2v.classify.model import best_classes
 
 RANDOM = np.random.default_rng(3)
 
@@ -130,3 +131,13 @@ def test_scores_that_separate_the_labels_have_a_threshold_between_them():
     log_p = -np.logaddexp(0, -(100 * scores))  # 0 or -500
     assert best_threshold(log_p, labels) == pytest.approx(0.5)
     assert best_threshold(log_p, labels, may_be_none=True) == pytest.approx(0.5)
+
+
+def test_best_classes_are_the_first_of_all_sorted_and_ties_go_to_the_lower_number():
+    scores = np.random.default_rng(2).normal(size=(40, 30))
+    scores[:, 7] = scores[:, 20] = scores.max(axis=1) + 1
+    order = np.argsort(-scores, axis=1, kind="stable")
+    for count in (1, 2, 5, 30):
+        best, found = best_classes(scores, count)
+        assert (best == order[:, :count]).all()
+        assert (found == np.take_along_axis(scores, order[:, :count], axis=1)).all()

@@ -19,7 +19,6 @@ KINDS = {
 USES = (
     "classify test m {rows} --labels y",
     "classify predict m {rows}",
-    "classify predict m {rows} --no-probabilities",
 )
 OTHERS = {
     "latent": "latent transform m {rows} --output out.npz",

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 
 from dcme_w2v._core import fused as core
 from dcme_w2v.classify.model import Classifier, load_classifier
-from dcme_w2v.classify.predict import predict, predict_labels
+from dcme_w2v.classify.predict import predict
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
@@ -98,10 +98,6 @@ def test_predict_and_probabilities_agree(line, docs, texts, cli, monkeypatch):
     names = [found.classes[j] for j in wanted]
     assert [one[0][0] for one in predict(found, [docs])] == names
     assert len(found.explain(names[0], 2)) == 2
-    assert [one[0] for one in predict_labels(found, [docs])] == names
-    monkeypatch.setattr("dcme_w2v.classify.top.MIN_CLASSES", 1)
-    monkeypatch.setattr("dcme_w2v.classify.top.MAX_SHARE", 1)
-    assert [one[0] for one in predict_labels(found, [docs])] == names
 
 
 @pytest.mark.parametrize(

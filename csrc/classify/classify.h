@@ -102,9 +102,3 @@ typedef struct {
 dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_linear *model,
                                    const dcme_exact_problem *problem, int32_t threads,
                                    dcme_error *error);
-
-/* The `count` most probable of the classes with these scores, the first of equal ones, and their
- * log-probabilities, in double precision: NaN if a score is NaN or infinite. `row` has room for
- * `classes` numbers. */
-void dcme_most_probable(int32_t *best, double *log_p, int64_t count, const real *scores,
-                        int64_t classes, double *row, const dcme_kernels *kernels);

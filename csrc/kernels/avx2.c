@@ -31,15 +31,5 @@ static inline vec clamp(vec v, vec least, vec most) {
 #define FOLD(v) (v)
 #include "x86.h"
 
-#define BYTES 32
-#define VECTORS 2
-typedef __m256i bytes;
-static inline bytes repeat16(const uint8_t *p) {
-    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
-}
-static inline bytes look_up(bytes table, bytes v) { return _mm256_shuffle_epi8(table, v); }
-static inline bytes first_pairs(bytes low, bytes high) { return _mm256_unpacklo_epi8(low, high); }
-static inline bytes last_pairs(bytes low, bytes high) { return _mm256_unpackhi_epi8(low, high); }
-
 #include "vector.h"
 #endif

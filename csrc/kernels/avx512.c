@@ -30,15 +30,5 @@ static inline __m256 fold(vec v) {
 #define FOLD fold
 #include "x86.h"
 
-#define BYTES 64
-#define VECTORS 2
-typedef __m512i bytes;
-static inline bytes repeat16(const uint8_t *p) {
-    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p));
-}
-static inline bytes look_up(bytes table, bytes v) { return _mm512_shuffle_epi8(table, v); }
-static inline bytes first_pairs(bytes low, bytes high) { return _mm512_unpacklo_epi8(low, high); }
-static inline bytes last_pairs(bytes low, bytes high) { return _mm512_unpackhi_epi8(low, high); }
-
 #include "vector.h"
 #endif

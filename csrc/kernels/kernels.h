@@ -19,7 +19,7 @@
 #endif
 typedef DCME_REAL real;
 
-enum { DCME_QUAD = 4, DCME_PAD = 16, DCME_CODE_PAD = 128 };
+enum { DCME_QUAD = 4, DCME_PAD = 16 };
 
 /* The length of a row in memory: `dim` rounded up so that rows start at cache lines. */
 static inline int64_t dcme_stride(int64_t dim) {
@@ -100,19 +100,6 @@ typedef struct {
     /* log(exp(x[0]) + exp(x[1]) + ...), whatever the size of the numbers; NaN if one is NaN or
      * infinite. count > 0. */
     double (*log_sum_exp)(const double *x, int64_t count);
-
-    /* The code of each weight: how many of 15 edges in ascending order are below it. Codes are
-     * stored as class_bounds reads them; `classes` is a multiple of 32. */
-    void (*code_weights)(uint8_t *codes, const real *weights, const real *edges, int64_t classes);
-
-    /* Sums of numbers in codes, and the greatest of 16 at a time. 16 bytes of codes[i], `size`
-     * bytes long, a multiple of DCME_CODE_PAD, have the codes of 32 classes: byte b has the code of
-     * class b in the lower half, the code of class 16 + b in the upper half. Code c of row i is the
-     * number tables[32 i
-     * + c] + 256 tables[32 i + 16 + c]; sums must stay below 65,536. greatest[g] = the greatest sum
-     * of the classes 16 g .. 16 g + 15. */
-    void (*class_bounds)(uint16_t *greatest, const uint8_t *const *codes, const uint8_t *tables,
-                         int64_t count, int64_t size);
 } dcme_kernels;
 
 /* The numbers of a row of `stride` that kernels have to go through: `dim` and the zeros that fill

@@ -42,13 +42,5 @@ static inline void add_product(int64_t *sums, wide x, wide p) {
     vst1q_u64(at, vmlal_u32(vld1q_u64(at), x, p));
 }
 
-#define BYTES 16
-#define VECTORS 4
-typedef uint8x16_t bytes;
-static inline bytes repeat16(const uint8_t *p) { return vld1q_u8(p); }
-static inline bytes look_up(bytes table, bytes v) { return vqtbl1q_u8(table, v); }
-static inline bytes first_pairs(bytes low, bytes high) { return vzip1q_u8(low, high); }
-static inline bytes last_pairs(bytes low, bytes high) { return vzip2q_u8(low, high); }
-
 #include "vector.h"
 #endif

@@ -1,8 +1,6 @@
 /* The kernels' specification: plain loops, one operation at a time, in a fixed order. */
 #include "kernels.h"
 
-#include "code_weights.h"
-
 #include <math.h>
 
 static void dots(real *out, int64_t step, real *const *hs, int64_t h_count, real *const *rows,
@@ -124,23 +122,7 @@ static double log_sum_exp(const double *x, int64_t count) {
     return largest + log(sum);
 }
 
-static void class_bounds(uint16_t *greatest, const uint8_t *const *codes, const uint8_t *tables,
-                         int64_t count, int64_t size) {
-    for (int64_t group = 0; group < size / 8; group++) {
-        greatest[group] = 0;
-        for (int64_t b = group / 2 * 16; b < group / 2 * 16 + 16; b++) {
-            unsigned sum = 0;
-            for (int64_t i = 0; i < count; i++) {
-                unsigned code = group % 2 ? codes[i][b] >> 4 : codes[i][b] & 15;
-                sum += tables[32 * i + code] + 256u * tables[32 * i + 16 + code];
-            }
-            greatest[group] = sum > greatest[group] ? (uint16_t)sum : greatest[group];
-        }
-    }
-}
-
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar",     DCME_QUAD,   dots,         pair_dots,     update,      mean,
-    add_to_rows,  slide,       weighted_sum, weighted_sums, exponential, residuals,
-    add_products, log_sum_exp, code_weights, class_bounds,
+    "scalar", DCME_QUAD,    dots,          pair_dots,   update,    mean,         add_to_rows,
+    slide,    weighted_sum, weighted_sums, exponential, residuals, add_products, log_sum_exp,
 };

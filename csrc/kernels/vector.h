@@ -15,7 +15,6 @@
  * one list by 4 of the other, and SUM_ROWS sums of SUM_ROW_CHUNKS chunks. So a number that was
  * loaded serves several sums, and the multiply-adds take most of the time.
  */
-#include "code_weights.h"
 #include "log_sum_exp.h"
 
 enum {
@@ -411,10 +410,7 @@ static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x,
             table[rows[i] * size + k] += (int64_t)((uint64_t)x[i] * p[k]);
 }
 
-#include "class_bounds.h"
-
 const dcme_kernels KERNELS = {
-    NAME,         LANES,       dots,         pair_dots,     update,      mean,
-    add_to_rows,  slide,       weighted_sum, weighted_sums, exponential, residuals,
-    add_products, log_sum_exp, code_weights, class_bounds,
+    NAME,  LANES,        dots,          pair_dots,   update,    mean,         add_to_rows,
+    slide, weighted_sum, weighted_sums, exponential, residuals, add_products, log_sum_exp,
 };

@@ -62,30 +62,6 @@ class Linear:
         threads: int,
     ) -> float: ...
 
-CODE_EDGES: int
-
-def code_stride(classes: int) -> int: ...
-
-class ClassCodes:
-    def __init__(
-        self,
-        model: Linear,
-        numbers: NDArray[np.int32],
-        codes: NDArray[np.uint8],
-        edges: NDArray[np.float32],
-        is_coded: NDArray[np.uint8],
-    ) -> None: ...
-    def add(self, features: NDArray[np.int32], is_signed: bool) -> bool: ...
-    def best(self, documents: Documents, begin: int, end: int, out: NDArray[np.int32]) -> int: ...
-
-def most_probable(
-    scores: NDArray[np.float32],
-    classes: int,
-    best: NDArray[np.int32],
-    log_p: NDArray[np.float64],
-    row: NDArray[np.float64],
-    kernels: str | None = None,
-) -> None: ...
 def log_softmax(
     scores: NDArray[np.float64], out: NDArray[np.float64], kernels: str | None = None
 ) -> None: ...

@@ -90,30 +90,6 @@ cdef extern from "classify/classify.h" nogil:
         double *loss, double *gradient, const dcme_linear *model,
         const dcme_exact_problem *problem, int32_t threads, dcme_error *error
     )
-    void dcme_most_probable(
-        int32_t *best, double *log_p, int64_t count, const float *scores, int64_t classes,
-        double *row, const dcme_kernels *kernels
-    )
-
-
-cdef extern from "classify/class_codes.h" nogil:
-    cdef enum:
-        DCME_EDGES
-
-    ctypedef struct dcme_class_codes:
-        uint8_t *codes
-        float *edges
-
-    int64_t dcme_code_stride(int64_t classes)
-    int32_t dcme_code_features(
-        const dcme_class_codes *codes, const dcme_linear *model, const int32_t *features,
-        int64_t count, int32_t is_signed
-    )
-    dcme_status dcme_best_classes(
-        int32_t *best, int64_t count, int64_t *scored, const dcme_class_codes *codes,
-        const dcme_linear *model, const int32_t *numbers, const dcme_sparse_rows *documents,
-        int64_t begin, int64_t end, dcme_error *error
-    )
 
 
 cdef extern from "classify/label_tree.h" nogil:
@@ -313,99 +289,6 @@ cdef class Linear:
             check(dcme_classify_gradient(
                 &loss, gradient, &self.core, &problem, threads, &error), &error)
         return loss
-
-
-CODE_EDGES = DCME_EDGES  # of a row of codes
-
-
-def code_stride(int64_t classes):
-    """Return the bytes of a row of codes."""
-    return dcme_code_stride(classes)
-
-
-cdef class ClassCodes:
-    """Codes of a model's weights, which bound the scores; see csrc/classify/class_codes.h.
-
-    `numbers` are the numbers of the model's columns. `codes` and `edges` have a row for each feature and
-    the bias, and are filled by `add`.
-    """
-
-    cdef dcme_class_codes core
-    cdef Linear model
-    cdef const int32_t *numbers
-    cdef const uint8_t[::1] is_coded
-    cdef object kept
-
-    def __init__(self, Linear model, const int32_t[::1] numbers, uint8_t[:, ::1] codes,
-                 float[:, ::1] edges, uint8_t[::1] is_coded):
-        cdef int64_t rows = model.core.features + 1
-        if (numbers.shape[0] != model.core.classes or codes.shape[0] != rows
-                or codes.shape[1] != dcme_code_stride(model.core.classes)
-                or edges.shape[0] != rows or edges.shape[1] != DCME_EDGES
-                or is_coded.shape[0] != rows):
-            raise ValueError("codes and model do not fit together")
-        self.core.codes = &codes[0, 0]
-        self.core.edges = &edges[0, 0]
-        self.numbers = &numbers[0]
-        self.is_coded = is_coded
-        self.model = model
-        self.kept = numbers, codes, edges
-
-    def add(self, const int32_t[::1] features, bint is_signed):
-        """Fill the rows of features, whose values may be `is_signed`; False: some are not finite."""
-        cdef int64_t i
-        cdef int32_t finite
-        for i in range(features.shape[0]):
-            if not 0 <= features[i] <= self.model.core.features:
-                raise ValueError("a feature is out of range")
-        if features.shape[0] == 0:
-            return True
-        with nogil:
-            finite = dcme_code_features(&self.core, &self.model.core, &features[0],
-                                        features.shape[0], is_signed)
-        return finite != 0
-
-    def best(self, Documents documents, int64_t begin, int64_t end, int32_t[:, ::1] out):
-        """Fill out[i] with the most probable classes of document begin + i, the best first.
-
-        Returns the number of scores that were computed. The features must be coded.
-        """
-        cdef dcme_error error
-        cdef int64_t i, scored = 0
-        documents.check_range(begin, end, out.shape[0], self.model.core.features)
-        if not 0 < out.shape[1] <= self.model.core.classes:
-            raise ValueError("classes and model do not fit together")
-        if begin == end:
-            return 0
-        for i in range(documents.core.starts[begin], documents.core.starts[end]):
-            if not self.is_coded[documents.core.features[i]]:
-                raise ValueError("a feature has no codes")
-        if not self.is_coded[self.model.core.features]:
-            raise ValueError("the bias has no codes")
-        with nogil:
-            check(dcme_best_classes(
-                &out[0, 0], out.shape[1], &scored, &self.core, &self.model.core, self.numbers,
-                &documents.core, begin, end, &error), &error)
-        return scored
-
-
-def most_probable(const float[:, ::1] scores, int64_t classes, int32_t[:, ::1] best,
-                  double[:, ::1] log_p, double[::1] row, kernels=None):
-    """Fill each row of `best` with the classes of the highest scores, of equal ones the first.
-
-    `log_p` gets their log-probabilities, NaN in rows with a score that is NaN or infinite. Columns
-    of `scores` from `classes` on are padding; `row` is memory for one row.
-    """
-    cdef const dcme_kernels *own = kernels_of(kernels)
-    cdef int64_t i, count = best.shape[1]
-    if (not 0 < count <= classes <= min(scores.shape[1], row.shape[0])
-            or best.shape[0] != scores.shape[0]
-            or log_p.shape[0] != scores.shape[0] or log_p.shape[1] != count):
-        raise ValueError("scores and classes do not fit together")
-    with nogil:
-        for i in range(scores.shape[0]):
-            dcme_most_probable(&best[i, 0], &log_p[i, 0], count, &scores[i, 0], classes, &row[0],
-                               own)
 
 
 def log_softmax(const double[:, ::1] scores, double[:, ::1] out, kernels=None):

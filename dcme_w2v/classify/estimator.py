@@ -28,7 +28,7 @@ from dcme_w2v.training.progress import QUIET
 from .calibration import Calibrated, calibration_data, calibration_on
 from .fit import Fit, Labeled, RemoteTraining, fit
 from .loss import MIN_DOCUMENTS, LossSearch, PenaltySearch, is_loss_open, is_small
-from .metrics import Calibration, calibrated
+from .metrics import Calibration, calibrated, check_scores
 from .mixins import LinearMixin, check_classes
 from .options import (
     SECONDS,
@@ -38,7 +38,6 @@ from .options import (
     resolved,
 )
 from .resources import resource_estimate, resource_shortage
-from .top import TopKSearch
 from .trainer import (
     ClassifierTrainer,
     Weights,
@@ -398,9 +397,12 @@ class MaxentClassifier(LinearMixin, Estimator):
         """
         if self._indicator is not None:
             return self._predict_sets(X, *self._indicator)
-        search, matrix = TopKSearch(self._linear()), check_features(self, X)
-        best = search.top_k(matrix, 1, threads_of(self.threads))[:, 0]
-        return self.classes_[best]
+        matrix, threads = core_documents(check_features(self, X)), threads_of(self.threads)
+        found = [np.empty(0, dtype=np.int64)]
+        for scores in self._linear().batches(matrix, threads):
+            check_scores(scores)
+            found.append(scores.argmax(axis=1))
+        return self.classes_[np.concatenate(found)]
 
     def _predict_sets(self, X: Any, is_sparse: bool, dtype: Any) -> Any:
         """Return an indicator matrix, some rows at a time."""

@@ -28,6 +28,7 @@ from dcme_w2v.formats.model_folder import (
 from dcme_w2v.numeric.arrays import (
     F32,
     F64,
+    I32,
     I64,
     Array,
 )
@@ -37,13 +38,13 @@ from dcme_w2v.platform import PathLike
 from .features import TextFeatures
 from .metrics import Calibration, calibrated
 from .options import ClassifyOptions, FeatureOptions
-from .top import Top, most_probable, sorted_top
 from .trainer import Weights, core_documents
 from .weight_files import arrays_of, weights_of
 
 KIND, VERSION = "classifier", 1
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again
 THRESHOLD = 0.15
+Top = tuple[I32, F64]  # numbers of classes and their scores, each of shape (documents, count)
 MAX_IDF = 1e6  # of 10^19 documents it is 45
 COLUMNS = "columns"  # of a record: columns of the .npz files of the training, or None
 # Kind of model -> "module:class" of a `Predictor` with a method `load`.
@@ -115,8 +116,8 @@ class Predictor(ABC):
     def most_probable(
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
-        """Yield the most probable classes; see `dcme_w2v.classify.top.most_probable`."""
-        return (sorted_top(log_p, count) for log_p in self.log_probabilities(matrix, threads))
+        """Yield `best_classes` by log-probability for batches of documents."""
+        return (best_classes(log_p, count) for log_p in self.log_probabilities(matrix, threads))
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
         """Return the highest-weighted features of a class, with their weights.
@@ -173,6 +174,20 @@ def restored(
         model.value("several_labels", bool), model.number("threshold", 0, 1), record,
         _calibration_in(model),
     )  # fmt: skip
+
+
+def best_classes(scores: F64, count: int) -> Top:
+    """Return the classes with the highest scores, the best first, and these scores.
+
+    The lower class number comes first among equal scores.
+    """
+    if count == 1:
+        best = scores.argmax(axis=1)[:, None]
+    else:
+        best = np.sort(np.argpartition(-scores, count - 1, axis=1)[:, :count], axis=1)
+        found = np.take_along_axis(scores, best, axis=1)
+        best = np.take_along_axis(best, np.argsort(-found, axis=1, kind="stable"), axis=1)
+    return best.astype(np.int32), np.take_along_axis(scores, best, axis=1)
 
 
 def scored(
@@ -239,16 +254,6 @@ class Classifier(Predictor):
         documents = core_documents(self.align_features(matrix))
         for scores in self.weights.batches(documents, threads_of(threads)):
             yield calibrated(scores, self.calibration, not self.multilabel)
-
-    def most_probable(
-        self, matrix: csr_matrix, count: int, threads: int | None = None
-    ) -> Iterator[Top]:
-        """Yield the most probable classes; see `dcme_w2v.classify.top.most_probable`."""
-        if self.calibration is not None and self.multilabel:
-            return super().most_probable(matrix, count, threads)
-        documents = core_documents(self.align_features(matrix))
-        threads = threads_of(threads)
-        return most_probable(self.weights, documents, count, threads, self.calibration)
 
     def weights_of_class(self, number: int) -> F32:
         """Return the weights of a class minus their mean over all classes.

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.numeric.arrays import F64
 
@@ -12,8 +11,7 @@ from . import sequences
 from .dataset import numbers_of, pieces
 from .fit import Labeled
 from .metrics import ClusterMeasures, Measures, propensity_gains
-from .model import Classifier, Predictor, scored
-from .top import TopKSearch
+from .model import Predictor, scored
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
 # figures of held-out documents that are shown
@@ -105,25 +103,6 @@ def predict(
                     for rank, (j, p) in found
                     if p >= least or not rank
                 ]
-
-
-def predict_labels(
-    model: Predictor,
-    docs: Sequence[str],
-    count: int = 1,
-    labels: str | None = None,
-    threads: int | None = None,
-) -> Iterator[list[str]]:
-    """Yield what `predict` does without the probabilities, which is faster with many classes."""
-    if not isinstance(model, Classifier) or not count:
-        for found in predict(model, docs, count, labels, threads):
-            yield [name for name, _ in found]
-        return
-    count, search = min(count, len(model.classes)), TopKSearch(model.weights)
-    for matrix, _, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
-        rows = model.align_features(matrix)
-        for row in search.top_k(rows, count, threads_of(threads)).tolist():
-            yield [model.classes[j] for j in row]
 
 
 def measured(model: Predictor, data: Labeled) -> dict[str, Any]:

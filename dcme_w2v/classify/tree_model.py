@@ -20,12 +20,12 @@ from .features import TextFeatures
 from .fit import Labeled
 from .label_tree import ARRAYS, Tree, coded, decoded, train_trees
 from .metrics import Calibration, best_threshold, calibrated, calibration_of
-from .model import VERSION, Predictor, restored, text_of
+from .model import VERSION, Predictor, Top, best_classes, restored, text_of
 from .options import ClassifyOptions
-from .top import Top, batches_of, sorted_top
 from .trainer import core_documents, documents_at_once
 
 KIND = "label-trees"
+LEAST = 64  # documents of a batch
 CANDIDATES = 100  # labels that a tree finds for a document
 STORED = ("children", "rows", "features", "columns", "labels")  # of ARRAYS, as they are
 LARGEST = 1e30  # size of a weight
@@ -75,7 +75,10 @@ class TreeClassifier(Predictor):
                 found = found + csr_matrix((p, place), (size, classes))
             return found
 
-        return ordered_map(batch, batches_of(matrix.shape[0], classes, threads), threads)
+        count_at_once = max(LEAST, min(documents_at_once(classes), -(-matrix.shape[0] // threads)))
+        starts = range(0, matrix.shape[0], count_at_once)
+        batches = (slice(i, min(i + count_at_once, matrix.shape[0])) for i in starts)
+        return ordered_map(batch, batches, threads)
 
     def scores(self, matrix: csr_matrix, threads: int | None) -> Iterator[F64]:
         """Yield the logarithms of the mean probabilities, shape (documents, classes)."""
@@ -97,7 +100,7 @@ class TreeClassifier(Predictor):
             sizes = np.diff(found.indptr)
             if sizes.min(initial=count) < count:
                 part = np.log(np.maximum(found.toarray(), np.exp(LOWEST)))
-                yield sorted_top(calibrated(part, self.calibration), count)
+                yield best_classes(calibrated(part, self.calibration), count)
                 continue
             rows = np.repeat(np.arange(len(sizes)), sizes)
             order = np.lexsort((found.indices, -found.data, rows))

@@ -79,10 +79,6 @@ class VotingWeights(Weights):
         total /= len(self.models)
         return np.log(np.maximum(total, np.finfo(np.float64).tiny))
 
-    def raw_scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F32:
-        """Return them in single precision."""
-        return self.scores(documents, begin, end, threads).astype(np.float32)
-
 
 SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
 SPARSE_BELOW = 0.5  # share of non-zero weights; a sparse entry takes twice the bytes

@@ -167,14 +167,11 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
 @classify.command(example="dcme-w2v classify predict model test.tsv -k 3")
 @arguments("model docs...")
 @top_option
-@flag("--no-probabilities", "print labels only, several times faster with thousands of classes")
 @labels_option
 @threads_option
 @json_option
 @reads_documents("docs")
-def predict(
-    model: str, docs: tuple[str, ...], no_probabilities: bool, as_json: bool, **values: Any
-) -> None:
+def predict(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """Print the most probable labels of documents.
 
     Prints label and probability, separated by a tab, one line a document, in order. With -k,
@@ -184,20 +181,15 @@ def predict(
     """
     from dcme_w2v.classify import sequences
     from dcme_w2v.classify.model import load_classifier
-    from dcme_w2v.classify.predict import is_by_token, predict, predict_labels
+    from dcme_w2v.classify.predict import is_by_token, predict
 
     loaded = load_classifier(model)
     if is_by_token(loaded):
-        if no_probabilities:
-            raise UsageError("--no-probabilities: is not for a model --by token; omit it")
         if (count := values["count"]) != 1:
             raise UsageError(f"--top-k={count}: a model --by token has one tag per token; omit it")
         tagged = sequences.predict_tags(loaded, docs, values["threads"])
         rows = ([(token, tag, round(p, 6)) for token, tag, p in found] for found in tagged)
         _print(rows, as_json, lambda row: "".join(f"{t}\t{g}\t{p:.6f}\n" for t, g, p in row))
-        return
-    if no_probabilities:
-        _print(predict_labels(loaded, docs, **values), as_json, "\t".join)
         return
     predicted = predict(loaded, docs, **values)
     pairs = ([(name, round(p, 6)) for name, p in found] for found in predicted)

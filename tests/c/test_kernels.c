@@ -294,46 +294,7 @@ static void check_log_sum_exp(const dcme_kernels *kernels, int64_t count, double
     free(x);
 }
 
-/* Codes of weights, and the greatest sums of 16 classes at a time: exactly as in scalar.c. */
-static void check_codes(const dcme_kernels *kernels, int64_t rows, int64_t size) {
-    enum { EDGES = 15, TABLE = 32 };
-    int64_t classes = 2 * size;
-    uint8_t *codes = malloc((size_t)(rows * size)), *wanted = malloc((size_t)size);
-    uint8_t *tables = malloc((size_t)(rows * TABLE));
-    const uint8_t **each = malloc((size_t)rows * sizeof *each);
-    float *weights = malloc((size_t)classes * sizeof *weights), edges[EDGES];
-    uint16_t *greatest = malloc((size_t)size), *greatest_wanted = malloc((size_t)size);
-    if (!codes || !wanted || !tables || !each || !weights || !greatest || !greatest_wanted)
-        abort();
-    for (int64_t i = 0; i < rows; i++) {
-        for (int e = 0; e < EDGES; e++)
-            edges[e] = (float)(e / 2 - 4) / 4; /* some are equal */
-        for (int64_t j = 0; j < classes; j++)
-            weights[j] = below(2) ? any_number() : edges[below(EDGES)];
-        each[i] = codes + i * size;
-        kernels->code_weights(codes + i * size, weights, edges, classes);
-        dcme_kernels_scalar.code_weights(wanted, weights, edges, classes);
-        if (memcmp(codes + i * size, wanted, (size_t)size) != 0) {
-            printf("%s code_weights, %d classes\n", kernels->name, (int)classes);
-            failures++;
-        }
-    }
-    for (int64_t t = 0; t < rows * TABLE; t++) /* sums of 16 bits */
-        tables[t] = (uint8_t)below(t % TABLE < TABLE / 2 ? 256 : 256 / rows);
-    kernels->class_bounds(greatest, each, tables, rows, size);
-    dcme_kernels_scalar.class_bounds(greatest_wanted, each, tables, rows, size);
-    if (memcmp(greatest, greatest_wanted, (size_t)size / 4) != 0) {
-        printf("%s class_bounds, %d rows, %d bytes\n", kernels->name, (int)rows, (int)size);
-        failures++;
-    }
-    free(codes), free(wanted), free(tables), free(each), free(weights);
-    free(greatest), free(greatest_wanted);
-}
-
 static void check(const dcme_kernels *kernels) {
-    for (int64_t rows = 1; rows <= 40; rows++)
-        for (int64_t pads = 1; pads <= 4; pads++)
-            check_codes(kernels, rows, pads * DCME_CODE_PAD);
     for (int64_t count = 1; count <= 300; count++)
         for (int magnitude = -3; magnitude < 4; magnitude++)
             check_log_sum_exp(kernels, count, pow(10, magnitude));

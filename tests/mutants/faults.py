@@ -26,7 +26,7 @@ FAULTS = [
     Fault("residual of the target is negative", "csrc/kernels/scalar.c", "(i == 0) - 1 / (1 + exp(-(double)x[i]))", "(i != 0) - 1 / (1 + exp(-(double)x[i]))", "c/kernels"),
     Fault("alias: share of the rich is not lowered", "csrc/common", "share[rich] -= 1 - share[poor];", "share[rich] -= share[poor];", "c/alias"),
     Fault("alias: thresholds are half", "csrc/common", "double scaled = p * 4294967296.0;", "double scaled = p * 2147483648.0;", "c/alias"),
-    Fault("top-k: ties in the wrong order", "csrc/common", "(weights[a] == weights[b] && a > b)", "(weights[a] == weights[b] && a < b)", "c/clusters classify_top predictions"),
+    Fault("top-k: ties in the wrong order", "csrc/common", "(weights[a] == weights[b] && a > b)", "(weights[a] == weights[b] && a < b)", "c/clusters predictions"),
     Fault("noise weights ignore the power", "csrc/objectives", "weights[j] = pow(counts[j], power);", "weights[j] = counts[j];", "objectives c/gradient_double"),
     Fault("NCE offset with the wrong sign", "csrc/objectives", "me->scores[i] -= noise->offset[s->words[i]];", "me->scores[i] += noise->offset[s->words[i]];", "objectives c/gradient_double"),
     Fault("a noise sample may be the target", "csrc/objectives/negative_sampling.c", "if (word != target) /* its row is in the cache: prefetching it again takes 6 % longer */", "if (word >= 0)", "objectives"),
