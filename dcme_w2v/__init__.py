@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dcme_w2v.words.classes import word_classes
     from dcme_w2v.words.evaluate import eval_analogies, eval_similarity
     from dcme_w2v.words.language_model import eval_likelihood
-    from dcme_w2v.words.predictions import predict_word, score
+    from dcme_w2v.words.predictions import predict_word
     from dcme_w2v.words.vectors import Vectors
 
 __version__ = "0.1.0"
@@ -59,7 +59,6 @@ _MODULES = {
     "plot": "dcme_w2v.plots.points",
     "predict_word": "dcme_w2v.words.predictions",
     "save_sentence_model": "dcme_w2v.sentences.folder",
-    "score": "dcme_w2v.words.predictions",
     "train": "dcme_w2v.cluster.train",
     "word_classes": "dcme_w2v.words.classes",
 }
@@ -88,7 +87,6 @@ __all__ = [
     "plot",
     "predict_word",
     "save_sentence_model",
-    "score",
     "train",
     "word_classes",
 ]

@@ -183,7 +183,7 @@ def tables(folder: Path) -> list[tuple[str, Path, Reader]]:
             "--epochs", "1", "--window", "2", "--neighbor-classes", "3", "--quiet")  # fmt: skip
 
     def score(path: Path) -> None:
-        command("score", model, str(corpus))
+        command("eval", "likelihood", model, str(corpus))
 
     return files_of(Path(model), score)
 

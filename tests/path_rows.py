@@ -188,10 +188,6 @@ ROWS = [
     Row("similarity {vectors<v.txt} aa bb", "words"),
     Row("odd-one-out {vectors<v.txt} aa bb cc", "words"),
     Row(
-        "score {model<v.txt} {corpus<<c.txt} --context {context<v.txt} --read-vocab "
-        "{read_vocab<voc}"
-    ),
-    Row(
         "predict-word {model<v.txt} aa _ --context {context<v.txt} --read-vocab {read_vocab<voc}",
         "words",
     ),

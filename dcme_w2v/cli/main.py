@@ -30,7 +30,6 @@ COMMANDS = {
     "analogy": "neighbors",
     "similarity": "neighbors",
     "odd-one-out": "neighbors",
-    "score": "predictions",
     "predict-word": "predictions",
     "classes": "vectors",
     "merge": "vectors",

@@ -82,7 +82,7 @@ n_similarity: v.similarity(v[words].mean(axis=0), v[others].mean(axis=0))
 distance: 1 - v.similarity(one, other)
 evaluate_word_analogies accuracy: dw.eval_analogies(v, file)
 evaluate_word_pairs: dw.eval_similarity(v, file)
-score: dw.score(v, corpus)
+score: dw.eval_likelihood(v, corpus), the mean over the tokens
 predict_output_word: dw.predict_word(v, 'the _ of england')
 save_word2vec_format save_model: v.save("v.bin")
 load_word2vec_format load_model: Vectors.load(file)

@@ -152,14 +152,6 @@ class LanguageModel:
         logs = self._logs_of(ids, threads)
         return {**figures_of("", logs, FIGURES), "words": logs.shape[1]}
 
-    def log_probabilities(self, ids: U32, threads: int | None = 1) -> F64:
-        """Return the log-probability of each token of an encoded text, given its context.
-
-        Every sentence has at least two tokens. For negative sampling the noise distribution is
-        added to the scores, if word counts are known.
-        """
-        return np.asarray(self._logs_of(ids, threads)[-1])
-
     def distribution(self, ids: U32, place: int) -> F64:
         """Return the probability of each word at a place of a sentence of at least two tokens."""
         h, _ = contexts(ids, self.input, self.window, self.neighbors)
