@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dcme_w2v.formats.columns import Table
     from dcme_w2v.latent.estimator import LatentClassModel
     from dcme_w2v.merging import merge
-    from dcme_w2v.plots.points import plot
+    from dcme_w2v.plots.plot import plot
     from dcme_w2v.scdv.estimator import SCDV
     from dcme_w2v.sentences.encoder import SentenceEncoder
     from dcme_w2v.sentences.folder import save_sentence_model
@@ -56,7 +56,7 @@ _MODULES = {
     "explore_page": "dcme_w2v.explore.page",
     "merge": "dcme_w2v.merging",
     "phrases": "dcme_w2v.text.phrases",
-    "plot": "dcme_w2v.plots.points",
+    "plot": "dcme_w2v.plots.plot",
     "predict_word": "dcme_w2v.words.predictions",
     "save_sentence_model": "dcme_w2v.sentences.folder",
     "train": "dcme_w2v.cluster.train",

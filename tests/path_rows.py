@@ -165,7 +165,6 @@ ROWS = [
     ),
     Row("latent fit {docs<r.npz} --output {output>>om} --labels {labels<l.txt} --quiet", "choose"),
     Row("latent transform {model<zv} {docs<v.svm} --output {output>o.svm} --labels {labels>ol}"),
-    Row("latent plot {model<z} {docs<<d.txt} --output {output>o.png} --method pca", "method"),
     Row(
         "scdv fit {docs<<d.txt} --vectors {vectors<i.npy} --output {output>>om} --clusters 2 "
         "--quiet"
@@ -173,10 +172,6 @@ ROWS = [
     Row("encode {vectors<i.npy} {texts<<c.txt} --output {output>o.tsv} --pooling usif"),
     Row("eval sts {vectors<i.npy} {pairs<<sts.tsv} --pooling mean"),
     Row("scdv transform {model<m} {docs<<d.svm} --output {output>o.svm} --labels {labels>ol}"),
-    Row(
-        "scdv plot {rows<r.npz} --output {output>o.png} --labels {labels<l.txt} --method pca",
-        "method",
-    ),
     Row("eval analogies {vectors<v.txt} {questions<q.txt}"),
     Row("eval similarity {vectors<v.txt} {pairs<p.txt}"),
     Row(
@@ -197,7 +192,11 @@ ROWS = [
         "explore {vectors<v.txt} --output {output>o.html} --labels {labels<lv.txt} --method pca",
         "method",
     ),
-    Row("plot {files<log} --output {output>o.png}", "fields column words method"),
+    Row("plot {files<log} --output {output>o.png}", "fields column words method labels"),
+    Row(
+        "plot {files<r.npz} --output {output>o.png} --labels {labels<l.txt} --method pca",
+        "fields words method",
+    ),
     Row("classify test {model<k} {docs<d.txt}", "labels"),
     Row("classify predict {model<k} {docs<d.txt}", "labels"),
     Row("classify explain {model<k} x", "label"),

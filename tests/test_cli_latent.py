@@ -1,4 +1,4 @@
-"""The commands latent fit, transform, show and plot: files, streams, exit codes, errors."""
+"""The commands latent fit, transform and show: files, streams, exit codes, errors."""
 
 from pathlib import Path
 

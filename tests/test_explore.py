@@ -19,8 +19,8 @@ from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v import Vectors
 from dcme_w2v.cli.main import run
-from dcme_w2v.explore.page import layout_of, read_items
-from dcme_w2v.plots.figure import ITERATIONS
+from dcme_w2v.explore.page import read_items
+from dcme_w2v.plots.projection import ITERATIONS, plane
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ def test_a_layout_by_tsne_keeps_topics_together():
     pytest.importorskip("openTSNE")
     items = read_items("a.npy", None, 1, 100, 1)
     seen = []
-    points = layout_of(items, "tsne", 1, seen.append)
+    points = plane(items.matrix, "tsne", 1, seen.append)
     assert seen[-1] == ITERATIONS and points.shape == (100, 2)
     apart = np.linalg.norm(points[:, None] - points[None], axis=2) + np.eye(100) * 1e9
     topic = np.arange(100) % 5
@@ -94,8 +94,8 @@ def test_rows_of_documents_with_labels_and_titles():
     Path("labels").write_text("".join(lines))
     text = page_of("r.npz --labels labels").read_text()
     [about] = json.loads(block(text, "about"))
-    assert (about["rows"], about["dim"]) == (30, 29)
-    assert about["about"] == "30 documents of 29 dimensions"
+    assert (about["rows"], about["dim"]) == (30, 30)
+    assert about["about"] == "30 documents of 30 dimensions"
     assert [label[0] for label in about["labels"]] == [["x"], ["y"], ["z"]]
     names = json.loads(block(text, "names0"))
     assert len(set(names)) == 30 and names[4].startswith("text <b>4</b> long")

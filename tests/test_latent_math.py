@@ -8,8 +8,8 @@ from scipy.special import softmax
 
 from dcme_w2v.latent.cost import OWN, Cost, Observations
 from dcme_w2v.latent.fit import balanced, expectation_maximization
-from dcme_w2v.latent.reduction import svd_of_rows
 from dcme_w2v.latent.starts import Quadratic, best_descent, one_hot, project_rows
+from dcme_w2v.numeric.components import singular_vectors
 
 
 def observations(count=60, features=8, classes=3, seed=0, own=0.0):
@@ -145,8 +145,8 @@ def test_quadratic_is_the_bound_to_second_order():
     1/N, are far off."""
     data = observations(count=30, features=5, classes=3, seed=4)
     k, ridge = 4, 0.05
-    left, squares, _ = svd_of_rows(data.rows, 5, 0, centered=True)
-    quadratic = Quadratic(left, squares, ridge, data.labels, 3)
+    left, values, _ = singular_vectors(data.rows, 5, 0, centered=True)
+    quadratic = Quadratic(left, values**2, ridge, data.labels, 3)
     direction = np.random.default_rng(6).normal(size=(30, k)) / k
     direction -= direction.mean(axis=1, keepdims=True)
     flat = np.full((30, k), 1 / k)
@@ -168,17 +168,17 @@ def test_quadratic_has_few_descent_directions():
     assert np.abs(quadratic.product(np.full((40, 5), 0.2))).max() < 1e-12
 
 
-def test_randomized_svd_of_wide_rows():
+def test_singular_vectors_of_wide_rows():
     random = np.random.default_rng(0)
     low = random.normal(size=(80, 6)) @ random.normal(size=(6, 200)) * 3
     rows = csr_matrix((low + random.normal(size=low.shape) * 0.1).astype(np.float32))
     dense = rows.toarray().astype(float)
     for centered in (True, False):
-        left, squares, right = svd_of_rows(rows, 6, 1, centered=centered)
+        left, values, right = singular_vectors(rows, 6, 1, centered=centered)
         u, s, vt = np.linalg.svd(dense - dense.mean(axis=0) * centered, full_matrices=False)
-        assert squares == pytest.approx(s[:6] ** 2, rel=1e-3)
-        assert np.abs(np.sum(left * u[:, :6], axis=0)) == pytest.approx(np.ones(6), abs=1e-3)
-        assert np.abs(np.sum(right.T * vt[:6], axis=1)) == pytest.approx(np.ones(6), abs=1e-3)
+        assert values == pytest.approx(s[:6])
+        assert np.abs(np.sum(left * u[:, :6], axis=0)) == pytest.approx(np.ones(6))
+        assert np.abs(np.sum(right.T * vt[:6], axis=1)) == pytest.approx(np.ones(6))
 
 
 def test_descents_end_in_a_minimum_on_the_simplices():

@@ -64,7 +64,7 @@ def test_names_are_not_markup(cli):
     cli("plot $\\frac$ _log --output logs.svg")
     save_npz("rows.npz", csr_matrix(np.eye(4, 5, dtype=np.float32)))
     Path("labels").write_text("_log\n$\\frac$\n_log\nb\n")
-    cli("scdv plot rows.npz --labels labels --method pca --output rows.svg")
+    cli("plot rows.npz --labels labels --method pca --output rows.svg")
     for picture in ("logs.svg", "rows.svg"):
         svg = Path(picture).read_text(encoding="utf-8")
         assert "$\\frac$<" in svg and "_log<" in svg
@@ -75,7 +75,7 @@ def test_names_are_not_markup(cli):
     [
         (b'{"event": "end", "seconds": 1}\n', "", "has no epoch with a loss"),
         (b'{"event": "epoch", "epoch": 1, "loss": 2}\n', "--field x", "the logs have loss"),
-        (b"a 1 2\nb 3 4\nc 5 6\n", "--words a", "1 words; a picture needs 3"),
+        (b"a 1 2\nb 3 4\nc 5 6\n", "--words a", "1 points; a picture needs 3"),
         (b"a 1 2\nb 3 4\nc 5 6\n", "--words a,b", "'a,b' is not among the 3 words"),
         (b"a 1 2 3\nb 3 4 3\nc 5 6 3\n", "--field loss", "is not an option of word vectors"),
     ],

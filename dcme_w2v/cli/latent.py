@@ -1,4 +1,4 @@
-"""The commands ``latent fit``, ``transform``, ``show`` and ``plot``."""
+"""The commands ``latent fit``, ``transform`` and ``show``."""
 
 from typing import Any
 
@@ -19,7 +19,6 @@ from .options import (
     log_json_option,
     options_of,
     output_option,
-    projection_options,
     quiet_option,
     reads_documents,
     threads_option,
@@ -137,20 +136,3 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
         for document in one.get("documents", ()):
             text = " ".join(document.get("text", "").split())[:200]
             click.echo(f"\t{document['probability']:.4f}\t{document['document']}\t{text}")
-
-
-@latent.command("plot", example="dcme-w2v latent plot clusters docs.txt --output clusters.png")
-@arguments("model docs...")
-@output_option("PNG", "write the picture to this file; - is stdout")
-@projection_options(2000, "maximum number of documents")
-@reads_documents("docs")
-def plot(model: str, docs: tuple[str, ...], output: str, **projection: Any) -> None:
-    """Plot documents in two dimensions, colored by their most probable latent class.
-
-    Requires the packages matplotlib and openTSNE.
-    """
-    from dcme_w2v.latent.model import LatentClassifier
-    from dcme_w2v.plots.points import plot_files
-
-    Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output).check()
-    plot_files(LatentClassifier.load(model), docs, output, **projection)

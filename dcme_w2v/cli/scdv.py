@@ -1,4 +1,4 @@
-"""`dcme-w2v scdv`: document vectors, their topics, plots and ranking by queries."""
+"""`dcme-w2v scdv`: document vectors, their topics and ranking by queries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from .options import (
     option_of,
     options_of,
     output_option,
-    projection_options,
     quiet_option,
     reads_documents,
     show_plan,
@@ -355,30 +354,3 @@ def _text_of(topic: Topic) -> str:
 
 
 scdv.add_command(search)
-
-
-@scdv.command(
-    "plot",
-    example="dcme-w2v scdv plot rows.npz --labels rows.labels --output rows.png",
-)
-@arguments("rows")
-@output_option("PNG", "write the picture to this file (.png, .pdf or .svg); - is stdout")
-@flag("--labels FILE", "labels of the rows, one line per row; colors are by label")
-@projection_options(2000, "maximum number of rows")
-def plot(rows: str, output: str, labels: str | None, **projection: Any) -> None:
-    """Plot document vectors in two dimensions.
-
-    ROWS is a file (X.npz) that `scdv transform` wrote. Requires the packages
-    matplotlib and openTSNE.
-    """
-    from dcme_w2v.formats.sparse_io import read_labels, read_npz
-    from dcme_w2v.plots.figure import picture_format
-    from dcme_w2v.plots.points import draw, plane
-
-    Paths().reads("ROWS", rows).reads("--labels", labels).writes("--output", output).check()
-    picture_format(output)
-    loaded = read_npz(rows)
-    names = read_labels(labels, loaded.shape[0]) if labels else None
-    chosen, points = plane(loaded, **projection)
-    own = ["|".join(names[int(i)]) for i in chosen] if names else None
-    draw(output, points, own)

@@ -254,7 +254,8 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 
 @command(
     example="dcme-w2v plot train.log other.log --output curves.svg\n"
-    "dcme-w2v plot vectors.npy --words 'king queen man woman' --output words.png",
+    "dcme-w2v plot vectors.npy --words 'king queen man woman' --output words.png\n"
+    "dcme-w2v plot rows.npz --labels rows.labels --output rows.png",
 )
 @arguments("files...")
 @output_option("PNG", "write the picture to this file (.png, .pdf or .svg); - is stdout")
@@ -266,14 +267,15 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
     multiple=True,
 )
 @flag("--words WORDS", "words to draw, separated by spaces")
-@flag("--limit N", "draw this many of the most frequent words (default: 200)", low=3)
-@flag("--method tsne|pca", "projection method of words (default: tsne)")
+@flag("--labels FILE", "labels of the rows, one line per row; colors are by label")
+@flag("--limit N", "draw this many words (default: 200) or rows (default: 2000)", low=3)
+@flag("--method tsne|pca", "projection method (default: tsne)")
 @flag("--seed N", "random seed (default: 1)", low=0, high=2**32 - 1)
 def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
-    """Plot learning curves, or words on a plane.
+    """Plot learning curves, or words or rows on a plane.
 
-    FILES: one or several logs of --log-json, or word vectors of any format. Requires the
-    packages matplotlib and openTSNE.
+    FILES: one or several logs of --log-json, or word vectors of any format, or rows (X.npz, X.svm).
+    Requires the packages matplotlib and openTSNE.
     """
     from dcme_w2v import plot as draw
 

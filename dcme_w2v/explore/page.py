@@ -17,14 +17,14 @@ import hashlib
 import json
 import os
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import svds
+from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
@@ -35,9 +35,10 @@ from dcme_w2v.formats.sparse_io import is_vectors, read_vectors
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.vectors_io import read_with
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8
+from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.platform import PathLike
-from dcme_w2v.plots.figure import DIMENSIONS, ITERATIONS, check_method, tsne
+from dcme_w2v.plots.projection import ITERATIONS, check_method, plane
 from dcme_w2v.training.progress import Quiet, Reporter
 from dcme_w2v.words.exports import agreement, as_int8
 from dcme_w2v.words.neighbors import inverse_lengths
@@ -98,7 +99,7 @@ def read_items(path: str, labels: str | None, column: int, limit: int, seed: int
     else:
         rows, own = read_vectors(path, None)
         total, found = rows.shape[0], ["|".join(one) for one in own[:limit]]
-        matrix = _reduced(rows[:limit].astype(np.float32), seed)
+        matrix = _reduced(rows[:limit], seed)
         names, about = [str(number) for number in range(1, len(found) + 1)], ""
     if len(names) < MIN_ROWS:
         raise UsageError(f"{path}: {len(names)} rows; a map needs {MIN_ROWS} at least")
@@ -108,7 +109,7 @@ def read_items(path: str, labels: str | None, column: int, limit: int, seed: int
         groups = [line[column - 1] for line in lines]
         if not of_words:
             names = _titles(" ".join(line[: column - 1] + line[column:]) for line in lines)
-    matrix *= inverse_lengths(matrix)[:, None]
+    matrix = _unit(matrix)
     shown = f"{len(names):,}" if len(names) == total else f"the first {len(names):,} of {total:,}"
     about = f"{shown} {'words' if of_words else 'documents'} of {matrix.shape[1]} dimensions{about}"
     return Items(path, about, names, matrix, groups, of_words)
@@ -133,13 +134,12 @@ def _titles(texts: Iterable[str]) -> list[str]:
     return list(titles)
 
 
-def _reduced(rows: object, seed: int) -> F32:
+def _reduced(rows: csr_matrix, seed: int) -> F32:
     """Return sparse rows in the first principal directions, with little loss of cosines."""
-    dense_width = min(_COLUMNS, min(rows.shape) - 1)  # type: ignore[attr-defined]
-    if rows.shape[1] <= _COLUMNS or dense_width < 1:  # type: ignore[attr-defined]
-        return np.asarray(rows.toarray(), dtype=np.float32)  # type: ignore[attr-defined]
-    u, s, _ = svds(rows, dense_width, random_state=seed)
-    return np.ascontiguousarray((u * s)[:, ::-1], dtype=np.float32)
+    if rows.shape[1] <= _COLUMNS:
+        return np.asarray(rows.toarray(), dtype=np.float32)
+    left, values, _ = singular_vectors(rows, _COLUMNS, seed, centered=False)
+    return (left * values).astype(np.float32)
 
 
 def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
@@ -255,7 +255,6 @@ def _unit(matrix: F32) -> F32:
 EXAMPLES = 6
 ANALOGIES = ("+king -man +woman", "+paris -france +italy", "+better -good +bad", "man woman king")
 SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
-Progress = Callable[[int], None]
 
 
 def page_of(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> str:
@@ -279,18 +278,6 @@ def page_of(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> str:
     ):  # fmt: skip
         page = page.replace(f"%{name}%", text)
     return page
-
-
-def layout_of(items: Items, method: str, seed: int, progress: Progress = lambda done: None) -> F64:
-    """Return points of all items in a plane: t-SNE, or the first two principal components."""
-    centered = items.matrix - items.matrix.mean(axis=0)
-    _, directions = np.linalg.eigh((centered.T @ centered).astype(np.float64))
-    width = min(DIMENSIONS if method == "tsne" else 2, centered.shape[1])
-    components = centered @ directions[:, ::-1][:, :width].astype(np.float32)
-    if width < 2:
-        components = np.column_stack([components, np.zeros(len(components))])
-    points = np.ascontiguousarray(components, dtype=np.float64)
-    return tsne(points, seed, progress) if method == "tsne" else points
 
 
 def _blocks_of(items: Items, layout: F64, seed: int) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -402,7 +389,7 @@ def explore_page(
     every, layouts = [read_items(path, labels, color, limit, seed) for path in sources], []
     for path, items in zip(sources, every, strict=True):
         reporter.stage(f"map of {path}", ITERATIONS if method == "tsne" else None, "iterations")
-        layouts.append(layout_of(items, method, seed, reporter.advance))
+        layouts.append(plane(items.matrix, method, seed, reporter.advance))
     page = page_of(every, layouts, seed).encode()
     with atomic_write(output) as file:
         file.write(page)

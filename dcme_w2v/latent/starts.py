@@ -14,13 +14,13 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.numeric.arrays import F64, I32, I64, unit_vectors
+from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.progress import Reporter
 
 from .cost import OWN, Observations
 from .options import START_NUMBERS, LatentOptions
-from .reduction import svd_of_rows
 
 DESCENTS, FIRST = 3, 10  # descents from random points; the lowest after FIRST iterations goes on
 MANY = 20  # latent classes, where `auto` has no start of the quadratic
@@ -67,7 +67,8 @@ class Quadratic:
         seed : int
             Seed of the randomized SVD.
         """
-        left, squares, _ = svd_of_rows(data.rows, rank, seed, centered=True)
+        left, values, _ = singular_vectors(data.rows, rank, seed, centered=True)
+        squares = np.square(values)
         ridge = ridge_of(squares, data.count, freedom * len(squares))
         return cls(left, squares, ridge, data.labels, data.classes)
 

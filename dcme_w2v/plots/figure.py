@@ -1,17 +1,11 @@
-"""Figures of matplotlib, and the layout of points in a plane by t-SNE."""
+"""Figures of matplotlib: styles, names as plain text, files."""
 
-import contextlib
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError, import_optional
 from dcme_w2v.files.atomic import atomic_write
-from dcme_w2v.numeric.arrays import F64, Array
 
 PICTURES = (".png", ".pdf", ".svg")
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
@@ -76,59 +70,3 @@ def picture_format(path: str) -> str:
     if suffix not in ("", *PICTURES):
         raise UsageError(f"{path}: name a file that ends in .png, .pdf or .svg, or - for PNG")
     return suffix.removeprefix(".") or "png"
-
-
-METHODS = ("tsne", "pca")
-DIMENSIONS = 50  # that t-SNE starts from
-PERPLEXITY = 30.0
-_EARLY, _LATE = 250, 500  # iterations with and without exaggeration
-ITERATIONS = _EARLY + _LATE
-
-
-def check_method(method: str) -> None:
-    """Raise `UsageError` if there is no such method of projection."""
-    if method not in METHODS:
-        raise UsageError(f"--method={method}: must be one of {', '.join(METHODS)}")
-
-
-def tsne(
-    components: Array,
-    seed: int,
-    progress: Callable[[int], None] = lambda done: None,
-) -> F64:
-    """Return points in a plane that keep the nearest neighbors of rows together.
-
-    Parameters
-    ----------
-    components : ndarray of shape (n, d)
-        The first two columns are the start.
-    seed : int
-    progress : callable
-        Called with the number of iterations done.
-
-    Returns
-    -------
-    ndarray of float64, shape (n, 2)
-
-    References
-    ----------
-    van der Maaten and Hinton 2008, Visualizing Data using t-SNE, JMLR. Poličar et al. 2024,
-    openTSNE, Journal of Statistical Software.
-    """
-    package = import_optional("openTSNE", ", or use --method=pca")
-    start = components[:, :2] / max(float(np.std(components[:, 0])), 1e-12) * 1e-4
-    done = 0
-
-    def report(iteration: int, error: float, embedding: Any) -> None:
-        nonlocal done
-        done += 50
-        progress(min(done, ITERATIONS))
-
-    with warnings.catch_warnings(), contextlib.redirect_stdout(None):
-        warnings.simplefilter("ignore")
-        model = package.TSNE(
-            perplexity=min(PERPLEXITY, (len(components) - 1) / 3), initialization=start,
-            early_exaggeration_iter=_EARLY, n_iter=_LATE, random_state=seed,
-            n_jobs=default_threads(), callbacks=report, callbacks_every_iters=50,
-        )  # fmt: skip
-        return np.array(model.fit(components), dtype=np.float64)

@@ -1,0 +1,61 @@
+"""Principal components and singular vectors of dense or sparse rows."""
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from scipy.sparse.linalg import LinearOperator, svds
+
+from .arrays import F64, Array
+from .parallel import one_blas_thread
+
+_SMALLEST = 1e-10  # squared singular values below this share of the first count as 0
+
+
+def singular_vectors(
+    rows: csr_matrix | Array, count: int, seed: int, *, centered: bool
+) -> tuple[F64, F64, F64]:
+    """Return the first singular vectors of rows, or of rows less their mean.
+
+    Sparse rows stay sparse, since the mean is subtracted from products with them.
+
+    Parameters
+    ----------
+    rows : csr_matrix or ndarray, shape (n, d)
+    count : int
+        Maximum number of singular vectors.
+    seed : int
+    centered : bool
+
+    Returns
+    -------
+    left : ndarray, shape (n, r)
+    values : ndarray, shape (r,)
+        Singular values, descending, without zeros except for the first.
+    right : ndarray, shape (d, r)
+    """
+    matrix = rows.astype(np.float64)
+    mean = np.asarray(matrix.mean(axis=0)).ravel() * centered
+    with one_blas_thread():
+        if count < min(matrix.shape) and _varies(matrix, mean):
+            columns, ones = matrix.T, np.ones(matrix.shape[0])
+            operator = LinearOperator(
+                matrix.shape, dtype=np.float64,
+                matvec=lambda x: matrix @ x - mean @ x,
+                rmatvec=lambda y: columns @ y - mean * (ones @ y),
+                matmat=lambda x: matrix @ x - mean @ x,
+                rmatmat=lambda y: columns @ y - np.outer(mean, ones @ y),
+            )  # fmt: skip
+            left, values, right = svds(operator, count, random_state=seed)
+        else:
+            dense = matrix.toarray() if issparse(matrix) else matrix
+            left, values, right = np.linalg.svd(dense - mean, full_matrices=False)
+    order = np.argsort(-values, kind="stable")[:count]
+    squares = np.square(values[order])
+    order = order[: max(1, int((squares > _SMALLEST * max(squares[0], 1e-300)).sum()))]
+    return np.ascontiguousarray(left[:, order]), values[order], right[order].T
+
+
+def _varies(matrix: csr_matrix | Array, mean: F64) -> bool:
+    """Return whether rows less the mean are not all zeros up to rounding: svds needs that."""
+    data = matrix.data if issparse(matrix) else matrix.ravel()
+    squares = float(data @ data)
+    return squares - matrix.shape[0] * float(mean @ mean) > 1e-12 * squares

@@ -1,0 +1,276 @@
+"""Pictures of files: learning curves of logs, and rows or words as points in a plane."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.paths import Paths, listed
+from dcme_w2v.formats.sparse_io import is_vectors, read_labels, read_vectors
+from dcme_w2v.numeric.arrays import F64, unit_vectors
+from dcme_w2v.platform import PathLike
+from dcme_w2v.training.progress import is_log, read_log
+from dcme_w2v.words.vectors import Vectors
+
+from .figure import COLORS, new_figure, picture_format, plain_text, style_of, write_figure
+from .projection import plane
+
+MIN_POINTS = 3
+_IN_LEGEND = 39  # labels with a color and marker of their own
+_OF_WORDS, _OF_ROWS = 200, 2000  # points, by default
+GRAY = "#B0B0B0"
+# Where a word stands beside its point: pixels to the right and up, alignment.
+PLACES = ((4, 0, "left"), (-4, 0, "right"), (0, 8, "center"), (0, -8, "center"))
+# What can be drawn: its options.
+OPTIONS = {
+    "logs": ("fields",),
+    "word vectors": ("words", "limit", "method", "seed"),
+    "rows": ("labels", "limit", "method", "seed"),
+}
+
+
+Curve = tuple[list[float], list[float]]  # epochs, or examples, and values
+_USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
+_MANY_POINTS = 40  # without markers
+
+
+def draw_curves(paths: Sequence[str], output: str, fields: Sequence[str] = ()) -> None:
+    """Draw a panel for each field, with a line for each log.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Logs.
+    output : str
+        Picture; ``-`` is standard output.
+    fields : sequence of str
+        Figures of epochs, such as ``lr``; by default the losses and mean log-probabilities, or else
+        all that some log has.
+    """
+    logs = [list(read_log(path)) for path in paths]
+    every = list(dict.fromkeys(name for log in logs for name in _fields_of(log)))
+    if not every:
+        raise FormatError(f"{', '.join(paths)}: has no epoch with a loss; train for longer")
+    unknown = [name for name in fields if name not in every]
+    if unknown:
+        raise UsageError(f"--field={unknown[0]}: the logs have {', '.join(every)}")
+    chosen = list(fields) or [name for name in every if _USUAL.fullmatch(name)] or every
+    figure = new_figure(7, 3.2 * len(chosen))
+    panels = figure.subplots(len(chosen), 1, squeeze=False)[:, 0]
+    for panel, name in zip(panels, chosen, strict=True):
+        by_epoch = any(len(_curve(log, name, "epoch")[0]) > 1 for log in logs)
+        for number, (path, log) in enumerate(zip(paths, logs, strict=True)):
+            x, y = _curve(log, name, "epoch" if by_epoch else "progress")
+            style = style_of(number)
+            panel.plot(
+                x, y, label=plain_text(path), markersize=4 if len(x) <= _MANY_POINTS else 0, **style
+            )
+        panel.set_xlabel("epoch" if by_epoch else _unit_of(logs))
+        panel.set_ylabel(name.replace("_", " "))
+        panel.grid(alpha=0.3)
+        panel.spines[["top", "right"]].set_visible(False)
+    if len(paths) > 1:
+        panels[0].legend(fontsize=8)
+    write_figure(figure, output)
+
+
+def _fields_of(log: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the fields of epochs that are numbers."""
+    found: dict[str, None] = {}
+    for record in log:
+        if record["event"] == "epoch":
+            found |= {name: None for name, value in record.items() if _is_number(value)}
+    return [name for name in found if name != "epoch"]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _curve(log: Sequence[dict[str, Any]], name: str, event: str) -> Curve:
+    """Return a field over epochs, or over the progress of training; resumed logs are continued."""
+    place = "epoch" if event == "epoch" else "done"
+    points = {
+        record[place]: record[name]
+        for record in log
+        if record["event"] == event and _is_number(record.get(place))
+        and _is_number(record.get(name))
+    }  # fmt: skip
+    x = sorted(points)
+    return x, [points[one] for one in x]
+
+
+def _unit_of(logs: Sequence[Sequence[dict[str, Any]]]) -> str:
+    units = [r["unit"] for log in logs for r in log if r["event"] == "start" and r.get("unit")]
+    return str(units[-1]) if units else "progress"
+
+
+def draw_words(
+    path: str,
+    output: str,
+    words: str = "",
+    limit: int = _OF_WORDS,
+    method: str = "tsne",
+    seed: int = 1,
+) -> None:
+    """Draw words as points with labels, close together where their vectors have a high cosine."""
+    vectors = Vectors.load(path)
+    chosen = list(dict.fromkeys(words.split())) or list(vectors.words[:limit])
+    axes, points = _points(unit_vectors(vectors[chosen]), method, seed)
+    axes.scatter(*points.T, s=8, color=COLORS[0])
+    axes.margins(0.06)
+    axes.figure.draw_without_rendering()  # sets the scale
+    boxes: list[Any] = []
+    for word, point in zip(chosen, points.tolist(), strict=True):
+        for x, y, side in PLACES:
+            label = axes.annotate(
+                word, point, (x, y), textcoords="offset pixels", fontsize=8, ha=side, va="center",
+                parse_math=False,
+            )  # fmt: skip
+            box = label.get_window_extent()
+            if not box.count_overlaps(boxes) or (x, y, side) == PLACES[-1]:
+                break
+            label.set_visible(False)
+        boxes.append(box)
+    write_figure(axes.figure, output)
+
+
+def draw_rows(
+    path: str,
+    output: str,
+    labels: str | None = None,
+    limit: int = _OF_ROWS,
+    method: str = "tsne",
+    seed: int = 1,
+) -> None:
+    """Draw rows of a file as points, with a color and marker for each label.
+
+    The rows are a random sample if they are more than `limit`.
+    """
+    rows, found = read_vectors(path, None)
+    names = found if labels is None else read_labels(labels, rows.shape[0])
+    count = min(limit, rows.shape[0])
+    chosen = np.sort(np.random.default_rng(seed).choice(rows.shape[0], count, replace=False))
+    axes, points = _points(rows[chosen], method, seed)
+    if any(names):
+        _scatter(axes, points, np.array(["|".join(names[i]) for i in chosen], dtype=object))
+        axes.figure.legend(fontsize=7, markerscale=2, loc="outside right upper")
+    else:
+        axes.scatter(*points.T, s=8, color=COLORS[0])
+    write_figure(axes.figure, output)
+
+
+def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
+    """Return the axes of a new figure and points of rows in a plane."""
+    if rows.shape[0] < MIN_POINTS:
+        raise UsageError(f"{rows.shape[0]} points; a picture needs {MIN_POINTS} at least")
+    points = plane(rows, method, seed)
+    axes = new_figure(10, 10).add_subplot()
+    axes.set_axis_off()
+    return axes, points
+
+
+def _scatter(axes: Any, points: F64, labels: NDArray[np.object_]) -> None:
+    """Draw points by label; labels beyond `_IN_LEGEND`, the least frequent, are one in gray."""
+    names, counts = np.unique(labels, return_counts=True)
+    kept = sorted(names[np.argsort(-counts, kind="stable")][:_IN_LEGEND].tolist())
+    others = len(names) - len(kept)
+    if others:
+        rest = points[~np.isin(labels, kept)]
+        axes.scatter(*rest.T, s=8, color=GRAY, zorder=0, label=f"{others} other labels")
+    for number, name in enumerate(kept):
+        style = style_of(number)
+        own = points[labels == name]
+        label = plain_text(name) or "(none)"
+        axes.scatter(*own.T, s=8, marker=style["marker"], color=style["color"], label=label)
+
+
+def plot(
+    files: PathLike | Sequence[PathLike],
+    output: PathLike,
+    *,
+    fields: Sequence[str] | None = None,
+    words: str | None = None,
+    labels: PathLike | None = None,
+    limit: int | None = None,
+    method: str | None = None,
+    seed: int | None = None,
+) -> None:
+    """Draw learning curves of logs, or words or rows on a plane. Requires matplotlib.
+
+    Parameters
+    ----------
+    files : path or sequence of paths
+        One or several logs of --log-json, or one file of word vectors or of rows (.npz, .svm).
+    output : path
+        Picture: .png, .pdf or .svg; ``-`` is standard output.
+    fields : sequence of str, optional
+        Figures of the logs, such as ``lr`` (default: loss and log-probabilities).
+    words : str, optional
+        Words to draw, separated by spaces (default: the `limit` most frequent).
+    labels : path, optional
+        A file with the labels of the rows, one line per row; colors are by label.
+    limit : int, optional
+        Number of words (default: 200) or of rows (default: 2000, a random sample).
+    method : {"tsne", "pca"}, optional
+        Projection (default: tsne).
+    seed : int, optional
+        Seed of the projection (default: 1).
+
+    Raises
+    ------
+    UsageError
+        An option is not one for this kind of file, or the suffix of `output` is another.
+    DcmeError
+        matplotlib or openTSNE is not installed.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> v = dw.train("corpus.txt", dim=8, epochs=2, threads=1, log_json="train.log")
+    >>> dw.plot("train.log", "curves.svg")
+    """
+    paths, output = listed(files), os.fspath(output)
+    guard = Paths().reads("FILES", *paths).reads("--labels", labels and os.fspath(labels))
+    guard.writes("--output", output).check()
+    picture_format(output)
+    kind = _kind_of(paths)
+    values: dict[str, Any] = {
+        "fields": fields, "words": words, "labels": labels and os.fspath(labels), "limit": limit,
+        "method": method, "seed": seed,
+    }  # fmt: skip
+    given = {name: value for name, value in values.items() if value}
+    for name, value in given.items():
+        if name not in OPTIONS[kind]:
+            flag, shown = ("field", value[0]) if name == "fields" else (name, value)
+            raise UsageError(f"--{flag}={shown}: is not an option of {kind}")
+    if kind == "logs":
+        draw_curves(paths, output, **given)
+    else:
+        (draw_rows if kind == "rows" else draw_words)(paths[0], output, **given)
+
+
+def _kind_of(paths: Sequence[str]) -> str:
+    """Return what files are; several files must be logs.
+
+    Raises
+    ------
+    UsageError
+        There are several files, and not all are logs.
+    """
+    for path in paths:
+        if is_stream(path):
+            raise UsageError(f"{path}: is a stream; give a file")
+    logs = [not (Path(path).is_dir() or is_vectors(path)) and is_log(path) for path in paths]
+    if all(logs):
+        return "logs"
+    if len(paths) > 1:
+        other = paths[logs.index(False)]
+        raise UsageError(f"{other}: is not a log of --log-json; of other files, give one at a time")
+    return "rows" if is_vectors(paths[0]) else "word vectors"
