@@ -94,9 +94,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        habits = importlib.import_module("dcme_w2v.words.habits")
-        owner = f"module {__name__!r}"
-        raise AttributeError(habits.attribute_advice(habits.NAMES, owner, name, __all__))
+        hints = importlib.import_module("dcme_w2v.hints")
+        raise AttributeError(hints.no_attribute(f"module {__name__!r}", name, __all__))
     module = importlib.import_module(_MODULES[name])
     found = module if _MODULES[name] == f"{__name__}.{name}" else getattr(module, name)
     globals()[name] = found

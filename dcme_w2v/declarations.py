@@ -12,19 +12,22 @@ derived from it, so that they cannot disagree::
 """
 
 import dataclasses
-import difflib
 import functools
+import inspect
 import math
 import numbers
 import os
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from dcme_w2v.errors import UnknownOptionError, UsageError, warn
+from dcme_w2v.hints import hint
 
+P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 Option = dataclasses.Field[Any]  # a field that `option` declares
 Options = Mapping[str, Option]  # by name
@@ -125,8 +128,8 @@ def flag_of(name: str) -> str:
 def types_of(cls: type) -> dict[str, tuple[type, bool]]:
     """Return each option's type and whether ``None`` is allowed."""
     found = {}
-    for name, hint in typing.get_type_hints(cls).items():
-        parts = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    for name, kind in typing.get_type_hints(cls).items():
+        parts = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
         plain = [part for part in parts if part is not type(None)]
         found[name] = (plain[0], len(plain) < len(parts))
     return found
@@ -191,13 +194,24 @@ class Checked:
         return cls(**values)
 
 
-def check_names(given: Iterable[str], known: Sequence[str]) -> None:
-    """Raise `UnknownOptionError`, with the nearest name, if a name is not known."""
+def check_names(given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise `UnknownOptionError`, with what replaces it, if a name is not known."""
+    known = [*known]
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise UnknownOptionError(f"unknown option {name}{hint}")
+            raise UnknownOptionError(f"unknown option {name}{hint(name, known)}")
+
+
+def checks_names(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function answer the arguments of other programs with the names here."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        check_names(kwargs, known)
+        return function(*args, **kwargs)
+
+    return checked
 
 
 def _checked(name: str, value: Any, kind: Any, declared: Declaration) -> Any:

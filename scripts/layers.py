@@ -18,6 +18,7 @@ PACKAGE = Path(__file__).parents[1] / "dcme_w2v"
 LAYERS = [
     ["platform"],
     ["errors"],
+    ["hints"],
     ["declarations"],
     ["_core"],
     ["files"],

@@ -62,7 +62,7 @@ def test_every_spelling_of_every_option_sets_its_field(item):
     cls = next(cls for cls in CLASSES if item in fields(cls))
     kind, _ = types_of(cls)[item.name]
     old = declaration_of(item).word2vec
-    flags = [flag_of(item.name), *([f"-{old}", f"--{old}"] if old else [])]
+    flags = [flag_of(item.name), *([f"-{old}"] if old else [])]
     if kind is bool:
         found = parse([flag_of(item.name)], *CLASSES)[2:]
         assert True in [getattr(made, item.name, None) for made in found]

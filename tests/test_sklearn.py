@@ -124,7 +124,7 @@ def test_parameters_are_the_declared_options(estimator, options, others):
 
 
 def test_wrong_parameters():
-    with pytest.raises(TypeError, match=r"epoch'; did you mean epochs\?"):
+    with pytest.raises(TypeError, match=r"epoch'; use epochs"):
         MaxentClassifier(epoch=3)
     with pytest.raises(TypeError, match=r"seed'; use random_state"):
         SCDV(seed=3)

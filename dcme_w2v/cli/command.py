@@ -8,10 +8,10 @@ import click
 
 from dcme_w2v.declarations import warn_of_options
 from dcme_w2v.errors import DcmeWarning, UsageError
-from dcme_w2v.words.habits import table
+from dcme_w2v.hints import hint
 
 from .options import PATHS, Option, Value, given_options
-from .spellings import check_flags, nearest, plain_name, translated
+from .spellings import set_switched, switches
 
 # Headings of the help, in this order; an option declares its own. Others follow.
 HEADINGS = ["Input", "Text", "Features", "Objective", "Model", "Cluster", "Run", "Output"]
@@ -46,7 +46,7 @@ class Command(click.Command):
     warns : bool
         Whether to warn of options without effect; otherwise the command does.
     word2vec : bool
-        Whether command lines of word2vec.c are accepted, see `dcme_w2v.cli.spellings`.
+        Whether command lines of word2vec.c are accepted: see `dcme_w2v.cli.spellings`.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Command(click.Command):
     ) -> None:
         super().__init__(*arguments, **more)
         self.example = example
-        self.word2vec = word2vec
+        self._switches = switches({one.name for one in self.params}) if word2vec else []
         self._warns = warns
         self.help = self.help and self.help.replace("\\b", "\b")  # raw docstrings
         for param in self.params:
@@ -73,12 +73,8 @@ class Command(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, with ``--help-all`` if some options are advanced."""
-        found = super().get_params(ctx)
+        found = [*super().get_params(ctx), *self._switches]
         return [*found, help_all] if any(map(_is_advanced, self.params)) else found
-
-    def arranged(self, args: list[str]) -> list[str]:
-        """Return the arguments in the form that is parsed."""
-        return args
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; show the help if an argument is required and none is given."""
@@ -86,9 +82,10 @@ class Command(click.Command):
         if not args and needed and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(UsageError.exit_code)
-        if not ctx.resilient_parsing:  # shell completion has half an option
-            args = translated(self, ctx, self.arranged(args))
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        if self._switches and not ctx.resilient_parsing:
+            set_switched(ctx)
+        return rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, with warnings of options that have no effect or an unusual value."""
@@ -148,30 +145,6 @@ def _complete_values(param: click.Parameter) -> None:
         param.type = Value(str, tuple(value.split("|")))
 
 
-# Commands of other programs: run as ours, or answered with a hint.
-ALIASES = table("""
-nn most-similar distance: neighbors
-word-analogy: analogy
-word2phrase: phrases
-""")
-COMMAND_HINTS = table("""
-skipgram: dcme-w2v train --model skipgram
-cbow: dcme-w2v train --model cbow
-word2vec glove: dcme-w2v train
-fasttext: dcme-w2v train, or dcme-w2v classify train
-print-word-vectors: dcme-w2v convert, or dcme-w2v encode --pooling mean
-print-sentence-vectors: dcme-w2v encode
-quantize: dcme-w2v fuse shrink
-vocab-count: dcme-w2v vocab
-analogies: dcme-w2v analogy VECTORS A B C, or dcme-w2v eval analogies VECTORS QUESTIONS
-compute-accuracy: dcme-w2v eval analogies VECTORS QUESTIONS
-doesnt-match: dcme-w2v odd-one-out VECTORS WORD...
-supervised train-supervised: dcme-w2v classify train
-predict predict-prob: dcme-w2v classify predict
-test: dcme-w2v classify test
-""")
-
-
 class Group(click.Group):
     """A group that suggests a name for an unknown command or option."""
 
@@ -186,24 +159,19 @@ class Group(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; without arguments, show the help and exit with the code of a usage error."""
-        if ctx.resilient_parsing:  # shell completion: not an error yet
-            return super().parse_args(ctx, args)
-        if not args:
+        if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(UsageError.exit_code)
-        check_flags(self, ctx, args)
         return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of the first argument."""
-        known = self.list_commands(ctx)
-        plain = plain_name(args[0])  # doesnt_match is doesnt-match
-        if args[0] not in known and ALIASES.get(plain) in known:
-            args = [ALIASES[plain], *args[1:]]
-        if args[0] not in known and not ctx.resilient_parsing:
-            instead = COMMAND_HINTS.get(plain)
-            hint = f"use {instead}" if instead else nearest(args[0], known, ctx)
-            raise UsageError(f"unknown command {args[0]}; {hint}")
-        return super().resolve_command(ctx, args)
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            see = f"; see {ctx.command_path} --help"
+            raise UsageError(
+                f"unknown command {args[0]}{hint(args[0], self.list_commands(ctx)) or see}"
+            ) from None

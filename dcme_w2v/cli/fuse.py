@@ -29,8 +29,8 @@ from .streams import print_figures, print_json
 class SeveralValues(Command):
     """A command whose repeatable options may have several values after one flag."""
 
-    def arranged(self, args: list[str]) -> list[str]:
-        """Return ``--flag A B`` as ``--flag A --flag B``."""
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse ``--flag A B`` as ``--flag A --flag B``."""
         flags = {
             flag
             for one in self.params
@@ -50,7 +50,7 @@ class SeveralValues(Command):
                 found.append(argument)
             else:
                 found += [flag, argument]
-        return found
+        return super().parse_args(ctx, found)
 
 
 @click.group(cls=Group)

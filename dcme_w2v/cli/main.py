@@ -13,6 +13,7 @@ import click
 from dcme_w2v import __version__
 from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms
 from dcme_w2v.files.opening import is_address
+from dcme_w2v.hints import hint
 from dcme_w2v.training.interrupts import Interrupted
 
 from .command import Group
@@ -101,7 +102,15 @@ Three commands to try:
   dcme-w2v neighbors vectors.bin king paris"""
 
 
-@click.group(cls=LazyGroup, epilog=TO_TRY, context_settings={"help_option_names": ["-h", "--help"]})
+def _dashed(name: str) -> str:
+    """Return ``min-count`` for ``min_count``."""
+    return name.replace("_", "-")
+
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": _dashed}
+
+
+@click.group(cls=LazyGroup, epilog=TO_TRY, context_settings=SETTINGS)
 @click.version_option(__version__, "--version", "-V", prog_name="dcme-w2v")
 @flag("--debug", "show a traceback with an error", name="traceback_wanted")
 def program(traceback_wanted: bool) -> None:
@@ -149,7 +158,7 @@ def run(arguments: list[str]) -> int:
         result: Any = program.main(arguments, prog_name="dcme-w2v", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
-        return _report(error, _in_one_line(error), error.exit_code, arguments)
+        return _report(error, _in_one_line(error, arguments), error.exit_code, arguments)
     except DcmeError as error:
         return _report(error, in_shell_terms(error.message), error.exit_code, arguments)
     except click.exceptions.Exit as end:
@@ -173,17 +182,27 @@ def run(arguments: list[str]) -> int:
         return _report(error, text, 1, arguments)
 
 
-def _in_one_line(error: click.ClickException) -> str:
+def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
     """Return click's message about an option or argument in the form of ours."""
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        name = error.option_name  # of -sizee only -s
+        name = next((one for one in arguments if one.startswith(name)), name).partition("=")[0]
+        params = error.ctx.command.get_params(error.ctx)
+        known = [flag for one in params for flag in (*one.opts, *one.secondary_opts)]
+        said = in_shell_terms(hint(name, known)) or _see(error.ctx)
+        return f"unknown option {name}{said}"
     if not isinstance(error, click.BadParameter) or error.param is None:
         return error.format_message()
     name = max(error.param.opts, key=len)
     if isinstance(error.param, click.Argument) and error.ctx:
         name = error.param.human_readable_name.strip("[].")
     if isinstance(error, click.MissingParameter):
-        see = f"; see {error.ctx.command_path} --help" if error.ctx else ""
-        return f"no {name} is given{see}"
+        return f"no {name} is given{_see(error.ctx) if error.ctx else ''}"
     return f"{name}: {error.message}"
+
+
+def _see(ctx: click.Context) -> str:
+    return f"; see {ctx.command_path} --help"
 
 
 def _of_system(error: OSError) -> str:

@@ -37,16 +37,16 @@ _OPTION = re.compile(r"--.+|-k[0-9]*|-h")
 class SignedCommand(Command):
     """A command whose words may have signs: ``+king -man``, which are not options."""
 
-    def arranged(self, args: list[str]) -> list[str]:
-        """Return arguments with signed words behind ``--``, if a word starts with +."""
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; signed words are behind ``--``, if a word starts with +."""
         if "--" in args or not any(argument.startswith("+") for argument in args):
-            return args
+            return super().parse_args(ctx, args)
         options: list[str] = []
         words: list[str] = []
         for argument in args:
             value = options[-1:] == ["-k"]
             (options if value or _OPTION.fullmatch(argument) else words).append(argument)
-        return [*options, "--", *words]
+        return super().parse_args(ctx, [*options, "--", *words])
 
 
 def ask(

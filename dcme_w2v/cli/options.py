@@ -52,8 +52,8 @@ def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -
 class Option(click.Option):
     """An option below a heading of the help; an advanced one is shown by ``--help-all`` only.
 
-    `declared` is the dataclass that has the option as a field. With `is_bare`, it may be given
-    without a value.
+    `declared` is the dataclass that has the option as a field, and `word2vec` its name in
+    word2vec.c.
     """
 
     def __init__(
@@ -62,12 +62,19 @@ class Option(click.Option):
         group: str = "Other",
         advanced: bool = False,
         declared: type | None = None,
-        is_bare: bool = False,
+        word2vec: str | None = None,
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
         self.group, self.advanced = group, advanced
-        self.declared, self.is_bare = declared, is_bare
+        self.declared, self._word2vec = declared, word2vec
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser accept the name in word2vec.c, which the help does not show."""
+        shown = self.opts
+        self.opts = [*shown, f"-{self._word2vec}"] if self._word2vec else shown
+        super().add_to_parser(parser, ctx)
+        self.opts = shown
 
 
 def flag(
@@ -128,7 +135,7 @@ def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
 
 def output_option(metavar: str, help: str) -> Callable[[Decorated], Decorated]:
     """Return the option of the file or folder that a command writes."""
-    return flag(f"-o,--output {metavar}", help, required=True, group="Output")
+    return flag(f"-o,--output {metavar}", help, required=True, word2vec="output", group="Output")
 
 
 json_option = flag("--json", "print JSON", name="as_json", callback=_check_reported, group="Output")
@@ -207,7 +214,7 @@ def option_of(
         item.name,
         cls=Option,
         declared=cls,
-        is_bare=declared.bare is not None,
+        word2vec=declared.word2vec,
         default=item.default,
         show_default=item.default is not None and "(default:" not in declared.help,
         help=declared.help,

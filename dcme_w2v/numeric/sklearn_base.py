@@ -6,7 +6,6 @@
 
 import contextlib
 import dataclasses
-import difflib
 import inspect
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from dcme_w2v.declarations import declaration_of, types_of
 from dcme_w2v.errors import UsageError, in_python_terms, warn
+from dcme_w2v.hints import hint
 
 from .arrays import F64, Array, Bools
 from .sparse_rows import check_rows
@@ -151,8 +151,9 @@ def parameters(
         try:
             given = signature.bind(self, *args, **params)
         except TypeError as error:
-            hint = _hint(params, list(signature.parameters)[1:])
-            raise TypeError(f"{type(self).__name__}: {error}{hint}") from None
+            known = list(signature.parameters)[1:]
+            said = "".join(hint(name, known) for name in params if name not in known)
+            raise TypeError(f"{type(self).__name__}: {error}{in_python_terms(said)}") from None
         given.apply_defaults()
         for name, value in list(given.arguments.items())[1:]:
             setattr(self, name, value)
@@ -185,37 +186,6 @@ def options_of(estimator: Any, **more: Any) -> Any:
     if "seed" in values:
         values["seed"] = _seed_of(values["seed"])
     return options(**values, **more)
-
-
-# Parameters of scikit-learn's estimators, and the names that replace them here.
-_REPLACED = {
-    "C": ("l2",),
-    "alpha": ("l2",),
-    "penalty": ("l2",),
-    "max_iter": ("epochs", "iterations", "rounds"),
-    "n_iter": ("epochs", "iterations", "rounds"),
-    "n_jobs": ("threads",),
-    "n_components": ("latent", "clusters"),
-    "n_clusters": ("latent", "clusters"),
-    "tol": ("tolerance",),
-    "eta0": ("lr",),
-    "learning_rate": ("lr",),
-    "fit_intercept": ("bias",),
-    "multi_class": ("loss",),
-    "seed": ("random_state",),
-    "verbose": ("progress",),
-}
-
-
-def _hint(given: Mapping[str, Any], known: list[str]) -> str:
-    for name in given:
-        if name not in known:
-            replaced = [one for one in _REPLACED.get(name, ()) if one in known]
-            if replaced:
-                return f"; use {replaced[0]}" + (" (1 / (C * rows))" if name == "C" else "")
-            near = difflib.get_close_matches(name, known, 1)
-            return f"; did you mean {near[0]}?" if near else ""
-    return ""
 
 
 def _described(options: type, names: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from dcme_w2v.declarations import checks_names
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.formats.vocabulary import Words
@@ -21,7 +22,6 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike
 
-from .habits import answering_habits
 from .neighbors import inverse_lengths
 from .options import ANALOGY_METHODS
 from .vectors import Vectors
@@ -126,7 +126,7 @@ class SimilarityScore:
         return {**vars(self), "coverage": self.covered / self.pairs}
 
 
-@answering_habits
+@checks_names
 def eval_analogies(
     vectors: Vectors | PathLike,
     questions: PathLike,
@@ -186,7 +186,7 @@ def eval_analogies(
     return AnalogyScore(sections, method, restrict, skipped)
 
 
-@answering_habits
+@checks_names
 def eval_similarity(
     vectors: Vectors | PathLike,
     pairs: PathLike,

@@ -12,7 +12,6 @@ from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.training.progress import ProgressUpdate, Reporter, reporting_to
 
 from . import run
-from .habits import option_advice
 from .job import FIELDS, TrainJob
 from .vectors import Vectors
 
@@ -87,9 +86,6 @@ def train_by(
     options: dict[str, Any],
 ) -> Vectors:
     """Make a job of the arguments of `train`, and train it by the given function."""
-    for name, value in options.items():
-        if name not in FIELDS and (advice := option_advice(name, value)):
-            raise UnknownOptionError(f"unknown option {name}; {advice}")
     check_names(options, [*FIELDS, "progress"])
     if corpus is None:
         raise UnknownOptionError("no corpus; give a path, paths, or sentences first")

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dcme_w2v.declarations import checks_names
 from dcme_w2v.errors import (
     FormatError,
     UnknownWordError,
@@ -35,12 +36,12 @@ from dcme_w2v.formats.vectors.vectors_io import (
 )
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Words
+from dcme_w2v.hints import no_attribute
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
 
 from . import neighbors
-from .habits import ATTRIBUTES, answering_habits, attribute_advice
 from .neighbors import Neighbor, Term
 from .tables import KIND, load_tables
 
@@ -51,7 +52,7 @@ class _Habits(type):
     """Answers names of other programs, as attributes of the class `Vectors`."""
 
     def __getattr__(cls, name: str) -> Any:
-        raise AttributeError(attribute_advice(ATTRIBUTES, cls.__name__, name, dir(cls)))
+        raise AttributeError(no_attribute(cls.__name__, name, dir(cls)))
 
 
 class Vectors(metaclass=_Habits):
@@ -144,7 +145,7 @@ class Vectors(metaclass=_Habits):
     # ---- files ----
 
     @classmethod
-    @answering_habits
+    @checks_names
     def load(
         cls,
         path: PathLike,
@@ -226,7 +227,7 @@ class Vectors(metaclass=_Habits):
         context = cls(words, tables.output, words.counts)
         return cls(words, tables.input, words.counts, context=context, manifest=manifest)
 
-    @answering_habits
+    @checks_names
     def save(self, path: PathLike, format: str | None = None, *, header: bool = True) -> None:
         """Write words and vectors; the manifest, if there is one, to ``PATH.json``.
 
@@ -306,7 +307,7 @@ class Vectors(metaclass=_Habits):
         return word in self.words or (isinstance(word, str) and self.get(word) is not None)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(attribute_advice(ATTRIBUTES, "Vectors", name, dir(type(self))))
+        raise AttributeError(no_attribute("Vectors", name, dir(type(self))))
 
     def __repr__(self) -> str:
         return f"Vectors({len(self):,} words, {self.dim} dimensions)"
@@ -440,7 +441,7 @@ class Vectors(metaclass=_Habits):
         """
         return float(neighbors.unit_vector(self, one) @ neighbors.unit_vector(self, other))
 
-    @answering_habits
+    @checks_names
     def most_similar(
         self,
         positive: Term | Iterable[Term] | None = None,
