@@ -157,7 +157,6 @@ def test_merging_parts_adds_pairs_of_tags(here, cli):
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("latent fit train.conll --by token --output x", "--by token: latent classes are of doc"),
         ("classify predict model test.conll -k 2", "--top-k 2: a model --by token has one tag"),
         ("classify test model texts.conll", "texts.conll: no sentence has tags"),
         ("classify train texts.conll --by token --output x", "no sentence has tags; give TOKEN"),

@@ -14,9 +14,11 @@ from .options import (
     arguments,
     check_transform,
     collect,
+    decorated_by,
     flag,
     json_option,
     log_json_option,
+    option_of,
     options_of,
     output_option,
     quiet_option,
@@ -25,10 +27,12 @@ from .options import (
 )
 from .streams import print_figures, print_json
 
+FEATURES = ("tokenize", "features", "ngrams", "min_df", "max_df", "weighting")
+
 
 @click.group(cls=Group)
 def latent() -> None:
-    """Latent classes: clusters of documents, and classifiers that learn from unlabeled ones.
+    """Latent classes: clusters of documents, and labels with sub-topics.
 
     DOCS has one document a line: labels joined by |, a tab and text; or text alone. A line that
     begins with a tab has no label. Sparse vectors work too: .svm files, and .npz with --labels.
@@ -38,12 +42,12 @@ def latent() -> None:
 @latent.command(
     "fit",
     example="dcme-w2v latent fit docs.txt --unsupervised --latent 10 --output clusters\n"
-    "dcme-w2v latent fit docs.tsv --unlabeled use --output model",
+    "dcme-w2v latent fit docs.tsv --output model",
 )
 @arguments("docs...")
 @output_option("MODEL", "write the model to this folder")
 @options_of(LatentOptions)
-@options_of(FeatureOptions, advanced=True)
+@decorated_by([option_of(FeatureOptions, name, advanced=True) for name in FEATURES])
 @flag(
     "--holdout SHARE|FILE",
     "hold out this share of the labeled documents, or use this file, and report its measures",

@@ -232,7 +232,7 @@ def collect(cls: type[T], values: dict[str, Any]) -> T:
     UsageError
         A value is of the wrong type, out of bounds or not one of the choices.
     """
-    names = [item.name for item in options_in(cls)]
+    names = [item.name for item in options_in(cls) if item.name in values]
     return cls(**{name: values.pop(name) for name in names})
 
 

@@ -12,9 +12,8 @@ import click
 
 from dcme_w2v.errors import UnknownWordError, UsageError
 from dcme_w2v.files.paths import Paths
-from dcme_w2v.formats.documents import Document
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
-from dcme_w2v.scdv.options import DIRICHLET_PRIOR, ScdvOptions, ScdvTuneOptions
+from dcme_w2v.scdv.options import DIRICHLET_PRIOR, ScdvOptions
 
 from .command import Group, command
 from .options import (
@@ -24,7 +23,6 @@ from .options import (
     collect,
     dry_run_option,
     flag,
-    given_options,
     json_option,
     option_of,
     options_of,
@@ -203,7 +201,7 @@ def scdv() -> None:
 @json_option
 @dry_run_option
 @quiet_option
-@options_of(ScdvOptions, ScdvTuneOptions, TokenizerOptions)
+@options_of(ScdvOptions, TokenizerOptions)
 @reads_documents("docs")
 def fit(
     docs: tuple[str, ...],
@@ -218,7 +216,7 @@ def fit(
     """Fit a model of document vectors to training documents.
 
     DOCS: files, folders or - for standard input, also compressed, with one document a line:
-    "label TAB text", "__label__x text" or text alone. Labels are used by --tune only. Text is
+    "label TAB text", "__label__x text" or text alone. Labels are ignored. Text is
     split into tokens as the text that VECTORS was trained on, unless --tokenize is given; the model
     keeps the rule.
     """
@@ -229,35 +227,24 @@ def fit(
     from dcme_w2v.formats.vectors.vectors_io import read_with
     from dcme_w2v.scdv.fit import fit_documents, resource_estimate
     from dcme_w2v.scdv.model import KIND
-    from dcme_w2v.scdv.tune import tune_documents
     from dcme_w2v.training.progress import reporting
 
-    options, seconds = collect(ScdvOptions, kwargs), collect(ScdvTuneOptions, kwargs).tune
+    options = collect(ScdvOptions, kwargs)
     tokenizer = chosen_tokenizer(kwargs)
     paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors, sidecars=read_with(vectors))
     paths.model("--output", output, replaces(KIND)).check()
-    documents: Iterable[Document] = read_documents(docs, **kwargs)
+    texts = (document.text for document in read_documents(docs, **kwargs))
     room = partial(require_disk, output)
-    loaded, more = Vectors.load(vectors).tokenized_by(tokenizer), {}
+    loaded = Vectors.load(vectors).tokenized_by(tokenizer)
     if dry_run:
-        read = (document.text for document in documents)
-        show_plan(resource_estimate(read, loaded, options, output), as_json)
+        show_plan(resource_estimate(texts, loaded, options, output), as_json)
         return
     with reporting(quiet) as reporter:
-        if seconds is not None:
-            documents = list(documents)
-            options, tuned, note = tune_documents(
-                documents, loaded, options, given_options(), seconds, threads, reporter
-            )
-            more = {"tune": tuned.record}
-            reporter.message(tuned.line + note)
-        texts = (document.text for document in documents)
         model = fit_documents(texts, loaded, options, threads=threads, reporter=reporter, room=room)
         if likelihoods := model.facts.get("log_likelihoods"):
             reporter.message(
                 f"{len(likelihoods) - 1} iterations: log-likelihood {likelihoods[-1]:.5f}"
             )
-    model.facts.update(more)
     write_with_fallback([Result(output, "model", model.save)])
     figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}
     print_figures(figures, FITTED, as_json)

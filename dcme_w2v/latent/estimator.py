@@ -65,9 +65,9 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
     Notes
     -----
     If all rows have labels, it classifies no better than `MaxentClassifier`, and worse with fewer
-    latent classes than labels. It is for clusters, labels with sub-topics, a few columns that
-    depend on the labels (`transform`), and many rows with few labels: ``unlabeled="use"``, with -1
-    in `y` for an unlabeled row. By default, unlabeled rows are left out of the fit.
+    latent classes than labels. It is for clusters, labels with sub-topics, and a few columns that
+    depend on the labels (`transform`). Rows without a label, -1 in `y`, are left out of the fit;
+    `FusedFeatures` learns from them.
 
     Examples
     --------
@@ -75,9 +75,6 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
     >>> X = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.2, 0.8]]
     >>> LatentClassModel(latent=2).fit(X).transform(X).shape
     (4, 2)
-    >>> model = LatentClassModel(unlabeled="use").fit(X, [0, -1, 1, -1])
-    >>> model.predict(X).tolist()
-    [0, 0, 1, 1]
     """
 
     _learned = "_model"
@@ -106,15 +103,12 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
         else:
             filled, without = split_labels(y)
             matrix, labels = check_training(self, X, filled, reset=True)
+            rows, labels = matrix[~without], labels[~without]
             options = options_of(self)
-            self.classes_ = np.unique(labels[~without])
+            self.classes_, numbers = np.unique(labels, return_inverse=True)
             check_classes(self.classes_, ", or y=None to cluster")
             names = [str(one) for one in self.classes_]
-            numbers = np.searchsorted(self.classes_, labels)
-            given = [() if no else (int(one),) for one, no in zip(numbers, without, strict=True)]
-            rows = matrix
-            if options.unlabeled == "ignore":
-                rows, given = matrix[~without], [one for one in given if one]
+            given = [(int(one),) for one in numbers]
         with reporting_to(self.progress, None, False) as reporter:
             self._model = learn(rows, given, names, options, reporter)
         if y is None:

@@ -75,8 +75,6 @@ def fit_files(
         Options contradict each other, or do not fit the documents.
     """
     paths_of(job).check()
-    if features.by == "token":
-        raise UsageError("--by=token: latent classes are of documents; omit it")
     sizes = _sizes(job, options)
     start = time.monotonic()
     reporter.stage("reading", None, "documents")
@@ -86,8 +84,7 @@ def fit_files(
     classes = [] if options.unsupervised else read.classes
     if not options.unsupervised:
         job.check_classes(classes, OR_CLUSTER)
-    left_out = " left out" if options.unlabeled == "ignore" else ""
-    reporter.message(corpus_line(read, classes, left_out, "labels"))
+    reporter.message(corpus_line(read, classes, " left out", "labels"))
     wanted = [replace(options, latent=size) for size in sizes]
     check_held_out(HoldoutOptions(job.holdout), read, classes)
     checked = [resolved(one, len(classes), *read.matrix.shape) for one in wanted]
@@ -238,8 +235,9 @@ def _sizes(job: LatentJob, options: LatentOptions) -> list[int | None]:
 
 def _read(job: LatentJob, options: LatentOptions, text: TextFeatures | None) -> Dataset:
     holdout = HoldoutOptions(job.holdout)
-    keep = options.unsupervised or options.unlabeled != "ignore"
-    return read_documents(job.docs, job.labels, text, holdout, options.seed, keep, OR_CLUSTER)
+    return read_documents(
+        job.docs, job.labels, text, holdout, options.seed, options.unsupervised, OR_CLUSTER
+    )
 
 
 def _measured(model: LatentClassifier, data: Labeled) -> dict[str, Any]:

@@ -169,7 +169,8 @@ class LatentClassifier(Predictor):
 def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
     """Return log sum_k p_k alpha_km from log p, shape (documents, classes)."""
     largest = log_p.max(axis=1, keepdims=True)  # at least -log latent: exp cannot underflow
-    inner = np.exp(log_p - largest) @ alpha.astype(np.float64)
+    alpha = alpha.astype(np.float64)
+    inner = np.exp(log_p - largest) @ (alpha / alpha.sum(axis=1, keepdims=True))
     return np.log(np.maximum(inner, MIN_ALPHA)) + largest
 
 

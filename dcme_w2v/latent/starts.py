@@ -22,6 +22,8 @@ from dcme_w2v.training.progress import Reporter
 from .cost import OWN, Observations
 from .options import START_NUMBERS, LatentOptions
 
+RANK = 100  # singular vectors
+FREEDOM = 0.3  # trace H as a share of them, which determines lambda
 DESCENTS, FIRST = 3, 10  # descents from random points; the lowest after FIRST iterations goes on
 MANY = 20  # latent classes, where `auto` has no start of the quadratic
 ITERATIONS, TOLERANCE = 500, 1e-8
@@ -65,7 +67,7 @@ class Quadratic:
         freedom : float
             trace H as a share of the number of singular vectors; it determines lambda.
         seed : int
-            Seed of the randomized SVD.
+            Seed of the singular vectors.
         """
         left, values, _ = singular_vectors(data.rows, rank, seed, centered=True)
         squares = np.square(values)
@@ -222,9 +224,8 @@ class Starts:
     @functools.cached_property
     def quadratic(self) -> Quadratic:
         """The cost to second order."""
-        o = self.options
         self._reporter.stage("singular vectors", None, "rows")
-        return Quadratic.of(self.data, o.rank, o.freedom, o.seed)
+        return Quadratic.of(self.data, RANK, FREEDOM, self.options.seed)
 
     def tried(self) -> list[tuple[str, int]]:
         """Return the starts of the options: each the method and a number.

@@ -107,18 +107,3 @@ def resolved(options: ScdvOptions) -> ScdvOptions:
     """Return the options with every default filled in: `PLAIN` for the paper and its baselines."""
     defaults = BETTER if options.features == "scdv" and options.preset is None else PLAIN
     return filled(options, defaults)
-
-
-@dataclass(frozen=True)
-class ScdvTuneOptions(Checked, group="Model"):
-    """Whether options that are not given are searched."""
-
-    tune: float | None = option(
-        None,
-        "choose the values of clusters, power, tfidf and center that are not given, by classifying "
-        "held-out documents of DOCS, which have labels, for at most about SECONDS (default: 60)",
-        metavar="SECONDS",
-        above=0.0,
-        maximum=1e9,
-        bare="60",
-    )

@@ -472,7 +472,6 @@ FEW_LABELS: dict[str, tuple[list[str], list[str]]] = {
     "distill": (["fuse", "fit", "--no-choose"], ["--unlabeled"]),
     "beside": (["fuse", "fit", "--no-choose", "--final", "beside"], ["--unlabeled"]),
     "paper": (["fuse", "fit", "--preset", "paper"], ["--unlabeled"]),
-    "latent fit": (["latent", "fit", "--unlabeled", "use"], []),
 }
 
 
