@@ -180,7 +180,7 @@ def tables(folder: Path) -> list[tuple[str, Path, Reader]]:
     corpus.write_bytes(TEXT)
     command("train", str(corpus), "--output", str(folder / "v.npy"), "--output-tables", model,
             "--preset", "likelihood", "--dim", "4", "--min-count", "1", "--negative", "2",
-            "--epochs", "1", "--window", "2", "--neighbor-classes", "3", "--quiet")  # fmt: skip
+            "--epochs", "1", "--window", "2", "--quiet")  # fmt: skip
 
     def score(path: Path) -> None:
         command("eval", "likelihood", model, str(corpus))

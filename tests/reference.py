@@ -86,7 +86,6 @@ class Reference:
         self.left, self.right = np.zeros_like(self.input), np.zeros_like(self.input)
         self.objective = make_objective(counts, options, self.output)
         self.loss_every = getattr(self.objective, "loss_every", LOSS_EVERY)
-        self.classes = None
         self.keep = keep_thresholds(counts, options.sample) if options.sample > 0 else None
         self.shards = cut(ids)
         self.trained = self.subsampled = self.without_context = self.seen = 0
@@ -142,22 +141,15 @@ class Reference:
         self.seen += 1
 
     def near(self, t, sentence):
-        """With word order: the neighbors' own rows, and the scores of their classes."""
+        """With word order: the neighbors' own rows."""
         if not self.options.word_order:
-            return [], 0
+            return []
         left, right = sentence[max(t - 1, 0) : t], sentence[t + 1 : t + 2]
-        scores = 0
-        if self.classes is not None:
-            scores = self.classes.scores(
-                sentence[t], *(one[0] if one else None for one in (left, right))
-            )
-        return [(self.left, w) for w in left] + [(self.right, w) for w in right], scores
+        return [(self.left, w) for w in left] + [(self.right, w) for w in right]
 
     def step_at(self, t, sentence, h, rate):
         """The neighbors' own rows are in h, and are updated at once."""
-        near, scores = self.near(t, sentence)
-        if self.classes is not None:
-            self.objective.of_classes = scores
+        near = self.near(t, sentence)
         gradient = self.step(sentence[t], h + sum(table[w] for table, w in near), rate)
         for table, w in near:
             table[w] += 4 * rate * gradient
@@ -219,13 +211,12 @@ class Reference:
         self.input[sentence[position]] += self.options.input_rate * rate * owed[position]
 
     def step_block(self, block, sentence, contexts, rate):
-        near, scores = zip(*(self.near(t, sentence) for t in block), strict=True)
+        near = [self.near(t, sentence) for t in block]
         contexts = np.array([
             h + sum(table[w] for table, w in own) for h, own in zip(contexts, near, strict=True)
         ])  # fmt: skip
-        of_classes = np.array([np.broadcast_to(one, len(self.output)) for one in scores])
         targets = [sentence[t] for t in block]
-        gradients, losses = self.objective.step_block(targets, contexts, of_classes, rate)
+        gradients, losses = self.objective.step_block(targets, contexts, rate)
         for loss in losses:
             self.sample(loss)
         for gradient, own in zip(gradients, near, strict=True):

@@ -52,14 +52,12 @@ class Noise:
     """Negative sampling, and with `offset` noise-contrastive estimation.
 
     For the former a pool holds the last POOL words drawn; each target adds one and takes its own
-    from the pool. For the latter all are drawn for the target. `of_classes` is what the classes of
-    the neighbors of the next target add to the scores.
+    from the pool. For the latter all are drawn for the target.
     """
 
     def __init__(self, counts, options, output):
         weights = counts.astype(float) ** options.noise_power
         self.output, self.draws, self.alias = output, options.negative, Alias(weights)
-        self.of_classes = np.zeros(len(counts))
         self.offset = np.zeros(len(counts))
         self.pooled = options.objective == "ns"
         if not self.pooled:
@@ -90,7 +88,7 @@ class Noise:
 
     def step(self, target, h, rate):
         words = self.words(target)
-        scores = self.output[words] @ h - self.offset[words] + self.of_classes[words]
+        scores = self.output[words] @ h - self.offset[words]
         loss = np.logaddexp(0, -scores[0]) + np.logaddexp(0, scores[1:]).sum()
         weights = -expit(scores)
         weights[0] += 1
@@ -125,10 +123,10 @@ class SharedNoise:
         self.randoms = [self.stream.next() for _ in range(self.draws)]
         return np.array(words)
 
-    def step_block(self, targets, contexts, of_classes, rate):
+    def step_block(self, targets, contexts, rate):
         """Return the directions, one for each target, and the losses."""
         targets, noise = np.array(targets), self.words()
-        scores = contexts @ self.output.T - self.offset + of_classes
+        scores = contexts @ self.output.T - self.offset
         own, others = scores[np.arange(len(targets)), targets], scores[:, noise]
         is_noise = noise != targets[:, None]
         losses = np.logaddexp(0, -own)
@@ -251,8 +249,6 @@ class Robust(Clusters):
         self.draws, self.unigram = options.negative, shares / shares.sum()
         self.virtual = VIRTUAL * max(self.draws, 1)
         self.idle = IDLE * options.clusters * self.threshold
-        self.of_classes = np.zeros(len(counts))
-        self.loss_every = LOSS_EVERY * (LOSS_EVERY if options.neighbor_classes else 1)
         self.instances = self.revived = 0
         self.used = [0] * len(self.u)
         self.noise = [self.noise_of(z) for z in range(len(self.u))]
@@ -281,14 +277,13 @@ class Robust(Clusters):
     def step(self, target, h, rate):
         z, score = self.nearest(h)
         noise, loss = self.noise[z], score - self.output[target] @ h - self.prior[target]
-        loss += self.alpha[z] @ self.of_classes - self.of_classes[target]
         if not self.ready[z]:
             self.prepare(z)
         drawn = [word for word in self.ready[z] if word != target]
         self.prepare(z)
         top = [word for word in noise.top if word != target]
         words = np.array([target, *drawn, *top])
-        scores = self.output[words] @ h + self.of_classes[words]
+        scores = self.output[words] @ h
         weights = -expit(scores - noise.bias[words])
         weights[0] += 1
         steepness = self.virtual / self.draws * noise.mass if self.draws else 0

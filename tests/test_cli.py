@@ -111,8 +111,6 @@ REFUSED = [
     ("train c.txt --word-order --cluster local:0", "--word-order"),
     ("train c.txt --word-order --model skipgram", "--word-order"),
     ("train c.txt --word-order --objective hs", "--word-order"),
-    ("train c.txt --neighbor-classes 8", "--word-order"),
-    ("train c.txt --neighbor-classes 256 --word-order", "255"),
     ("classify train d.txt --quiet --loss hinge --solver lbfgs", "is not for --solver lbfgs"),
     ("classify train d.txt --quiet --loss hinge --rank 3", "is not for --rank 3"),
     ("classify train d.txt --quiet --rank 3 --objective nce", "is not for --objective nce"),

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from helpers import KERNELS, PAPER
 from reference import LAST, Reference, initial_table
-from reference_classes import ReferenceClasses
 from reference_objectives import OBJECTIVES
 from texts import corpus
 
@@ -58,8 +57,6 @@ def run_reference(text, options):
         kind = chosen.dcme_update if chosen.objective == "dcme" else chosen.objective
         kind = "block" if chosen.block > 1 else kind
         reference = Reference(*text, chosen, OBJECTIVES[kind])
-        if chosen.neighbor_classes:
-            reference.classes = ReferenceClasses(text[0], len(text[1]), chosen.neighbor_classes)
         random_rows(reference.input, seed)
         random_rows(reference.output, seed + 1)
         start = reference.input.copy(), reference.output.copy()
@@ -145,13 +142,6 @@ def test_word_order(objective, mode):
     assert np.abs(reference.left - reference.right).max() > 0.25
 
 
-@pytest.mark.parametrize("objective", ["ns", "nce", "robust"])
-@pytest.mark.parametrize("mode", ["shrink", "fixed"])
-def test_classes_of_neighbors(objective, mode):
-    options = {"window_mode": mode, "gradient": "exact", "word_order": True, "neighbor_classes": 7}
-    compare(corpus(tokens=4000), options | {"epochs": 1} | OBJECTIVE_OPTIONS[objective])
-
-
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
 @pytest.mark.parametrize(
     "options",
@@ -161,7 +151,7 @@ def test_classes_of_neighbors(objective, mode):
         {"block": 5, "window": 40, "dim": 33, "sample": 0.0},
         {"block": 7, "negative": 1, "window_mode": "linear", "input_rate": 3.0},
         {"block": 16, "word_order": True},
-        {"block": 3, "word_order": True, "neighbor_classes": 7, "gradient": "word2vec"},
+        {"block": 3, "word_order": True, "gradient": "word2vec"},
     ],
 )
 def test_blocks_share_samples(objective, options):

@@ -10,7 +10,7 @@ from dcme_w2v.words.language_model import LanguageModel
 from dcme_w2v.words.predictions import Predictor
 
 MODELS = {
-    "dcme": "--objective dcme --word-order --neighbor-classes 8",
+    "dcme": "--objective dcme --word-order",
     "nce": "--objective nce --word-order",
     "ns": "--objective ns",
 }

@@ -4,18 +4,6 @@
 
 #include "kernels/kernels.h"
 
-/* What the classes of the two words next to a target add to the score of every word: log odds of
- * the word beside a neighbor of that class, against its share of the text. They are counted, not
- * learned; see dcme_w2v/words/neighbor_classes.py. */
-typedef struct {
-    int64_t count;        /* K classes a side; the last one stands for no neighbor */
-    real step;            /* score of a unit of the odds */
-    const uint8_t *left;  /* (items) class of a word as the left neighbor */
-    const uint8_t *right; /* (items) and as the right one */
-    const int8_t *odds;   /* (items, 2, K) by the left and by the right class */
-    const int8_t *own;    /* (items, 2, K) the same without one occurrence: of the target */
-} dcme_neighbor_classes;
-
 typedef struct {
     int64_t items;         /* N, words in the vocabulary */
     int64_t stride;        /* numbers from one row to the next: dcme_row_stride(items, dim) */
@@ -25,7 +13,6 @@ typedef struct {
     const int64_t *counts; /* (items), in descending order */
     const dcme_kernels *kernels;
     real *neighbors[2]; /* (items, stride) each, left and right, or NULL without word order */
-    const dcme_neighbor_classes *classes; /* NULL for none */
 } dcme_model;
 
 /* For GCC a function that only prefetches has no effect: without -fwrapv it removes the calls, and

@@ -30,7 +30,6 @@ typedef struct {
     double input_rate;
     int32_t gradient;
     int32_t word_order;
-    int32_t neighbor_classes;
     int32_t block;
     int32_t threads;
     int64_t seed;

@@ -1,8 +1,8 @@
 /* Targets in blocks that share their noise samples: negative sampling, noise-contrastive estimation
- * and the robust DCME whose dual clusters are the classes of the neighbors (../model/model.h).
+ * and the robust DCME without clusters.
  *
  * For the targets i_t of a block, with contexts h_t, and S samples j drawn once for all of them,
- * scores x_tj = v_j . h_t + (what the neighbors' classes add) - offset_j and weights
+ * scores x_tj = v_j . h_t - offset_j and weights
  *
  *     of the target i_t       w_ti = 1 - sigma(x_ti)
  *     of a sample j != i_t    w_tj = -(nu / S) sigma(x_tj); 0 for j = i_t
@@ -44,7 +44,6 @@ typedef struct {
     int32_t targets[DCME_BLOCK_MAX];
     real rates[DCME_BLOCK_MAX]; /* 0 beyond the last target of a block */
     real *target_rows[DCME_BLOCK_MAX], *contexts[DCME_BLOCK_MAX], *gradients[DCME_BLOCK_MAX];
-    uint8_t left[DCME_BLOCK_MAX], right[DCME_BLOCK_MAX]; /* classes of the targets' neighbors */
 } thread_state;
 
 static void thread_open(void *thread, dcme_arena *arena, void *shared) {
@@ -81,10 +80,9 @@ static void seed(void *thread, uint64_t stream) {
         next_random(me, k);
 }
 
-static void fetch(const thread_state *me, int32_t word, int is_target) {
+static void fetch(const thread_state *me, int32_t word) {
     if (me->noise->offset)
         __builtin_prefetch(&me->noise->offset[word]);
-    dcme_class_prefetch(me->model, word, is_target);
     dcme_prefetch(dcme_replica_row(&me->replicas, word), me->model->stride);
 }
 
@@ -106,12 +104,11 @@ static void draw(thread_state *me) {
 static void prefetch(void *thread, int32_t target) {
     thread_state *me = thread;
     dcme_replicas_begin(&me->replicas);
-    fetch(me, target, 1);
+    fetch(me, target);
 }
 
 static void name_targets(thread_state *me, const dcme_instance *instances, int64_t count) {
     for (int64_t t = 0; t < count; t++) {
-        me->left[t] = instances[t].left, me->right[t] = instances[t].right;
         me->targets[t] = instances[t].target;
         me->target_rows[t] = dcme_replica_row(&me->replicas, me->targets[t]);
         me->contexts[t] = (real *)instances[t].h;
@@ -121,22 +118,11 @@ static void name_targets(thread_state *me, const dcme_instance *instances, int64
         me->rates[t] = 0;
 }
 
-/* Add the classes of the neighbors and the offset to a word's scores in all contexts. */
-static void add_biases(const thread_state *me, int32_t word, real *scores) {
-    const dcme_neighbor_classes *classes = me->model->classes;
+/* Subtract the offset from a word's scores in all contexts. */
+static void subtract_offset(const thread_state *me, int32_t word, real *scores) {
     real offset = me->noise->offset ? me->noise->offset[word] : 0;
-    if (!classes) {
-        for (int t = 0; t < DCME_BLOCK_MAX; t++)
-            scores[t] -= offset;
-        return;
-    }
-    const int8_t *left = classes->odds + (int64_t)word * 2 * classes->count;
-    const int8_t *right = left + classes->count;
-    int32_t odds[DCME_BLOCK_MAX];
     for (int t = 0; t < DCME_BLOCK_MAX; t++)
-        odds[t] = left[me->left[t]] + right[me->right[t]];
-    ALONG_BLOCK(t)
-    scores[t] += classes->step * (real)odds[t] - offset;
+        scores[t] -= offset;
 }
 
 /* Minus the scores of the targets, and the rates of implicit steps along their contexts. */
@@ -148,7 +134,6 @@ static void score_targets(thread_state *me, const dcme_instance *instances, int6
         const dcme_instance *instance = &instances[t];
         real length = products[t][0], score = products[t][1], rate = instance->rate;
         me->rates[t] = rate / (1 + rate * steepness * CURVATURE * length);
-        score += dcme_class_score(model, instance, instance->target);
         me->weights[me->draws * DCME_BLOCK_MAX + t] =
             (me->noise->offset ? me->noise->offset[instance->target] : 0) - score;
     }
@@ -162,9 +147,9 @@ static void score(thread_state *me, const dcme_instance *instances, int64_t coun
         model->kernels->dots(me->weights + k * DCME_BLOCK_MAX, DCME_BLOCK_MAX, me->rows + k, n,
                              me->contexts, count, model->size);
         for (int64_t i = k; i < k + n; i++) {
-            add_biases(me, me->words[i], me->weights + i * DCME_BLOCK_MAX);
+            subtract_offset(me, me->words[i], me->weights + i * DCME_BLOCK_MAX);
             me->upcoming[i] = next_word(me, i);
-            fetch(me, me->upcoming[i], 0);
+            fetch(me, me->upcoming[i]);
         }
     }
     me->is_picked = 1;

@@ -1,8 +1,7 @@
 /* Robust dual-clustering maximum entropy: noise-contrastive estimation whose noise distribution
  * comes from the dual cluster of the context. Derivation: docs/mathematics/dcme.md.
  *
- * Scores are s_j = v_j . h + prior_j, see noise.h, plus what classes of the neighbors add, see
- * ../model/model.h. An instance in cluster z (9) is distinguished
+ * Scores are s_j = v_j . h + prior_j, see noise.h. An instance in cluster z (9) is distinguished
  * from nu virtual draws from the cluster's proposal q_z = (1 - rho) alpha_z + rho unigram, in part
  * its center alpha_z (15). With sigma the logistic and b_zj = log(nu q_zj) - prior_j, weights are
  *
@@ -42,12 +41,10 @@
  *     IDLE           a cluster unused for IDLE K beta N instances is restarted
  *     IDLE_CHECK     instances of a thread from one search for such a cluster to the next
  *     CURVATURE      the greatest slope of sigma, for implicit steps
- *     LOSS_EVERY_OF_CLASSES  instances for each loss that is sampled with classes of neighbors:
- *                    it then takes a sum over all words
  */
 static const real RHO = 0.9f, NU_PER_DRAW = 2, CURVATURE = 0.25f;
 static const double IDLE = 4;
-enum { IDLE_CHECK = 1024, LOSS_EVERY_OF_CLASSES = 64 * DCME_LOSS_EVERY };
+enum { IDLE_CHECK = 1024 };
 
 enum { EXTRA = 1 }; /* products of a step besides the products with the rows: h with itself */
 
@@ -142,7 +139,6 @@ static void seed(void *thread, uint64_t stream) {
 static void prefetch(void *thread, int32_t target) {
     const dcme_model *model = ((thread_state *)thread)->model;
     dcme_prefetch(model->output + target * model->stride, model->stride);
-    dcme_class_prefetch(model, target, 1);
 }
 
 /* A cluster that enough instances have used gets a new center. If another thread is at this
@@ -192,7 +188,6 @@ static void prepare(thread_state *me, int64_t z) {
         ready->words[d] = word;
         dcme_prefetch(model->output + word * model->stride, model->stride);
         __builtin_prefetch(&proposal->bias[word]);
-        dcme_class_prefetch(model, word, 0);
         ready->randoms[d] = dcme_random(&me->stream);
         __builtin_prefetch(&cells[dcme_alias_cell(ready->randoms[d], model->items)]);
     }
@@ -249,8 +244,7 @@ static void to_errors(thread_state *me, int64_t z, const dcme_instance *instance
     const dcme_proposal *proposal = &s->proposals[z];
     real draw = draw_weight(me, z);
     for (int64_t i = 0; i < count; i++)
-        me->values[i] +=
-            dcme_class_score(me->model, instance, me->words[i]) - proposal->bias[me->words[i]];
+        me->values[i] -= proposal->bias[me->words[i]];
     me->model->kernels->residuals(me->weights, me->values, count);
     for (int64_t i = 1; i < count - tops; i++)
         me->weights[i] *= draw;
@@ -284,13 +278,7 @@ static void move(thread_state *me, int64_t z, const dcme_instance *instance, rea
 
 /* -Q_t of (8) at the pure center. */
 static real surrogate_loss(const thread_state *me, int64_t z, const dcme_instance *instance) {
-    const dcme_model *model = me->model;
-    const real *alpha = me->clusters->clusters[z].alpha;
-    real loss = me->scores[z] - me->values[0] - me->clusters->prior[instance->target] -
-                dcme_class_score(model, instance, instance->target);
-    for (int64_t j = 0; model->classes && j < model->items; j++)
-        loss += alpha[j] * dcme_class_score(model, instance, (int32_t)j);
-    return loss;
+    return me->scores[z] - me->values[0] - me->clusters->prior[instance->target];
 }
 
 static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
@@ -302,7 +290,7 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     me->rows[count] = (real *)instance->h;
     dcme_dots(model->kernels, me->values, instance->h, me->rows, count + EXTRA, model->size);
     real rate = implicit_rate(me, z, instance->rate, me->values[count]);
-    if (dcme_loss_wanted(loss, model->classes ? LOSS_EVERY_OF_CLASSES : DCME_LOSS_EVERY))
+    if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
         dcme_loss_add(loss, surrogate_loss(me, z, instance));
     to_errors(me, z, instance, count, tops);
     move(me, z, instance, rate, count, tops);

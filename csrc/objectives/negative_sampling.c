@@ -93,14 +93,13 @@ static void add(sample *s, const dcme_row_replicas *replicas, int32_t word) {
     s->rows[s->count++] = dcme_replica_row(replicas, word);
 }
 
-static void fetch(const dcme_row_replicas *replicas, int32_t word, int is_target) {
-    dcme_class_prefetch(replicas->model, word, is_target);
+static void fetch(const dcme_row_replicas *replicas, int32_t word) {
     dcme_prefetch(dcme_replica_row(replicas, word), replicas->model->stride);
 }
 
 /* A word whose row is still in memory. */
-static void add_far(sample *s, const dcme_row_replicas *replicas, int32_t word, int is_target) {
-    fetch(replicas, word, is_target);
+static void add_far(sample *s, const dcme_row_replicas *replicas, int32_t word) {
+    fetch(replicas, word);
     add(s, replicas, word);
 }
 
@@ -110,7 +109,7 @@ static sample *new_sample(thread_state *me, int32_t target) {
     s->count = 0;
     me->waiting++;
     dcme_replicas_begin(&me->replicas);
-    add_far(s, &me->replicas, target, 1);
+    add_far(s, &me->replicas, target);
     return s;
 }
 
@@ -120,7 +119,7 @@ static void prefetch_drawn(void *thread, int32_t target) {
     for (int32_t k = 0; k < me->draws; k++) {
         int32_t word = draw(me);
         if (word != target)
-            add_far(s, &me->replicas, word, 0);
+            add_far(s, &me->replicas, word);
     }
 }
 
@@ -131,7 +130,7 @@ static void prefetch_pooled(void *thread, int32_t target) {
 
     me->pool[me->prefetched % POOL] = fresh;
     sample *s = new_sample(me, target);
-    fetch(&me->replicas, fresh, 0);
+    fetch(&me->replicas, fresh);
     for (int32_t k = 0; k < me->draws; k++, random >>= 16) {
         if (k % 4 == 0) /* a random number is four places in the pool */
             random = dcme_random(&me->stream);
@@ -151,8 +150,6 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     dcme_dots(kernels, me->scores, instance->h, s->rows, s->count, model->size);
     for (int64_t i = 0; noise->offset && i < s->count; i++)
         me->scores[i] -= noise->offset[s->words[i]];
-    for (int64_t i = 0; model->classes && i < s->count; i++)
-        me->scores[i] += dcme_class_score(model, instance, s->words[i]);
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
         dcme_loss_add(loss, dcme_logistic_loss(me->scores, s->count));
     kernels->residuals(me->weights, me->scores, s->count);

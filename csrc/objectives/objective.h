@@ -16,34 +16,10 @@
 /* One instance: a context vector and the word that it should predict. */
 typedef struct {
     int32_t target;
-    real rate;           /* step of the output rows */
-    const real *h;       /* (stride) context vector */
-    real *gradient;      /* (stride) out: ascent direction for h, not scaled by a rate */
-    uint8_t left, right; /* classes of the neighbors, if the model has any */
+    real rate;      /* step of the output rows */
+    const real *h;  /* (stride) context vector */
+    real *gradient; /* (stride) out: ascent direction for h, not scaled by a rate */
 } dcme_instance;
-
-/* The part of a word's score that comes from the classes of the neighbors; 0 without classes. */
-static inline real dcme_class_score(const dcme_model *model, const dcme_instance *instance,
-                                    int32_t word) {
-    const dcme_neighbor_classes *classes = model->classes;
-    if (!classes)
-        return 0;
-    const int8_t *odds = word == instance->target ? classes->own : classes->odds;
-    odds += (int64_t)word * 2 * classes->count;
-    return classes->step * (real)(odds[instance->left] + odds[classes->count + instance->right]);
-}
-
-static inline void dcme_class_prefetch(const dcme_model *model, int32_t word, int is_target) {
-    const dcme_neighbor_classes *classes = model->classes;
-    if (!classes)
-        return;
-    const int8_t *odds =
-        (is_target ? classes->own : classes->odds) + (int64_t)word * 2 * classes->count;
-    for (int64_t i = 0; i < 2 * classes->count; i += 64)
-        __builtin_prefetch(odds + i);
-    __builtin_prefetch(odds + 2 * classes->count - 1); /* if they do not begin at a cache line */
-    __asm__ volatile("");                              /* see dcme_prefetch */
-}
 
 /* The loss of one word in so many is sampled; of a block, a loss takes a logarithm a sample. */
 enum { DCME_LOSS_EVERY = 64, DCME_BLOCK_LOSS_EVERY = 4 * DCME_LOSS_EVERY };

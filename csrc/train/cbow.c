@@ -6,8 +6,7 @@
  *
  * With word order the score is v . (h_t + l_a + r_b): the words a and b just left and right of the
  * target have rows of their own in two more tables, l and r, in addition to those in h_t. They move
- * by a multiple of g_t at once. A target at an end of its sentence has one neighbor. Classes of
- * the neighbors may add to the scores, see ../model/model.h.
+ * by a multiple of g_t at once. A target at an end of its sentence has one neighbor.
  */
 #include "train/internal.h"
 
@@ -35,16 +34,6 @@ static void prefetch_neighbors(const dcme_worker *worker, int64_t i) {
         dcme_prefetch(rows[k], worker->trainer->model.stride);
 }
 
-static void name_classes(const dcme_worker *worker, int64_t i, dcme_instance *instance) {
-    const dcme_neighbor_classes *classes = worker->trainer->model.classes;
-    const dcme_sentence_batch *batch = &worker->batch;
-    if (!classes)
-        return;
-    uint8_t none = (uint8_t)(classes->count - 1);
-    instance->left = i > batch->begin[i] ? classes->left[batch->words[i - 1]] : none;
-    instance->right = i + 1 < batch->end[i] ? classes->right[batch->words[i + 1]] : none;
-}
-
 /* Learn `count` targets from position i on, all of a block, from the contexts in the worker's h,
  * and leave the directions in its gradient. */
 static void learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
@@ -61,7 +50,6 @@ static void learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
                                        .rate = rate,
                                        .h = h,
                                        .gradient = worker->gradient + t * stride};
-        name_classes(worker, i + t, &instances[t]);
         if (has_order)
             kernels->weighted_sum(h, rows, (const real[]){1, 1}, neighbor_rows(worker, i + t, rows),
                                   size);

@@ -11,12 +11,11 @@
 #include "train/subwords.h"
 
 typedef struct {
-    const uint32_t *ids;                  /* (length) word numbers, by descending frequency */
-    int64_t length;                       /* at least 1 */
-    const int64_t *counts;                /* (items) */
-    int64_t items;                        /* words in the vocabulary */
-    const dcme_subwords *subwords;        /* NULL for none */
-    const dcme_neighbor_classes *classes; /* NULL for none; only with word order */
+    const uint32_t *ids;           /* (length) word numbers, by descending frequency */
+    int64_t length;                /* at least 1 */
+    const int64_t *counts;         /* (items) */
+    int64_t items;                 /* words in the vocabulary */
+    const dcme_subwords *subwords; /* NULL for none */
 } dcme_corpus;
 
 typedef struct dcme_trainer dcme_trainer;

@@ -75,8 +75,7 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
                             .input = input,
                             .output = output,
                             .counts = corpus->counts,
-                            .kernels = dcme_kernels_choose(kernels),
-                            .classes = corpus->classes};
+                            .kernels = dcme_kernels_choose(kernels)};
     if (!t->objective || !t->model.kernels)
         return dcme_fail(error, DCME_BAD_ARGUMENT, 0,
                          "no such objective, or no kernels of that name here");

@@ -1,8 +1,6 @@
 """Binding of csrc/train: word vectors from options and arrays."""
 
-import numpy as np
-
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from dcme_w2v._core.engine cimport Run, dcme_engine
 from dcme_w2v._core.kernels cimport dcme_kernels_choose, dcme_row_stride
@@ -30,21 +28,10 @@ cdef extern from "model/train_options.h" nogil:
         double input_rate
         int32_t gradient
         int32_t word_order
-        int32_t neighbor_classes
         int32_t block
         int32_t threads
         int64_t seed
         int32_t deterministic
-
-
-cdef extern from "model/model.h" nogil:
-    ctypedef struct dcme_neighbor_classes:
-        int64_t count
-        float step
-        const uint8_t *left
-        const uint8_t *right
-        const int8_t *odds
-        const int8_t *own
 
 
 cdef extern from "train/train.h" nogil:
@@ -59,7 +46,6 @@ cdef extern from "train/train.h" nogil:
         const int64_t *counts
         int64_t items
         const dcme_subwords *subwords
-        const dcme_neighbor_classes *classes
 
     ctypedef struct dcme_trainer:
         pass
@@ -97,18 +83,16 @@ cdef class Trainer(Run):
     """A training run over an encoded corpus; see csrc/train/train.h.
 
     `subwords` are the n-grams of each word: where they start, and their numbers. Their rows
-    follow the rows of the words in `input`. `classes` are the classes of neighbors: (2, words) of
-    each word, the odds and the target's own, (words, 2 K) each, and the score of a unit of these.
+    follow the rows of the words in `input`.
     """
 
     cdef dcme_trainer *trainer
     cdef dcme_subwords subwords
-    cdef dcme_neighbor_classes classes
     cdef object kept
 
     def __init__(self, options, const uint32_t[::1] ids, const int64_t[::1] counts,
                  float[:, ::1] input, float[:, ::1] output, kernels=None, subwords=None,
-                 neighbors=None, classes=None):
+                 neighbors=None):
         cdef dcme_train_options wanted = options
         cdef dcme_corpus corpus
         cdef float *sides[2]
@@ -125,8 +109,7 @@ cdef class Trainer(Run):
         corpus.counts = &counts[0]
         corpus.items = counts.shape[0]
         corpus.subwords = NULL
-        corpus.classes = NULL
-        self.kept = (ids, counts, input, output, subwords, neighbors, classes)
+        self.kept = (ids, counts, input, output, subwords, neighbors)
         if subwords is not None:
             starts, ngrams = subwords
             if starts.shape[0] != counts.shape[0] + 1 or ngrams.shape[0] != starts[counts.shape[0]]:
@@ -140,24 +123,10 @@ cdef class Trainer(Run):
             if not left.shape[0] == right.shape[0] == counts.shape[0] or subwords is not None:
                 raise ValueError("word order needs a table for each neighbor, and no subwords")
             sides = [&left[0, 0], &right[0, 0]]
-        if classes is not None:
-            self._set_classes(counts.shape[0], *classes)
-            corpus.classes = &self.classes
         check(dcme_trainer_open(&self.trainer, &wanted, &corpus, &input[0, 0], &output[0, 0],
                                 sides if wanted.word_order else NULL,
                                 <const char *>name if name else NULL, &error), &error)
         self.engine = dcme_trainer_engine(self.trainer)
-
-    def _set_classes(self, int64_t words, const uint8_t[:, ::1] of, const int8_t[:, ::1] odds,
-                     const int8_t[:, ::1] own, float step):
-        cdef int64_t count = odds.shape[1] // 2
-        if (of.shape[0] != 2 or of.shape[1] != words or odds.shape[0] != words
-                or own.shape[0] != words or own.shape[1] != odds.shape[1] or count < 1
-                or np.max(of) >= count):
-            raise ValueError("the arrays of the classes of neighbors need a row for each word")
-        self.classes = dcme_neighbor_classes(
-            count, step, &of[0, 0], &of[1, 0], &odds[0, 0], &own[0, 0]
-        )
 
     def __dealloc__(self):
         dcme_trainer_close(self.trainer)

@@ -22,7 +22,6 @@ from dcme_w2v.training.progress import Reporter
 
 from .job import TrainJob
 from .likelihood import contexts, figures_of, log_probabilities, pieces
-from .neighbor_classes import ClassScores
 from .trainer import Trainer
 
 # Tokens scored after an epoch, up to the end of the sentence: with 100 dimensions and 70,000 words
@@ -94,7 +93,6 @@ def dual_bounds(
     output: F32,
     centers: F32,
     bias: F32,
-    near: ClassScores | None = None,
 ) -> tuple[F64, I64]:
     """Return max_k { u_k . h + alpha_k . bias + H_k } for each context, and its k.
 
@@ -108,15 +106,11 @@ def dual_bounds(
         Distributions alpha_k; u_k = sum_j alpha_kj v_j and the entropies H_k are computed from the
         current rows, so that this is a bound (Wang, Wang and Zhai 2017, equations 5 and 11).
     bias : ndarray of float32, shape (words,)
-    near : ClassScores, optional
-        Scores of the classes of the neighbors in each context.
     """
     total = centers.sum(axis=1, dtype=np.float64)[:, None]
     u = (centers @ output).astype(np.float64) / total
     entropy = np.array([_entropy(row / sum_) for row, sum_ in zip(centers, total, strict=True)])
     values = h.astype(np.float64) @ u.T + entropy + centers @ bias.astype(np.float64) / total[:, 0]
-    if near is not None:
-        values += near.means(centers) / total[:, 0]
     return values.max(axis=1), values.argmax(axis=1)
 
 
@@ -162,17 +156,14 @@ class HeldOut:
         if len(h) == 0:
             return {}
         threads = training.options.threads
-        near = training.classes.scores(self.ids) if training.classes else None
-        logs = log_probabilities(h, targets, training.output, self._biases, threads, near)
+        logs = log_probabilities(h, targets, training.output, self._biases, threads)
         names = "log_probability", "log_mean_probability", "standard_error"
         figures = figures_of("heldout_", logs, names)
         if not training.clusters:
             return figures
         centers = np.stack([training.center(k) for k in range(training.clusters)])
-        bounds, chosen = dual_bounds(h, training.output, centers, self._biases[0], near)
+        bounds, chosen = dual_bounds(h, training.output, centers, self._biases[0])
         own = np.einsum("ij,ij->i", h, training.output[targets], dtype=np.float64)
-        if near is not None:
-            own += near.of(slice(None), targets)
         surrogate = float((own + self._biases[0][targets] - bounds).mean())
         used = np.bincount(chosen, minlength=len(centers))
         return figures | {

@@ -28,7 +28,6 @@ from dcme_w2v.text.tokenizer import Tokenizer
 from .evaluate import covered_questions
 from .heldout import biases_of, ids_of
 from .likelihood import Neighbors, contexts, figures_of, log_probabilities, pieces
-from .neighbor_classes import NeighborClasses
 from .options import TrainOptions
 from .tables import check_scoring_options, input_of, load_tables
 from .vectors import Vectors
@@ -53,8 +52,6 @@ class LanguageModel:
         of the noise distribution.
     neighbors : tuple of ndarray of float32, shape (words, dim), or None
         With word order: the vectors of the words just left and just right of a token.
-    classes : NeighborClasses or None
-        The classes of these words, which add to the scores.
     tokenizer : Tokenizer
         How text is split.
     """
@@ -65,7 +62,6 @@ class LanguageModel:
     window: int
     biases: list[F32]
     neighbors: Neighbors | None = None
-    classes: NeighborClasses | None = None
     tokenizer: Tokenizer = field(default_factory=Tokenizer)
 
     @classmethod
@@ -107,15 +103,14 @@ class LanguageModel:
             manifest = input.manifest or read_manifest(path)
         options = manifest.get("options", {})
         check_scoring_options(path, options)
-        neighbors, classes = None, None
+        neighbors = None
         if options.get("word_order"):
             if not Path(path).is_dir():
                 raise UsageError(
                     f"{path}: its likelihood requires the vectors of neighbors (--word-order): "
                     "train with --output-tables, and give that folder"
                 )
-            tables = load_tables(path)
-            neighbors, classes = tables.neighbors, tables.classes
+            neighbors = load_tables(path).neighbors
         if context is None and input.context is None:
             context = _beside(path, manifest.get("context_file"))
         output = input.context if context is None else Vectors.load(context)
@@ -136,9 +131,8 @@ class LanguageModel:
         counted = output if input.counts is None else input
         biases = _biases(path, options, counted, vocabulary or known)
         window = int(window or options.get("window", TrainOptions().window))
-        return cls(
-            input.words, matrix, output.vectors, window, biases, neighbors, classes, input.tokenizer
-        )
+        tokenizer = input.tokenizer
+        return cls(input.words, matrix, output.vectors, window, biases, neighbors, tokenizer)
 
     def text_likelihood(self, corpus: CorpusLike, threads: int = 1) -> dict[str, float]:
         """Return the log-likelihood of the tokens of a corpus given their contexts.
@@ -156,9 +150,6 @@ class LanguageModel:
         """Return the probability of each word at a place of a sentence of at least two tokens."""
         h, _ = contexts(ids, self.input, self.window, self.neighbors)
         scores = (self.output @ h[place] + self.biases[-1]).astype(np.float64)
-        if self.classes is not None:
-            here = slice(place, place + 1)
-            scores += self.classes.scores(ids).block(here, slice(None))[0]
         shares = np.exp(scores - scores.max())
         return np.asarray(shares / shares.sum())
 
@@ -178,8 +169,7 @@ class LanguageModel:
         parts = []
         for piece in pieces(ids):
             h, targets = contexts(piece, self.input, self.window, self.neighbors)
-            near = self.classes.scores(piece) if self.classes else None
-            parts.append(log_probabilities(h, targets, self.output, self.biases, threads, near))
+            parts.append(log_probabilities(h, targets, self.output, self.biases, threads))
         return np.concatenate(parts, axis=1)
 
 

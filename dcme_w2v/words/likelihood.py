@@ -4,17 +4,14 @@ A word is predicted from the mean of the word vectors around it, as by CBOW with
 all kinds of models. Scores are computed by BLAS in blocks of contexts and words.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_map
 from dcme_w2v.text.cache import LAST, NUMBER
-
-from .neighbor_classes import ClassScores
 
 BATCH, WORDS = 256, 2048  # contexts and words per block of scores, which fits the L2 cache
 PIECE = 1 << 16  # minimum tokens per block of contexts
@@ -124,7 +121,6 @@ def log_probabilities(
     output: F32,
     biases: Sequence[F32],
     threads: int | None = 1,
-    near: ClassScores | None = None,
 ) -> F64:
     """Return log-probabilities of the targets, one row for each bias.
 
@@ -138,8 +134,6 @@ def log_probabilities(
         are summed with the weights exp(bias).
     threads : int, optional
         The result does not depend on it; None: as many as this process may use CPUs.
-    near : ClassScores, optional
-        What classes of the neighbors add to the scores in each context.
 
     Returns
     -------
@@ -152,34 +146,24 @@ def log_probabilities(
     def of_batch(here: slice) -> F64:
         batch, wanted = h[here], targets[here]
         own = np.einsum("ij,ij->i", batch, output[wanted], dtype=np.float64)
-        if near is not None:
-            own += near.of(here, wanted)
         own_bias = np.stack([bias[wanted] for bias in biases])
-        more = None if near is None else partial(near.block, here)
-        return np.asarray(own + own_bias - (_log_sums(batch, rows, weights, more) + tops).T)
+        return np.asarray(own + own_bias - (_log_sums(batch, rows, weights) + tops).T)
 
     with one_blas_thread():
         found = list(ordered_map(of_batch, blocks_of_rows(len(h), BATCH), threads))
     return np.concatenate([np.empty((len(biases), 0)), *found], axis=1)
 
 
-def _log_sums(
-    batch: F32,
-    rows: F32,
-    weights: F32,
-    more: Callable[[slice], F32] | None,
-) -> F64:
+def _log_sums(batch: F32, rows: F32, weights: F32) -> F64:
     """Return log sum_j weights_jb exp(h . v_j), shape (contexts, biases), block by block of words.
 
-    `more` returns a matrix that is added to the scores of a block. The largest score so far is
-    subtracted from the scores of a block; sums of earlier blocks are scaled when it rises.
+    The largest score so far is subtracted from the scores of a block. Sums of earlier blocks are
+    scaled when it rises.
     """
     top = np.full(len(batch), -np.inf)
     sums = np.zeros((len(batch), weights.shape[1]))
     for block in blocks_of_rows(rows.shape[1], WORDS):
         scores = batch @ rows[:, block]
-        if more is not None:
-            scores += more(block)
         higher = np.maximum(top, scores.max(axis=1))
         sums *= np.exp(top - higher)[:, None]
         scores -= higher.astype(np.float32)[:, None]

@@ -158,17 +158,6 @@ class TrainOptions(Checked, group="Model"):
         unless=("cluster",),
         strict=True,
     )
-    neighbor_classes: int = option(
-        0,
-        "count how often each word stands beside N classes of left neighbors and N of right ones, "
-        "and add the log odds to its score; 63 is usual, 0: none (requires --word-order)",
-        minimum=0,
-        maximum=255,
-        advanced=True,
-        needs=("word_order",),
-        only={"dcme_update": ("robust",)},
-        strict=True,
-    )
     block: int = option(
         1,
         "number of neighboring targets that share their negative samples, which takes less time; "
@@ -417,7 +406,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "sample": 0.0,
         "negative": 32,
         "word_order": True,
-        "neighbor_classes": 63,
         "block": 16,
     },
 }
@@ -437,8 +425,6 @@ def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if any(without_order):
         values.pop("word_order", None)
     is_paper = given.get("dcme_update") == "paper"
-    if any(without_order) or is_paper:
-        values.pop("neighbor_classes", None)
     others = given.get("window_mode") == "shrink", given.get("block") == 1
     if "block" in values and (any(without_order) or is_paper or any(others)):
         values.pop("block")

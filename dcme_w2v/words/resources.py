@@ -16,7 +16,6 @@ from dcme_w2v.text.encode import EncodedCorpus
 from dcme_w2v.training.checkpoint_folder import KEPT
 
 from .job import TrainJob
-from .neighbor_classes import MAX_PAIRS
 from .options import TrainOptions
 
 PROCESS_BYTES = 24 << 20  # Python, NumPy, this package
@@ -46,11 +45,9 @@ def resource_estimate(
         lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * options.dim * 4
     rows = (4 if options.word_order else 2) * words + buckets
     tables = rows * row_stride(words + buckets, options.dim) * 4
-    near = 4 * (options.neighbor_classes + 1) * words if options.neighbor_classes else 0
-    counting = near * 6 + 20 * min(len(corpus.ids), MAX_PAIRS) if near else 0
     saving = words * SAVED_BYTES + text
     own = tables if job.cluster.cluster is None else 0
-    training = max(own, counting) + near + words * WORD_BYTES + text + state + tree + lists
+    training = own + words * WORD_BYTES + text + state + tree + lists
     memory = PROCESS_BYTES + max(training + saving, corpus.counting_bytes)
     checkpoint = rows * options.dim * 4 + text + 22 * words + state
     files = {}
@@ -64,7 +61,7 @@ def resource_estimate(
     largest = list(files.values())
     if job.output_tables is not None:
         largest.append(words * options.dim * 4)
-        files[job.output_tables] = rows * options.dim * 4 + near + text + 16 * words
+        files[job.output_tables] = rows * options.dim * 4 + text + 16 * words
     folders = [(Path(path).parent, size) for path, size in files.items()]
     if job.cluster.cluster is not None:
         folders.append((Path(job.cache_dir or tempfile.gettempdir()), tables))

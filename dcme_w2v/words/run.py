@@ -396,7 +396,6 @@ def save_results(
             job.output_tables, "tables", save_tables, vocabulary=words, input=training.input,
             output=training.output, corpus_counts=corpus.counts, neighbors=training.neighbors,
             options=dataclasses.asdict(options) | Tokenizer(job.vocabulary).entry(),
-            classes=training.classes,
         )  # fmt: skip
     write_with_fallback(results, partial(_checkpoint, checkpointer))
     return [one.path for one in results]

@@ -17,7 +17,6 @@ from dcme_w2v.text.select_vocabulary import InitialWords
 
 from .defaults import has_context
 from .likelihood import Neighbors
-from .neighbor_classes import NeighborClasses
 from .options import TrainOptions
 from .tables import input_of, load_tables
 from .trainer import Trainer
@@ -37,7 +36,6 @@ class TrainedTables:
     kernels: str = ""
     subwords: Subwords | None = None
     neighbors: Neighbors | None = None
-    classes: NeighborClasses | None = None
 
 
 Trained = Trainer | TrainedTables

@@ -12,19 +12,17 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.model_folder import Model, load_model, save_model, words_arrays
+from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.formats.vectors.vectors_io import blocks_of, combined
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.platform import PathLike
 
 from .likelihood import NEIGHBORS, Neighbors
-from .neighbor_classes import NeighborClasses
 from .options import TrainOptions
 
-CLASSES = ("classes", "odds", "odds_of_target")  # arrays of classes of neighbors
 KIND, VERSION = "tables", 1  # of the folder that --output-tables writes
-_SCORING = ("objective", "prior", "noise_power", "window", "word_order", "neighbor_classes")
+_SCORING = ("objective", "prior", "noise_power", "window", "word_order")
 
 
 def combine_in_place(input: F32, output: F32, vectors: str) -> F32:
@@ -63,13 +61,12 @@ def save_tables(
     options: Mapping[str, Any],
     corpus_counts: I64 | None = None,
     neighbors: Neighbors | None = None,
-    classes: NeighborClasses | None = None,
 ) -> None:
     """Write words, counts and both tables, and the options of their training, to a folder.
 
     `corpus_counts` are the counts in the corpus of the training, by default the counts of the
     vocabulary; `dcme_w2v.merging` weights the rows of several trainings by them. With word
-    order, `neighbors` are written, too, and their `classes`, if there are any.
+    order, `neighbors` are written, too.
     """
     arrays = {**words_arrays(vocabulary), "counts": vocabulary.counts}
     if corpus_counts is not None and corpus_counts is not vocabulary.counts:
@@ -77,8 +74,6 @@ def save_tables(
     tables = {"input": input, "output": output}
     if neighbors is not None:
         tables |= dict(zip(NEIGHBORS, neighbors, strict=True))
-    if classes is not None:
-        arrays |= dict(zip(CLASSES, (classes.of, classes.odds, classes.own), strict=True))
     save_model(path, KIND, VERSION, {**arrays, **tables}, {"options": dict(options)})
 
 
@@ -92,7 +87,6 @@ class Tables:
     options: dict[str, Any]
     corpus_counts: I64
     neighbors: Neighbors | None = None
-    classes: NeighborClasses | None = None
 
 
 def load_tables(path: PathLike) -> Tables:
@@ -121,8 +115,7 @@ def load_tables(path: PathLike) -> Tables:
     if min(counts.min(initial=1), own.min(initial=0)) < 0:
         raise FormatError(f"{model.path}: a count is negative; train again")
     vocabulary = Vocabulary(words.text, words.offsets, np.asarray(counts))
-    classes = _classes(model, len(words)) if options.get("neighbor_classes") else None
-    return Tables(vocabulary, input, output, options, np.asarray(own), neighbors, classes)
+    return Tables(vocabulary, input, output, options, np.asarray(own), neighbors)
 
 
 def check_scoring_options(path: PathLike, options: dict[str, Any]) -> None:
@@ -131,14 +124,3 @@ def check_scoring_options(path: PathLike, options: dict[str, Any]) -> None:
         TrainOptions.from_mapping({name: options[name] for name in _SCORING if name in options})
     except UsageError as error:
         raise FormatError(f"{path}: the options of its training: {error.message}") from None
-
-
-def _classes(model: Model, words: int) -> NeighborClasses:
-    of, odds, own = CLASSES
-    classes = model.array(of, "uint8", 2, words)
-    found = NeighborClasses(
-        classes, model.array(odds, "int8", words, None), model.array(own, "int8", words, None)
-    )
-    if found.own.shape != found.odds.shape or classes.max(initial=0) >= found.count:
-        raise FormatError(f"{model.path}: classes of neighbors are corrupt; train again")
-    return found

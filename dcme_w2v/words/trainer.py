@@ -12,7 +12,6 @@ from dcme_w2v.text.cache import release_pages
 from dcme_w2v.training import trainer as engine
 
 from .likelihood import NEIGHBORS, Neighbors
-from .neighbor_classes import STEP, NeighborClasses, neighbor_classes
 from .options import TrainOptions
 
 
@@ -45,8 +44,6 @@ class Trainer(engine.Trainer):
         The vectors of the n-grams.
     neighbors : tuple of ndarray of float32, shape (words, dim), or None
         With word order: the vectors of the words just left and just right of a target.
-    classes : NeighborClasses or None
-        Classes of neighbors, if the options have any.
     """
 
     options: TrainOptions
@@ -76,11 +73,6 @@ class Trainer(engine.Trainer):
             self.subwords = Subwords(*ngrams.options.lengths, input_table[words:, : options.dim])
         self.neighbors: Neighbors | None = None
         both = [new_table(words, options.dim) for _ in range(2)] if options.word_order else None
-        found: NeighborClasses | None = None
-        if options.neighbor_classes:
-            found = neighbor_classes(ids, words, options.neighbor_classes, options.threads)
-            release_pages(ids)
-        self.classes = found
         opened = core.Trainer(
             core_options(options),
             ids,
@@ -90,7 +82,6 @@ class Trainer(engine.Trainer):
             kernels_named(kernels),
             (ngrams.starts, ngrams.numbers) if ngrams else None,
             both,
-            None if found is None else (found.of, found.odds, found.own, STEP),
         )
         release_pages(ids)  # the core has read all of them; the tables use no memory yet
         if start is None:

@@ -27,28 +27,10 @@ typedef struct {
     void *shared, *thread;
     double input[TABLE], output[TABLE], h[STRIDE];
     double left[TABLE], right[TABLE]; /* with word order */
-    const dcme_neighbor_classes *classes;
     int32_t target;
     double weights[ITEMS]; /* of a documented objective: see expected_noise() and surrogate() */
 } setting;
 typedef double function(setting *);
-
-/* Classes of three neighbors a side and of none, with odds of up to 4 nats. */
-static const uint8_t CLASS_OF[2][ITEMS] = {{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1},
-                                           {2, 2, 1, 1, 0, 0, 2, 2, 1, 1, 0}};
-static int8_t odds[ITEMS * 8], own_odds[ITEMS * 8];
-static const dcme_neighbor_classes CLASSES = {4,           1.0 / 32, CLASS_OF[0],
-                                              CLASS_OF[1], odds,     own_odds};
-
-enum { LEFT = 1, RIGHT = 3 }; /* classes of the neighbors of an instance */
-
-static void fill_odds(void) {
-    uint64_t stream = 77;
-    for (int64_t i = 0; i < ITEMS * 8; i++) {
-        odds[i] = (int8_t)(dcme_below(dcme_random(&stream), 128) - 64);
-        own_odds[i] = (int8_t)(odds[i] - 9);
-    }
-}
 
 /* Random numbers in -1 .. 1, the padding left at zero. */
 static void fill(double *rows, int64_t count, uint64_t seed) {
@@ -83,8 +65,7 @@ static void start(setting *s, dcme_train_options options, int32_t target) {
                             .input = s->input,
                             .output = s->output,
                             .counts = COUNTS,
-                            .kernels = &dcme_kernels_scalar,
-                            .classes = options.neighbor_classes ? &CLASSES : NULL};
+                            .kernels = &dcme_kernels_scalar};
     s->objective = dcme_objective_choose(&s->options);
     s->shared = dcme_take(&s->arena, 1, s->objective->shared_size);
     s->objective->open(s->shared, &s->arena, &s->model, &s->options);
@@ -100,7 +81,7 @@ static void stop(setting *s) { dcme_arena_close(&s->arena); }
 /* One step, with the noise of a stream; returns its loss. */
 static double step(setting *s, uint64_t stream, double rate, double *gradient) {
     dcme_loss loss = {0, 0, 0};
-    dcme_instance instance = {s->target, rate, s->h, gradient, LEFT, RIGHT};
+    dcme_instance instance = {s->target, rate, s->h, gradient};
     s->objective->seed(s->thread, stream);
     s->objective->prefetch(s->thread, s->target);
     s->objective->step(s->thread, &instance, &loss);
@@ -172,8 +153,7 @@ static double score(const setting *s, int64_t j) {
     double sum = prior(s, j);
     for (int64_t d = 0; d < DIM; d++)
         sum += s->output[j * STRIDE + d] * s->h[d];
-    dcme_instance instance = {s->target, 0, s->h, NULL, LEFT, RIGHT};
-    return sum + dcme_class_score(&s->model, &instance, (int32_t)j);
+    return sum;
 }
 
 /* Q_t of (8) at the center in `weights` */
@@ -303,7 +283,6 @@ static void add_step(dcme_train_options options, int32_t target, uint64_t stream
 static void check_robust(int32_t top_items, int32_t target) {
     setting s;
     dcme_train_options options = small_options(DCME_DCME, DCME_ROBUST);
-    options.neighbor_classes = target % 2 ? 3 : 0;
     double gradient[STRIDE] = {0}, rows[TABLE] = {0}, mass = 0;
     int seen[ITEMS] = {0}, missing = 0;
     options.top_items = top_items;
@@ -330,7 +309,6 @@ static void check_robust(int32_t top_items, int32_t target) {
 /* A block of targets, one of them twice, that share samples. */
 enum { TARGETS = 5 };
 static const int32_t BLOCK[TARGETS] = {0, 3, 0, 10, 1};
-static const uint8_t NEAR[2][TARGETS] = {{0, 1, 3, 2, 1}, {2, 2, 0, 1, 3}};
 static double contexts[TARGETS * STRIDE];
 
 /* A step of all; only the loss of target `sampled` is returned. */
@@ -339,8 +317,8 @@ static double step_block(setting *s, double rate, double *gradients, int64_t sam
     dcme_instance instances[TARGETS];
     s->objective->seed(s->thread, 17);
     for (int64_t t = 0; t < TARGETS; t++) {
-        instances[t] = (dcme_instance){
-            BLOCK[t], rate, contexts + t * STRIDE, gradients + t * STRIDE, NEAR[0][t], NEAR[1][t]};
+        instances[t] =
+            (dcme_instance){BLOCK[t], rate, contexts + t * STRIDE, gradients + t * STRIDE};
         s->objective->prefetch(s->thread, BLOCK[t]);
     }
     s->objective->step_block(s->thread, instances, TARGETS, &loss);
@@ -355,11 +333,11 @@ static double block_ascended(setting *s) {
 }
 
 /* Steps are implicit, so that the rate is tiny. */
-static void check_block(int32_t objective, int32_t negative, int32_t classes) {
+static void check_block(int32_t objective, int32_t negative) {
     setting s;
     dcme_train_options options = small_options(objective, DCME_ROBUST);
     double gradients[TARGETS * STRIDE], before[TABLE];
-    options.block = DCME_BLOCK_MAX, options.negative = negative, options.neighbor_classes = classes;
+    options.block = DCME_BLOCK_MAX, options.negative = negative;
     start(&s, options, 0);
     fill(contexts, TARGETS, 9);
     step_block(&s, 0, gradients, 0);
@@ -393,7 +371,7 @@ static void recorded_step(void *thread, const dcme_instance *instance, dcme_loss
 /* Train on the text: the tables change, the recorder has the losses. */
 static void train(setting *s) {
     dcme_trainer *trainer;
-    dcme_corpus corpus = {TEXT, WORDS, COUNTS, ITEMS, NULL, s->classes};
+    dcme_corpus corpus = {TEXT, WORDS, COUNTS, ITEMS, NULL};
     real *neighbors[2] = {s->left, s->right};
     if (dcme_trainer_open(&trainer, &s->options, &corpus, s->input, s->output, neighbors, NULL,
                           NULL))
@@ -438,9 +416,8 @@ static void check_text(int32_t objective, int32_t model, int32_t window_mode, in
 }
 
 /* Own rows of neighbors: in every score, and updated at four times the rate. */
-static void check_word_order(int32_t objective, int32_t window_mode,
-                             const dcme_neighbor_classes *classes) {
-    setting s = {.options = small_options(objective, DCME_ROBUST), .classes = classes}, after;
+static void check_word_order(int32_t objective, int32_t window_mode) {
+    setting s = {.options = small_options(objective, DCME_ROBUST)}, after;
     int detail = 10 * objective + window_mode;
     s.options.window_mode = window_mode, s.options.window = 3, s.options.word_order = 1;
     recorder.times = NULL;
@@ -466,14 +443,13 @@ static void check_texts(int32_t objective) {
         check_text(objective, DCME_SKIPGRAM, mode, 3, NULL);
     }
     for (int32_t mode = DCME_SHRINK; mode <= DCME_LINEAR; mode++)
-        check_word_order(objective, mode, mode == DCME_FIXED ? &CLASSES : NULL);
+        check_word_order(objective, mode);
     check_text(objective, DCME_CBOW, DCME_SHRINK, 1, nearest);
     check_text(objective, DCME_CBOW, DCME_FIXED, 2, two);
     check_text(objective, DCME_CBOW, DCME_LINEAR, 2, linear);
 }
 
 int main(void) {
-    fill_odds();
     for (int32_t target = 0; target < ITEMS; target += 5) {
         check_noise(DCME_NS, target);
         check_noise(DCME_NCE, target);
@@ -484,7 +460,7 @@ int main(void) {
             check_robust(top_items, target);
     }
     for (int32_t objective = DCME_NS; objective <= DCME_DCME; objective++)
-        check_block(objective, 6, 0), check_block(objective, 25, 3);
+        check_block(objective, 6), check_block(objective, 25);
     check_paper_online();
     check_texts(DCME_NS);
     check_texts(DCME_NCE);
