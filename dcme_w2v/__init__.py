@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from dcme_w2v.few_labels.estimator import FusedFeatures
     from dcme_w2v.formats.columns import Table
     from dcme_w2v.latent.estimator import LatentClassModel
-    from dcme_w2v.merging import merge
     from dcme_w2v.plots.plot import plot
     from dcme_w2v.scdv.estimator import SCDV
     from dcme_w2v.sentences.encoder import SentenceEncoder
@@ -54,7 +53,6 @@ _MODULES = {
     "eval_similarity": "dcme_w2v.words.evaluate",
     "eval_sts": "dcme_w2v.sentences.sts",
     "explore_page": "dcme_w2v.explore.page",
-    "merge": "dcme_w2v.merging",
     "phrases": "dcme_w2v.text.phrases",
     "plot": "dcme_w2v.plots.plot",
     "predict_word": "dcme_w2v.words.predictions",
@@ -82,7 +80,6 @@ __all__ = [
     "eval_similarity",
     "eval_sts",
     "explore_page",
-    "merge",
     "phrases",
     "plot",
     "predict_word",

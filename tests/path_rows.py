@@ -108,8 +108,6 @@ ROWS = [
         "cache_dir corpus_too",
     ),
     Row("phrases {corpus<<c.txt} --output {output>o} --connectors {connectors<words}"),
-    Row("merge {models<ta} tb --output {output>>om}"),
-    Row("merge {models<i.npy} i2.npy --output {output>o.npy}"),
     Row("classes {vectors<i.npy} --classes 2 --output {output>o}"),
     Row("convert {source<i.npy} {target>o.txt}"),
     Row("convert {source<v.txt} {target>o.npy}"),

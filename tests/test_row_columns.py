@@ -14,7 +14,6 @@ KINDS = {
         "classify train {rows} --labels y --output whole",
         "fuse shrink whole --output m --keep 4",
     ],
-    "merged": ["classify train {rows} --labels y --output one", "merge one one --output m"],
 }
 USES = (
     "classify test m {rows} --labels y",

@@ -143,17 +143,6 @@ def test_fused_features_learn_from_sentences_without_tags(here, cli):
         assert cli.json(f"classify test {name} test.conll")["entity_f1"] > 0.9
 
 
-def test_merging_parts_adds_pairs_of_tags(here, cli):
-    flags = "--hashing 4096 --weighting log --lr 1 --solver sgd --objective gd"
-    for part, seed in (("a", 4), ("b", 5)):
-        (here / f"{part}.conll").write_text(sentences_of(15, seed))
-        cli(f"classify train {part}.conll --by token {flags} --output {part}")
-    cli("merge a b --output both")
-    a, b, both = (np.load(f"{name}/tag_pairs.npy") for name in ("a", "b", "both"))
-    np.testing.assert_array_equal(a + b, both)
-    assert cli.json("classify test both test.conll")["entity_f1"] > 0.9
-
-
 @pytest.mark.parametrize(
     "line, message",
     [

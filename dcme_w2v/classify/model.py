@@ -29,7 +29,6 @@ from dcme_w2v.numeric.arrays import (
     F32,
     F64,
     I32,
-    I64,
     Array,
 )
 from dcme_w2v.numeric.sparse_rows import ones, truncate_columns
@@ -227,13 +226,9 @@ class Classifier(Predictor):
     ----------
     weights : Weights
         Weights by feature and class.
-    counts : ndarray of int64, shape (features + 1,), optional
-        How many documents of the training have each feature; the last number is all documents.
-        `dcme_w2v.merging` weights the rows of multilabel classifiers by them.
     """
 
     weights: Weights = field(kw_only=True)
-    counts: I64 | None = field(default=None, kw_only=True)
 
     @property
     def features(self) -> int:
@@ -267,8 +262,6 @@ class Classifier(Predictor):
         arrays = arrays_of(self.weights)
         if self.weights.offset.any():
             arrays["offset"] = self.weights.offset
-        if self.counts is not None:
-            arrays["counts"] = self.counts
         self.write(path, KIND, arrays)
 
     @classmethod
@@ -285,29 +278,13 @@ class Classifier(Predictor):
         weights = weights_of(model, len(classes), bias)
         offset_of(model, weights)
         own = restored(model, ClassifyOptions, text_of(model, weights.features))
-        return cls(*own, weights=weights, counts=_counts(model, weights))
+        return cls(*own, weights=weights)
 
 
 def offset_of(model: Model, weights: Weights) -> None:
     """Read the offset of the scores into `weights`, if the model has one."""
     if "offset" in model.arrays:
         weights.offset[:] = model.array("offset", "float32", weights.classes)
-
-
-def counts_of(matrix: csr_matrix) -> I64:
-    """Return how many rows have each column, and then how many rows there are."""
-    found = np.bincount(matrix.indices, minlength=matrix.shape[1])
-    return np.append(found, matrix.shape[0]).astype(np.int64)
-
-
-def _counts(model: Model, weights: Weights) -> I64 | None:
-    """Return the stored counts of documents, if there are any."""
-    if "counts" not in model.arrays:
-        return None
-    counts = model.array("counts", "int64", weights.features + 1)
-    if counts.min() < 0 or counts[:-1].max(initial=0) > counts[-1]:
-        raise model.fault("counts", "are not numbers of documents")
-    return counts
 
 
 def _calibration_in(model: Model) -> Calibration | None:

@@ -34,7 +34,7 @@ from .feature_sets import FeatureSets, KeptText
 from .features import TextFeatures
 from .fit import Fit, Labeled, RemoteTraining
 from .loss import LossSearch, is_loss_open, loss_line
-from .model import COLUMNS, KIND, Classifier, counts_of
+from .model import COLUMNS, KIND, Classifier
 from .options import (
     NO_SUBWORDS,
     ClassifyOptions,
@@ -356,7 +356,6 @@ class _Fit(Fit):
         return Classifier(
             corpus.classes, corpus.text, self._options, self.multilabel,
             record={**_corpus_record(corpus), "epochs": self.records}, weights=self.weights,
-            counts=counts_of(corpus.matrix),
         )  # fmt: skip
 
     def save_partial(self) -> str | None:

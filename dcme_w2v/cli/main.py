@@ -33,7 +33,6 @@ COMMANDS = {
     "odd-one-out": "neighbors",
     "predict-word": "predictions",
     "classes": "vectors",
-    "merge": "vectors",
     "convert": "vectors",
     "check": "vectors",
     "info": "vectors",

@@ -1,4 +1,4 @@
-"""Commands about files of vectors: convert, check, info, merge, classes, plot and explore."""
+"""Commands about files of vectors: convert, check, info, classes, plot and explore."""
 
 from __future__ import annotations
 
@@ -205,21 +205,6 @@ def info(file: str, as_json: bool) -> None:
 
     facts = describe(file)
     print_json(facts, indent=2) if as_json else click.echo(as_text(facts))
-
-
-@command(example="dcme-w2v merge part-1 part-2 part-3 --output whole")
-@arguments("models...")
-@output_option("MODEL", "write the merged vectors or model here")
-def merge(models: tuple[str, ...], output: str) -> None:
-    """Merge models that were trained on the parts of a corpus.
-
-    MODELS: folders of --output-tables, .npy files of vectors, or classifiers; of the same words (or
-    features and classes), dimensions and options. A row of the result is the mean of their rows,
-    weighted by the count of its word or feature in each part.
-    """
-    from dcme_w2v import merge as merged
-
-    click.echo(merged(models, output), err=True)
 
 
 @command(

@@ -394,7 +394,7 @@ def save_results(
     if not suffix:
         add(
             job.output_tables, "tables", save_tables, vocabulary=words, input=training.input,
-            output=training.output, corpus_counts=corpus.counts, neighbors=training.neighbors,
+            output=training.output, neighbors=training.neighbors,
             options=dataclasses.asdict(options) | Tokenizer(job.vocabulary).entry(),
         )  # fmt: skip
     write_with_fallback(results, partial(_checkpoint, checkpointer))

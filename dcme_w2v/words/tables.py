@@ -15,7 +15,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
 from dcme_w2v.formats.vectors.vectors_io import blocks_of, combined
 from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.numeric.arrays import F32, I64
+from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.platform import PathLike
 
 from .likelihood import NEIGHBORS, Neighbors
@@ -59,18 +59,13 @@ def save_tables(
     input: F32,
     output: F32,
     options: Mapping[str, Any],
-    corpus_counts: I64 | None = None,
     neighbors: Neighbors | None = None,
 ) -> None:
     """Write words, counts and both tables, and the options of their training, to a folder.
 
-    `corpus_counts` are the counts in the corpus of the training, by default the counts of the
-    vocabulary; `dcme_w2v.merging` weights the rows of several trainings by them. With word
-    order, `neighbors` are written, too.
+    With word order, `neighbors` are written, too.
     """
     arrays = {**words_arrays(vocabulary), "counts": vocabulary.counts}
-    if corpus_counts is not None and corpus_counts is not vocabulary.counts:
-        arrays["corpus_counts"] = corpus_counts
     tables = {"input": input, "output": output}
     if neighbors is not None:
         tables |= dict(zip(NEIGHBORS, neighbors, strict=True))
@@ -85,7 +80,6 @@ class Tables:
     input: F32
     output: F32
     options: dict[str, Any]
-    corpus_counts: I64
     neighbors: Neighbors | None = None
 
 
@@ -109,13 +103,10 @@ def load_tables(path: PathLike) -> Tables:
     if options.get("word_order"):
         left, right = (model.array(name, "float32", *input.shape) for name in NEIGHBORS)
         neighbors = left, right
-    own = counts
-    if "corpus_counts" in model.arrays:
-        own = model.array("corpus_counts", "int64", len(words))
-    if min(counts.min(initial=1), own.min(initial=0)) < 0:
+    if counts.min(initial=1) < 0:
         raise FormatError(f"{model.path}: a count is negative; train again")
     vocabulary = Vocabulary(words.text, words.offsets, np.asarray(counts))
-    return Tables(vocabulary, input, output, options, np.asarray(own), neighbors)
+    return Tables(vocabulary, input, output, options, neighbors)
 
 
 def check_scoring_options(path: PathLike, options: dict[str, Any]) -> None:

@@ -88,8 +88,6 @@ FAULTS = [
     Fault("reduce: the last directions are kept", "dcme_w2v/words", "directions[:, ::-1][:, :dim]", "directions[:, :dim]", "repair"),
     Fault("held-out bounds without the entropy", "dcme_w2v/words", "@ u.T + entropy +", "@ u.T +", "heldout"),
     Fault("out-of-vocabulary vector is a sum", "dcme_w2v", "self.rows[rows].mean(axis=0, dtype=np.float32)", "self.rows[rows].sum(axis=0, dtype=np.float32)", "subwords fasttext"),
-    Fault("merge: counts are ignored", "dcme_w2v", "np.where(nowhere[rows], 1, one[rows])", "np.ones_like(one[rows])", "merge"),
-    Fault("merge: options may differ", "dcme_w2v", "if value != other and name not in SET_APART:", "if False:", "merge"),
     # ---- classifiers
     Fault("metrics: ties count for the model", "dcme_w2v/classify", "(row >= row[label]).sum() for label in known", "(row > row[label]).sum() + 1 for label in known", "classify_metrics"),
     Fault("metrics: discounts start at log2(1)", "dcme_w2v/classify", "np.arange(2, max(RANKS) + 2)", "np.arange(3, max(RANKS) + 3)", "classify_metrics"),
