@@ -53,7 +53,7 @@ from dcme_w2v.words.vectors import Vectors
 Reader = Callable[[Path], Any]
 TEXT = b"a b c d e f g\n" * 30 + "żółć 東京\n".encode() * 9
 KINDS = ("checkpoint", "vectors", "words", "text", "rows", "labels", "classes", "topics", "levels",
-         "fused", "latent", "tables", "start", "tokens", "statistics", "index",
+         "fused", "latent", "tables", "start", "tokens", "statistics",
          "subwords")  # fmt: skip
 SECONDS = 60  # per input
 
@@ -224,19 +224,6 @@ def tokens(folder: Path) -> list[tuple[str, Path, Reader]]:
     return [("tokens", path, learn)]
 
 
-def index(folder: Path) -> list[tuple[str, Path, Reader]]:
-    """Return an index of vectors, and what finds neighbors by it."""
-    vectors, path = folder / "v.npy", folder / "words.index"
-    matrix = np.random.default_rng(1).normal(size=(20, 3)).astype(np.float32)
-    save_vectors(vectors, twenty_words(), matrix, format="npy")
-
-    def find(path: Path) -> None:
-        command("neighbors", str(vectors), "w1", "--index", str(path))
-
-    find(path)
-    return [("index", path, find)]
-
-
 def rows(folder: Path) -> list[tuple[str, Path, Reader]]:
     """Train a classifier of sparse rows; return files of rows and of labels, and their readers."""
     table = sparse.random(40, 12, 0.3, "csr", np.float32, np.random.default_rng(1))
@@ -284,7 +271,6 @@ def targets(folder: Path, kinds: Iterable[str]) -> list[tuple[str, Path, Reader]
         "tokens": tokens,
         "start": start,
         "subwords": subwords,
-        "index": index,
     }
     found: dict[str, tuple[str, Path, Reader]] = {}
     for kind in kinds:

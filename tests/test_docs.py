@@ -10,7 +10,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -71,8 +70,6 @@ def test_the_snippets_of_a_page_run(page, files, tmp_path, monkeypatch):
             continue
         for line in block.replace("\\\n", " ").splitlines():
             if line.startswith("dcme-w2v demo "):  # whose text the fixture replaces
-                continue
-            if " --index " in line and not find_spec("usearch"):
                 continue
             if line.startswith("dcme-w2v ") and "|" not in line:
                 arguments = shlex.split(line)[1:]

@@ -55,7 +55,6 @@ def test_damaged_files_are_one_line_of_error_or_other_files(here, kind):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="each reader is tried in a forked process")
 def test_no_reader_crashes_or_hangs(tmp_path):
-    pytest.importorskip("usearch")
     command = [sys.executable, str(SCRIPTS / "fuzz_files.py"), "--inputs", "3", "--seed", "5"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stderr) == (0, "")

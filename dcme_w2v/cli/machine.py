@@ -152,7 +152,6 @@ OPTIONAL = {
     "scikit-learn": "estimators in scikit-learn's pipelines",
     "distributed": "training on a cluster",
     "cryptography": "encrypted connections of workers",
-    "usearch": "neighbors --index",
     "matplotlib": "plots",
     "openTSNE": "plots and explore by t-SNE",
     "tokenizers": "tokenizers that other programs wrote",

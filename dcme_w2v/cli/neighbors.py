@@ -9,22 +9,19 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dcme_w2v.errors import CorpusError, DcmeError, UsageError
-from dcme_w2v.files.atomic import STANDARD, is_stream, standard_input
+from dcme_w2v.files.atomic import STANDARD, standard_input
 
 from .command import Command, command
-from .options import arguments, count_option, flag, json_option
+from .options import arguments, count_option, json_option
 from .streams import print_json
 
 if TYPE_CHECKING:
-    from dcme_w2v.words.index import WordIndex
     from dcme_w2v.words.questions import Answer, Line
-    from dcme_w2v.words.vectors import Vectors
 
     Solve = Callable[[Sequence[Line]], Iterator[Answer]]
 
@@ -49,61 +46,18 @@ class SignedCommand(Command):
         return super().parse_args(ctx, [*options, "--", *words])
 
 
-def ask(
-    kind: str,
-    vectors: str,
-    words: Sequence[str],
-    as_json: bool,
-    k: int = 1,
-    index: str | None = None,
-) -> None:
+def ask(kind: str, vectors: str, words: Sequence[str], as_json: bool, k: int = 1) -> None:
     """Answer a question, or without words the questions of standard input.
 
-    `kind` names the method of `dcme_w2v.words.questions.Questions` that answers; `index` is the
-    file of an approximate index, which is built if it is not there.
+    `kind` names the method of `dcme_w2v.words.questions.Questions` that answers.
     """
     from dcme_w2v.words.questions import Questions
     from dcme_w2v.words.vectors import Vectors
 
     if not words and vectors == STANDARD:
         raise UsageError("VECTORS is standard input; give the words as arguments")
-    is_new = index is not None and _check_index(vectors, index)
     loaded = Vectors.load(vectors)
-    questions = Questions(loaded, k, None if index is None else _searcher(index, loaded, is_new))
-    answer(vectors, words, as_json, getattr(questions, kind), loaded.words)
-
-
-def _check_index(path: str, index: str) -> bool:
-    """Check the path of an index; return whether it is to be built."""
-    from dcme_w2v.files.paths import Paths
-
-    paths, target = Paths().reads("VECTORS", path), Path(index)
-    if is_stream(index):
-        raise UsageError(f"--index={index}: is a stream; give a file")
-    is_new = not target.is_file()
-    if is_new or (Path(path).exists() and target.samefile(path)):
-        paths.writes("--index", index).check()
-    else:
-        paths.reads("--index", index).check()  # perhaps in a folder that cannot be written
-    return is_new
-
-
-def _searcher(index: str, vectors: Vectors, is_new: bool) -> WordIndex:
-    """Return the index of vectors, read from a file, or built and written to it."""
-    from dcme_w2v.training.progress import reporting
-    from dcme_w2v.words.index import build_index, load_index
-
-    if not is_new:
-        found = load_index(index, vectors)
-        click.echo(f"{index}: finds {100 * found.recall:.1f} % of the 10 nearest words", err=True)
-        return found
-    with reporting() as reporter:
-        reporter.stage("building the index", len(vectors), "words")
-        found = build_index(index, vectors, advance=reporter.advance)
-        reporter.message(
-            f"index: {index}, finds {100 * found.recall:.1f} % of the 10 nearest words"
-        )
-    return found
+    answer(vectors, words, as_json, getattr(Questions(loaded, k), kind), loaded.words)
 
 
 def answer(
@@ -229,16 +183,9 @@ class Completer:
         return [word for word in near if word.startswith(text)]
 
 
-_index = flag(
-    "--index FILE",
-    "search by this approximate index; if there is none, build it first (package: usearch)",
-)
-
-
 @click.command(cls=SignedCommand, example="dcme-w2v neighbors vectors.bin king paris -k 5")
 @arguments("vectors words=[WORD]...")
 @count_option
-@_index
 @json_option
 def neighbors(**values: Any) -> None:
     """Print the nearest neighbors of words.
@@ -256,7 +203,6 @@ def neighbors(**values: Any) -> None:
 @click.argument("vectors")
 @click.argument("words", metavar="[A B C]", nargs=-1)
 @count_option
-@_index
 @json_option
 def analogy(**values: Any) -> None:
     """Answer "A is to B as C is to ?".

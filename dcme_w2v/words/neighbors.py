@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.numeric.arrays import F32
-from dcme_w2v.numeric.nearest import Found, nearest_rows
+from dcme_w2v.numeric.nearest import nearest_rows
 
 if TYPE_CHECKING:
-    from .index import WordIndex
     from .vectors import Vectors
 
 _MAX_SPELLED = 64  # letters of a word that is corrected
@@ -43,9 +42,8 @@ def most_similar(
     queries: Iterable[Query],
     topn: int,
     restrict: int | None,
-    searcher: WordIndex | None = None,
 ) -> Iterator[list[Neighbor]]:
-    """Yield the words nearest to each query; see `Vectors.most_similar`. `searcher` is faster."""
+    """Yield the words nearest to each query; see `Vectors.most_similar`."""
     if topn is None:
         raise UsageError("--topn=None: must be at least 1; for all words give topn=len(v)")
     for name, number in (("topn", topn), ("restrict", restrict)):
@@ -57,13 +55,8 @@ def most_similar(
         units.append(unit)
         left_out.append([number for number in given if restrict is None or number < restrict])
     matrix = np.array(units, dtype=np.float32).reshape(-1, vectors.dim)
-    nearest: Iterable[Found]
-    if searcher is not None:
-        nearest = searcher.search(matrix, left_out, topn)
-    else:
-        rows, inverse = vectors.vectors[:restrict], vectors.inverse_lengths(restrict)
-        nearest = nearest_rows(rows, inverse, matrix, left_out, topn)
-    for found, scores in nearest:
+    rows, inverse = vectors.vectors[:restrict], vectors.inverse_lengths(restrict)
+    for found, scores in nearest_rows(rows, inverse, matrix, left_out, topn):
         pairs = zip(found.tolist(), scores.tolist(), strict=True)
         yield [Neighbor(vectors.words[row], score) for row, score in pairs]
 

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .neighbors import Neighbor, Query, most_similar
 from .vectors import Vectors
-
-if TYPE_CHECKING:
-    from .index import WordIndex
 
 MIN_OF_ODD = 3
 Line = Sequence[str]
@@ -47,11 +44,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Questions:
-    """Answers lines of words with `k` results each, exactly or by `searcher`."""
+    """Answers lines of words with `k` results each."""
 
     vectors: Vectors
     k: int = 10
-    searcher: WordIndex | None = None
 
     def neighbors(self, lines: Sequence[Line]) -> Iterator[Answer]:
         """Answer words, each a query, or sums of words with signs: ``+king -man +woman``."""
@@ -98,7 +94,7 @@ class Questions:
             yield answer
 
     def _search(self, queries: Iterable[Query]) -> Iterator[list[Neighbor]]:
-        return most_similar(self.vectors, list(queries), self.k, None, self.searcher)
+        return most_similar(self.vectors, list(queries), self.k, None)
 
     def _check(self, line: Line, least: int, most: int, wanted: str) -> Answer:
         missing = [word for word in dict.fromkeys(line) if word not in self.vectors]
