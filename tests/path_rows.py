@@ -175,9 +175,6 @@ ROWS = [
         "{read_vocab<voc} --analogies {analogies<q.txt} --window 2"
     ),
     Row("neighbors {vectors<v.txt} aa", "words"),
-    Row("analogy {vectors<v.txt} aa bb cc", "words"),
-    Row("similarity {vectors<v.txt} aa bb", "words"),
-    Row("odd-one-out {vectors<v.txt} aa bb cc", "words"),
     Row(
         "predict-word {model<v.txt} aa _ --context {context<v.txt} --read-vocab {read_vocab<voc}",
         "words",

@@ -183,7 +183,7 @@ def test_answers_equal_those_of_the_command_line(opened, cli):
     for text, command in {
         "w7": "neighbors a.npy w7",
         "+w1 -w2 +w3": "neighbors a.npy +w1 -w2 +w3",
-        "w1 w2 w3": "analogy a.npy w1 w2 w3",
+        "w1 w2 w3": "neighbors a.npy +w2 -w1 +w3",
     }.items():
         found = ask(tab, text)
         cosines = dict(found)

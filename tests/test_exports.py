@@ -89,8 +89,7 @@ def test_float32_is_mapped_and_exact(cli):
     "line",
     [
         "neighbors {} köln",
-        "analogy {} w1 w2 w3",
-        "similarity {} w1 w2",
+        "neighbors {} +w1 -w2",
         "info {}",
         "check {}",
         "explore {} --output page.html --method pca",

@@ -1,4 +1,4 @@
-"""The commands `neighbors`, `analogy`, `similarity` and `odd-one-out`: questions about words."""
+"""The command `neighbors`, and how questions about words are read and answered."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from dcme_w2v.errors import CorpusError, DcmeError, UsageError
 from dcme_w2v.files.atomic import STANDARD, standard_input
 
-from .command import Command, command
+from .command import Command
 from .options import arguments, count_option, json_option
 from .streams import print_json
 
@@ -44,20 +44,6 @@ class SignedCommand(Command):
             value = options[-1:] == ["-k"]
             (options if value or _OPTION.fullmatch(argument) else words).append(argument)
         return super().parse_args(ctx, [*options, "--", *words])
-
-
-def ask(kind: str, vectors: str, words: Sequence[str], as_json: bool, k: int = 1) -> None:
-    """Answer a question, or without words the questions of standard input.
-
-    `kind` names the method of `dcme_w2v.words.questions.Questions` that answers.
-    """
-    from dcme_w2v.words.questions import Questions
-    from dcme_w2v.words.vectors import Vectors
-
-    if not words and vectors == STANDARD:
-        raise UsageError("VECTORS is standard input; give the words as arguments")
-    loaded = Vectors.load(vectors)
-    answer(vectors, words, as_json, getattr(Questions(loaded, k), kind), loaded.words)
 
 
 def answer(
@@ -187,54 +173,20 @@ class Completer:
 @arguments("vectors words=[WORD]...")
 @count_option
 @json_option
-def neighbors(**values: Any) -> None:
+def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> None:
     """Print the nearest neighbors of words.
 
     Each line has a word, a neighbor and their cosine, separated by tabs. Out-of-vocabulary words
-    are listed on stderr and skipped. Words with signs are one query: +king -man +woman.
+    are listed on stderr and skipped. Words with signs are one query, a sum of vectors of unit
+    length: +king -man +woman answers "man is to king as woman is to ?".
 
     Without WORD, queries are read from standard input, one per line; on a terminal with line
     editing, history and completion of words by Tab.
     """
-    ask("neighbors", **values)
+    from dcme_w2v.words.questions import neighbors_of
+    from dcme_w2v.words.vectors import Vectors
 
-
-@command(example="dcme-w2v analogy vectors.bin man woman king")
-@click.argument("vectors")
-@click.argument("words", metavar="[A B C]", nargs=-1)
-@count_option
-@json_option
-def analogy(**values: Any) -> None:
-    """Answer "A is to B as C is to ?".
-
-    Each line has a word and its cosine to b - a + c, separated by a tab, the best first. Without A
-    B C, questions are read from standard input, one per line; then each line of the answer starts
-    with the question.
-    """
-    ask("analogies", **values)
-
-
-@command(example="dcme-w2v similarity vectors.bin king queen")
-@click.argument("vectors")
-@click.argument("words", metavar="[A B]", nargs=-1)
-@json_option
-def similarity(**values: Any) -> None:
-    """Print the cosine similarity of two words.
-
-    Without A B, pairs are read from standard input, one per line; then each line of the answer
-    starts with the pair. To compare with human judgments, see `eval similarity`; of sentences, see
-    `encode`.
-    """
-    ask("similarities", **values)
-
-
-@command(example="dcme-w2v odd-one-out vectors.bin breakfast lunch car dinner")
-@arguments("vectors words=[WORD]...")
-@json_option
-def odd_one_out(**values: Any) -> None:
-    """Print the word that fits least to the others: the one furthest from the mean of all.
-
-    Without WORD, lists of words are read from standard input, one per line; then each line of the
-    answer starts with the list.
-    """
-    ask("odd_ones", **values)
+    if not words and vectors == STANDARD:
+        raise UsageError("VECTORS is standard input; give the words as arguments")
+    loaded = Vectors.load(vectors)
+    answer(vectors, words, as_json, lambda lines: neighbors_of(loaded, lines, k), loaded.words)

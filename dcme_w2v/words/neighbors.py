@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import numbers
 import unicodedata
@@ -18,8 +19,8 @@ from dcme_w2v.numeric.nearest import nearest_rows
 if TYPE_CHECKING:
     from .vectors import Vectors
 
-_MAX_SPELLED = 64  # letters of a word that is corrected
-_SPELLINGS = 2000  # words whose letters a spelling is corrected with
+_MAX_SPELLED = 64  # letters of a word that are compared
+_SPELLINGS = 20000  # most frequent words that a spelling is compared with
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
 
 
@@ -88,22 +89,15 @@ def doesnt_match(vectors: Vectors, words: Iterable[str]) -> str:
 def nearest_spelling(words: Sequence[str], word: str) -> str | None:
     """Return the known word with the most similar spelling, or None if none is near.
 
-    Another case, form of Unicode or separator comes first, then the most frequent word at one
-    letter's distance (as in Damerau 1964: one letter more, less, other, or two swapped).
+    Another case, form of Unicode or separator comes first, then a similar one of the most frequent
+    words.
     """
     for other in (word.lower(), word.capitalize(), word.title(), word.upper(), word.strip(),
                   unicodedata.normalize("NFC", word), "_".join(word.split())):  # fmt: skip
         if other in words:
             return other
-    if not 1 < len(word) <= _MAX_SPELLED:
-        return None
-    letters = sorted({letter for known in words[:_SPELLINGS] for letter in known} | {*word})
-    cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
-    edits = {a + b[1:] for a, b in cuts if b} | {a + b[1::-1] + b[2:] for a, b in cuts if b[1:]}
-    for letter in letters:
-        edits |= {a + letter + b for a, b in cuts} | {a + letter + b[1:] for a, b in cuts}
-    known = [words.index(edit) for edit in edits - {word, ""} if edit in words]
-    return words[min(known)] if known else None
+    near = difflib.get_close_matches(word[:_MAX_SPELLED], words[:_SPELLINGS], 1)
+    return near[0] if near else None
 
 
 def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:

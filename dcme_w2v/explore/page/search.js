@@ -1,4 +1,4 @@
-// Questions about words, as `dcme-w2v neighbors`, `analogy` and `odd-one-out` answer them.
+// Questions about words, as `dcme-w2v neighbors` answers them.
 
 /** Words or documents of one file, with their int8 vectors. */
 class Table {
