@@ -92,7 +92,6 @@ lint: $(VENV)/.dev ## check style and types
 	@$(BIN)/mypy
 	@$(if $(C_FILES),$(BIN)/clang-format --dry-run -Werror $(C_FILES))
 	@$(BIN)/python scripts/benchmarks/tables.py --check
-	@$(BIN)/python scripts/check_words.py
 
 docs: $(VENV)/.docs $(VENV)/.built ## build the documentation into build/docs
 	@$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
