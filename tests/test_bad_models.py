@@ -32,7 +32,6 @@ def models(tmp_path_factory):
         folder,
         f"{train} text",
         f"{train} hashed --hashing 64",
-        f"{train} rank --rank 2",
         f"{train} rows".replace("docs", "rows.svm"),
         f"{train} token --by token".replace("docs", "tokens"),
         "latent fit docs --threads 1 --epochs 2 --output latent",
@@ -140,8 +139,6 @@ BAD = [
     ("small", "idf=", np.zeros(2, np.float32), ""),
     ("text", "calibration", [1, None], "calibration"),
     ("text", "threshold", np.inf, "1e999 is not a finite number"),
-    ("rank", "output[0]", np.nan, "output: "),
-    ("rank", "output=", np.zeros((1, 2), np.float32), "output: "),
     ("token", "tag_pairs=", np.zeros((2, 2), np.int64), "tag_pairs: is int64 of shape"),
     ("token", "tag_pairs[0]", -1, "tag_pairs: has a negative number"),
 ]

@@ -82,7 +82,6 @@ WRONG = {
     "softmax": (SETS, {"loss": "softmax"}, 'loss="hinge"'),
     "lbfgs": (SETS, {"solver": "lbfgs"}, "solver"),
     "dcme": (SETS, {"objective": "dcme"}, "objective"),
-    "rank": (SETS, {"rank": 2}, "rank"),
     "tune": (SETS, {"tune": True}, "tune=True"),
     "class_weight": (SETS, {"class_weight": "balanced"}, "class_weight=balanced"),
     "cluster": (SETS, {"cluster": "local:1"}, "cluster=local:1"),

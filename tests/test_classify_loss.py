@@ -130,7 +130,7 @@ def test_with_many_labels_a_part_of_them_chooses_the_rate(monkeypatch):
 
 @pytest.mark.parametrize(
     "more, loss",
-    [({"loss": "softmax"}, "softmax"), ({"rank": 4}, "softmax"), ({"objective": "ns"}, "softmax"),
+    [({"loss": "softmax"}, "softmax"), ({"objective": "ns"}, "softmax"),
      ({"solver": "lbfgs"}, "softmax"), ({"draws": 2}, "softmax"), ({}, "hinge")],
 )  # fmt: skip
 def test_what_is_given_decides_the_loss(more, loss):

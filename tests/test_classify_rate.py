@@ -56,7 +56,6 @@ def test_a_lower_rate_is_chosen_where_labels_are_wrong(objective, loss):
     ({"objective": "dcme", "lr": 4.0}, False),
     ({"loss": "softmax", "min_lr": 0.1}, False),
     ({"solver": "lbfgs"}, False),
-    ({"rank": 2}, False),
     ({"objective": "nce"}, False),
     ({"objective": "dcme", "dcme_update": "paper"}, False),
 ])  # fmt: skip

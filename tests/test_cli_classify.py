@@ -6,7 +6,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from helpers import arrays_in, described, records
+from helpers import described, records
 
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import FormatError
@@ -44,19 +44,6 @@ def test_train_test_predict_explain(model, cli):
     )
     highest = cli.rows("classify explain m tools -k 4")
     assert {row[0] for row in highest} == {"saw", "axe", "file", "drill"}
-
-
-def test_a_model_of_low_rank(cli):
-    write("".join(f"c{i % 6}\tw{i % 6} w{(i + 1) % 6} x{i % 6} y{i % 3}\n" for i in range(240)))
-    cli(f"{TRAIN} --rank 3 --epochs 20 --holdout 0.2 --ngrams 1 --quiet")
-    arrays, epochs = described("m")["arrays"], described("m")["record"]["epochs"]
-    assert arrays["weights"]["shape"] == [16, 3] and arrays["output"]["shape"] == [6, 3]
-    assert epochs[-1]["loss"] < 0.3 * epochs[0]["loss"]
-    assert cli.json("classify test m d.tsv")["accuracy"] > 0.9
-    model = Classifier.load("m")
-    assert {name for name, _ in model.explain("c2", 3)} & {"w2", "x2", "w3"}
-    model.save("again")
-    assert arrays_in("m") == arrays_in("again")
 
 
 def test_class_names_with_any_character(cli):

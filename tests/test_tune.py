@@ -126,7 +126,7 @@ def test_a_signal_ends_the_search(monkeypatch):
 
 
 @pytest.mark.parametrize("more", [
-    "--hashing 512", "--solver lbfgs", "--rank 5", "--objective dcme",
+    "--hashing 512", "--solver lbfgs", "--objective dcme",
     "--by document --patience 2 --holdout 0.1",
 ])  # fmt: skip
 def test_a_tuned_model_predicts(corpus, cli, more):

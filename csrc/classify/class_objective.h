@@ -13,9 +13,8 @@ typedef struct {
     const dcme_linear *model;
     const dcme_instances *instances;
     const dcme_classify_options *options;
-    const int64_t *counts;     /* (classes) */
-    const dcme_output *output; /* NULL: the model's columns are the classes */
-    int64_t widest;            /* see dcme_widest() */
+    const int64_t *counts; /* (classes) */
+    int64_t widest;        /* see dcme_widest() */
 } dcme_problem;
 
 typedef struct {

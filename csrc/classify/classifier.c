@@ -15,7 +15,6 @@ struct dcme_classifier {
     dcme_sparse_rows documents;
     dcme_instances instances;
     dcme_linear model;
-    dcme_output output;
     dcme_problem problem;
     const dcme_class_objective *objective;
     void *shared;   /* the objective's part */
@@ -23,10 +22,7 @@ struct dcme_classifier {
     double weight;  /* sum of the instances' weights */
 };
 
-static const dcme_class_objective *choose(const dcme_classify_options *options,
-                                          const dcme_output *output) {
-    if (output)
-        return options->objective == DCME_CLASSIFY_GD ? &dcme_class_softmax : NULL;
+static const dcme_class_objective *choose(const dcme_classify_options *options) {
     switch (options->objective) {
     case DCME_CLASSIFY_GD:
         return options->loss == DCME_CLASSIFY_HINGE ? &dcme_class_hinge : &dcme_class_softmax;
@@ -132,20 +128,16 @@ static dcme_status open_parts(dcme_classifier *c, dcme_error *error) {
 dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classify_options *options,
                                  const dcme_sparse_rows *documents, const dcme_instances *instances,
                                  const int64_t *counts, const dcme_linear *model,
-                                 const dcme_output *output, dcme_error *error) {
+                                 dcme_error *error) {
     dcme_classifier *c = *classifier = dcme_allocate_zeros(1, sizeof *c);
     if (!c)
         return dcme_no_memory(error, sizeof *c, "a classifier", "end other programs");
     c->options = *options, c->documents = *documents, c->instances = *instances, c->model = *model;
     c->problem =
-        (dcme_problem){&c->model, &c->instances, &c->options, counts, NULL, dcme_widest(documents)};
-    if (output) {
-        c->output = *output;
-        c->problem.output = &c->output;
-    }
+        (dcme_problem){&c->model, &c->instances, &c->options, counts, dcme_widest(documents)};
     for (int64_t i = 0; i < instances->count; i++)
         c->weight += instances->weights ? instances->weights[i] : 1;
-    c->objective = choose(options, output);
+    c->objective = choose(options);
     c->engine = (dcme_engine){
         .work = &WORK,
         .job = c,
@@ -156,8 +148,6 @@ dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classi
         .tables = {{model->weights, model->features + 1, model->stride}},
         .row_name = "weight",
     };
-    if (output)
-        c->engine.tables[1] = (dcme_table){output->weights, output->classes, model->stride};
     if (!c->objective || !model->kernels)
         return dcme_fail(error, DCME_BAD_ARGUMENT, 0,
                          "no such objective, or no kernels of that name here");

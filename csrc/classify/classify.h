@@ -40,13 +40,6 @@ typedef struct {
     const dcme_kernels *kernels;
 } dcme_linear;
 
-/* The second factor of a classifier of low rank: the model's columns are a hidden layer h = W^T x,
- * and the scores of the classes are s_j = f_j . h. */
-typedef struct {
-    int64_t classes;
-    real *weights; /* (classes, the model's stride) f_j */
-} dcme_output;
-
 /* Targets of an instance in place of a class; its label is the number of its row. TARGETS: the
  * rows are distributions t over the classes, and the loss is -sum_k t_k log p_k. LATENT: classes
  * are latent, the rows are log alpha_k,y = log p(y | k), and the loss is -log sum_k p_k alpha_k,y,
@@ -62,12 +55,12 @@ typedef struct {
 typedef struct dcme_classifier dcme_classifier;
 
 /* `counts` (classes) says how often each label occurs, at least once. `kernels` names the
- * instruction set, NULL for the fastest. `output` is NULL for a classifier of full rank. Everything
+ * instruction set, NULL for the fastest. Everything
  * given must outlive the classifier, which must be closed, also if opening failed. */
 dcme_status dcme_classifier_open(dcme_classifier **classifier, const dcme_classify_options *options,
                                  const dcme_sparse_rows *documents, const dcme_instances *instances,
                                  const int64_t *counts, const dcme_linear *model,
-                                 const dcme_output *output, dcme_error *error);
+                                 dcme_error *error);
 
 /* Its epochs, progress and state; see engine/engine.h. An epoch is all instances once, in an order
  * that the seed and the epoch decide. Its rows are the rows of the weights. */

@@ -96,5 +96,4 @@ class Learner(Run):
         instances: Instances,
         counts: NDArray[np.int64],
         linear: Linear,
-        output: NDArray[np.float32] | None = None,
     ) -> None: ...

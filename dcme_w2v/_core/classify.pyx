@@ -55,17 +55,13 @@ cdef extern from "classify/classify.h" nogil:
         const float *rows
         float *posterior
 
-    ctypedef struct dcme_output:
-        int64_t classes
-        float *weights
-
     ctypedef struct dcme_classifier:
         pass
 
     dcme_status dcme_classifier_open(
         dcme_classifier **classifier, const dcme_classify_options *options,
         const dcme_sparse_rows *documents, const dcme_instances *instances, const int64_t *counts,
-        const dcme_linear *model, const dcme_output *output, dcme_error *error
+        const dcme_linear *model, dcme_error *error
     )
     dcme_engine *dcme_classifier_engine(dcme_classifier *classifier)
     void dcme_classifier_close(dcme_classifier *classifier)
@@ -364,21 +360,15 @@ cdef class Learner(Run):
     cdef object kept
 
     def __init__(self, options, Documents documents, Instances instances,
-                 const int64_t[::1] counts, Linear linear, float[:, ::1] output=None):
+                 const int64_t[::1] counts, Linear linear):
         cdef dcme_classify_options wanted = options
         cdef dcme_error error
-        cdef dcme_output second
-        cdef int64_t classes = linear.core.classes if output is None else output.shape[0]
-        if counts.shape[0] != classes or documents.features > linear.core.features:
+        if (counts.shape[0] != linear.core.classes
+                or documents.features > linear.core.features):
             raise ValueError("documents, counts and weights do not fit together")
-        if output is not None and (output.shape[1] != linear.core.stride or classes < 1):
-            raise ValueError("both factors do not fit together")
-        if output is not None:
-            second.classes, second.weights = classes, &output[0, 0]
-        self.kept = (documents, instances, counts, linear, output)
+        self.kept = (documents, instances, counts, linear)
         check(dcme_classifier_open(&self.classifier, &wanted, &documents.core, &instances.core,
-                                   &counts[0], &linear.core, &second if output is not None else NULL,
-                                   &error), &error)
+                                   &counts[0], &linear.core, &error), &error)
         self.engine = dcme_classifier_engine(self.classifier)
 
     def __dealloc__(self):

@@ -301,8 +301,8 @@ class MaxentClassifier(LinearMixin, Estimator):
         given = options_of(self)
         if not is_hinge_possible(given) or given.loss == "softmax":
             raise UsageError(
-                'an indicator matrix is learned by loss="hinge"; omit objective, solver, rank and '
-                "other losses"
+                'an indicator matrix is learned by loss="hinge"; omit objective, solver and other '
+                "losses"
             )
         matrix = check_features(self, X, reset=True)
         warn_of_short_rows(matrix, given.bias)

@@ -167,7 +167,7 @@ def loss_line(tuned: Tuned) -> str:
 def is_loss_open(given: ClassifyOptions, data: Labeled, classes: int) -> bool:
     """Return whether `LossSearch` may choose the loss, the learning rate, or both."""
     count, labels = len(data.labels), sum(map(len, data.labels))
-    own = (given.lr, given.min_lr, given.rank)
+    own = (given.lr, given.min_lr)
     if any(one is not None for one in own) or given.solver == "lbfgs":
         return False
     if (given.epochs or 0) > EPOCHS:

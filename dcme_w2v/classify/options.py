@@ -1,6 +1,5 @@
 """The single declaration of the options of classification; see `dcme_w2v.options`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -201,14 +200,6 @@ class ClassifyOptions(Checked, group="Model"):
         "stochastic gradient descent on --objective, or L-BFGS on the exact softmax (default: sgd)",
         choices=("sgd", "lbfgs"),
     )
-    rank: int | None = option(
-        None,
-        "weights of rank N, a hidden layer of N dimensions: a smaller model (sgd; the objective is "
-        "gd)",
-        minimum=1,
-        maximum=16384,
-        advanced=True,
-    )
     negative: int = option(
         20,
         "noise classes per example (nce, ns)",
@@ -317,7 +308,7 @@ class ClassifyOptions(Checked, group="Model"):
         None,
         "initial learning rate, for vectors of unit length (default: 8; gd and dcme below 500 "
         "classes: 4; hinge: 0.5; these lower where that predicts held-out documents better; "
-        "paper: 1; --rank: 0.2)",
+        "paper: 1)",
         above=0.0,
         maximum=1e6,
         only={"solver": ("sgd",)},
@@ -409,7 +400,6 @@ PAPER_RATE = 1.0
 RATE_OF_HINGE = 0.5
 BIAS = 0.1
 L2_OF_SETS = 1e-6  # hinge, several labels a document
-RATE_OF_RANK = 0.2  # the factors multiply each other's steps: 0.5 overfits, 1 diverges
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
 # Similar documents of a long batch all correct the same error, which costs a point of nDCG@5 on
 # 6,731 labels with 64 (docs/results/classification.md).
@@ -441,9 +431,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     if options.objective == "tree" or (is_tree and given.loss is None) or options.trees:
         return _of_trees(given)
     if options.loss == "hinge":
-        options = _exact(options, f"--loss={options.loss}", {"rank": (None,)})
-    if options.rank is not None:
-        options = _exact(options, f"--rank={options.rank}")
+        options = _exact(options, f"--loss={options.loss}")
     if options.objective == "auto":
         options = _chosen(options, classes)
     exact, paper = options.solver == "lbfgs", options.dcme_update == "paper"
@@ -453,7 +441,6 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     few = classes < FEW_CLASSES and options.objective in ("gd", "dcme")
     rate = RATE_OF_FEW if few else RATE
     rate = RATE_OF_HINGE if options.loss == "hinge" else rate
-    rate = RATE_OF_RANK if options.rank is not None else rate
     sets = multilabel and options.loss == "hinge"
     found: dict[str, Any] = {
         "loss": "softmax",
@@ -473,11 +460,9 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     return with_min_lr(filled(options, found))
 
 
-def _exact(
-    options: ClassifyOptions, given: str, others: Mapping[str, tuple[Any, ...]] | None = None
-) -> ClassifyOptions:
-    """Return the options of models that only gd trains: of low rank, or with the hinge loss."""
-    known = {"solver": ("sgd",), "objective": ("gd", "dcme", "auto"), **(others or {})}
+def _exact(options: ClassifyOptions, given: str) -> ClassifyOptions:
+    """Return the options of the hinge loss, which only gd trains."""
+    known = {"solver": ("sgd",), "objective": ("gd", "dcme", "auto")}
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
             raise UsageError(f"{given}: is not for {flag_of(name)} {value}")
@@ -486,7 +471,7 @@ def _exact(
 
 def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
     """Return the options of trees of labels with every default filled in."""
-    known = {"solver": ("sgd",), "loss": (None, "hinge"), "rank": (None,), "patience": (None,)}
+    known = {"solver": ("sgd",), "loss": (None, "hinge"), "patience": (None,)}
     for name, values in known.items():
         if (value := getattr(options, name)) not in values:
             raise UsageError(f"--objective=tree: is not for {flag_of(name)} {value}")
@@ -506,7 +491,7 @@ def _has_dcme(options: ClassifyOptions) -> bool:
 
 def is_hinge_possible(options: ClassifyOptions) -> bool:
     """Return whether nothing that is given excludes the hinge loss."""
-    linear = options.solver != "lbfgs" and options.objective == "auto" and options.rank is None
+    linear = options.solver != "lbfgs" and options.objective == "auto"
     return linear and not _has_dcme(options)
 
 

@@ -35,8 +35,8 @@ def resource_estimate(
     """
     features = matrix.shape[1]
     rows = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes + 16 * labels
-    width = options.rank or -(-classes // PAD) * PAD
-    table = 4 * (features + 1) * width + 4 * (options.rank or 0) * classes
+    width = -(-classes // PAD) * PAD
+    table = 4 * (features + 1) * width
     output = weight_bytes(matrix, classes)
     if options.objective == "tree":
         memory, output = tree_bytes(features, rows, labels, classes, options.trees or 1)
@@ -80,5 +80,5 @@ def weight_bytes(matrix: csr_matrix, classes: int) -> int:
 def resource_shortage(plan: dict[str, Any]) -> OutOfMemoryError | None:
     """Return the error if the memory of a plan is not there: better now than after hours."""
     what = f"training {plan['features']:,} features and {plan['classes']:,} classes"
-    remedy = "lower --features or --hashing, or give --rank, or --objective tree for many classes"
+    remedy = "lower --features or --hashing, or give --objective tree for many classes"
     return shortage(plan["memory_bytes"], what, remedy)

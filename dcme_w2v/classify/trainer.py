@@ -15,7 +15,6 @@ from dcme_w2v._core import classify as core
 from dcme_w2v.errors import warn
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, drop_pages, unit_vectors
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table
-from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.trainer import Trainer
 
 from .options import BIAS, ClassifyOptions
@@ -67,9 +66,6 @@ def _split(points: F64, members: I64) -> I64:
 
 
 PAD = 16  # DCME_PAD: rows of weights are padded to a multiple
-# Of a random projection: features that training does not move add noise to a document. On wikipara
-# 0.3 is better than 1 and 0.1 (docs/results/documents.md).
-LENGTH = 0.3
 CHUNK = 2048  # documents that are scored at a time
 SCORES_AT_ONCE = 1 << 23  # of all classes: with many of them, fewer documents
 SHORT = 0.1  # of the bias: from here the hinge loss diverges
@@ -133,11 +129,6 @@ class Weights:
         self.linear = core.Linear(self.table, classes, self.bias, kernels_named())
 
     @property
-    def output(self) -> F32 | None:
-        """The second factor of a model of low rank, otherwise None."""
-        return None
-
-    @property
     def tables(self) -> dict[str, F32]:
         """The parameters by name, as views without padding."""
         return {"weights": self.table[:, : self.classes]}
@@ -199,95 +190,12 @@ class Weights:
 
     def scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F64:
         """Return the scores of the documents from `begin` to `end` in all classes."""
-        raw = self.raw_scores(documents, begin, end, threads)[:, : self.classes]
-        found: F64 = raw.astype(np.float64)
-        found += self.offset
-        return found
-
-    def raw_scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F32:
-        """Return scores without `offset`, which may be followed by columns of padding."""
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
-        return np.take(out, self.place, axis=1) if self._is_ordered else out
-
-
-class LowRankWeights(Weights):
-    """A linear model of low rank: s = F (E^T x), with E by feature and F by class.
-
-    Parameters
-    ----------
-    features, classes, rank : int
-        Its size.
-    bias : float
-        Value of the bias feature, whose row of E is the last.
-    seed : int, optional
-        E is initialized as a random projection, of expected length 0.3 for rows of unit length, and
-        F as 0; by default E is also 0.
-
-    Attributes
-    ----------
-    table : ndarray of float32, shape (features + 1, stride)
-        E.
-    """
-
-    def __init__(
-        self, features: int, classes: int, rank: int, bias: float | None, seed: int | None = None
-    ) -> None:
-        super().__init__(features, rank, bias)
-        self.rank, self.classes = rank, classes
-        self.order, self.place = np.arange(classes), np.arange(classes, dtype=np.int32)
-        self.offset = np.zeros(classes, dtype=np.float32)
-        self._output = np.zeros((classes, self.table.shape[1]), dtype=np.float32)
-        if seed is not None:
-            drawn = np.random.default_rng(seed).standard_normal((features + 1, rank))
-            self.table[:, :rank] = drawn * (LENGTH / np.sqrt(rank))
-
-    @property
-    def output(self) -> F32:
-        """F, shape (classes, stride)."""
-        return self._output
-
-    @property
-    def tables(self) -> dict[str, F32]:
-        """Both factors."""
-        return {"weights": self.table[:, : self.rank], "output": self._output[:, : self.rank]}
-
-    def get(self) -> F32:
-        """Return their product, shape (features + 1, classes)."""
-        first, second = self.tables.values()
-        return first @ second.T
-
-    def set(self, weights: F32) -> None:
-        """Raise: a product has no unique factors."""
-        raise TypeError("weights of low rank are set by their factors")
-
-    def blocks(self) -> Iterator[F32]:
-        """Yield `get()` in one piece."""
-        yield self.get()
-
-    def above_mean(self, number: int) -> F32:
-        """Return a class's weights minus the mean over all classes, shape (features,)."""
-        first, second = self.tables.values()
-        return first[:-1] @ (second[number] - second.mean(axis=0))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the numbers without padding."""
-        state = {"features": self.features, "classes": self.classes, "rank": self.rank}
-        return state | {"bias": self.bias, "tables": {k: v.copy() for k, v in self.tables.items()}}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        tables = state.pop("tables")
-        self.__init__(**state)  # type: ignore[misc]
-        for name, table in self.tables.items():
-            table[:] = tables[name]
-
-    def raw_scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F32:
-        """Return the scores of the documents from `begin` to `end` in all classes."""
-        hidden = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
-        self.linear.scores(documents, begin, end, hidden, threads)
-        with one_blas_thread():
-            scores: F32 = hidden @ self._output.T
-        return scores
+        own = out[:, self.place] if self._is_ordered else out[:, : self.classes]
+        found: F64 = own.astype(np.float64)
+        found += self.offset
+        return found
 
 
 def order_of(
@@ -310,9 +218,7 @@ def new_weights(
     options: ClassifyOptions,
     order: I64 | None = None,
 ) -> Weights:
-    """Return initial weights, of the rank in the options."""
-    if options.rank is not None:
-        return LowRankWeights(features, classes, options.rank, options.bias, options.seed)
+    """Return initial weights."""
     return Weights(features, classes, options.bias, order)
 
 
@@ -435,7 +341,5 @@ class ClassifierTrainer(Trainer):
         values = {name: value or 0 for name, value in core_options(options).items()}
         for name in ("lr", "min_lr"):  # rates are for vectors of unit length
             values[name] /= squares or 1.0
-        learner = core.Learner(
-            values, self.documents, self.instances, counts, weights.linear, weights.output
-        )
+        learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
         super().__init__(learner, options, weights.tables, weights.linear.kernels)

@@ -1,4 +1,4 @@
-"""The weights of a classifier as arrays of a model's folder: dense, sparse, or of low rank.
+"""The weights of a classifier as arrays of a model's folder: dense or sparse.
 
 Tables are written and read some rows at a time, so that with many classes there is no second table
 in memory.
@@ -21,7 +21,7 @@ from dcme_w2v.numeric.arrays import (
 from dcme_w2v.numeric.memory import require_memory
 
 from .metrics import log_softmax
-from .trainer import LowRankWeights, Weights, rows_at_once
+from .trainer import Weights, rows_at_once
 
 
 class VotingWeights(Weights):
@@ -85,9 +85,7 @@ SPARSE_BELOW = 0.5  # share of non-zero weights; a sparse entry takes twice the 
 
 
 def arrays_of(weights: Weights) -> dict[str, Array | ChunkedArray]:
-    """Return the weights as arrays for `save_model`; of low rank, both factors."""
-    if isinstance(weights, LowRankWeights):
-        return dict(weights.tables)
+    """Return the weights as arrays for `save_model`."""
     if isinstance(weights, VotingWeights):
         return _of_votes(weights)
     counts = [np.count_nonzero(block, axis=1) for block in weights.blocks()]
@@ -112,8 +110,6 @@ def arrays_of(weights: Weights) -> dict[str, Array | ChunkedArray]:
 
 def weights_of(model: Model, classes: int, bias: float | None) -> Weights:
     """Return the weights stored in a model's folder."""
-    if "output" in model.arrays:
-        return _low_rank(model, classes, bias)
     read = _voting if "offsets" in model.arrays else _linear
     return read(model, classes, bias)
 
@@ -164,14 +160,3 @@ def _of_size(model: Model, name: str, rows: int, classes: int, bias: float | Non
     if not rows:
         raise model.fault(name, "has no rows")
     return Weights(rows - 1, classes, bias)
-
-
-def _low_rank(model: Model, classes: int, bias: float | None) -> Weights:
-    second = model.array("output", "float32", classes, None)
-    first = model.array("weights", "float32", None, second.shape[1])
-    if not first.size:
-        raise model.fault("weights", "has no numbers")
-    weights = LowRankWeights(len(first) - 1, classes, second.shape[1], bias)
-    for table, stored in zip(weights.tables.values(), (first, second), strict=True):
-        table[:] = stored
-    return weights

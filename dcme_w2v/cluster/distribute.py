@@ -77,8 +77,6 @@ class Distributed:
         assert self._distribute.cluster is not None
         check_address(self._distribute.cluster)
         method = self._distribute.distribute
-        if options.rank is not None:
-            raise UsageError(f"--rank={options.rank}: is not supported with --cluster; omit one")
         if method == "gradient" and options.solver != "lbfgs":
             raise UsageError("--distribute=gradient: requires --solver=lbfgs")
         if method == "iterate" and options.solver == "lbfgs":

@@ -13,14 +13,7 @@
 #include <string.h>
 
 /* Three lines of classes, the last one not full. */
-enum {
-    CLASSES = 37,
-    STRIDE = 48,
-    FEATURES = 6,
-    TABLE = (FEATURES + 1) * STRIDE,
-    DOCUMENTS = 7,
-    OUTPUTS = 40
-};
+enum { CLASSES = 37, STRIDE = 48, FEATURES = 6, TABLE = (FEATURES + 1) * STRIDE, DOCUMENTS = 7 };
 static const double BIAS = 0.5;
 static const int64_t STARTS[DOCUMENTS + 1] = {0, 3, 4, 4, 7, 9, 12, 14};
 static const int32_t FEATURE[] = {0, 2, 5, 1, 1, 3, 4, 0, 5, 2, 3, 4, 1, 2};
@@ -36,8 +29,6 @@ typedef struct {
     int64_t counts[CLASSES];
     dcme_linear model;
     dcme_classify_options options;
-    double outputs[OUTPUTS * STRIDE]; /* of low rank: 37 columns are the hidden layer */
-    dcme_output output;
     dcme_problem problem;
     dcme_batch batch;
     const dcme_class_objective *objective;
@@ -69,12 +60,8 @@ static inline void start(setting *s, const dcme_class_objective *objective) {
         s->weights[i] = i % STRIDE < CLASSES ? number : 0;
     }
     s->model = (dcme_linear){CLASSES, STRIDE, FEATURES, BIAS, s->weights, &dcme_kernels_scalar};
-    for (int64_t i = 0; i < OUTPUTS * STRIDE; i++)
-        s->outputs[i] =
-            i % STRIDE < CLASSES ? (double)(dcme_random(&stream) >> 11) / (1ull << 53) - .5 : 0;
-    s->output = (dcme_output){OUTPUTS, s->outputs};
     s->problem =
-        (dcme_problem){&s->model, &INSTANCES, &s->options, s->counts, NULL, dcme_widest(&CORPUS)};
+        (dcme_problem){&s->model, &INSTANCES, &s->options, s->counts, dcme_widest(&CORPUS)};
     s->batch = (dcme_batch){0};
     s->first = 0, s->last = DOCUMENTS;
     s->memory = s->arena = (dcme_arena){0};

@@ -117,7 +117,7 @@ static inline dcme_status open_classes(dcme_classifier **classifier,
     dcme_linear model = {CLASSES, CLASS_STRIDE, FEATURES, 1, weights, dcme_kernels_choose(NULL)};
     memset(weights, 0, sizeof weights);
     return dcme_classifier_open(classifier, options, &documents, &instances, class_counts, &model,
-                                NULL, error);
+                                error);
 }
 
 #endif

@@ -6,62 +6,6 @@
 
 #include "class_setting.h"
 
-/* log p of one document's label with s_j = f_j . W^T x, by plain loops */
-static double one_likelihood(setting *s, int64_t d) {
-    double hidden[DOCUMENTS * STRIDE], scores[OUTPUTS] = {0}, total = 0;
-    if (dcme_classify_scores(hidden, &s->model, &CORPUS, 0, DOCUMENTS, 1, NULL) != DCME_OK)
-        abort();
-    for (int64_t j = 0; j < OUTPUTS; j++) {
-        for (int64_t k = 0; k < CLASSES; k++)
-            scores[j] += s->outputs[j * STRIDE + k] * hidden[d * STRIDE + k];
-        total += exp(scores[j]);
-    }
-    return WEIGHT[d] * (scores[LABEL[d]] - log(total));
-}
-
-static void differentiate_one(double *slope, double *numbers, int64_t count, setting *s,
-                              int64_t d) {
-    for (int64_t i = 0; i < count; i++) {
-        double kept = numbers[i], above, below;
-        slope[i] = 0;
-        if (i % STRIDE >= CLASSES)
-            continue;
-        numbers[i] = kept + EPSILON, above = one_likelihood(s, d);
-        numbers[i] = kept - EPSILON, below = one_likelihood(s, d);
-        numbers[i] = kept;
-        slope[i] = (above - below) / (2 * EPSILON);
-    }
-}
-
-/* The step of one document by both factors; several documents update f_j one by one. */
-static void check_low_rank(int64_t document) {
-    setting s;
-    const double rate = 1e-6;
-    double direction[TABLE], wanted[TABLE], before[OUTPUTS * STRIDE], found[OUTPUTS * STRIDE];
-    double slope[OUTPUTS * STRIDE], loss, value;
-    start(&s, &dcme_class_softmax);
-    s.problem.output = &s.output;
-    s.first = document, s.last = document + 1;
-    memcpy(before, s.outputs, sizeof before);
-    double kept[TABLE];
-    memcpy(kept, s.weights, sizeof kept);
-    open_objective(&s);
-    loss = step(&s, rate);
-    close_objective(&s);
-    for (int64_t i = 0; i < TABLE; i++)
-        direction[i] = (s.weights[i] - kept[i]) / rate;
-    for (int64_t i = 0; i < OUTPUTS * STRIDE; i++)
-        found[i] = (s.outputs[i] - before[i]) / rate;
-    memcpy(s.weights, kept, sizeof kept), memcpy(s.outputs, before, sizeof before);
-    value = -one_likelihood(&s, document);
-    expect("low rank: loss", (int)document, &loss, &value, 1);
-    differentiate_one(wanted, s.weights, TABLE, &s, document);
-    differentiate_one(slope, s.outputs, OUTPUTS * STRIDE, &s, document);
-    expect("low rank: first factor", (int)document, direction, wanted, TABLE);
-    expect("low rank: second factor", (int)document, found, slope, OUTPUTS * STRIDE);
-    stop(&s);
-}
-
 static void check_step(const char *what, const dcme_class_objective *objective, int64_t first,
                        int64_t last, int32_t exact, int32_t draws, function *f) {
     setting s;
@@ -160,7 +104,6 @@ int main(void) {
         check_step("dcme, one draw of two", &dcme_class_dcme, d, d + 1, 0, 1, ascended);
         check_step("dcme, all drawn", &dcme_class_dcme, d, d + 1, 0, 2, log_likelihood);
         check_step("dcme, all in the head", &dcme_class_dcme, d, d + 1, 9, 0, log_likelihood);
-        check_low_rank(d);
     }
     check_hinge();
     check_class_clusters_follow();
