@@ -153,7 +153,7 @@ def remove_entries(folder: Path, number: int, names: Collection[str] | None = No
 def move_entry(folder: Path, number: int, name: str, target: Path) -> None:
     """Move a file of an open folder to a target, which it replaces."""
     if number in _folders:
-        _replace(folder / name, target)
+        replace(folder / name, target)
     else:
         os.replace(name, target, src_dir_fd=number)
 
@@ -172,13 +172,13 @@ def replace_open(source: Path, target: Path, number: int) -> None:
         source.replace(target)
         return
     release(number)
-    _replace(source, target)
+    replace(source, target)
     again = os.open(target, APPEND)
     os.dup2(again, number, inheritable=False)
     os.close(again)
 
 
-def _replace(source: Path, target: Path) -> None:
+def replace(source: Path, target: Path) -> None:
     """Rename a file; wait for a moment if the target is open elsewhere, which Windows forbids."""
     end = time.monotonic() + _BUSY_SECONDS
     while True:
@@ -222,6 +222,24 @@ def is_open_for(number: int, mode: int) -> bool:
         os.fstat(number)
         return True
     return fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE in (mode, os.O_RDWR)
+
+
+def host() -> str:
+    """Return the name of this machine, as a part of a file's name."""
+    name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+    return re.sub(r"\W", "", name, flags=re.ASCII)[:20]
+
+
+def is_running(number: int) -> bool:
+    """Return whether a process runs on this machine; True where a system cannot tell."""
+    if fcntl is None:
+        return True
+    with contextlib.suppress(PermissionError, OverflowError):
+        try:
+            os.kill(number, 0)
+        except ProcessLookupError:
+            return False
+    return True
 
 
 def user() -> int:

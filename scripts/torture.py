@@ -309,7 +309,7 @@ def after_fault(run: Run, code: int) -> str | None:
 
 def version_of(path: Path) -> int:
     """Return the version of vectors or of a model; raise if its parts are of several."""
-    from dcme_w2v.formats.model_folder import load_model
+    from dcme_w2v.formats.artifact import load_model
     from dcme_w2v.formats.vectors.manifest import read_manifest
     from dcme_w2v.words.vectors import Vectors
 
@@ -332,7 +332,7 @@ def put(path: Path, version: int) -> None:
     """Write vectors or a model of which every part has a version number."""
     import numpy as np
 
-    from dcme_w2v.formats.model_folder import save_model
+    from dcme_w2v.formats.artifact import save_model
     from dcme_w2v.formats.vocabulary import Words
     from dcme_w2v.words.vectors import Vectors
 

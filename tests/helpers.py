@@ -22,6 +22,7 @@ import zstandard
 from scipy import sparse
 
 from dcme_w2v.cli.main import program, run
+from dcme_w2v.formats.artifact import read_artifact, tensor_pieces
 from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.core import INSTRUCTION_SETS, core
@@ -78,8 +79,20 @@ def write(path, data):
 
 
 def described(model):
-    """Return the description in the folder of a saved model."""
-    return json.loads(Path(model, "model.json").read_text())
+    """Return the record of a saved model."""
+    return read_artifact(model)[0]
+
+
+def rewrite(model, record, arrays):
+    """Write a model by hand, from a record and its arrays."""
+    text = record if isinstance(record, str) else json.dumps(record)
+    Path(model).write_bytes(b"".join(map(bytes, tensor_pieces(arrays, {"dcme_w2v": text}))))
+
+
+def edit(model, arrays=(), **entries):
+    """Change arrays and entries of a saved model."""
+    record, kept = read_artifact(model)
+    rewrite(model, {**record, **entries}, {**kept, **dict(arrays)})
 
 
 def records(path):
@@ -89,7 +102,7 @@ def records(path):
 
 def arrays_in(model):
     """Return the bytes of the arrays of a saved model, by name."""
-    return {path.name: path.read_bytes() for path in Path(model).glob("*.npy")}
+    return {name: array.tobytes() for name, array in read_artifact(model)[1].items()}
 
 
 def link_all(folder, here):

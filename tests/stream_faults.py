@@ -67,11 +67,13 @@ def run(arguments, fault, failing):
 
 
 def written(output):
-    """Return the bytes of all written files, none for JSON, which has times; remove the files."""
+    """Return the bytes of all written files without JSON, which has times; remove the files."""
     files = {}
     for path in Path().glob(f"{output}*"):
         for file in path.rglob("*") if path.is_dir() else [path]:
-            files[str(file)] = b"" if file.suffix == ".json" else file.read_bytes()
+            data = b"" if file.suffix == ".json" else file.read_bytes()
+            header = int.from_bytes(data[:8], "little") + 8 if data[8:9] == b"{" else 0
+            files[str(file)] = data[header:]
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     return files
 

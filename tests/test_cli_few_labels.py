@@ -97,7 +97,7 @@ def test_levels_are_listed(here, cli):
 def test_only_hash_values_that_occur_take_memory(here, cli):
     cli(f"{FIT} texts.txt --hashing 2^30 --output m")
     assert "12 features (of 1,073,741,824 hash values)" in cli.err
-    assert sum(path.stat().st_size for path in Path("m").iterdir()) < 20000
+    assert Path("m").stat().st_size < 20000
     assert "hash value " in cli("classify explain m tea -k 1")
     cli("fuse shrink m --output s")
     cli("classify train test.tsv --hashing 2^30 --output k --quiet --threads 1")

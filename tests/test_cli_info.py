@@ -100,17 +100,14 @@ def test_files_of_other_programs_are_named(content, named, cli):
 
 def test_unknown_files_are_errors(cli):
     for path, text, message in (
-        (".", "", "is neither a model"),
+        (".", "", "is no folder of checkpoints"),
         ("nowhere", "", "there is no such file"),
         ("-", "", "is a stream"),
         ("r.npz", "PK\x03\x04 and no more", "is not a valid file of arrays"),
-        ("model.json", '{"kind": 3, "arrays": {}}', "has no kind or arrays"),
-        ("model.json", '{"kind": "k", "arrays": {"a": {"dtype": "<f4"}}}',
-         "a.npy: there is no such file"),
-    ):  # fmt: skip
+    ):
         if text:
             Path(path).write_text(text)
-        assert message in cli.error(f"info {path.replace('model.json', '.')}")
+        assert message in cli.error(f"info {path}")
 
 
 def test_a_hand_edited_manifest(facts_of, cli):

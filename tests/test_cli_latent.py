@@ -7,6 +7,8 @@ import pytest
 from helpers import described
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
+from dcme_w2v.formats.artifact import read_artifact
+
 ANIMALS = ["cat dog mouse", "dog cat bird", "mouse bird cat", "bird dog cat"]
 TOOLS = ["saw axe file", "axe drill saw", "drill file axe", "file saw axe"]
 TEXTS = (ANIMALS + TOOLS) * 3
@@ -105,7 +107,7 @@ def test_holdout_and_choose(cli):
     tried = record()["tried"]
     assert [one["latent"] for one in tried] == [2, 3]
     best = max(tried, key=lambda one: one["log_likelihood"])
-    assert len(np.load("m/shares.npy")) == best["latent"]
+    assert len(read_artifact("m")[1]["shares"]) == best["latent"]
     cli(f"{fit} 0.3 --quiet")
     assert record()["documents"] < 24 and 0 <= record()["heldout"]["accuracy"] <= 1
 

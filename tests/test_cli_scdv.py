@@ -1,13 +1,12 @@
 """`dcme-w2v scdv`: the commands, their files and their errors."""
 
-import json
 import shutil
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import described, make_texts, word_vectors
+from helpers import edit, make_texts, word_vectors
 from scipy import sparse
 
 from dcme_w2v.scdv.model import DocumentModel
@@ -90,7 +89,7 @@ def test_search(folder, cli):
     [
         ("fit docs --vectors v.txt --output n --clusters 500", "--clusters 500: there are only"),
         ("transform m docs --output x.csv", "x.csv: give a file that ends in"),
-        ("transform docs docs --output x.npz", "docs: is not a model"),
+        ("transform docs docs --output x.npz", "docs: is not a safetensors file"),
         ("transform old docs --output x.npz", "old: has version 0"),
         ("topics bag", "the model is tfidf, which has no topics"),
         ("search m x.npz", "no query; give one"),
@@ -108,9 +107,8 @@ def test_errors_are_one_line(folder, cli, line, message):
     cli("scdv transform m docs --output x.npz")
     if "bag" in line:
         cli("scdv fit docs --vectors v.txt --output bag --features tfidf")
-    shutil.copytree("m", "old")
-    description = described("old")
-    Path("old/model.json").write_text(json.dumps({**description, "version": 0}))
+    shutil.copy("m", "old")
+    edit("old", version=0)
     assert cli.run(f"scdv {line}") in (1, 2)
     err = cli.err.splitlines()[-1]
     assert err.startswith("error: ") and message in err

@@ -13,7 +13,7 @@ from helpers import run_all, write_topics
 from dcme_w2v.classify import fit as fit_module
 from dcme_w2v.classify.model import Classifier
 from dcme_w2v.files import atomic as files
-from dcme_w2v.files import disk, folders
+from dcme_w2v.files import disk
 from dcme_w2v.scdv.model import DocumentModel
 from dcme_w2v.words import run as run_module
 from dcme_w2v.words.vectors import Vectors
@@ -56,7 +56,7 @@ def work(made, here, monkeypatch):
 def failing(monkeypatch):
     """Make every write fail whose path contains one of these texts."""
     texts, code = [], [errno.ENOSPC]
-    write, write_file = files.OutputFile.write, folders.new_file
+    write = files.OutputFile.write
 
     def failing_write(self, data):
         if any(text in f"/{self._target}" for text in texts):
@@ -64,13 +64,7 @@ def failing(monkeypatch):
                 raise OSError(code[0], os.strerror(code[0]))
         return write(self, data)
 
-    def new_file(path):
-        if any(text in f"/{path}" for text in texts):
-            raise OSError(code[0], os.strerror(code[0]))
-        return write_file(path)
-
     monkeypatch.setattr(files.OutputFile, "write", failing_write)
-    monkeypatch.setattr("dcme_w2v.formats.model_folder.new_file", new_file)
     return texts, code
 
 

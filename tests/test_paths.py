@@ -147,23 +147,7 @@ def test_an_output_in_an_input_folder_is_an_error(row, output, source, work, cap
             assert f"{row.flag(output)} {name}" in err and f"{row.flag(source)} in" in err
 
 
-@pytest.mark.parametrize("row, output", [one for one in ONE_OUTPUT if "model" in one[0].reads])
-def test_an_output_in_an_input_model_is_an_error(row, output, work, capsys):
-    model = row.reads["model"]
-    for name in names_of(f"{model}/new{Path(row.writes[output]).suffix}", exists=False):
-        assert f"MODEL {model}" in refused(work, capsys, row, **{output: name})
-
-
-def test_inputs_and_logs_in_a_replaced_folder_are_errors(work, capsys):
-    fit = next(row for row in ROWS if row.line.startswith("scdv fit"))
-    shutil.copy("v.txt", "m/vectors.npy")
-    err = refused(work, capsys, fit, vectors="m/vectors.npy", output="here/m")
-    assert "--vectors m/vectors.npy" in err and "--output here/m" in err
-    train = next(row for row in ROWS if row.line.startswith("classify train"))
-    err = refused(work, capsys, train, output="k", log_json="k/log")
-    assert "--log-json k/log" in err and "--output k" in err
-    err = refused(work, capsys, train, output="new", log_json="new/log")
-    assert "--log-json new/log" in err and "--output new" in err
+def test_outputs_in_a_folder_of_checkpoints_are_errors(work, capsys):
     resume = next(row for row in ROWS if "resume" in row.reads)
     err = refused(work, capsys, resume, output="ck/000001/v", checkpoint="ck")
     assert "--output ck/000001/v" in err and "--checkpoint ck" in err

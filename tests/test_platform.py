@@ -62,7 +62,7 @@ def test_the_path_guard_knows_names_of_windows(tmp_path, monkeypatch):
 def test_files_and_models_without_posix(tmp_path):
     """Every module is imported, too; see without_posix.py."""
     names = [
-        "bad_models", "checkpoints", "classify_resume", "compression", "corpus", "model_folder",
+        "bad_models", "checkpoints", "classify_resume", "compression", "corpus", "artifact",
         "raw_text", "resume", "row_columns", "sparse_io", "vectors_io", "vocabulary",
     ]  # fmt: skip
     chosen = "not several and not exchanged and not link and not pipe and not skipped"

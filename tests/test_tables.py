@@ -111,7 +111,7 @@ def test_invalid_initial_vectors_are_one_line_of_error(files, folder, here):
     for init, message in (
         ({"init_context": folder}, r"init_context=.*: requires init"),
         ({"init": folder, "init_context": other}, "init_context: has 5 dimensions and dim is 6"),
-        ({"init": "empty"}, "is not a model"),
+        ({"init": "empty"}, "is a folder without static embeddings"),
     ):
         with pytest.raises(ValueError, match=message):
             dw.train(corpus, **OPTIONS, **init)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dcme_w2v.classify import sequences
 from dcme_w2v.errors import CorpusError
+from dcme_w2v.formats.artifact import read_artifact
 from dcme_w2v.formats.documents import read_sentences, shape, token_features
 
 
@@ -130,7 +131,7 @@ def test_a_model_by_token_tags_sentences(here, cli):
 def test_whole_sentences_are_held_out(here, cli):
     cli("classify train train.conll --by token --holdout 0.3 --output held")
     record = described("held")["record"]
-    pairs = np.load("held/tag_pairs.npy")
+    pairs = read_artifact("held")[1]["tag_pairs"]
     assert pairs[-1].sum() == pairs[:, -1].sum() < 30
     assert pairs[:, :-1].sum() == record["documents"]
 

@@ -15,9 +15,9 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.paths import Paths, as_paths
+from dcme_w2v.formats.artifact import kinds_like, replaces
 from dcme_w2v.formats.columns import Table, like
 from dcme_w2v.formats.documents import Document, read_documents
-from dcme_w2v.formats.model_folder import kinds_like, replaces
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
 from dcme_w2v.numeric.arrays import I64, Bools
 from dcme_w2v.numeric.sparse_rows import truncate_columns
@@ -37,7 +37,7 @@ class DocumentsJob:
     docs : sequence of str
         Files, folders or ``-``; or files of vectors, detected by their suffix.
     output : str
-        Folder of the model.
+        File of the model.
     labels : str or None
         Labels of the rows of an .npz file.
     log_json : str or None

@@ -1,4 +1,4 @@
-"""A trained classifier: features, classes and weights, in memory and as a folder."""
+"""A trained classifier: features, classes and weights, in memory and as a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.declarations import Checked, threads_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.disk import require_disk
-from dcme_w2v.formats.model_folder import (
+from dcme_w2v.formats.artifact import (
     Model,
     kind_of_model,
     load_model,
@@ -73,7 +73,7 @@ class Predictor(ABC):
     threshold : float
         With several labels, the minimum probability of a predicted label.
     record : dict
-        Other entries of the folder's JSON file about the training.
+        Other entries of the record about the training.
     calibration : tuple of two floats, optional
         a and b of `dcme_w2v.classify.metrics.calibrated`; None for the softmax.
     """
@@ -143,7 +143,7 @@ class Predictor(ABC):
         return [(name(int(i)), float(weights[i])) for i in chosen]
 
     def described(self, entry: str = "options", **more: Any) -> dict[str, Any]:
-        """Return the JSON entries of the model's folder without the features of text."""
+        """Return the entries of the model's record without the features of text."""
         found = {
             "classes": self.classes,
             entry: asdict(self.options),
@@ -155,7 +155,7 @@ class Predictor(ABC):
         return found if self.calibration is None else {**found, "calibration": self.calibration}
 
     def write(self, path: PathLike, kind: str, arrays: dict[str, Any], **more: Any) -> None:
-        """Write the model's folder, with the features of text."""
+        """Write the model's file, with the features of text."""
         description = self.described(**more)
         store_text(self.text, arrays, description)
         save_model(path, kind, VERSION, arrays, description)
@@ -258,7 +258,7 @@ class Classifier(Predictor):
         return self.weights.above_mean(number)
 
     def save(self, path: PathLike) -> None:
-        """Write the model's folder."""
+        """Write the model's file."""
         arrays = arrays_of(self.weights)
         if self.weights.offset.any():
             arrays["offset"] = self.weights.offset
@@ -266,7 +266,7 @@ class Classifier(Predictor):
 
     @classmethod
     def load(cls, path: PathLike) -> Classifier:
-        """Load a model's folder.
+        """Load a model's file.
 
         Raises
         ------

@@ -12,7 +12,7 @@ import numpy as np
 from dcme_w2v.declarations import filled
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.disk import Result, disk_plan, require_disk, write_with_fallback
-from dcme_w2v.files.paths import Paths, partial_folder
+from dcme_w2v.files.paths import PARTIAL, Paths
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.text.split import check_file
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder, paths_in
@@ -85,7 +85,7 @@ class TrainJob(DocumentsJob):
 
 def paths_of(job: TrainJob) -> Paths:
     """Return the inputs and outputs of a training run."""
-    paths = job.paths(KIND, job.holdout.file, [partial_folder(job.output)])
+    paths = job.paths(KIND, job.holdout.file, [job.output + PARTIAL])
     return paths_in(paths, job.checkpoints)
 
 
@@ -234,7 +234,7 @@ def _saved(
         try:
             model, holdout = job.compress(model, holdout, reporter)
         except UsageError as error:  # the training shall not be lost
-            whole = Result(partial_folder(job.output), "model", model.save)
+            whole = Result(job.output + PARTIAL, "model", model.save)
             write_with_fallback([whole])
             raise UsageError(f"{error.message}; the whole model is in {whole.path}") from None
     if holdout is not None:
@@ -362,7 +362,7 @@ class _Fit(Fit):
         """Save the classifier so far beside the output."""
         if not self.records and self._remote is not None:
             return None  # the weights are still on the workers
-        result = Result(partial_folder(self._job.output), "model", self.current_model().save)
+        result = Result(self._job.output + PARTIAL, "model", self.current_model().save)
         write_with_fallback([result])
         return f"the model so far is in {result.path}"
 

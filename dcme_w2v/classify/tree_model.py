@@ -1,4 +1,4 @@
-"""A classifier by trees of labels, in memory and as a folder."""
+"""A classifier by trees of labels, in memory and as a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.declarations import threads_of
-from dcme_w2v.formats.model_folder import Model, load_model
+from dcme_w2v.formats.artifact import Model, load_model
 from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.numeric.sparse_rows import truncate_columns
@@ -121,7 +121,7 @@ class TreeClassifier(Predictor):
         self.threshold = best_threshold(calibrated(scores, self.calibration), data.labels[:count])
 
     def save(self, path: PathLike) -> None:
-        """Write the model's folder."""
+        """Write the model's file."""
         arrays: dict[str, Any] = {}
         for k, tree in enumerate(self.trees):
             arrays |= {f"{name}_{k}": tree.arrays[name] for name in STORED}
@@ -132,7 +132,7 @@ class TreeClassifier(Predictor):
 
     @classmethod
     def load(cls, path: PathLike) -> TreeClassifier:
-        """Load a model's folder.
+        """Load a model's file.
 
         Raises
         ------

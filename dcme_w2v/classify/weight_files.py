@@ -1,4 +1,4 @@
-"""The weights of a classifier as arrays of a model's folder: dense or sparse.
+"""The weights of a classifier as arrays of a model's file: dense or sparse.
 
 Tables are written and read some rows at a time, so that with many classes there is no second table
 in memory.
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core import classify as core
-from dcme_w2v.formats.model_folder import Model
+from dcme_w2v.formats.artifact import Model
 from dcme_w2v.numeric.arrays import (
     F32,
     F64,
@@ -109,7 +109,7 @@ def arrays_of(weights: Weights) -> dict[str, Array | ChunkedArray]:
 
 
 def weights_of(model: Model, classes: int, bias: float | None) -> Weights:
-    """Return the weights stored in a model's folder."""
+    """Return the weights stored in a model's file."""
     read = _voting if "offsets" in model.arrays else _linear
     return read(model, classes, bias)
 

@@ -62,7 +62,7 @@ def classify() -> None:
 
 @classify.command(example="dcme-w2v classify train train.tsv --output model --holdout 0.1")
 @arguments("docs...")
-@output_option("MODEL", "write the model to this folder")
+@output_option("MODEL", "write the model to this file")
 @options_of(ClassifyOptions, FeatureOptions)
 @options_of(TuneOptions, DocumentHoldoutOptions, CheckpointOptions)
 @options_of(DistributeOptions)

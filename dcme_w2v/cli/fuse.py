@@ -72,7 +72,7 @@ def fuse() -> None:
     group="Input",
     multiple=True,
 )
-@output_option("MODEL", "write the model to this folder")
+@output_option("MODEL", "write the model to this file")
 @options_of(FusedOptions)
 @options_of(FeatureOptions, advanced=True)
 @flag(
@@ -183,7 +183,7 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> 
     "dcme-w2v fuse shrink model --max-bytes 50000 --holdout test.tsv --output small",
 )
 @arguments("model")
-@output_option("MODEL", "write the model to this folder")
+@output_option("MODEL", "write the model to this file")
 @options_of(ShrinkOptions)
 @flag(
     "--holdout DOCS", "labeled documents to measure the model and the small model on", multiple=True
@@ -202,7 +202,7 @@ def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -
 
     MODEL is a linear model of classify train or fuse fit. No weight is learned again.
     """
-    from dcme_w2v.formats.model_folder import replaces
+    from dcme_w2v.formats.artifact import replaces
     from dcme_w2v.small_models.job import shrink_file
     from dcme_w2v.small_models.shrink import KIND
     from dcme_w2v.training.progress import reporting

@@ -45,7 +45,7 @@ def latent() -> None:
     "dcme-w2v latent fit docs.tsv --output model",
 )
 @arguments("docs...")
-@output_option("MODEL", "write the model to this folder")
+@output_option("MODEL", "write the model to this file")
 @options_of(LatentOptions)
 @decorated_by([option_of(FeatureOptions, name, advanced=True) for name in FEATURES])
 @flag(

@@ -25,7 +25,7 @@ def predict_word(
 ) -> None:
     """Print the most probable words for a gap in a line, and their probabilities.
 
-    The gap is the word _. MODEL is a folder of train --output-tables, or vectors with
+    The gap is the word _. MODEL is a file of train --output-tables, or vectors with
     --output-context. The model predicts from both sides: a gap at the end of the line is the last
     word of a sentence, not the next one. Out-of-vocabulary words are listed on stderr and skipped.
     Without WORD, lines are read from standard input; then each line of the answer starts with the

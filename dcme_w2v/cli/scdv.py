@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -122,10 +121,10 @@ def search(
 
 def _loaded(model: str) -> DocumentModel | SentenceTable:
     """Return what turns queries into rows: a model of scdv, or pooled word vectors."""
-    from dcme_w2v.formats.vectors.static_folder import is_static_folder
-    from dcme_w2v.scdv.model import DocumentModel
+    from dcme_w2v.formats.artifact import kind_of_artifact
+    from dcme_w2v.scdv.model import KIND, DocumentModel
 
-    if not (Path(model).is_file() or is_static_folder(model)):
+    if kind_of_artifact(model) == KIND:
         return DocumentModel.load(model)
     from dcme_w2v.sentences.options import EncodeOptions
     from dcme_w2v.sentences.table import SentenceTable, with_manifest
@@ -194,7 +193,7 @@ def scdv() -> None:
 @scdv.command("fit", example="dcme-w2v scdv fit train.tsv --vectors vectors.bin --output model")
 @arguments("docs...")
 @flag("--vectors VECTORS", "word vectors, in any format", group="Input", required=True)
-@output_option("MODEL", "write the model to this folder")
+@output_option("MODEL", "write the model to this file")
 @threads_option
 @encoding_option
 @strict_option
@@ -222,8 +221,8 @@ def fit(
     """
     from dcme_w2v import Vectors
     from dcme_w2v.files.disk import Result, require_disk, write_with_fallback
+    from dcme_w2v.formats.artifact import replaces
     from dcme_w2v.formats.documents import read_documents
-    from dcme_w2v.formats.model_folder import replaces
     from dcme_w2v.formats.vectors.vectors_io import read_with
     from dcme_w2v.scdv.fit import fit_documents, resource_estimate
     from dcme_w2v.scdv.model import KIND

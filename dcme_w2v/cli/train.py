@@ -81,7 +81,7 @@ def train(
     with reporting(quiet, job.log_json, append=job.checkpoints.resume is not None) as reporter:
         if job.options.word_order and job.output_tables is None:
             reporter.message(
-                "--word-order: to score text with the model later, give --output-tables FOLDER, too"
+                "--word-order: to score text with the model later, give --output-tables FILE, too"
             )
         if dry_run:
             plan = plan_job(job, reporter)

@@ -14,7 +14,7 @@ from typing import Any
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import CorpusFile, head_of, read_lines, read_regular, read_whole
-from dcme_w2v.formats.model_folder import MODEL_FILE, describe_model
+from dcme_w2v.formats.artifact import describe_model, kind_of_artifact
 from dcme_w2v.formats.npy import read_npy
 from dcme_w2v.formats.sparse_io import is_vectors, read_arrays, read_npz, read_svmlight
 from dcme_w2v.formats.vectors.fasttext import LOSSES, MODELS, load_words, open_model
@@ -85,17 +85,12 @@ def describe(path: PathLike) -> Facts:
 
 
 def _folder(path: Path) -> Facts:
-    if (path / MODEL_FILE).exists():
-        found = describe_model(path)
-        facts = {"kind": f"model: {found.pop('kind')}", "bytes": _bytes_in(path)}
-        return facts | _with_command(found)
     if is_static_folder(path):
         return _static(path)
     folders = [path] if (path / RECORD).exists() else generations_in(path)
     if not folders:
         raise FormatError(
-            f"{path}: is neither a model (no {MODEL_FILE}) nor a folder of checkpoints or static "
-            "embeddings; give one, or a file"
+            f"{path}: is no folder of checkpoints or static embeddings; give one, or a file"
         )
     record = read_record(folders[-1] / RECORD)
     position, data = record["position"], record["data"]["described"]
@@ -129,6 +124,9 @@ def _with_command(found: Mapping[str, Any]) -> Facts:
 
 def _file(path: str) -> Facts:
     readers = {"npy": _npy, "safetensors": _safetensors, "fasttext": _fasttext}
+    if kind_of_artifact(path) is not None:
+        found = describe_model(path)
+        return {"kind": f"model: {found.pop('kind')}", **_with_command(found)}
     if (kind := kind_of_file(path)) is not None:
         return readers[kind](path)
     if path.lower().endswith(".npz"):

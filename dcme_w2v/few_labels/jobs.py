@@ -49,7 +49,7 @@ class FuseJob(DocumentsJob):
     unlabeled : sequence of str
         Files, folders or ``-``; or files of vectors, detected by their suffix.
     reference : str or None
-        Folder of a classifier: the initial model.
+        File of a classifier: the initial model.
     statistics : str or None
         File that the statistics of the first round are written to.
     resume_statistics : sequence of str

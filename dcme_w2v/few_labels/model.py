@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.model import VERSION, Classifier, offset_of, restored, text_of
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.formats.model_folder import Model, load_model
+from dcme_w2v.formats.artifact import Model, load_model
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike
 
@@ -51,7 +51,7 @@ class FusedModel(Classifier):
         return [f"{name} level {k}" for name in self.classes for k in levels]
 
     def save(self, path: PathLike) -> None:
-        """Write the model's folder."""
+        """Write the model's file."""
         found, arrays = self.fitted, dict[str, Any]()
         if found.evidence is not None:
             levels = found.evidence.levels
@@ -75,7 +75,7 @@ class FusedModel(Classifier):
 
     @classmethod
     def load(cls, path: PathLike) -> FusedModel:
-        """Open a model's folder.
+        """Open a model's file.
 
         Raises
         ------

@@ -213,7 +213,7 @@ def identity_of(
         Number of features.
     classes : sequence of str
     model : str or None
-        Folder of the initial model; None for a model that is fitted.
+        File of the initial model; None for a model that is fitted.
     binary : bool
         Whether values of features count as 1.
     """
@@ -248,12 +248,8 @@ def hash_of_features(text: TextFeatures | None, columns: int) -> str:
 
 
 def hash_of_model(path: str) -> str:
-    """Return the hash value of a model's folder."""
-    digest = hashlib.sha256()
-    for file in sorted(Path(path).iterdir()):
-        content = hashlib.sha256(file.read_bytes()).hexdigest()
-        digest.update(f"{file.name} {content}\n".encode())
-    return digest.hexdigest()
+    """Return the hash value of a model's file."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def write_part(path: str, sums: Statistics, identity: Identity) -> None:

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from dcme_w2v import platform
 
-from .atomic import new_mode, sync_folder
+from .atomic import sync_folder
 from .temporary import (
     ATTEMPTS,
     OLD,
@@ -53,7 +53,7 @@ def atomic_folder(target: Path, replaced: Replaced | None = None) -> Iterator[Pa
     try:
         yield temporary
         sync_folder(temporary)
-        temporary.chmod(new_mode(0o777))
+        temporary.chmod(0o755)
         _place(temporary, target, replaced)
     except BaseException:
         if is_at(temporary, number):  # not yet at the target

@@ -50,13 +50,6 @@ def listed(files: PathLike | Sequence[PathLike]) -> list[str]:
     return [os.fspath(path) for path in given]
 
 
-def partial_folder(path: str) -> str:
-    """Return the folder for the result of an interrupted training, beside a folder such as `.`."""
-    folder = path.rstrip(platform.SEPARATORS)
-    named = os.path.basename(folder) not in ("", ".", "..")  # noqa: PTH119 Path drops the dot
-    return f"{folder if named else os.path.realpath(path)}{PARTIAL}"
-
-
 def as_paths(given: str | Iterable[str]) -> tuple[str, ...]:
     """Return paths as a tuple; one string is one path, not a path for each of its letters."""
     return (given,) if isinstance(given, str) else tuple(given)
@@ -164,28 +157,34 @@ class Paths:
         check: Callable[[str], None],
         sidecars: Iterable[str] = (),
     ) -> Paths:
-        """Declare a model's folder, and `sidecars` of the same kind, replaced as a whole.
+        """Declare a model, and `sidecars` of the same kind.
 
         Parameters
         ----------
         flag : str
         path : str or None
         check : callable
-            Raises if a folder is not one that may be replaced; see
-            `dcme_w2v.formats.model_folder.replaces`.
+            Raises if a file is not one that may be replaced; see
+            `dcme_w2v.formats.artifact.replaces`.
         sidecars : iterable of str
         """
-        self._add(flag, path, check, lambda name: True)
+        self._add(flag, path, check)
         if path is not None:
             for one in sidecars:
                 shown = f"{one} (beside {_shown(flag, path)})"
                 test = partial(_check_model_sidecar, check, shown)
-                self._add(flag, one, test, lambda name: True, shown)
+                self._add(flag, one, test, shown=shown)
         return self
 
-    def folder(self, flag: str, path: str | None, owns: Callable[[str], bool]) -> Paths:
+    def folder(
+        self,
+        flag: str,
+        path: str | None,
+        owns: Callable[[str], bool] = lambda name: True,
+        check: Callable[[str], None] | None = None,
+    ) -> Paths:
         """Declare a folder in which the entries whose names `owns` accepts are written."""
-        return self._add(flag, path, partial(_check_folder, flag), owns)
+        return self._add(flag, path, check or partial(_check_folder, flag), owns)
 
     def temporary(self, flag: str, path: str | None) -> Paths:
         """Declare a folder for unnamed temporary files, which replace nothing."""

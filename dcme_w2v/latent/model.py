@@ -1,4 +1,4 @@
-"""A fitted latent-class model: features, weights and alpha, as an object and as a folder."""
+"""A fitted latent-class model: features, weights and alpha, as an object and as a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import VERSION, Predictor, restored, text_of
 from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
 from dcme_w2v.declarations import threads_of
-from dcme_w2v.formats.model_folder import Model, load_model
+from dcme_w2v.formats.artifact import Model, load_model
 from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike
@@ -125,7 +125,7 @@ class LatentClassifier(Predictor):
         return found
 
     def save(self, path: PathLike) -> None:
-        """Write the model's folder."""
+        """Write the model's file."""
         arrays: dict[str, Array] = {"weights": self.weights.get(), "shares": self.shares}
         if self.alpha is not None:
             arrays["alpha"] = self.alpha
@@ -135,7 +135,7 @@ class LatentClassifier(Predictor):
 
     @classmethod
     def load(cls, path: PathLike) -> LatentClassifier:
-        """Open a model's folder.
+        """Open a model's file.
 
         Raises
         ------

@@ -21,8 +21,8 @@ from scipy import sparse
 
 from dcme_w2v._core.documents import Composer
 from dcme_w2v.errors import DcmeError
+from dcme_w2v.formats.artifact import Model, load_model, save_model, words_arrays
 from dcme_w2v.formats.documents import Document
-from dcme_w2v.formats.model_folder import Model, load_model, save_model, words_arrays
 from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64, Array
@@ -191,7 +191,7 @@ class DocumentModel:
         return make
 
     def save(self, path: PathLike) -> None:
-        """Write the model's folder."""
+        """Write the model's file."""
         arrays: dict[str, Array] = {
             **words_arrays(self.words),
             "vectors": self.vectors,
@@ -214,57 +214,57 @@ class DocumentModel:
 
     @classmethod
     def load(cls, path: PathLike) -> DocumentModel:
-        """Open a model's folder; the arrays are memory-mapped.
+        """Open a model's file; the arrays are memory-mapped.
 
         Raises
         ------
         FormatError
             It is not a model of this kind and version, or is corrupt.
         """
-        folder = load_model(path, KIND, VERSION)
-        options, facts = folder.options("options", ScdvOptions), folder.value("facts", dict)
-        topics = folder.value("topics", int)
+        model = load_model(path, KIND, VERSION)
+        options, facts = model.options("options", ScdvOptions), model.value("facts", dict)
+        topics = model.value("topics", int)
         if not 1 <= topics <= _MAX_TOPICS:
-            raise folder.fault("topics", f"is {topics}, must be 1 to {_MAX_TOPICS:,}")
-        threshold = folder.number("threshold", 0, math.inf)
-        words = folder.words()
-        counts = folder.array("counts", "int64", len(words))
+            raise model.fault("topics", f"is {topics}, must be 1 to {_MAX_TOPICS:,}")
+        threshold = model.number("threshold", 0, math.inf)
+        words = model.words()
+        counts = model.array("counts", "int64", len(words))
         if counts.min(initial=0) < 0:
-            raise folder.fault("counts", "has a number below 0")
-        vectors = _bounded(folder, "vectors", None, None)
+            raise model.fault("counts", "has a number below 0")
+        vectors = _bounded(model, "vectors", None, None)
         if len(vectors) > len(words) or not vectors.shape[1]:
-            raise folder.fault("vectors", f"has the shape {vectors.shape}, of {len(words)} words")
+            raise model.fault("vectors", f"has the shape {vectors.shape}, of {len(words)} words")
         return cls(
             options,
             words,
             vectors,
-            _bounded(folder, "weights", len(vectors)),
-            _bounded(folder, "idf", len(words)),
+            _bounded(model, "weights", len(vectors)),
+            _bounded(model, "idf", len(words)),
             counts,
-            folder.rows(POSTERIORS, len(vectors), topics),
-            _load_mixture(folder, options, topics, vectors.shape[1]),
+            model.rows(POSTERIORS, len(vectors), topics),
+            _load_mixture(model, options, topics, vectors.shape[1]),
             threshold,
             facts,
         )
 
 
-def _bounded(folder: Model, name: str, *shape: int | None) -> F32:
+def _bounded(model: Model, name: str, *shape: int | None) -> F32:
     """Return an array whose products and sums cannot overflow."""
-    found = folder.array(name, "float32", *shape)
+    found = model.array(name, "float32", *shape)
     if max(found.max(initial=0), -found.min(initial=0)) > _MAX_NUMBER:
-        raise folder.fault(name, f"has a number beyond {_MAX_NUMBER:g}")
+        raise model.fault(name, f"has a number beyond {_MAX_NUMBER:g}")
     return found
 
 
-def _load_mixture(folder: Model, options: ScdvOptions, topics: int, dim: int) -> Mixture | None:
-    if "mixture_means" not in folder.arrays:
+def _load_mixture(model: Model, options: ScdvOptions, topics: int, dim: int) -> Mixture | None:
+    if "mixture_means" not in model.arrays:
         return None
     shapes = {"tied": (dim, dim), "spherical": (1,)}
     return Mixture(
         options.covariance,
-        folder.array("mixture_weights", "float64", topics),
-        folder.array("mixture_means", "float64", topics, dim),
-        folder.array("mixture_covariance", "float64", *shapes[options.covariance]),
+        model.array("mixture_weights", "float64", topics),
+        model.array("mixture_means", "float64", topics, dim),
+        model.array("mixture_covariance", "float64", *shapes[options.covariance]),
     )
 
 

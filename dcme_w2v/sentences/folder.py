@@ -87,7 +87,7 @@ def save_sentence_model(
     if not isinstance(vectors, Vectors):
         source = os.fspath(vectors)
         paths.reads("IN", source, sidecars=read_with(source))
-    paths.model("OUT", os.fspath(folder), check_static_target).check()
+    paths.folder("OUT", os.fspath(folder), check=check_static_target).check()
     scores = None if card.scores is None else _scores_of(card.scores)
     loaded = with_manifest(vectors)
     manifest = loaded.manifest or {}

@@ -1,4 +1,4 @@
-"""`fuse shrink`: the model in a folder, with given levels or within a number of bytes."""
+"""`fuse shrink`: a model in a file, with given levels or within a number of bytes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -36,12 +36,12 @@ def shrink_file(
     threads: int | None = None,
     reporter: Reporter = QUIET,
 ) -> dict[str, Any]:
-    """Write a small model of the model in a folder, and return its figures.
+    """Write a small model of a model, and return its figures.
 
     Parameters
     ----------
     path, output : str
-        The folders.
+        The files.
     options : ShrinkOptions
     holdout : sequence of str
         Labeled documents that both models are measured on.
@@ -237,5 +237,5 @@ def levels_of(path: str) -> dict[str, Any]:
     return {"levels": levels, "pairs": int(evidence.levels.nnz), "bytes": _bytes_in(path)}
 
 
-def _bytes_in(folder: str) -> int:
-    return sum(file.stat().st_size for file in Path(folder).iterdir())
+def _bytes_in(path: str) -> int:
+    return Path(path).stat().st_size

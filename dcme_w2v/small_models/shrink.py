@@ -29,7 +29,7 @@ from dcme_w2v.classify.trainer import Weights, rows_at_once
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.few_labels.evidence import Evidence, assembled
 from dcme_w2v.few_labels.fit import BIAS
-from dcme_w2v.formats.model_folder import Model, load_model, save_model, size_of_model
+from dcme_w2v.formats.artifact import Model, load_model, save_model, size_of_model
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, Bools
 from dcme_w2v.numeric.levels import fit_levels
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS
@@ -305,16 +305,16 @@ class ShrunkModel(Classifier):
         return arrays, description
 
     def size(self) -> int:
-        """Return the bytes that the folder's files will have."""
+        """Return the bytes that the file will have."""
         return size_of_model(KIND, VERSION, *self.parts())
 
     def save(self, path: PathLike) -> None:
-        """Write the model's folder."""
+        """Write the model's file."""
         save_model(path, KIND, VERSION, *self.parts())
 
     @classmethod
     def load(cls, path: PathLike) -> ShrunkModel:
-        """Open a model's folder.
+        """Open a model's file.
 
         Raises
         ------

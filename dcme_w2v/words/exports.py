@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import atomic_files, is_stream
+from dcme_w2v.files.atomic import atomic_write, is_stream
 from dcme_w2v.files.paths import Sidecar
 from dcme_w2v.formats.vectors.safetensors import write_safetensors
 from dcme_w2v.formats.vectors.vectors_io import blocks_of, check_before_writing
@@ -177,7 +177,7 @@ def export(path: str, vectors: Vectors, to: str, quantize: str | None = None) ->
     check_before_writing(path, vectors.words, vectors.vectors)
     words, matrix, counts = vectors.words, vectors.vectors, vectors.counts
     if to == "projector":
-        with atomic_files(path, _metadata(path)) as (numbers, names):
+        with atomic_write(_metadata(path)) as names, atomic_write(path) as numbers:
             for _, block in blocks_of(matrix):
                 for row in block.tolist():
                     numbers.write(b"\t".join(b"%.7g" % number for number in row) + b"\n")

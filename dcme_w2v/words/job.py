@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from dcme_w2v.declarations import Checked, check_conflicts, options_in, warn_of_options
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import PARTIAL, Paths, Sidecar, as_paths
-from dcme_w2v.formats.model_folder import replaces
+from dcme_w2v.formats.artifact import replaces
 from dcme_w2v.formats.npy import MAGIC
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vectors.fasttext import check_model_name

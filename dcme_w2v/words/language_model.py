@@ -17,6 +17,7 @@ import numpy as np
 
 from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.formats.artifact import kind_of_artifact
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
@@ -29,7 +30,7 @@ from .evaluate import covered_questions
 from .heldout import biases_of, ids_of
 from .likelihood import Neighbors, contexts, figures_of, log_probabilities, pieces
 from .options import TrainOptions
-from .tables import check_scoring_options, input_of, load_tables
+from .tables import KIND, check_scoring_options, input_of, load_tables
 from .vectors import Vectors
 
 ModelLike: TypeAlias = "PathLike | Vectors | LanguageModel"
@@ -77,7 +78,7 @@ class LanguageModel:
         Parameters
         ----------
         model : path, Vectors or LanguageModel
-            The word vectors, with their manifest beside them; a folder of both tables; `Vectors`.
+            The word vectors, with their manifest beside them; a file of both tables; `Vectors`.
         context : str, optional
             The context vectors (default: `context_file` of the manifest).
         vocabulary : str, optional
@@ -90,7 +91,7 @@ class LanguageModel:
         ------
         UsageError
             The context vectors or required counts are neither given nor in the manifest, or the
-            vectors of a model with word order are not given as its folder.
+            vectors of a model with word order are not given as its file.
         FormatError
             The two files differ in words or dimensions.
         """
@@ -105,10 +106,10 @@ class LanguageModel:
         check_scoring_options(path, options)
         neighbors = None
         if options.get("word_order"):
-            if not Path(path).is_dir():
+            if kind_of_artifact(path) != KIND:
                 raise UsageError(
                     f"{path}: its likelihood requires the vectors of neighbors (--word-order): "
-                    "train with --output-tables, and give that folder"
+                    "train with --output-tables, and give that file"
                 )
             neighbors = load_tables(path).neighbors
         if context is None and input.context is None:
@@ -117,7 +118,7 @@ class LanguageModel:
         if output is None:
             raise UsageError(
                 f"{path}: its context vectors are required: give the file of --output-context as "
-                "--context, or the folder of --output-tables"
+                "--context, or the file of --output-tables"
             )
         if input.vectors.shape != output.vectors.shape or not input.words.equals(output.words):
             raise FormatError(

@@ -252,8 +252,8 @@ class FileOptions(Checked, group="Output"):
     )
     output_tables: str | None = option(
         None,
-        "write both tables, input and context vectors, to this folder, which --init starts from",
-        metavar="FOLDER",
+        "write both tables, input and context vectors, to this file, which --init starts from",
+        metavar="FILE",
         **_OF_CONTEXT,
     )
     output_fasttext: str | None = option(
@@ -280,7 +280,7 @@ class FileOptions(Checked, group="Output"):
     )
     init: str | None = option(
         None,
-        "start from these vectors, or from both tables of a folder of --output-tables",
+        "start from these vectors, or from both tables of --output-tables",
         metavar="VECTORS",
         group="Input",
     )

@@ -1,12 +1,12 @@
 """Initial tables of training: rows of an earlier run for the words in its vocabulary."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.formats.artifact import kind_of_artifact
 from dcme_w2v.formats.vectors.fasttext import NEGATIVE_SAMPLING, open_model
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.subwords import Subwords
@@ -18,7 +18,7 @@ from dcme_w2v.text.select_vocabulary import InitialWords
 from .defaults import has_context
 from .likelihood import Neighbors
 from .options import TrainOptions
-from .tables import input_of, load_tables
+from .tables import KIND, input_of, load_tables
 from .trainer import Trainer
 from .vectors import Vectors
 
@@ -53,7 +53,7 @@ class Initial:
     options : dict
         The options of their training, if known.
     path : str, optional
-        The file or folder of the vectors.
+        The file of the vectors.
     """
 
     vectors: Vectors
@@ -98,7 +98,7 @@ def start_from(
     Parameters
     ----------
     initial : Initial
-        A file of word vectors, or a folder of both tables.
+        A file of word vectors, or of both tables.
     context : str or Vectors, optional
         Context vectors; by default from `init`, if it has any.
     training : Trainer or TrainedTables
@@ -129,7 +129,7 @@ def start_from(
     if output is not None:
         matrix = input_of(matrix, output.vectors, options.get("vectors", "input"), name)
     _copy(vectors, matrix, name, training.input, vocabulary)
-    if training.neighbors is not None and path is not None and Path(path).is_dir():
+    if training.neighbors is not None and path is not None and kind_of_artifact(path) == KIND:
         pairs = zip(load_tables(path).neighbors or (), training.neighbors, strict=False)
         for given, table in pairs:
             _copy(vectors, given, name, table, vocabulary)

@@ -2,7 +2,7 @@
 
 Training leaves two vectors of each word, for the word as context (input) and as target (output).
 Both describe the word; GloVe (Pennington et al. 2014, section 4.2) also writes their sum. --init
-and the commands that compute likelihoods read a folder with both tables.
+and the commands that compute likelihoods read a file with both tables.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.model_folder import load_model, save_model, words_arrays
+from dcme_w2v.formats.artifact import load_model, save_model, words_arrays
 from dcme_w2v.formats.vectors.vectors_io import blocks_of, combined
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32
@@ -21,7 +21,7 @@ from dcme_w2v.platform import PathLike
 from .likelihood import NEIGHBORS, Neighbors
 from .options import TrainOptions
 
-KIND, VERSION = "tables", 1  # of the folder that --output-tables writes
+KIND, VERSION = "tables", 1  # of the file that --output-tables writes
 _SCORING = ("objective", "prior", "noise_power", "window", "word_order")
 
 
@@ -50,7 +50,7 @@ def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:
     raise UsageError(f"{path}: has no input vectors (--vectors={kind}); train with --vectors=input")
 
 
-# ---- a folder of both tables ----
+# ---- a file of both tables ----
 
 
 def save_tables(
@@ -61,7 +61,7 @@ def save_tables(
     options: Mapping[str, Any],
     neighbors: Neighbors | None = None,
 ) -> None:
-    """Write words, counts and both tables, and the options of their training, to a folder.
+    """Write words, counts and both tables, and the options of their training, to a file.
 
     With word order, `neighbors` are written, too.
     """
@@ -74,7 +74,7 @@ def save_tables(
 
 @dataclass(frozen=True)
 class Tables:
-    """The contents of a folder of `save_tables`; the tables are mapped."""
+    """The contents of a file of `save_tables`; the tables are mapped."""
 
     vocabulary: Vocabulary
     input: F32
@@ -89,7 +89,7 @@ def load_tables(path: PathLike) -> Tables:
     Raises
     ------
     FormatError
-        It is not such a folder, or is corrupt.
+        It is not such a file, or is corrupt.
     """
     model = load_model(path, KIND, VERSION)
     words, counts = model.words(), model.array("counts", "int64", None)

@@ -22,7 +22,7 @@ from dcme_w2v.errors import (
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.files.paths import Paths, Sidecar
-from dcme_w2v.formats.model_folder import kind_of_model
+from dcme_w2v.formats.artifact import kind_of_artifact, kind_of_model
 from dcme_w2v.formats.vectors.fasttext import load_words, open_model
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
@@ -154,9 +154,9 @@ class Vectors(metaclass=_Habits):
         limit: int | None = None,
         mmap: bool = True,
     ) -> Vectors:
-        """Read vectors from a file, or from a folder.
+        """Read vectors from a file, or from a folder of static embeddings.
 
-        A folder of --output-tables has both tables; a folder of static embeddings, as
+        A file of --output-tables has both tables; a folder of static embeddings, as
         sentence-transformers and model2vec load it, has a vector for each token.
 
         Text and binary files may be compressed (gz, bz2, xz, zst), without a header (text, as
@@ -179,7 +179,7 @@ class Vectors(metaclass=_Habits):
         -------
         Vectors
             With counts from the ``.vocab`` file beside an npy file or from a fastText model, else
-            without; of a folder of tables the input vectors, with counts, context vectors and the
+            without; of a file of tables the input vectors, with counts, context vectors and the
             options.
 
         Raises
@@ -205,6 +205,8 @@ class Vectors(metaclass=_Habits):
                 made = {**made, "tokenizer_file": os.fspath(folder.tokenizer_file)}
             return cls(folder.words, folder.matrix, manifest={**made, "pooled": True})
         if Path(path).is_dir():
+            raise FormatError(f"{path}: is a folder without static embeddings; give a file")
+        if kind_of_artifact(path) is not None:
             tables = cls._of_tables(path)
             return tables if limit is None else tables[:limit]
         if format is None and kind_of_file(path) == "fasttext":

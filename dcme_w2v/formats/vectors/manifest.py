@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from dcme_w2v import __version__
 from dcme_w2v.errors import FormatError
-from dcme_w2v.files.atomic import atomic_files, finish, is_stream
+from dcme_w2v.files.atomic import atomic_write, is_stream
 from dcme_w2v.files.opening import read_regular
 from dcme_w2v.platform import PathLike, peak_memory
 
@@ -112,7 +112,7 @@ def writing_with(
     path: PathLike,
     *beside: PathLike,
 ) -> Iterator[list[BinaryIO]]:
-    """Open vectors and the files `beside` them; they and the manifest PATH.json appear together.
+    """Open vectors and the files `beside` them, and write the manifest PATH.json.
 
     A stream, and vectors without a manifest, have no PATH.json.
     """
@@ -120,7 +120,8 @@ def writing_with(
     if manifest is not None and not is_stream(path):
         text = json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n"
     more = [] if text is None else [f"{os.fspath(path)}{MANIFEST}"]
-    with atomic_files(path, *beside, *more) as opened:
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(atomic_write(one)) for one in (path, *beside, *more)]
         if text is not None:
             opened[-1].write(text)
         yield opened
@@ -128,7 +129,6 @@ def writing_with(
 
 def read_manifest(path: str) -> dict[str, Any]:
     """Return the manifest beside vectors, or nothing where there is none."""
-    finish(path)
     file = Path(f"{path}{MANIFEST}")
     if not file.exists():
         return {}

@@ -15,6 +15,7 @@ The vector of a text is the mean of the rows of its tokens.
 
 import json
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +24,15 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files.atomic import is_stream, target_of, write_errors
+from dcme_w2v.files.atomic import check_parent, is_stream, target_of, write_errors
 from dcme_w2v.files.folders import atomic_folder, new_file
 from dcme_w2v.files.opening import read_regular
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.platform import PathLike
 
-from ..model_folder import check_folder_target
+from ..artifact import read_tensors, tensor_pieces
 from ..vocabulary import Words
-from .safetensors import from_int8, open_tensors, tensor_pieces
+from .safetensors import from_int8
 from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 
 ROWS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
@@ -129,7 +130,20 @@ def check_static_target(path: PathLike) -> None:
     """Raise before work starts if `save_static_folder` could not write `path`."""
     if is_stream(path):
         raise UsageError(f"{os.fspath(path)}: is a stream; name a folder")
-    check_folder_target(path, _check_replaceable)
+    name = os.fspath(path)
+    with write_errors(path):
+        target = target_of(path)
+        check_parent(name, target)
+        if target.is_dir():
+            _check_replaceable(name, target)
+        elif target.exists():
+            raise UsageError(f"{name}: is a file; name a folder")
+        if Path(os.path.realpath(".")).is_relative_to(target):
+            raise UsageError(
+                f"{name}: is the current folder or above it, and would be replaced; name another"
+            )
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
 
 
 def _check_replaceable(name: str, folder: Path) -> None:
@@ -222,7 +236,7 @@ def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
 
 def _matrix_of(path: Path, count: int) -> F32:
     """Return the row of each token id."""
-    tensors = open_tensors(path, (*_NAMES, "weights", "mapping"))
+    _, tensors = read_tensors(path)
     rows = next((tensors[name] for name in _NAMES if name in tensors), None)
     if rows is None or rows.ndim != 2 or not 1 <= rows.shape[1] <= MAX_DIM:
         raise FormatError(f"{path}: has no static embeddings; give the folder of a static model")

@@ -350,7 +350,6 @@ def load_pair(path: Path, limit: int | None = None) -> NpyPair:
     """Read X.npy and X.vocab, both before or both after a replacement of the two."""
     vocabulary = vocabulary_path(path)
     for _ in range(_TRIES):
-        files.finish(path)
         found, checksum = open_npy(path)
         try:
             data = read_regular(vocabulary, MAX_VOCABULARY)

@@ -1,0 +1,476 @@
+"""One file of arrays and a record in JSON: vectors, tables, models, checkpoints; no pickle.
+
+The layout is safetensors, so that its readers open our files, too::
+
+    8 bytes   length of the header, little-endian
+    header    JSON: dtype, shape and data_offsets of each array by name, and ``__metadata__``, in
+              which ``dcme_w2v`` has the record as JSON: kind, version, program, argv and others
+    arrays    one behind the other
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import reprlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from dcme_w2v import __version__
+from dcme_w2v.declarations import Checked
+from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.files.atomic import atomic_write, check_writable, is_stream
+from dcme_w2v.files.compress import compression_of
+from dcme_w2v.files.opening import open_regular
+from dcme_w2v.numeric.arrays import Array, ChunkedArray, all_finite
+from dcme_w2v.platform import PathLike
+
+from .vectors.manifest import recorded_arguments
+from .vectors.vectors_reader import FAULT_NAMES, SEPARATOR, word_faults
+from .vocabulary import Words
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+_KINDS = {float: "a finite number", int: "an integer", bool: "true or false", str: "a string",
+          list: "a list", dict: "an object"}  # fmt: skip
+_DTYPES = {
+    name: np.dtype(kind)
+    for name, kind in {
+        "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
+        "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
+    }.items()
+}  # fmt: skip
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+_METADATA, _RECORD = "__metadata__", "dcme_w2v"
+MAX_HEADER = 100_000_000  # bytes, as in the library of the format
+READ_BYTES = 4 << 20  # a smaller file is read, a larger one is mapped
+OF_CLASSES = ("classifier", "label-trees", "shrunk")
+_OWN_KEYS = ("kind", "version", "program", "argv")
+Value = TypeVar("Value")
+Options = TypeVar("Options", bound=Checked)
+Arrays = Mapping[str, Array | ChunkedArray]
+
+
+@dataclass(frozen=True)
+class Model:
+    """The content of a file.
+
+    Attributes
+    ----------
+    path : Path
+    description : dict
+        The entries of the record, such as the options.
+    arrays : dict of ndarray
+        The arrays by name, read-only; those of a large file are memory-mapped.
+    """
+
+    path: Path
+    description: dict[str, Any]
+    arrays: dict[str, Array]
+
+    def array(self, name: str, dtype: str, *shape: int | None) -> Array:
+        """Return a required array, checking its dtype and shape (None: any length).
+
+        Raises
+        ------
+        FormatError
+            It is not there, is another, or has a number that is NaN or infinite.
+        """
+        found = self.arrays.get(name)
+        if found is None:
+            raise self.fault(name, "there is no such array")
+        fits = len(shape) == found.ndim and all(
+            want in (None, have) for want, have in zip(shape, found.shape, strict=True)
+        )
+        if found.dtype != np.dtype(dtype) or not fits:
+            wanted = ", ".join("any" if length is None else str(length) for length in shape)
+            raise self.fault(
+                name,
+                f"is {found.dtype} of shape {found.shape}, must be {dtype} of shape ({wanted})",
+            )
+        if not all_finite(found):
+            raise self.fault(name, "has a number that is NaN or infinite")
+        return found
+
+    def rows(
+        self, names: tuple[str, str, str], count: int | None, width: int, dtype: str = "float32"
+    ) -> csr_matrix:
+        """Return sparse rows of a dtype from the arrays of row starts, columns and values.
+
+        Parameters
+        ----------
+        names : tuple of str
+        count : int or None
+            How many rows there are; None for any number.
+        width : int
+            Columns are 0 to width - 1.
+        """
+        from scipy.sparse import csr_matrix  # not for models of word vectors
+
+        from dcme_w2v.numeric.sparse_rows import check_numbers, check_pointers
+
+        starts = self.array(names[0], "int64", None if count is None else count + 1)
+        columns = self.array(names[1], "int32", None)
+        values = self.array(names[2], dtype, len(columns))
+        name = names[0]
+        try:
+            check_pointers(starts, len(columns), max(0, len(starts) - 1))
+            name = names[1]
+            check_numbers("column", columns, len(values), width)
+        except ValueError as error:
+            raise self.fault(name, str(error)) from None
+        return csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
+
+    def words(self) -> Words:
+        """Return a list of words from the arrays that `words_arrays` made."""
+        text = self.array("words_text", "uint8", None)
+        offsets = self.array("words_offsets", "int64", None)
+        rising = len(offsets) and offsets[0] == 0 and (offsets[1:] > offsets[:-1]).all()
+        if not rising or offsets[-1] != len(text):
+            raise self.fault("words_offsets", "does not rise from 0 to the length of the text")
+        return self.checked_words(Words(np.asarray(text), np.asarray(offsets)))
+
+    def checked_words(self, words: Words) -> Words:
+        """Return a list of words, or raise where one cannot be a feature."""
+        faults = word_faults(words)
+        faults[SEPARATOR] = 0  # a feature may be several words
+        for kind in np.flatnonzero(faults[:, 0]):
+            row = int(faults[kind, 1]) + 1
+            raise self.fault("words_text", f"{FAULT_NAMES[kind]} (words {row})")
+        return words
+
+    def value(self, name: str, kind: type[Value]) -> Value:
+        """Return an entry of the record that has to be there, of a type."""
+        if name not in self.description:
+            raise self.fault(name, "there is no such entry")
+        value: Any = self.description[name]
+        if kind is float and type(value) is int and abs(value) < 1 << 53:
+            value = float(value)
+        if isinstance(value, kind) and type(value) is kind:
+            return value
+        raise self.fault(name, f"is {shown(value)}, must be {_KINDS[kind]}")
+
+    def number(self, name: str, lowest: float, highest: float) -> float:
+        """Return a number of the record within bounds."""
+        value = self.value(name, float)
+        if not lowest <= value <= highest:
+            raise self.fault(name, f"is {value:g}, must be {lowest:g} to {highest:g}")
+        return value
+
+    def strings(self, name: str) -> list[str]:
+        """Return a list of the record, of distinct strings, at least one."""
+        found = self.value(name, list)
+        for number, item in enumerate(found, 1):
+            if type(item) is not str or not _is_unicode(item):
+                raise self.fault(name, f"item {number} is {shown(item)}, must be a string")
+        if not found:
+            raise self.fault(name, "is empty")
+        if len(set(found)) < len(found):
+            twice = next(item for i, item in enumerate(found) if item in found[:i])
+            raise self.fault(name, f"has {shown(twice)} twice")
+        return found
+
+    def options(self, name: str, cls: type[Options]) -> Options:
+        """Return options of the record."""
+        try:
+            return cls.from_mapping(self.value(name, dict))
+        except UsageError as error:
+            raise self.fault(name, error.message) from None
+
+    def fault(self, entry: str, what: str) -> FormatError:
+        """Return the error of an entry: an array, or one of the record."""
+        return FormatError(f"{self.path}: {entry}: {what}; fit the model again")
+
+
+def shown(value: Any) -> str:
+    """Return a value on one line, not too long."""
+    return reprlib.repr(value).encode("unicode_escape").decode()
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a string has no unpaired surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# ---- writing ----
+
+
+def words_arrays(words: Words) -> dict[str, Array]:
+    """Return a list of words as arrays for `save_model`."""
+    return {"words_text": words.text, "words_offsets": words.offsets}
+
+
+def save_model(
+    path: PathLike, kind: str, version: int, arrays: Arrays, description: Mapping[str, Any]
+) -> None:
+    """Write a file atomically.
+
+    Parameters
+    ----------
+    path : path
+        An existing file is replaced if it is empty or of this kind.
+    kind : str
+        The kind of model, which `load_model` requires.
+    version : int
+        Version of this kind's format; increase it when older programs cannot read it.
+    arrays : mapping of ndarray or ChunkedArray
+    description : mapping
+        Further entries of the record.
+
+    Raises
+    ------
+    UsageError
+        `path` has other content.
+    """
+    check_model_target(path, *kinds_like(kind))
+    header = _record(kind, version, description)
+    with atomic_write(path) as file:
+        file.writelines(tensor_pieces(arrays, header))
+
+
+def size_of_model(
+    kind: str, version: int, arrays: Mapping[str, Array], description: Mapping[str, Any]
+) -> int:
+    """Return the bytes of the file that `save_model` would write."""
+    return sum(map(len, tensor_pieces(arrays, _record(kind, version, description))))
+
+
+def _record(kind: str, version: int, description: Mapping[str, Any]) -> dict[str, str]:
+    """Return the metadata of a file."""
+    head: dict[str, Any] = {"kind": kind, "version": version, "program": f"dcme-w2v {__version__}"}
+    if (arguments := recorded_arguments()) is not None:
+        head["argv"] = arguments
+    return {_RECORD: _json({**head, **description})}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """Yield the bytes of a safetensors file."""
+    # The largest items first, so that each array is aligned.
+    ordered = sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
+    header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
+    end = 0
+    for name, array in ordered:
+        begin, end = end, end + math.prod(array.shape) * array.dtype.itemsize
+        if array.dtype not in _NAMES:
+            raise ValueError(f"the array {name!r} of {array.dtype} is not written")
+        entry = {
+            "dtype": _NAMES[array.dtype],
+            "shape": [*array.shape],
+            "data_offsets": [begin, end],
+        }
+        header[name] = entry
+    text = _json(header).encode()
+    text += b" " * (-len(text) % 8)
+    yield len(text).to_bytes(8, "little") + text
+    for _, array in ordered:
+        for chunk in array if isinstance(array, ChunkedArray) else _chunks(array):
+            yield np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
+
+
+def _chunks(array: Array) -> Iterator[Array]:
+    if array.ndim == 0 or not array.size:
+        yield array
+        return
+    rows = max(1, (1 << 21) * len(array) // array.nbytes)
+    for first in range(0, len(array), rows):
+        yield array[first : first + rows]
+
+
+def kinds_like(kind: str) -> tuple[str, ...]:
+    """Return the kinds of models, one of which a training writes, depending on its documents."""
+    return OF_CLASSES if kind in OF_CLASSES else (kind,)
+
+
+def replaces(*kinds: str) -> Callable[[str], None]:
+    """Return the check of `dcme_w2v.files.paths.Paths.model` for a model of one of some kinds."""
+    return lambda path: check_model_target(path, *kinds)
+
+
+def check_model_target(path: PathLike, *kinds: str) -> None:
+    """Raise before work starts if `save_model` could not write `path`."""
+    name = os.fspath(path)
+    if is_stream(path) or compression_of(path) is not None:
+        raise UsageError(f"{name}: a model is mapped, not sent or compressed; name another file")
+    check_writable(path)
+    if not Path(path).exists() or not Path(path).stat().st_size:
+        return
+    if kind_of_artifact(path) not in kinds:
+        raise UsageError(f"{name}: exists and is not a model of kind {kinds[0]}; name another file")
+
+
+# ---- reading ----
+
+
+def load_model(path: PathLike, kind: str, version: int) -> Model:
+    """Open a file of `save_model`.
+
+    Raises
+    ------
+    FormatError
+        It is not a model of this kind and version, or is corrupt.
+    """
+    record, arrays = read_artifact(path)
+    if record.get("kind") != kind:
+        found = shown(record.get("kind"))
+        raise FormatError(f"{path}: is a model of kind {found}; give one of {kind}")
+    if record.get("version") != version:
+        raise FormatError(
+            f"{path}: has version {shown(record.get('version'))} (by "
+            f"{shown(record.get('program'))}), this program reads version {version}; fit the model "
+            "again"
+        )
+    rest = {key: value for key, value in record.items() if key not in _OWN_KEYS}
+    return Model(Path(path), rest, arrays)
+
+
+def kind_of_model(path: PathLike) -> str:
+    """Return the kind of a file's record.
+
+    Raises
+    ------
+    FormatError
+        It is not a file of this program.
+    """
+    return str(describe_model(path)["kind"])
+
+
+def kind_of_artifact(path: PathLike) -> str | None:
+    """Return the kind of a file of this program; None for other files, folders and streams."""
+    if not is_stream(path) and Path(path).is_file():
+        with contextlib.suppress(FormatError):
+            return kind_of_model(path)
+    return None
+
+
+def describe_model(path: PathLike) -> dict[str, Any]:
+    """Return the record of a file of any kind, with dtype and shape of each array as text.
+
+    Raises
+    ------
+    FormatError
+        It is not a file of this program, or is corrupt.
+    """
+    record, arrays = read_artifact(path)
+    return {**record, "arrays": {name: f"{one.dtype} {one.shape}" for name, one in arrays.items()}}
+
+
+def read_artifact(path: PathLike) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the record and the arrays of a file of this program."""
+    try:
+        metadata, arrays = read_tensors(path)
+    except FileNotFoundError:
+        raise FormatError(f"{os.fspath(path)}: there is no such file; give a model") from None
+    record = _parsed(path, metadata.get(_RECORD, "null"), "its record")
+    if not isinstance(record, dict) or type(record.get("kind")) is not str:
+        raise FormatError(f"{os.fspath(path)}: is not a model of this program; give one")
+    return record, arrays
+
+
+def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
+    """Return the metadata and the arrays of a safetensors file, read-only.
+
+    Raises
+    ------
+    FormatError
+        It is not such a file, or is corrupt or truncated.
+    OSError
+        It cannot be opened.
+    """
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        start = 8 + int.from_bytes(file.read(8), "little")
+        if start > min(size, MAX_HEADER + 8):
+            raise _corrupt(path, "is not a safetensors file, or is truncated")
+        header = _parsed(path, file.read(start - 8), "its header")
+        if size <= READ_BYTES or size == start:
+            data = np.fromfile(file, np.uint8)
+            data.flags.writeable = False
+        else:
+            data = np.memmap(file, np.uint8, "r", start)
+    if not isinstance(header, dict):
+        raise _corrupt(path, "its header is no object")
+    metadata = header.pop(_METADATA, {})
+    if not isinstance(metadata, dict) or any(type(one) is not str for one in metadata.values()):
+        raise _corrupt(path, f"its {_METADATA} are not strings")
+    arrays, end = {}, 0
+    for array, (begin, stop, dtype, shape) in sorted(
+        ((array, _entry(path, array, entry)) for array, entry in header.items()),
+        key=lambda item: item[1][:2],
+    ):
+        if begin != end or stop > len(data):
+            raise _corrupt(path, f"{shown(array)} begins or ends elsewhere")
+        end = stop
+        try:
+            found = data[begin:stop].view(dtype).reshape(shape)
+        except ValueError:
+            raise _corrupt(path, f"the entry of {shown(array)} is not valid") from None
+        arrays[array] = found if found.flags.aligned else found.copy()
+    if end != len(data):
+        raise _corrupt(path, f"has {len(data) - end} bytes of no array")
+    return metadata, arrays
+
+
+def _parsed(path: PathLike, text: str | bytes, what: str) -> Any:
+    """Return a JSON text that has no key twice, and finite numbers."""
+    try:
+        if isinstance(text, bytes):
+            text = text.decode()
+        return json.loads(
+            text, object_pairs_hook=_distinct, parse_constant=_finite, parse_float=_finite
+        )
+    except (ValueError, RecursionError) as error:
+        said = str(error)[:100].encode("unicode_escape").decode()
+        raise _corrupt(path, f"{what} is corrupt ({said})") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is there twice")
+    return found
+
+
+def _finite(text: str) -> float:
+    """Return a number of a JSON text, which may have NaN, Infinity and 1e999."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text[:40]} is not a finite number")
+    return number
+
+
+def _entry(
+    path: PathLike, name: str, entry: Any
+) -> tuple[int, int, np.dtype[Any], tuple[int, ...]]:
+    """Return begin, end, dtype and shape of an array by its entry in the header."""
+    try:
+        kind, shape = str(entry["dtype"]), tuple(entry["shape"])
+        begin, end = entry["data_offsets"]
+    except (KeyError, TypeError, ValueError):
+        raise _corrupt(path, f"the entry of {shown(name)} is not valid") from None
+    if kind not in _DTYPES:
+        raise FormatError(
+            f"{os.fspath(path)}: {shown(name)} has numbers of {shown(kind)}; convert them to F32"
+        )
+    dtype, numbers = _DTYPES[kind], (*shape, begin, end)
+    whole = all(type(number) is int and number >= 0 for number in numbers)
+    if not whole or math.prod(shape) * dtype.itemsize != end - begin:
+        raise _corrupt(path, f"the entry of {shown(name)} is not valid")
+    return begin, end, dtype, shape
+
+
+def _corrupt(path: PathLike, what: str) -> FormatError:
+    return FormatError(f"{os.fspath(path)}: {what}; write it again")
