@@ -60,32 +60,20 @@ def test_rows_with_faults_are_dropped(pack, converted, cli):
     found = converted("bad", "--invalid skip")
     assert list(found.words) == ["good", "köln"]
     assert found["good"].tolist() == [1, 2, 3]
-    for what in ("1 duplicate words left out", "1 invalid UTF-8 left out", "2 NaN or infinite",
-                 "3 words with separators left out"):  # fmt: skip
+    for what in ("duplicate word: 1 left out", "invalid UTF-8 in a word: 1 left out",
+                 "NaN or infinite number: 2 left out", "separator in a word: 2"):  # fmt: skip
         assert what in cli.err
 
 
-def test_rows_with_faults_are_corrected(converted, cli):
-    Path("bad").write_bytes(BAD)
-    found = converted("bad", "--invalid replace")
-    words = "good at_name@domain.com nan b\ufffdd x_y nul_l fine köln"
-    assert list(found.words) == words.split()
-    assert found["nan"].tolist() == [0, 1, 2]
-    assert found["fine"].tolist() == [0, 0, np.float32(1e-3)]
-    assert "3 separators in words replaced" in cli.err
-
-
-def test_an_npy_file_with_faults(converted):
-    path = save(Path("v.npy"), ["a", "b", "c", "d"], [[1, 2], [3, 4], [5, 6], [7, 8]])
+def test_a_row_of_an_npy_file_without_a_finite_length_is_dropped(converted):
+    path = save(Path("v.npy"), ["a", "b"], [[1, 2], [3, 4]])
     matrix = np.load(path)
     matrix[1] = np.nan
     np.save(path, matrix)
-    Path("v.vocab").write_bytes(b"a 9\nb 5\na 4\n\xff 3\n")
     assert list(converted(path, "--invalid skip").words) == ["a"]
-    assert list(converted(path, "--invalid replace").words) == ["a", "b", "\ufffd"]
 
 
-def test_what_check_finds_in_a_large_file_is_repaired(converted, cli):
+def test_what_check_finds_in_a_large_file_is_skipped(converted, cli):
     """As GloVe 840B: no header, words with spaces, and each other fault, in blocks of rows."""
     rows = [b"w%d %d.5 0.25 1e-3" % (i, i) for i in range(9000)]
     for number, row in {
@@ -96,17 +84,13 @@ def test_what_check_finds_in_a_large_file_is_repaired(converted, cli):
         rows[number] = row
     Path("g").write_bytes(b"\r\n".join(rows))
     assert len(check_vectors(Path("g")).faults) >= 6
-    found = converted("g", "--invalid replace", "o.npy")
-    for what in ("2 separators in words replaced", "1 duplicate words left out", "1 empty words",
-                 "2 rows of another dimension left out", "1 invalid UTF-8 replaced",
-                 "1 NaN or infinite numbers replaced by 0",
-                 "2 vectors of infinite length scaled to length 1"):  # fmt: skip
+    found = converted("g", "--invalid skip", "o.bin")
+    for what in ("separator in a word: 2", "duplicate word: 1", "empty word: 1",
+                 "wrong dimension: 2", "invalid UTF-8 in a word: 1",
+                 "NaN or infinite number: 1", "length not finite: 2"):  # fmt: skip
         assert what in cli.err
-    assert len(found) == 9000 - 4 and found.most_similar("w1")
+    assert len(found) == 9000 - 10
     assert found["w8999"].tolist() == [8999.5, 0.25, np.float32(1e-3)]
-    assert np.linalg.norm(found["far"]) == pytest.approx(1, abs=1e-6)
-    assert len(converted("g", "--invalid skip", "o.bin")) == 9000 - 10
-    assert "2 vectors of infinite length left out" in cli.err
 
 
 # ---- changes ----

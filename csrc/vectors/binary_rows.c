@@ -41,7 +41,8 @@ void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows) {
     const char *start = block->bytes, *stop = start + block->size, *word;
     size_t bytes = block->dim * sizeof(float);
     rows->offsets[0] = 0;
-    for (rows->count = 0; rows->count < limit; rows->count++) {
+    rows->count = 0;
+    for (int64_t i = 0; i < limit; i++) {
         float *values = rows->matrix + rows->count * rows->step;
         const char *space = find_space(start, stop, &word);
         int64_t size = space - word;
@@ -49,7 +50,7 @@ void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows) {
         dcme_fault_kind kind = dcme_check_word(word, size);
         if (kind == DCME_NO_FAULT && !all_finite(values, block->dim))
             kind = DCME_FAULT_FINITE;
-        if (!dcme_keep_word(block, rows, kind, word, size))
+        if (!dcme_keep_word(block, rows, i, kind, word, size))
             return;
         start = space + 1 + bytes;
     }

@@ -91,12 +91,13 @@ static dcme_fault_kind read_row(const char *line, const char *end, int64_t dim, 
 void dcme_read_text(const dcme_block *block, int64_t limit, dcme_rows *rows) {
     const char *line = block->bytes, *stop = block->bytes + block->size;
     rows->offsets[0] = 0;
-    for (rows->count = 0; rows->count < limit; rows->count++) {
+    rows->count = 0;
+    for (int64_t i = 0; i < limit; i++) {
         const char *next = memchr(line, '\n', (stop - line));
         float *values = rows->matrix + rows->count * rows->step;
         int64_t size;
         dcme_fault_kind kind = read_row(line, next ? next : stop, block->dim, values, &size);
-        if (!dcme_keep_word(block, rows, kind, line, size))
+        if (!dcme_keep_word(block, rows, i, kind, line, size))
             return;
         line = next ? next + 1 : stop;
     }

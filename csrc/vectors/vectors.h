@@ -43,19 +43,21 @@ typedef struct {
     int64_t dim;
 } dcme_block;
 
-/* Where rows are read to. A `step` of `dim` keeps all rows in `matrix`, and reading stops at the
- * first faulty one; with a step of 0 every row is checked and none is kept, and a faulty row leaves
- * an empty word. `text` has room for the block's size; `offsets` (where each word starts in
- * `text`, and the last one ends) for its rows and one more, `counts` (which only dcme_read_counts
- * fills; -1: none) for its rows. */
+/* Where rows are read to. A `step` of `dim` keeps the rows in `matrix`, and reading stops at the
+ * first faulty one, or `skips` faulty ones. With a step of 0 every row is checked and none is kept,
+ * and a faulty row leaves an empty word. Where reading does not stop, a vector without a finite
+ * length is a fault, too. `text` has room for the block's size; `offsets` (where each word starts
+ * in `text`, and the last one ends) for its rows and one more, `counts` (which only
+ * dcme_read_counts fills; -1: none) for its rows. */
 typedef struct {
     float *matrix;
     int64_t step;
+    bool skips;
     char *text;
     int64_t *offsets;
     int64_t *counts;
     dcme_fault *faults; /* DCME_FAULTS of them */
-    int64_t count;      /* how many rows were read */
+    int64_t count;      /* how many rows were kept, or with a step of 0 read */
 } dcme_rows;
 
 /* Numbers. dcme_write_number writes the shortest decimal that reads back to the same float, the
@@ -81,9 +83,9 @@ void dcme_read_text(const dcme_block *block, int64_t limit, dcme_rows *rows);
 void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows);
 void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows);
 
-/* Append the word of row number rows->count to the words, or note its fault; false if reading stops
- * there. Where no row is kept, a vector without a finite length is a fault, too. */
-bool dcme_keep_word(const dcme_block *block, dcme_rows *rows, dcme_fault_kind kind,
+/* Append the word of a row of the block, which is the next one to keep, or note its fault; false if
+ * reading stops there. */
+bool dcme_keep_word(const dcme_block *block, dcme_rows *rows, int64_t row, dcme_fault_kind kind,
                     const char *word, int64_t size);
 
 /* Words: note a fault of a row; find the fault of one word (DCME_NO_FAULT: none); check

@@ -35,19 +35,19 @@ static dcme_fault_kind check_length(const float *row, int64_t dim) {
     return isfinite(sum) ? DCME_NO_FAULT : DCME_FAULT_LENGTH;
 }
 
-bool dcme_keep_word(const dcme_block *block, dcme_rows *rows, dcme_fault_kind kind,
+bool dcme_keep_word(const dcme_block *block, dcme_rows *rows, int64_t row, dcme_fault_kind kind,
                     const char *word, int64_t size) {
-    int64_t row = rows->count, filled = rows->offsets[row];
-    if (kind == DCME_NO_FAULT && rows->matrix && !rows->step)
-        kind = check_length(rows->matrix, block->dim);
+    int64_t filled = rows->offsets[rows->count];
+    if (kind == DCME_NO_FAULT && rows->matrix && (rows->skips || !rows->step))
+        kind = check_length(rows->matrix + rows->count * rows->step, block->dim);
     if (kind != DCME_NO_FAULT) {
         dcme_note_fault(rows->faults, kind, row, word - block->bytes);
-        size = 0;
         if (rows->step)
-            return false;
+            return rows->skips;
+        size = 0;
     }
     memcpy(rows->text + filled, word, size);
-    rows->offsets[row + 1] = filled + size;
+    rows->offsets[++rows->count] = filled + size;
     return true;
 }
 
@@ -155,14 +155,15 @@ static dcme_fault_kind read_count_line(const char *line, const char *end, int64_
 void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows) {
     const char *line = block->bytes, *stop = block->bytes + block->size;
     rows->offsets[0] = 0;
-    for (rows->count = 0; rows->count < limit; rows->count++) {
+    rows->count = 0;
+    for (int64_t i = 0; i < limit; i++) {
         const char *next = memchr(line, '\n', (stop - line));
         const char *end = next ? next : stop;
         int64_t size;
         if (end > line && end[-1] == '\r')
             end--;
-        dcme_fault_kind kind = read_count_line(line, end, &size, &rows->counts[rows->count]);
-        dcme_keep_word(block, rows, kind, line, size);
+        dcme_fault_kind kind = read_count_line(line, end, &size, &rows->counts[i]);
+        dcme_keep_word(block, rows, i, kind, line, size);
         line = next ? next + 1 : stop;
     }
 }

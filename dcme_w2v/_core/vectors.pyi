@@ -20,6 +20,7 @@ def read_rows(
     count: int,
     matrix: NDArray[np.float32] | None,
     faults: NDArray[np.int64],
+    skip: bool,
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
 def read_counts(
     data: NDArray[np.uint8], limit: int, faults: NDArray[np.int64]

@@ -32,6 +32,7 @@ cdef extern from "vectors/vectors.h" nogil:
     ctypedef struct dcme_rows:
         float *matrix
         int64_t step
+        c_bool skips
         char *text
         int64_t *offsets
         int64_t *counts
@@ -94,11 +95,13 @@ def read_rows(
     int64_t count,
     matrix,
     int64_t[:, ::1] faults,
+    bint skip,
 ):
     """Read the `count` rows of `data`: return the words' bytes and their offsets.
 
-    The numbers go to `matrix`, as many rows of it as there can be, and reading stops at the first
-    faulty row; with None all rows are checked and their numbers dropped.
+    The numbers go to `matrix`, as many rows of it as there can be. Faulty rows are left out with
+    `skip`, otherwise reading stops at the first. If `matrix` is None, all rows are checked, and
+    faulty ones leave empty words.
     """
     cdef dcme_block block = dcme_block(<const char *>&data[0], data.shape[0], dim)
     text = np.empty(data.shape[0], dtype=np.uint8)
@@ -107,8 +110,8 @@ def read_rows(
     cdef uint8_t[::1] text_view = text
     cdef int64_t[::1] offsets_view = offsets
     cdef dcme_rows rows = dcme_rows(
-        &matrix_view[0, 0], 0 if matrix is None else dim, <char *>&text_view[0], &offsets_view[0],
-        NULL, <dcme_fault *>&faults[0, 0], 0,
+        &matrix_view[0, 0], 0 if matrix is None else dim, skip, <char *>&text_view[0],
+        &offsets_view[0], NULL, <dcme_fault *>&faults[0, 0], 0,
     )
     with nogil:
         if binary:
@@ -132,7 +135,7 @@ def read_counts(const uint8_t[::1] data, int64_t limit, int64_t[:, ::1] faults):
     cdef uint8_t[::1] text_view = text
     cdef int64_t[::1] offsets_view = offsets, counts_view = counts
     cdef dcme_rows rows = dcme_rows(
-        NULL, 0, <char *>&text_view[0], &offsets_view[0], &counts_view[0],
+        NULL, 0, False, <char *>&text_view[0], &offsets_view[0], &counts_view[0],
         <dcme_fault *>&faults[0, 0], 0,
     )
     with nogil:

@@ -135,18 +135,18 @@ def _to_folder(
 
 
 def _loaded(source: str, options: PostprocessOptions) -> Vectors:
-    """Read vectors; with --invalid, report what was left out or corrected."""
+    """Read vectors; with --invalid, report what was left out."""
     from dcme_w2v import Vectors
-    from dcme_w2v.words.check import load_repaired
+    from dcme_w2v.words.check import load_without_faults
 
     if options.invalid == "error":
         return Vectors.load(source, limit=options.limit)
     if is_stream(source) or Path(source).is_dir():
         kind = "stream" if is_stream(source) else "folder"
         raise UsageError(f"--invalid: {source} is a {kind}; give a file")
-    vectors, faults = load_repaired(source, options.invalid)
+    vectors, faults = load_without_faults(source)
     for what, count in faults.items():
-        click.echo(f"{source}: {count:,} {what}", err=True)
+        click.echo(f"{source}: {what}: {count:,} left out", err=True)
     return vectors[: options.limit]
 
 
@@ -155,27 +155,12 @@ def _loaded(source: str, options: PostprocessOptions) -> Vectors:
 @json_option
 @click.pass_context
 def check(context: click.Context, file: str, as_json: bool) -> None:
-    r"""Check a file of word vectors.
+    """Check a file of word vectors.
 
-    The file may be text, binary or npy, also compressed. Prints the format, the number of rows and
-    the dimension, then each kind of fault with its count and first position. The exit code is 0
-    if there are no faults, otherwise 1.
-
-    \b
-    Kinds of faults:
-      wrong number of rows      not the number in the header
-      wrong dimension           a row has more or fewer numbers than the dimension in the header
-      not a number              a field that is not a number
-      NaN or infinite number
-      duplicate word            the word of an earlier row
-      empty word
-      invalid UTF-8 in a word   for example a truncated character
-      separator in a word       space, tab, line end, vertical tab or form feed
-      NUL byte in a word
-      bad count                 in the .vocab of an npy file
-      length not finite         numbers that are finite, but too large for cosines
-      trailing junk             bytes after the last row
-      unreadable                not a file of word vectors; the reason is printed
+    The file may have any format that is read, also compressed. Prints the format, the number of
+    rows and the dimension, then each kind of fault with its count and first position: rows of
+    another dimension, NaN or infinite numbers, words that are empty, repeated or not UTF-8. The
+    exit code is 0 if there are no faults, otherwise 1.
     """
     from dcme_w2v import check_vectors
 

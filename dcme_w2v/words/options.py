@@ -369,9 +369,8 @@ class PostprocessOptions(Checked, group="Output"):
     )
     invalid: str = option(
         "error",
-        "rows with faults, as check reports them: an error; skip them; or replace what can be "
-        "corrected (separators in words by _, invalid UTF-8 by U+FFFD, NaN by 0)",
-        choices=("error", "skip", "replace"),
+        "rows with faults, as check reports them: an error, or skip them",
+        choices=("error", "skip"),
     )
     reduce: int | None = option(
         None,

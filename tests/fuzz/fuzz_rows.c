@@ -28,7 +28,7 @@ const fuzz_token fuzz_seeds[] = {
     {NULL, 0},
 };
 
-static void read(const dcme_block *block, int64_t count, int binary, int keep) {
+static void read(const dcme_block *block, int64_t count, int binary, int keep, int skips) {
     int64_t fitting = block->size / (2 * block->dim) + 1, earlier = -1;
     int64_t room = keep && count > fitting ? fitting : count;
     float *matrix = malloc((size_t)((keep ? room : 1) * block->dim) * sizeof *matrix);
@@ -37,6 +37,7 @@ static void read(const dcme_block *block, int64_t count, int binary, int keep) {
     dcme_fault faults[DCME_FAULTS] = {0};
     dcme_rows rows = {.matrix = matrix,
                       .step = keep ? block->dim : 0,
+                      .skips = skips,
                       .text = text,
                       .offsets = offsets,
                       .faults = faults};
@@ -79,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FUZZ_REQUIRE(count >= 0 && count <= limit && end >= 0 && end <= block.size);
     block.size = end;
     if (count > 0)
-        read(&block, count, binary, keep);
+        for (int skips = 0; skips < 2; skips++)
+            read(&block, count, binary, keep, skips);
     read_lines((const char *)data + 1, (int64_t)size - 1);
     return 0;
 }

@@ -376,7 +376,7 @@ def check_pair(path: Path, pair: NpyPair) -> None:
     if not pair.matches:
         raise FormatError(
             f"{path}: {vocabulary_path(path)} is not the file that was written with it; write both "
-            f"again, or combine them as they are by dcme-w2v convert {path} NEW --invalid=skip"
+            "again"
         )
 
 

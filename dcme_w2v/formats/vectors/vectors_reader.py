@@ -228,7 +228,7 @@ class RowReader:
         """Return whether `data` has valid rows of a format."""
         faults = no_faults()
         if rows:
-            read_rows(binary, data, self.dim, rows, None, faults)
+            read_rows(binary, data, self.dim, rows, None, faults, False)
         return not (faults[:LENGTH] if binary else faults[:2])[:, 0].any()
 
     def _refill(self, carried: U8) -> U8:
@@ -263,11 +263,13 @@ class RowReader:
         self,
         *,
         keep: bool,
+        skip: bool = False,
         limit: int | None = None,
         matrix: F32 | None = None,
     ) -> Iterator[Part]:
         """Read the rows; with `keep` also their numbers, and each part only up to its first fault.
 
+        With `skip` the faulty rows are left out instead.
         Numbers are stored in `matrix`, or in one matrix per part. Rows beyond the number in the
         header start a new part.
         """
@@ -276,8 +278,10 @@ class RowReader:
             if keep:
                 part.matrix = self._room_of(part, matrix)
             part.text, part.offsets = read_rows(
-                self.binary, part.block, self.dim, part.count, part.matrix, part.faults
+                self.binary, part.block, self.dim, part.count, part.matrix, part.faults, skip
             )
+            if skip and part.matrix is not None:
+                part.matrix = part.matrix[: len(part.offsets) - 1]
             return part
 
         return ordered_map(read, self._cut(MAX_ROWS if limit is None else limit))
