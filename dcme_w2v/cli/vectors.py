@@ -181,9 +181,8 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
 def info(file: str, as_json: bool) -> None:
     """Print what a file or folder holds, and the command that made it.
 
-    FILE: word vectors of any format, a folder of a model or of checkpoints, a manifest, a log of
-    --log-json, a vocabulary, a table of phrases, sparse rows (.npz, .svm), arrays (.npz, .npy).
-    The command is recorded for vectors with a manifest, for models and for checkpoints.
+    FILE: word vectors of any format, a model, or a folder of checkpoints. Prints the header and the
+    record: the options, and the command if it is recorded.
     """
     from dcme_w2v import describe
     from dcme_w2v.explore.info import as_text
