@@ -16,7 +16,6 @@ from dcme_w2v import platform
 from dcme_w2v.classify import train
 from dcme_w2v.errors import CorpusError, DcmeWarning
 from dcme_w2v.few_labels import jobs as fused
-from dcme_w2v.files import opening
 from dcme_w2v.files.opening import read_whole
 from dcme_w2v.formats import corpus as corpus_module
 from dcme_w2v.formats.corpus import Corpus, expand
@@ -67,22 +66,6 @@ def test_pipe_has_no_size():
     assert corpus.sizes == [None]
     assert corpus.bytes_total is None
     assert text == TEXT + b"\n"
-
-
-def test_a_pipe_without_a_writer_is_named_while_it_is_waited_for(monkeypatch):
-    os.mkfifo("pipe")
-    named = []
-
-    def warn(message):
-        named.append(message)
-        Path("pipe").write_bytes(b"a")
-
-    monkeypatch.setattr(opening, "SILENT_SECONDS", 0)
-    monkeypatch.setattr(opening, "warn", warn)
-    assert read_whole("pipe") == b"a"
-    assert named == ["pipe: still waiting for data after 0 seconds"]
-    write("file", b"b")
-    assert read_whole("file") == b"b" and len(named) == 1
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/a.gz", "http://host/a.xz", "https://host/a"])

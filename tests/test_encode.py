@@ -17,8 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dcme_w2v.errors import CorpusError, OutOfMemoryError, ResourceError
-from dcme_w2v.files.opening import ARCHIVES, METHODS
-from dcme_w2v.formats.columns import ARROW, ARROW_STREAM, JSON, PARQUET
+from dcme_w2v.files.opening import MAGIC
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric import memory
 from dcme_w2v.options import VocabularyOptions
@@ -40,11 +39,9 @@ PIECES = [b"a", b"b", b"sevenxy", b"eightxyz", b"nine12345", b"y" * 70, b"\x1c",
 PIECES += [piece.encode() for piece in ("ż", "\u00a0", "\u3000", "\u0085")]
 GAPS = [b" ", b"\t", b"\n", b"\r\n", b"\v", b"\f", b"\n\n", b" \n ", b" " * 70]
 TEXTS = st.lists(st.sampled_from(PIECES + GAPS) | st.sampled_from(GAPS)).map(b"".join)
-TABLES = PARQUET, ARROW, ARROW_STREAM, JSON
-PACKED = tuple(magic for compressing in METHODS for magic in compressing.magic)
+MAGICS = tuple(start for starts in MAGIC.values() for start in starts)
 RAW = TEXTS | st.binary().map(lambda data: data.replace(b"\0", b" ")).filter(
-    lambda data: not data.startswith((*PACKED, *ARCHIVES, *TABLES))
-    and not data.lstrip().startswith(b"[{")
+    lambda data: not data.startswith(MAGICS) and not data.lstrip().startswith(b"[{")
 )
 FILES = st.lists(TEXTS, min_size=1, max_size=3)
 LIMITS = {"min_count": st.integers(1, 3), "max_vocab": st.none() | st.integers(1, 4)}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from helpers import STEMS, analogy_vectors, as_gensim
 
-from dcme_w2v.errors import FormatError
+from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.words.evaluate import eval_analogies as analogies
 from dcme_w2v.words.evaluate import eval_similarity as similarity
@@ -109,7 +109,7 @@ def test_undefined_correlation_is_an_error(text):
 def test_bytes_that_are_not_utf8_name_the_file(score):
     path = Path("latin1.txt")
     path.write_bytes(b"caf\xe9\tword1\t3\n")
-    with pytest.raises(FormatError, match=r"latin1\.txt: is not UTF-8"):
+    with pytest.raises(CorpusError, match=r"latin1\.txt:1: is not UTF-8"):
         score(analogy_vectors(), path)
 
 

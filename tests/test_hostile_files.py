@@ -140,12 +140,6 @@ def test_a_stray_folder_is_no_checkpoint(cli, name):
     assert "run: has no checkpoint; give --resume a folder with one" in error
 
 
-def test_a_spreadsheet_is_named_as_such(cli):
-    Path("t.xlsx").write_bytes(b"PK\x03\x04\x14\0")
-    error = cli.error(f"train t.xlsx --text-column text --output v.bin {SMALL}")
-    assert "t.xlsx: is a spreadsheet; save it as CSV" in error
-
-
 RESUME = f"train c.txt --output w.bin --resume k {SMALL}"
 
 

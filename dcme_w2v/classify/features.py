@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.documents import Document, read_documents, read_sentences, token_documents
+from dcme_w2v.formats.texts import Tokenized
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.numeric.sparse_rows import unit_rows

@@ -29,7 +29,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.compress import uncompressed_name
-from dcme_w2v.files.opening import read_lines
+from dcme_w2v.files.opening import read_text
 from dcme_w2v.files.paths import Paths, listed
 from dcme_w2v.formats.sparse_io import is_vectors, read_vectors
 from dcme_w2v.formats.vectors.manifest import read_manifest
@@ -145,11 +145,8 @@ def _reduced(rows: csr_matrix, seed: int) -> F32:
 def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
     """Return the columns of each line of a file of labels."""
     found: list[list[str]] = []
-    for number, line in enumerate(read_lines(path), 1):
-        try:
-            found.append(line.decode().rstrip("\r\n").split("\t"))
-        except UnicodeDecodeError:
-            raise FormatError(f"{path}:{number}: is not UTF-8; convert it first") from None
+    for number, line in read_text(path):
+        found.append(line.rstrip("\r\n").split("\t"))
         if len(found[-1]) < column:
             raise FormatError(
                 f"{path}:{number}: has {len(found[-1])} columns, not {column}; lower --color"

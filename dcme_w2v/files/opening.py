@@ -1,7 +1,9 @@
 """Opening a file: uncompressed or compressed; local, standard input or a URL.
 
-Compression is detected from magic bytes, not from the name.
+Formats are detected from magic bytes, not from the name.
 """
+
+from __future__ import annotations
 
 import bz2
 import contextlib
@@ -9,14 +11,12 @@ import io
 import lzma
 import os
 import stat
-import threading
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dcme_w2v.errors import CorpusError, FormatError, UnreadableError, warn
+from dcme_w2v.errors import CorpusError, FormatError, UnreadableError
 from dcme_w2v.platform import PathLike, open_entry
 
 from .atomic import STANDARD, standard_input
@@ -25,60 +25,56 @@ PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
 PIECE_BYTES = 1 << 20  # bytes per decompression
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
 LINE_BYTES = 16 << 20  # maximum length of a line that is held in memory
-SILENT_SECONDS = 10  # without data, before a line says so
 EMPTY_LINES = 1_000_000  # in a row, of a list of words
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # and their packages
-
-
-class _Zstandard:
-    """Decompressor of one zstd frame with the interface of `bz2.BZ2Decompressor`."""
-
-    def __init__(self) -> None:
-        import zstandard
-
-        self._error = zstandard.ZstdError
-        self._object = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._object.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._object.unused_data)
-
-    def decompress(self, data: bytes, limit: int) -> bytes:
-        try:
-            return bytes(self._object.decompress(data))
-        except self._error as error:
-            raise ValueError(str(error)) from error
-
-
-class ArchiveError(CorpusError):
-    """A file is an archive, which may hold many files."""
-
-
-@dataclass(frozen=True)
-class _Method:
-    name: str
-    magic: tuple[bytes, ...]
-    decompressor: Callable[[], Any]
-
 
 # Text may start with "BZh1"; in bzip2 files the magic of a block or of the end follows.
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
 # Parallel zstd compressors start with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
-METHODS = (
-    _Method("gzip", (b"\x1f\x8b\x08",), lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
-    _Method("bzip2", BZIP2, bz2.BZ2Decompressor),
-    _Method("xz", (b"\xfd7zXZ\x00",), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
-    _Method("zstd", ZSTD, _Zstandard),
-)
-ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar"}
+MAGIC: dict[str, tuple[bytes, ...]] = {
+    "gzip": (b"\x1f\x8b\x08",),
+    "bzip2": BZIP2,
+    "xz": (b"\xfd7zXZ\x00",),
+    "zstd": ZSTD,
+    "zip": (b"PK\x03\x04",),
+    "7z": (b"7z\xbc\xaf\x27\x1c",),
+    "rar": (b"Rar!\x1a\x07",),
+    "Parquet": (b"PAR1",),
+    "Arrow": (b"ARROW1",),
+    "an Arrow stream": (b"\xff\xff\xff\xff",),
+    "JSON lines": (b"{", BYTE_ORDER_MARK + b"{"),
+}
+ARCHIVES = "zip", "7z", "rar", "tar"
 TAR, TAR_AT = b"ustar", 257
 HEAD_BYTES = TAR_AT + len(TAR)
+
+
+def sniff(head: bytes) -> str | None:
+    """Return the format of a file by its first bytes; None for text and what is not in `MAGIC`."""
+    if head[TAR_AT:HEAD_BYTES] == TAR:
+        return "tar"
+    return next((kind for kind, starts in MAGIC.items() if head.startswith(starts)), None)
+
+
+def _zstd() -> Any:
+    import zstandard
+
+    return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+
+
+# What decompresses one member, and the further arguments of its `decompress`.
+METHODS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
+    "gzip": (lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), (PIECE_BYTES,)),
+    "bzip2": (bz2.BZ2Decompressor, (PIECE_BYTES,)),
+    "xz": (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), (PIECE_BYTES,)),
+    "zstd": (_zstd, ()),
+}
+
+
+class ArchiveError(CorpusError):
+    """A file is an archive, which may hold many files."""
 
 
 class PieceReader(io.RawIOBase):
@@ -118,8 +114,8 @@ class CorpusFile(PieceReader):
     ----------
     bytes_read : int
         Bytes of the stored file read so far.
-    packed : bool
-        Whether the file is compressed.
+    compression : str or None
+        The name of the method.
     truncated : str or None
         The error message of a truncated file, once it has been read.
 
@@ -144,22 +140,22 @@ class CorpusFile(PieceReader):
         self._allow_truncated = allow_truncated
         self.bytes_read = 0
         try:
-            with _announced_wait(path):
-                self._raw = _open_raw(path)
-                head = self._take(HEAD_BYTES)
-            self._refuse_archive(head)
-            method = next((one for one in METHODS if head.startswith(one.magic)), None)
-            self.packed = method is not None
-            self.compression = None if method is None else method.name
-            if method is None:
-                self._piece = memoryview(head)
-            else:
-                self._pieces = self._unpack(method, head)
+            self._raw = _open_raw(path)
+            self._piece = memoryview(head := self._take(HEAD_BYTES))
+            kind = self._sniffed(head)
+            self.compression = kind if kind in METHODS else None
+            if self.compression:
+                self._piece, self._pieces = memoryview(b""), self._unpack(self.compression, head)
             if begin or end is not None:
                 self._seek(begin, end)
         except BaseException:
             self.close()
             raise
+
+    @property
+    def packed(self) -> bool:
+        """Whether the file is compressed."""
+        return self.compression is not None
 
     def readinto(self, buffer: Any) -> int:
         """Read bytes into a buffer; return their number, 0 at the end."""
@@ -186,13 +182,11 @@ class CorpusFile(PieceReader):
     def _read_raw(self, view: memoryview) -> int:
         try:
             n = self._raw.readinto(view) or 0
-        except OSError as error:
-            reason = error.strerror or error
-            raise UnreadableError(f"{self.path}: cannot be read: {reason}") from error
         except Exception as error:
-            if not is_address(self.path):
+            if not (isinstance(error, OSError) or is_address(self.path)):
                 raise
-            raise UnreadableError(f"{self.path}: cannot be read: {error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise UnreadableError(f"{self.path}: cannot be read: {reason}") from error
         self.bytes_read += n
         return n
 
@@ -204,57 +198,55 @@ class CorpusFile(PieceReader):
             filled += n
         return bytes(buffer[:filled])
 
-    def _refuse_archive(self, head: bytes) -> None:
-        found = [name for magic, name in ARCHIVES.items() if head.startswith(magic)]
-        if found or head[TAR_AT:HEAD_BYTES] == TAR:
-            name = found[0] if found else "tar"
-            if self.path.lower().endswith((".xlsx", ".ods")):
-                raise ArchiveError(f"{self.path}: is a spreadsheet; save it as CSV")
-            raise ArchiveError(f"{self.path}: is a {name} archive; unpack it, give its files")
+    def _sniffed(self, head: bytes) -> str | None:
+        if (kind := sniff(head)) in ARCHIVES:
+            raise ArchiveError(f"{self.path}: is a {kind} archive; unpack it, give its files")
+        return kind
 
-    def _unpack(self, method: _Method, head: bytes) -> Iterator[bytes]:
+    def _unpack(self, method: str, data: bytes) -> Iterator[bytes]:
         """Decompress all members; zeros between and after them are padding."""
-        data, started = head, False
-        while data:
+        make, limit = METHODS[method]
+        started = False
+        while data := data.lstrip(b"\0") or self._take(PACKED_BYTES):
+            if not data.strip(b"\0"):
+                continue
             with self._advising(method):
-                member = method.decompressor()
+                member = make()
             while not member.eof:
                 wanting = not data and getattr(member, "needs_input", True)
                 if wanting:
                     data = self._take(PACKED_BYTES)
                 with self._advising(method):
-                    piece = bytes(member.decompress(data, PIECE_BYTES))
+                    piece = bytes(member.decompress(data, *limit))
                 if piece:
                     if not started:
-                        self._refuse_archive(piece)
+                        self._sniffed(piece)
                     started = True
                     yield piece
                 elif wanting and not data and not member.eof:
                     self.truncated = (
-                        f"{self.path}: the {method.name} data is truncated at byte "
-                        f"{self.bytes_read} of the compressed file"
+                        f"{self.path}: the {method} data is truncated at byte {self.bytes_read} "
+                        "of the compressed file"
                     )
                     if self._allow_truncated:
                         return
                     way_out = "" if self._allow_truncated is None else ", or --allow-truncated"
                     raise CorpusError(f"{self.truncated}; get the whole file{way_out}")
                 data = getattr(member, "unconsumed_tail", b"")
-            data = member.unused_data.lstrip(b"\0")
-            while not data and (more := self._take(PACKED_BYTES)):
-                data = more.lstrip(b"\0")
+            data = member.unused_data
 
     @contextlib.contextmanager
-    def _advising(self, method: _Method) -> Iterator[None]:
+    def _advising(self, method: str) -> Iterator[None]:
         """Raise what to do where data cannot be decompressed."""
         try:
             yield
         except ImportError:
             raise CorpusError(
-                f"{self.path}: is compressed with {method.name}; pip install zstandard to read it"
+                f"{self.path}: is compressed with {method}; pip install zstandard to read it"
             ) from None
-        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        except Exception as error:  # each library has its own
             raise CorpusError(
-                f"{self.path}: the {method.name} data is corrupt before byte {self.bytes_read} "
+                f"{self.path}: the {method} data is corrupt before byte {self.bytes_read} "
                 f"of the compressed file ({error}); get the file again"
             ) from error
 
@@ -302,11 +294,23 @@ def read_regular(path: PathLike, largest: int = JSON_BYTES) -> bytes:
         return file.read()
 
 
-def read_lines(path: str) -> Iterator[bytes]:
-    r"""Yield the lines of a file, decompressed, each with its ``\n``; a byte order mark is skipped.
+def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int, bytes]]:
+    r"""Yield the number, from 1, and the bytes of each line; a byte order mark is skipped.
 
-    A stream without line ends, such as /dev/zero, fails after `LINE_BYTES` instead of filling the
-    memory.
+    A line has its ``\n``. A stream without line ends, such as /dev/zero, fails after `LINE_BYTES`
+    instead of filling the memory.
+    """
+    number = 0
+    while line := reader.readline(LINE_BYTES + 1):
+        number += 1
+        if len(line) > LINE_BYTES:
+            hint = "it has NUL bytes and looks binary" if b"\0" in line else "give shorter ones"
+            raise CorpusError(f"{path}: line {number} is longer than {LINE_BYTES:,} bytes; {hint}")
+        yield number, line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+
+
+def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file, decompressed; see `split_lines`.
 
     Raises
     ------
@@ -314,21 +318,25 @@ def read_lines(path: str) -> Iterator[bytes]:
         The file cannot be read, or a line is longer than `LINE_BYTES`.
     """
     with CorpusFile(path) as file:
-        reader = io.BufferedReader(file, PIECE_BYTES)
-        number = 1
-        while line := reader.readline(LINE_BYTES + 1):
-            if len(line) > LINE_BYTES:
-                hint = "it has NUL bytes and looks binary" if b"\0" in line else "give shorter ones"
-                raise CorpusError(
-                    f"{path}: line {number} is longer than {LINE_BYTES:,} bytes; {hint}"
-                )
-            yield line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
-            number += 1
+        yield from split_lines(io.BufferedReader(file, PIECE_BYTES), path)
+
+
+def read_text(path: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file as text; see `read_lines`."""
+    return ((number, decoded(line, f"{path}:{number}")) for number, line in read_lines(path))
+
+
+def decoded(text: bytes, place: str) -> str:
+    """Return UTF-8 as a string, or raise `CorpusError`."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{place}: is not UTF-8 ({error.reason}); convert it") from None
 
 
 def head_of(path: str) -> bytes:
     """Return up to 4096 decompressed bytes at the start of a file."""
-    with CorpusFile(path) as file:
+    with CorpusFile(path, allow_truncated=True) as file:
         return io.BufferedReader(file).read(4096)
 
 
@@ -342,7 +350,7 @@ def read_whole(path: str) -> bytes:
         gigabytes of them.
     """
     text, empty = bytearray(), 0
-    for line in read_lines(path):
+    for _, line in read_lines(path):
         text += line
         empty = empty + 1 if line in (b"\n", b"\r\n") else 0
         if empty > EMPTY_LINES:
@@ -355,21 +363,6 @@ def read_whole(path: str) -> bytes:
 def is_address(path: str) -> bool:
     """Return whether a path is a URL that smart_open reads."""
     return path.partition("://")[0] in ADDRESSES and "://" in path
-
-
-@contextlib.contextmanager
-def _announced_wait(path: str) -> Iterator[None]:
-    """Warn once if a pipe, a terminal or an address sends no data for some time."""
-    shown = "standard input" if path == STANDARD else path
-    text = f"{shown}: still waiting for data after {SILENT_SECONDS} seconds"
-    timer = threading.Timer(SILENT_SECONDS, warn, [text])
-    timer.daemon = True
-    if not os.path.isfile(path):  # noqa: PTH113 Path's raises on long names
-        timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _open_raw(path: str) -> Any:
@@ -399,8 +392,4 @@ def _open_address(path: str) -> Any:
 
 def is_utf8(word: bytes) -> bool:
     """Return whether bytes are UTF-8."""
-    try:
-        word.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    return word.decode(errors="replace").encode() == word

@@ -9,9 +9,9 @@ import csv
 import io
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any, AnyStr, NamedTuple
+from typing import Any, NamedTuple
 
 from dcme_w2v.errors import CorpusError, UsageError, import_optional, warn
 from dcme_w2v.files.atomic import STANDARD
@@ -21,18 +21,18 @@ from dcme_w2v.files.opening import (
     CorpusFile,
     PieceReader,
     is_address,
+    sniff,
+    split_lines,
 )
 
-PARQUET, ARROW, ARROW_STREAM, JSON = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"{"
+from .texts import Tokenized, is_null, lines_of, text_of
+
+BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
 _ARRAY = ": is a JSON array; write one object a line, as jq -c '.[]'"
-SEEN_ROWS = 1000  # of JSON lines, one of which must have each column
+SEEN_ROWS = 1000  # one of which must have each column
 DELIMITERS = ",\t;|"
 _SHOWN = 20  # columns in an error message
-
-
-class Tokenized(bytes):
-    """Tokens separated by spaces, which no tokenizer changes."""
 
 
 class Table(str):
@@ -61,7 +61,7 @@ class Table(str):
     text: tuple[str, ...]
     label: tuple[str, ...]
     whole: bool
-    group: tuple[int, int] | None = None  # of Parquet or Arrow: one row group, and the rows before
+    group: int | None = None  # of Parquet: one row group
 
     def __new__(
         cls,
@@ -69,24 +69,26 @@ class Table(str):
         text: str | Sequence[str] = (),
         label: str | Sequence[str] = (),
         whole: bool = False,
+        group: int | None = None,
     ) -> Table:
         """Make the path; see the class."""
         self = super().__new__(cls, path)
-        self.text = (text,) if isinstance(text, str) else tuple(text or ())
-        self.label = (label,) if isinstance(label, str) else tuple(label or ())
-        self.whole = whole
+        self.text, self.label = (
+            tuple(one.split(",") if isinstance(one, str) else one) for one in (text, label)
+        )
+        self.whole, self.group = whole, group
         return self
 
-    def at(self, path: str) -> Table:
-        """Return the same columns of another path."""
-        return Table(path, self.text, self.label, self.whole)
+    def at(self, path: str, group: int | None = None) -> Table:
+        """Return the same columns of another path, or of a row group."""
+        return Table(path, self.text, self.label, self.whole, group)
 
 
 class Row(NamedTuple):
     """One row: its labels, and its text as lines; of lists of tokens, `is_tokenized`."""
 
     labels: tuple[str, ...]
-    lines: list[str]
+    lines: list[bytes]
     is_tokenized: bool
 
 
@@ -114,14 +116,14 @@ def check_no_table(path: str, head: bytes) -> None:
     """
     if head.lstrip().startswith(b"[{"):
         raise CorpusError(f"{path}{_ARRAY}")
-    kind = _kind_of(head)
+    kind = sniff(head)
     if is_named_csv(path) and kind is None and any(sign in head for sign in (b",", b";")):
         header = head[:200].decode("utf-8", "replace").strip()
         warn(f"{path}: is read as text, not CSV; name its column by --text-column: {header}")
-    if kind is None:
+    if kind not in (*BINARY, "JSON lines"):
         return
     try:
-        names = json.loads(head) if kind == "JSON lines" else _opened(path, kind)[1].names
+        names = json.loads(head) if kind == "JSON lines" else _opened(path, kind)[1]
     except CorpusError:  # for example, from standard input
         names = []
     except (ValueError, RecursionError):  # text that begins with a brace
@@ -135,29 +137,13 @@ def is_named_csv(path: str) -> bool:
     return PurePath(path).suffix.lower() == ".csv" or ".csv." in path.lower()
 
 
-def is_binary_table(head: bytes) -> bool:
-    """Return whether a file has the magic bytes of Parquet or Arrow."""
-    return _kind_of(head) not in (None, "JSON lines")
-
-
-def _kind_of(head: bytes) -> str | None:
-    for magic, kind in ((PARQUET, "Parquet"), (ARROW, "Arrow"), (ARROW_STREAM, "an Arrow stream"),
-                        (JSON, "JSON lines")):  # fmt: skip
-        if head.startswith(magic):
-            return kind
-    return None
-
-
 # ---- rows ----
 
 
-def read_rows(
-    table: Table, file: CorpusFile | None = None, joined: bool = False
-) -> Iterator[tuple[int, Row]]:
+def read_rows(table: Table, file: CorpusFile | None = None) -> Iterator[tuple[int, Row]]:
     """Yield the number, from 1, and the content of each row.
 
-    A null is a row without lines, or without labels. With `joined`, several rows of one column of
-    text, each of one line, may come as one row.
+    A null is a row without lines, or without labels.
 
     Raises
     ------
@@ -169,317 +155,204 @@ def read_rows(
             f"{table}: the Table has no column of text; give it as the second argument"
         )
     with file or CorpusFile(table) as file:
-        reader = io.BufferedReader(file, PIECE_BYTES)
-        head = reader.peek(8)[:8]
-        kind = _kind_of(head.removeprefix(b"\xef\xbb\xbf"))
-        if kind == "JSON lines":
-            records: Iterator[Any] = _json_records(table, reader, file)
-        elif kind is None:
-            records = _csv_records(table, reader, file)
-        else:
-            records = _arrow_records(table, kind, file, reader, joined)
-        was_tokenized, number = None, table.group[1] if table.group else 0
-        for record in records:
-            number += record.rows
-            row = _row(table, number, record)
-            if row.lines:
-                if was_tokenized not in (None, row.is_tokenized):
-                    raise CorpusError(
-                        f"{table}: row {number} mixes text with lists of tokens; give one kind"
-                    )
-                was_tokenized = row.is_tokenized
+        first = _rows_before(table)
+        record: Mapping[str, Any] | None = {}
+        was_tokenized, missing = None, {*table.text, *table.label}
+        records = _records(table, file)
+        for number in itertools.count(first + 1):
+            try:
+                last, record = record, next(records, None)
+                if record is None or number == first + SEEN_ROWS:
+                    _check_columns(table, last or {}, missing)
+                if record is None:
+                    return
+                row = _row(table, record, missing)
+                if row.lines and was_tokenized not in (None, row.is_tokenized):
+                    raise ValueError("mixes text with lists of tokens; give one kind")
+            except CorpusError:
+                raise
+            except (ValueError, OSError, RecursionError, csv.Error) as error:
+                if file.truncated:
+                    return
+                reason = str(error).splitlines()[0]
+                if isinstance(error, UnicodeDecodeError):
+                    reason = f"is not UTF-8 ({error.reason}); convert it"
+                advice = "" if ";" in reason else "; repair it, or get the whole file"
+                raise CorpusError(f"{table}: row {number}: {reason}{advice}") from None
+            was_tokenized = row.is_tokenized if row.lines else was_tokenized
             yield number, row
 
 
 def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
     """Yield the content of rows that are dicts in memory; the first must have the columns."""
     for number, item in enumerate(items, 1):
-        if not isinstance(item, Mapping):
-            kind = type(item).__name__
-            raise UsageError(f"--text-column: is for files and dicts; item {number} is {kind}")
-        record = _Record(item)
-        if number == 1:
-            _check_columns(table, item, record.has)
-        yield _row(table, number, record)
+        missing = {*table.text} if number == 1 else set()
+        try:
+            if not isinstance(item, Mapping):
+                raise ValueError(f"--text-column is for files and dicts, not {type(item).__name__}")
+            row = _row(table, item, missing)
+        except ValueError as error:
+            raise UsageError(f"{table}: item {number}: {error}") from None
+        _check_columns(table, item, missing)
+        yield row
 
 
-def _row(table: Table, number: int, record: Callable[[str], Any]) -> Row:
-    values = ((name, record(name)) for name in _names(table.text, record))
-    texts = [
-        _decoded(value, f"{table}: row {number}: {name}") if isinstance(value, bytes) else value
-        for name, value in values
-        if value is not None and value == value  # NaN is a null, too
-    ]
-    labels = tuple(
-        label
-        for name in _names(table.label, record)
-        for label in _labels(record(name), f"{table}: row {number}: {name}")
-    )
-    is_tokenized = any(isinstance(value, list) for value in texts)
-    lines: list[str] = []
-    for value in texts:
-        if isinstance(value, list) != is_tokenized:
-            raise CorpusError(f"{table}: row {number} mixes text with lists of tokens; give one")
-        if isinstance(value, list):
-            nested = value if value and isinstance(value[0], list) else [value]
-            lines += [_joined(tokens, f"{table}: row {number}") for tokens in nested]
-        elif isinstance(value, str):
-            lines.append(value)
-        else:
-            kind = type(value).__name__
-            name = ", ".join(table.text)
-            raise CorpusError(
-                f"{table}: row {number}: {name} is {kind}, not text; give another column"
-            )
-    if "\0" in "".join(lines):
-        raise CorpusError(f"{table}: row {number} has a NUL character; remove it")
-    if texts and not is_tokenized:
-        joined = " ".join(lines)
-        lines = [" ".join(joined.split())] if table.whole else joined.splitlines() or [""]
-    return Row(labels, lines, is_tokenized)
+def _row(table: Table, record: Mapping[str, Any], missing: set[str]) -> Row:
+    """Return the content of a row; the columns that it has are taken from `missing`."""
+    if missing:
+        missing -= {name for name in missing if _field(record, name, missing) is not missing}
+    value = record.get(table.text[0])
+    is_plain = len(table.text) == 1 and not (table.label or table.whole)
+    if is_plain and type(value) is str and "\0" not in value:  # the usual case
+        return Row((), lines_of(value.encode("utf-8", "replace")), False)
+    texts = []
+    for name in table.text:
+        value = _field(record, name)
+        if type(value) is str:
+            texts.append(value.encode("utf-8", "replace"))
+        elif not is_null(value):
+            texts.append(text_of(value.decode() if isinstance(value, bytes) else value))
+    kinds = {*map(type, texts)}
+    if len(kinds) > 1:
+        raise ValueError("mixes text with lists of tokens; give one kind")
+    is_tokenized = Tokenized in kinds
+    text = (b"\n" if is_tokenized else b" ").join(texts)
+    if b"\0" in text:
+        raise ValueError("has a NUL character; remove it")
+    if table.whole and not is_tokenized:
+        text = b" ".join(text.split())
+    labels = (one for name in table.label for one in _labels(name, _field(record, name)))
+    return Row(tuple(labels) if table.label else (), lines_of(text) if texts else [], is_tokenized)
 
 
-def _decoded(value: bytes, place: str) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{place} is not UTF-8 ({error.reason}); convert it") from None
+def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
+    """Return a column, or the field b of a for ``a.b``."""
+    if name in record:
+        return record[name]
+    value: Any = record
+    for part in name.split("."):
+        value = value.get(part, absent) if isinstance(value, Mapping) else absent
+    return value
 
 
-def _names(given: Sequence[str], record: Callable[[str], Any]) -> list[str]:
-    """Return the names of columns; one may be several, separated by commas."""
-    found: list[str] = []
-    for name in given:
-        found += [name] if "," not in name or name in record.known else name.split(",")  # type: ignore[attr-defined]
-    return found
-
-
-def _joined(tokens: Any, place: str) -> str:
-    for token in tokens if isinstance(tokens, list) else [tokens]:
-        if not isinstance(token, str) or token.split() != [token]:
-            raise CorpusError(
-                f"{place}: {token!r:.60} is not a token; a list must have tokens without spaces, "
-                "or lists of them"
-            )
-    return " ".join(tokens)
-
-
-def _labels(value: Any, place: str) -> list[str]:
-    if value is None or value != value:  # NaN
+def _labels(name: str, value: Any) -> list[str]:
+    if is_null(value):
         return []
     if isinstance(value, str):
         value = value.split("|")
     elif isinstance(value, int | float):  # bool, too
         value = [str(value)]
     if not isinstance(value, list) or not all(isinstance(one, str | int) for one in value):
-        raise CorpusError(f"{place} is {type(value).__name__}; labels are text, numbers or lists")
+        raise ValueError(f"{name} is {type(value).__name__}; labels are text, numbers or lists")
     return [label for one in value if (label := " ".join(str(one).split()))]
-
-
-class _Record:
-    """Looks up columns of one row; ``a.b`` is the field b of a."""
-
-    def __init__(self, values: Any, rows: int = 1) -> None:
-        self.known, self.rows = values, rows
-
-    def __call__(self, name: str) -> Any:
-        if name in self.known:
-            return self.known[name]
-        value = self.known
-        for part in name.split("."):
-            value = value.get(part) if isinstance(value, dict) else None
-        return value
-
-    def has(self, name: str) -> bool:
-        """Return whether the row has a column, or a field that is not null."""
-        return name in self.known or self(name) is not None
 
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"{name!s:.60}" for name in itertools.islice(names, _SHOWN)) or "none"
 
 
-def _check_columns(table: Table, known: Iterable[str], has: Callable[[str], bool]) -> None:
-    """Raise, with the columns, if one that was named is missing, or there are two."""
-    names = list(known)
-    for given in (*table.text, *table.label):
-        for name in [given] if has(given) else given.split(","):
-            if names.count(name) > 1:
-                raise CorpusError(f"{table}: has two columns {name!r}; rename one")
-            if not has(name):
-                raise CorpusError(f"{table}: has no column {name!r}; its columns: {_listed(names)}")
+def _check_columns(table: Table, record: Mapping[str, Any], missing: set[str]) -> None:
+    """Raise, with the columns of a row, if rows have been read and none has a column."""
+    for name in (*table.text, *table.label):
+        if record and name in missing:
+            raise CorpusError(f"{table}: has no column {name!r}; its columns: {_listed(record)}")
 
 
 # ---- formats ----
 
 
-def _limited(table: Table, readline: Callable[[int], AnyStr]) -> Iterator[AnyStr]:
-    """Yield lines; one that is longer than `LINE_BYTES` is an error."""
-    number = 0
-    while line := readline(LINE_BYTES + 1):
-        number += 1
-        if len(line) > LINE_BYTES:
-            raise CorpusError(
-                f"{table}: line {number} is longer than {LINE_BYTES:,} bytes; give shorter ones"
-            )
-        yield line
+def _records(table: Table, file: CorpusFile) -> Iterator[Mapping[str, Any]]:
+    """Yield each row as a dict of at least the columns that the file has."""
+    reader = io.BufferedReader(file, PIECE_BYTES)
+    kind = sniff(reader.peek(8)[:16])
+    if kind in BINARY:
+        yield from _arrow_records(table, kind, file, reader)
+        return
+    lines = (line.decode() for _, line in split_lines(reader, table))
+    yield from _json_records(lines) if kind == "JSON lines" else _csv_records(table, lines)
 
 
-def _json_records(
-    table: Table, reader: io.BufferedReader[Any], file: CorpusFile
-) -> Iterator[_Record]:
-    seen: set[str] = set()
-    known: dict[str, None] = {}
-    wanted = [name for given in (*table.text, *table.label) for name in (given, *given.split(","))]
-    number = 0
-    for number, line in enumerate(_limited(table, reader.readline), 1):
+def _json_records(lines: Iterator[str]) -> Iterator[Mapping[str, Any]]:
+    for line in lines:
+        if not line.strip():
+            continue
         try:
-            values = json.loads(line) if line.strip() else {}
+            values = json.loads(line)
         except (ValueError, RecursionError) as error:
-            if file.truncated:
-                return
             reason = getattr(error, "msg", None) or f"{error!s:.80}"
-            raise CorpusError(
-                f"{table}: row {number} is not JSON ({reason}); write one object a line"
-            ) from None
+            raise ValueError(f"is not JSON ({reason}); write one object a line") from None
         if not isinstance(values, dict):
-            raise CorpusError(f"{table}: row {number} is no JSON object; give one a line")
-        record = _Record(values)
-        if number <= SEEN_ROWS:
-            known |= dict.fromkeys(values)
-            nested = ((name, one) for name, one in values.items() if isinstance(one, dict))
-            known |= {f"{name}.{field}": None for name, one in nested for field in one}
-            seen |= set(filter(record.has, wanted))
-            if number == SEEN_ROWS:
-                _check_columns(table, known, seen.__contains__)
-        yield record
-    if 0 < number < SEEN_ROWS:
-        _check_columns(table, known, seen.__contains__)
+            raise ValueError("is no JSON object; give one a line")
+        yield values
 
 
-def _csv_records(
-    table: Table, reader: io.BufferedReader[Any], file: CorpusFile
-) -> Iterator[_Record]:
-    text = io.TextIOWrapper(reader, encoding="utf-8-sig", newline="")
-    number = 0
-    try:
-        lines = _limited(table, text.readline)
-        first = next((line for line in lines if line.strip()), None)
-        if first is None:
-            return
-        if first.strip() == "[" or first.lstrip().startswith("[{"):
-            raise CorpusError(f"{table}{_ARRAY}")
-        delimiter = max(DELIMITERS, key=first.count)
-        csv.field_size_limit(LINE_BYTES)
-        rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
-        header = next(rows)
-        _check_columns(table, header, header.__contains__)
-        for number, row in enumerate(rows, 1):
-            if not row:
-                continue  # an empty line
-            if len(row) != len(header):
-                if file.truncated:
-                    return
-                raise CorpusError(
-                    f"{table}: row {number} has {len(row)} fields, the header {len(header)}; "
-                    "repair it, or get the whole file"
-                )
-            yield _Record(dict(zip(header, row, strict=True)))
-    except UnicodeDecodeError as error:
-        raise CorpusError(
-            f"{table}: row {number + 1} is not UTF-8 ({error.reason}); convert the file"
-        ) from None
-    except csv.Error as error:
-        raise CorpusError(f"{table}: row {number + 1} is not CSV ({error}); repair it") from None
+def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Mapping[str, Any]]:
+    first = next((line for line in lines if line.strip()), None)
+    if first is None:
+        return
+    if first.strip() == "[" or first.lstrip().startswith("[{"):
+        raise CorpusError(f"{table}{_ARRAY}")
+    delimiter = max(DELIMITERS, key=first.count)
+    csv.field_size_limit(LINE_BYTES)
+    rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
+    header = next(rows)
+    for name in (*table.text, *table.label):
+        if header.count(name) > 1:
+            raise CorpusError(f"{table}: has two columns {name!r}; rename one")
+    _check_columns(table, dict.fromkeys(header), {*table.text, *table.label} - {*header})
+    for row in rows:
+        if row and len(row) != len(header):
+            raise ValueError(f"has {len(row)} fields, the header {len(header)}")
+        if row:
+            yield dict(zip(header, row, strict=True))
 
 
-def _arrow_records(
-    table: Table, kind: str, file: CorpusFile, reader: io.BufferedReader[Any], joined: bool
-) -> Iterator[_Record]:
-    if kind != "an Arrow stream" and file.packed:
-        raise CorpusError(f"{table}: is compressed {kind}, which is read in parts; decompress it")
-    batches = _batches(table, kind, reader)
-    import pyarrow as pa  # which is there now
-
-    number = table.group[1] if table.group else 0
-    try:
-        for batch in batches:
-            step = _rows_of(batch.nbytes, batch.num_rows)
-            for start in range(0, batch.num_rows, step):
-                part = batch.slice(start, step)
-                own = dict.fromkeys(part.schema.names)
-                columns = [part.column(name).to_pylist() for name in own]
-                if joined and (text := _joined_lines(table, own, columns)) is not None:
-                    number += part.num_rows
-                    yield _Record(dict.fromkeys(own, text), part.num_rows)
-                    continue
-                for values in zip(*columns, strict=True):
-                    number += 1
-                    yield _Record(dict(zip(own, values, strict=True)))
-    except CorpusError:
-        raise
-    except (OSError, ValueError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise CorpusError(
-            f"{table}: cannot be read after row {number} ({reason}); get the whole file"
-        ) from None
-
-
-def _joined_lines(table: Table, names: Iterable[str], columns: list[list[Any]]) -> str | None:
-    """Return the lines of the only column, or None where a value may not be one line of text."""
-    if table.whole or table.text != tuple(names):
-        return None
-    try:
-        text = "\n".join(["" if value is None else value for value in columns[0]])
-    except TypeError:  # not text
-        return None
-    is_plain = text[-1:] not in ("", "\n") and "\0" not in text
-    return text if is_plain and len(text.splitlines()) == len(columns[0]) else None
-
-
-def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
-    """Open a file of pyarrow; also return the schema."""
+def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, list[str]]:
+    """Open a file of pyarrow; also return the names of its columns."""
     parquet = import_optional("pyarrow.parquet", f" to read {kind}", f"{path}: ", CorpusError)
     import pyarrow as pa
 
-    is_stream = kind == "an Arrow stream"
-    if not is_stream and (path == STANDARD or is_address(path) or not Path(path).is_file()):
+    if kind == "an Arrow stream":
+        source = pa.ipc.open_stream(reader or path)
+    elif path == STANDARD or is_address(path) or not Path(path).is_file():
         raise CorpusError(f"{path}: {kind} is read from regular files only; give a file")
+    elif kind == "Parquet":
+        source = parquet.ParquetFile(path, pre_buffer=False, buffer_size=PIECE_BYTES)
+        return source, source.schema_arrow.names
+    else:
+        source = pa.ipc.open_file(pa.OSFile(path))
+    return source, source.schema.names
+
+
+def _arrow_records(
+    table: Table, kind: str, file: CorpusFile, reader: Any
+) -> Iterator[Mapping[str, Any]]:
+    if kind != "an Arrow stream" and file.packed:
+        raise CorpusError(f"{table}: is compressed {kind}, which is read in parts; decompress it")
+    source, names = _opened(table, kind, reader)
+    import pyarrow as pa  # which is there now
+
+    wanted = {one: {one, one.split(".")[0]} & {*names} for one in (*table.text, *table.label)}
+    _check_columns(table, dict.fromkeys(names), {one for one in wanted if not wanted[one]})
+    chosen = [name for name in names if any(name in found for found in wanted.values())]
     try:
         if kind == "Parquet":
-            source = parquet.ParquetFile(path, pre_buffer=False, buffer_size=PIECE_BYTES)
-        elif is_stream:
-            source = pa.ipc.open_stream(reader or path)
+            groups = range(source.num_row_groups) if table.group is None else [table.group]
+            about = [source.metadata.row_group(group) for group in groups]
+            most = min((_rows_of(one.total_byte_size, one.num_rows) for one in about), default=1)
+            batches = source.iter_batches(most, groups, columns=chosen, use_threads=False)
+        elif kind == "Arrow":
+            batches = map(source.get_batch, range(source.num_record_batches))
         else:
-            source = pa.ipc.open_file(pa.memory_map(path))
-    except (OSError, ValueError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise CorpusError(
-            f"{path}: row 1: is no whole {kind} file ({reason}); get the whole file"
-        ) from None
-    return source, source.schema_arrow if kind == "Parquet" else source.schema
-
-
-def _batches(table: Table, kind: str, reader: Any) -> Iterator[Any]:
-    """Return the batches of the columns of a table."""
-    source, schema = _opened(table, kind, reader)
-    group = None if table.group is None else table.group[0]
-    _check_columns(table, schema.names, lambda name: _has_field(schema, name))
-    given = [name for one in (*table.text, *table.label) for name in (one, *one.split(","))]
-    tops = {name if name in schema.names else name.split(".")[0] for name in given}
-    chosen = [name for name in schema.names if name in tops]
-    if kind == "Parquet":
-        groups = None if group is None else [group]
-        return source.iter_batches(
-            _parquet_rows(source.metadata, chosen),
-            row_groups=groups,
-            columns=chosen,
-            use_threads=False,
-        )
-    if kind == "an Arrow stream":
-        return (batch.select(chosen) for batch in source)
-    numbers = range(source.num_record_batches) if group is None else [group]
-    return (source.get_batch(number).select(chosen) for number in numbers)
+            batches = iter(source)
+        for batch in batches:
+            part = batch.select(chosen)
+            part.validate(full=True)  # offsets of a damaged file lead out of its memory
+            step = _rows_of(part.nbytes, part.num_rows)
+            for start in range(0, part.num_rows, step):
+                yield from part.slice(start, step).to_pylist()
+    except pa.ArrowException as error:
+        raise ValueError(str(error)) from None
 
 
 def _rows_of(size: int, rows: int) -> int:
@@ -487,62 +360,26 @@ def _rows_of(size: int, rows: int) -> int:
     return max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE * rows // max(size, 1)))
 
 
-def _parquet_rows(about: Any, chosen: Sequence[str]) -> int:
-    """Return the number of rows to be read at once of the columns of a Parquet file."""
-    found = ROWS_AT_ONCE
-    for group in map(about.row_group, range(about.num_row_groups)):
-        columns = [group.column(number) for number in range(group.num_columns)]
-        size = sum(
-            column.total_uncompressed_size
-            for column in columns
-            if f"{column.path_in_schema}.".startswith(tuple(f"{name}." for name in chosen))
-        )
-        found = min(found, _rows_of(size, group.num_rows))
-    return found
-
-
 def row_groups(table: Table) -> list[Table]:
-    """Return the row groups of a Parquet or Arrow file, each as a table; of others, the table."""
-    kind = kind_of_table(table)
-    if kind not in ("Parquet", "Arrow"):
+    """Return the row groups of a Parquet file, each as a table; of others, the table."""
+    if kind_of_table(table) != "Parquet":
         return [table]
-    _batches(table, kind, None)  # raises where a column is missing
-    source, _ = _opened(table, kind)
-    if kind == "Parquet":
-        rows = [source.metadata.row_group(i).num_rows for i in range(source.num_row_groups)]
-    else:
-        rows = [source.get_batch(i).num_rows for i in range(source.num_record_batches)]
-    parts = []
-    for number, before in enumerate(itertools.accumulate(rows[:-1], initial=0)):
-        part = table.at(table)
-        part.group = (number, before)
-        parts.append(part)
-    return parts if rows else [table]
+    count = _opened(table, "Parquet")[0].num_row_groups
+    return [table.at(table, group) for group in range(count)] or [table]
+
+
+def _rows_before(table: Table) -> int:
+    """Return the number of the rows before a row group."""
+    if not table.group:
+        return 0
+    about = _opened(table, "Parquet")[0].metadata
+    return sum(about.row_group(group).num_rows for group in range(table.group))
 
 
 def kind_of_table(path: str) -> str | None:
     """Return the format of a file by its magic bytes; None for CSV, text and compressed files."""
     with CorpusFile(path, allow_truncated=True) as file:
-        if file.packed:
-            return None
-        head = bytearray(11)
-        filled = file.readinto(head)
-    return _kind_of(bytes(head[:filled]).removeprefix(b"\xef\xbb\xbf"))
-
-
-def _has_field(schema: Any, name: str) -> bool:
-    """Return whether a schema has a column, or a field of structs."""
-    if name in schema.names:
-        return True
-    first, *rest = name.split(".")
-    if first not in schema.names:
-        return False
-    kind = schema.field(first).type
-    for part in rest:
-        if not hasattr(kind, "get_field_index") or kind.get_field_index(part) < 0:
-            return False
-        kind = kind.field(part).type
-    return bool(rest)
+        return None if file.packed else sniff(file.read(16))
 
 
 class TableFile(PieceReader):
@@ -576,17 +413,16 @@ class TableFile(PieceReader):
         return self._file.truncated
 
     def _lines(self, table: Table) -> Iterator[bytes]:
-        lines: list[str] = []
+        held: list[bytes] = []
         size = 0
-        for _, row in read_rows(table, self._file, joined=True):
+        for _, row in read_rows(table, self._file):
             self.is_tokenized = self.is_tokenized or row.is_tokenized
-            lines += row.lines or [""]
+            held += row.lines or [b""]
             size += len(row.lines[0]) if len(row.lines) == 1 else sum(map(len, row.lines))
-            if len(lines) >= ROWS_AT_ONCE or size >= BYTES_AT_ONCE:
-                yield ("\n".join(lines) + "\n").encode("utf-8", "replace")
-                lines, size = [], 0
-        if lines:
-            yield ("\n".join(lines) + "\n").encode("utf-8", "replace")
+            if len(held) >= ROWS_AT_ONCE or size >= BYTES_AT_ONCE:
+                yield b"\n".join([*held, b""])
+                held, size = [], 0
+        yield b"\n".join([*held, b""]) if held else b""
 
     def close(self) -> None:
         """Close the file; standard input is not closed."""

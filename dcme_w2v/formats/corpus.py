@@ -19,14 +19,15 @@ from dcme_w2v.files.opening import (
     LINE_BYTES,
     ArchiveError,
     CorpusFile,
+    head_of,
     is_address,
+    sniff,
 )
 from dcme_w2v.files.paths import as_paths
 
-from .columns import Table, TableFile, check_no_table, is_binary_table
+from .columns import BINARY, Table, TableFile, check_no_table
 
 BLOCK_BYTES = 4 << 20
-HEAD_BYTES = 4096  # of a file in a folder, looked at first
 SEPARATORS = b" \t\n\r\v\f"
 
 
@@ -121,16 +122,14 @@ def _kind_of_other(path: str, binary: bool) -> str | None:
     if not stat.S_ISREG(mode):
         return "special file"
     try:
-        with CorpusFile(path, allow_truncated=True) as file:
-            head = bytearray(HEAD_BYTES)
-            filled = file.readinto(head)
+        head = head_of(path)
     except ArchiveError:
         return "binary file"
     except CorpusError:  # the reader of the file reports it
         return None
-    if binary or b"\0" not in head[:filled]:
+    if binary or b"\0" not in head:
         return None
-    return "Parquet or Arrow file" if is_binary_table(bytes(head[:8])) else "binary file"
+    return "Parquet or Arrow file" if sniff(head) in BINARY else "binary file"
 
 
 def stored_size(path: str) -> int | None:

@@ -8,8 +8,9 @@ from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.opening import is_utf8, read_lines
 
-from .columns import Table, Tokenized, check_no_table, read_rows
+from .columns import Table, check_no_table, read_rows
 from .corpus import expand
+from .texts import Tokenized
 
 FORMS = ("auto", "tab", "fasttext", "text")
 ENCODING_ERRORS = ("strict", "replace", "skip")
@@ -92,11 +93,11 @@ def _read(paths: Sequence[str], form: str, encoding_errors: str) -> Iterator[Doc
     for path in paths:
         if isinstance(path, Table):
             for number, row in read_rows(path):
-                text = " ".join(" ".join(row.lines).split()).encode("utf-8", "replace")
+                text = b" ".join(b" ".join(row.lines).split())
                 shown = Tokenized(text) if row.is_tokenized else text
                 yield Document(row.labels, shown, path, number)
             continue
-        for number, line in enumerate(read_lines(path), 1):
+        for number, line in read_lines(path):
             if number == 1:
                 check_no_table(path, line)
             checked = checked_line(line.rstrip(b"\r\n"), path, number, encoding_errors)
@@ -188,9 +189,9 @@ def read_sentences(
         A file cannot be read, is not text, or some tokens of a sentence have a tag and others none.
     """
     for path in expand(corpus, strict):
-        lines = enumerate(read_lines(path), 1)
         read = (
-            (n, checked_line(line.rstrip(b"\r\n"), path, n, encoding_errors)) for n, line in lines
+            (n, checked_line(line.rstrip(b"\r\n"), path, n, encoding_errors))
+            for n, line in read_lines(path)
         )
         kept = ((n, line) for n, line in read if not line.startswith(b"-DOCSTART-"))
         for has_tokens, block in itertools.groupby(

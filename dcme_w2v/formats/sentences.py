@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.errors import UsageError
 from dcme_w2v.files.opening import BYTE_ORDER_MARK
 from dcme_w2v.platform import PathLike
 
-from .columns import Table, Tokenized, rows_of_dicts
+from .columns import Table, rows_of_dicts
 from .corpus import BLOCK_BYTES, Block, is_corpus_path
+from .texts import Tokenized, as_texts, blocks
 
 Sentence = str | bytes | Iterable[str | bytes]  # a line or a list of tokens
 _PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")  # of a file that does not exist
@@ -47,40 +48,29 @@ class Sentences:
         self._items = items
 
     def __iter__(self) -> Iterator[Block]:
-        lines: list[bytes] = []
-        size = offset = 0
-        was_tokenized = False
-        for is_tokenized, line in self._lines():
-            if size >= BLOCK_BYTES or (lines and is_tokenized != was_tokenized):
-                yield self._block(lines, offset, was_tokenized)
-                offset, size, lines = offset + size, 0, []
-            was_tokenized = is_tokenized
-            lines.append(line)
-            size += len(line)
-        if lines:
-            yield self._block(lines, offset, was_tokenized)
+        offset = 0
+        for held in blocks(self.lines(), BLOCK_BYTES):
+            text = memoryview(b"".join(held))
+            is_tokenized = isinstance(held[0], Tokenized)
+            yield Block(0, offset, text, offset + len(text), is_tokenized=is_tokenized)
+            offset += len(text)
 
     def lines(self) -> Iterator[bytes]:
-        """Yield each sentence as a line of UTF-8 with a line feed."""
-        return (line for _, line in self._lines())
-
-    def _lines(self) -> Iterator[tuple[bool, bytes]]:
+        """Yield each sentence as a line of UTF-8 with a line feed, `Tokenized` for tokens."""
         if self.column is not None:
             table = Table("sentences", self.column, whole=self.is_whole)
             for row in rows_of_dicts(table, self._items):
-                for text in row.lines:
-                    yield row.is_tokenized, _as_line(text, 0)
+                kind = Tokenized if row.is_tokenized else bytes
+                yield from (kind(line + b"\n") for line in row.lines)
             return
-        for number, item in enumerate(self._items):
-            line = _as_line(item, number)
+        # Invalid surrogates are handled by `encode`.
+        for number, text in enumerate(as_texts(self._items, "sentence", "surrogatepass")):
+            kind = type(text)
+            if not number:
+                text = text.removeprefix(BYTE_ORDER_MARK)
             if self.is_whole:
-                line = b" ".join(line.split()) + b"\n"
-            is_tokenized = not isinstance(item, str | bytes)
-            yield is_tokenized, line if number else line.removeprefix(BYTE_ORDER_MARK)
-
-    def _block(self, lines: list[bytes], offset: int, is_tokenized: bool) -> Block:
-        text = memoryview(b"".join(lines))
-        return Block(0, offset, text, offset + len(text), is_tokenized=is_tokenized)
+                text = b" ".join(text.split())
+            yield kind(text.removesuffix(b"\n") + b"\n")
 
 
 def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
@@ -136,60 +126,3 @@ def _listed(corpus: Sequence[Any]) -> tuple[tuple[str, ...], Sentences | None]:
             "lists of tokens"
         )
     return (), Sentences(corpus)
-
-
-def as_texts(items: Any, name: str = "document") -> Iterator[bytes]:
-    """Return an iterable of texts or lists of tokens as UTF-8; a null is an empty text.
-
-    Raises
-    ------
-    ValueError
-        At once if `items` is one text or has several dimensions; later for an item of another type.
-    """
-    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise ValueError(f"give an iterable of {name}s, not one {name} ({type(items).__name__})")
-    if len(getattr(items, "shape", (0,))) != 1:
-        raise ValueError(f"give {name}s of one dimension, as one column of a DataFrame")
-    return (_as_text(item, f"{name} {number}") for number, item in enumerate(items))
-
-
-def _as_text(item: Any, place: str, errors: str = "replace") -> bytes:
-    """Return a text or a list of tokens as UTF-8; `errors` is for surrogates."""
-    item = item.as_py() if hasattr(item, "as_py") else item  # of pyarrow
-    is_nan = isinstance(item, float) and item != item
-    if item is None or type(item).__name__ == "NAType" or is_nan:
-        return b""
-    if isinstance(item, Mapping):
-        raise UsageError(f"{place} is a dict: name its text by --text-column, or give the text")
-    if isinstance(item, str | bytes):
-        return _as_bytes(item, errors)
-    try:
-        tokens = [_as_bytes(token, errors) for token in item]
-    except (TypeError, AttributeError):
-        raise UsageError(
-            f"{place}: {item!r:.60} is neither a line nor a list of tokens; give str, bytes, or "
-            "lists of these"
-        ) from None
-    text = b" ".join(tokens)
-    if len(text.split()) != len(tokens):
-        wrong = next(token for token in tokens if token.split() != [token])
-        shown = wrong.decode("utf-8", "backslashreplace")
-        raise CorpusError(
-            f"{place}: the token {shown!r} is empty or has whitespace in it; join its parts with "
-            "_, or give the text as one string"
-        )
-    return Tokenized(text)
-
-
-def _as_line(item: Any, number: int) -> bytes:
-    """Return a sentence as a line of UTF-8; invalid surrogates are handled by `encode`."""
-    line = _as_text(item, f"sentence {number}", "surrogatepass")
-    return line if line.endswith(b"\n") else line + b"\n"
-
-
-def _as_bytes(text: Any, errors: str) -> bytes:
-    if isinstance(text, bytes):
-        return text
-    if isinstance(text, str):
-        return text.encode("utf-8", errors)
-    raise TypeError(f"a {type(text).__name__} is neither str nor bytes")

@@ -156,7 +156,7 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
         There are not as many lines as `rows`, or a line is not UTF-8 text.
     """
     found: Labels = []
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in read_lines(path):
         if rows is not None and number > rows:  # however many lines follow, they take no memory
             raise FormatError(f"{path}: has more lines than {rows} rows; give one line per row")
         try:
@@ -184,7 +184,7 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
     """
     labels: Labels = []
     starts, columns, values = array("q", [0]), array("i"), array("d")
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in read_lines(path):
         fields = line.partition(b"#")[0].split()
         is_header = number == 1 and len(fields) == 3 and all(map(bytes.isdigit, fields))
         if not fields or is_header:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dcme_w2v.formats.sentences import as_texts
+from dcme_w2v.formats.texts import as_texts
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.sklearn_base import (
     TextTransformer,

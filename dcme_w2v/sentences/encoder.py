@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.formats.columns import Tokenized
-from dcme_w2v.formats.sentences import Sentence, as_texts
+from dcme_w2v.files.opening import is_utf8
+from dcme_w2v.formats.sentences import Sentence
+from dcme_w2v.formats.texts import as_texts, blocks, joined
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.sklearn_base import (
     TextTransformer,
@@ -113,23 +114,11 @@ class SentenceEncoder(TextTransformer):
 
 def blocks_of(sentences: Iterable[Sentence]) -> Iterator[bytes]:
     """Yield sentences as lines, a block at a time; line ends inside of a text become spaces."""
-    held: list[bytes] = []
-    size, was_tokenized = 0, False
-    for number, text in enumerate(as_texts(sentences, "sentence")):
-        is_tokenized = isinstance(text, Tokenized)
-        if not is_tokenized:
-            text = text.decode(errors="replace").encode()
+    return map(joined, blocks(_checked(as_texts(sentences, "sentence")), _BLOCK_BYTES))
+
+
+def _checked(texts: Iterable[bytes]) -> Iterator[bytes]:
+    for number, text in enumerate(texts):
         if b"\0" in text:
             raise CorpusError(f"sentence {number} has a NUL character; give text")
-        if held and (size >= _BLOCK_BYTES or is_tokenized != was_tokenized):
-            yield _block(held, was_tokenized)
-            held, size = [], 0
-        was_tokenized = is_tokenized
-        held.append(text.replace(b"\n", b" ") + b"\n")
-        size += len(text)
-    if held:
-        yield _block(held, was_tokenized)
-
-
-def _block(lines: list[bytes], is_tokenized: bool) -> bytes:
-    return Tokenized(b"".join(lines)) if is_tokenized else b"".join(lines)
+        yield text if is_utf8(text) else type(text)(text.decode(errors="replace").encode())

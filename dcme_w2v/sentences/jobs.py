@@ -16,10 +16,10 @@ from dcme_w2v.files.atomic import STANDARD, atomic_write, is_stream, write_error
 from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.opening import LINE_BYTES
 from dcme_w2v.files.paths import Paths, listed
-from dcme_w2v.formats.columns import Tokenized
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.npy import npy_header
 from dcme_w2v.formats.sparse_io import writing_rows
+from dcme_w2v.formats.texts import Tokenized
 from dcme_w2v.formats.vectors.vectors_io import read_with
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.platform import PathLike

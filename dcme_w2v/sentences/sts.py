@@ -120,7 +120,7 @@ def eval_sts(
 def _read(path: str) -> tuple[F64, list[bytes], int]:
     """Return the scores, the sentences of all pairs one behind the other, and the skipped lines."""
     scores, sentences, skipped = [], [], 0
-    for line in read_lines(path):
+    for _, line in read_lines(path):
         score, *texts = line.rstrip(b"\r\n").split(b"\t")
         try:
             scores.append(float(score) if len(texts) >= 2 else float("nan"))

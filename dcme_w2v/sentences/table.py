@@ -9,13 +9,13 @@ from scipy import sparse
 
 from dcme_w2v.errors import FormatError, UsageError, import_optional
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.formats.columns import Tokenized
+from dcme_w2v.formats.texts import Tokenized, blocks
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike
-from dcme_w2v.text.token_ids import Batch, Numbering, batched
+from dcme_w2v.text.token_ids import BATCH_DOCUMENTS, Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer, WordPieces, character_pieces
 from dcme_w2v.words.vectors import Vectors
 
@@ -146,7 +146,7 @@ class SentenceTable:
     def transform(self, texts: Iterable[bytes]) -> Iterator[sparse.csr_matrix]:
         """Yield the vectors of texts, a few hundred rows at a time."""
         lines = (b"".join(line.replace(b"\n", b" ") + b"\n" for line in part)
-                 for part in batched(texts, 1 << 20))  # fmt: skip
+                 for part in blocks(texts, 1 << 20, BATCH_DOCUMENTS))  # fmt: skip
         yield from map(sparse.csr_matrix, self.encode(lines))
 
     def _batch(self, block: bytes) -> tuple[Batch, F32]:

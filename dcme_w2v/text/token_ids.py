@@ -1,13 +1,13 @@
 """Documents as word ids, in batches."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.formats.columns import Tokenized
+from dcme_w2v.formats.texts import blocks, joined
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import I64, U32
 
@@ -16,7 +16,7 @@ from .select_vocabulary import starting_table
 from .tokenizer import Tokenizer
 
 BATCH_DOCUMENTS = 256
-_BATCH_BYTES = 1 << 20
+BATCH_BYTES = 1 << 20
 _NEWLINE = ord("\n")
 _IS_SEPARATOR = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
 NEW_WORDS = 1 << 20  # the table is reset above this number of words
@@ -45,20 +45,6 @@ class Batch(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.starts) - 1
-
-
-def batched(texts: Iterable[bytes], most: int) -> Iterator[list[bytes]]:
-    """Yield lists of `BATCH_DOCUMENTS` texts, or of fewer with more than `most` bytes."""
-    held: list[bytes] = []
-    size = 0
-    for text in texts:
-        held.append(text)
-        size += len(text)
-        if len(held) == BATCH_DOCUMENTS or size > most:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
 
 
 class Numbering:
@@ -100,15 +86,11 @@ class Numbering:
 
     def batches(self, texts: Iterable[bytes]) -> Iterator[Batch]:
         """Encode texts of valid UTF-8, a few hundred at a time."""
-        return map(self.batch, batched(texts, _BATCH_BYTES))
+        return map(self.batch, blocks(texts, BATCH_BYTES, BATCH_DOCUMENTS))
 
-    def batch(self, texts: Sequence[bytes]) -> Batch:
-        """Encode a list of texts."""
-        lines = b"".join(text.replace(b"\n", b" ") + b"\n" for text in texts)
-        if any(isinstance(text, Tokenized) for text in texts):
-            parts = (self._tokenizer.tokenize(text)[0].replace(b"\n", b" ") for text in texts)
-            lines = Tokenized(b"".join(part + b"\n" for part in parts))
-        return self.lines(lines)
+    def batch(self, texts: list[bytes]) -> Batch:
+        """Encode a list of texts, all or none of which are `Tokenized`."""
+        return self.lines(joined(texts))
 
     def lines(self, lines: bytes) -> Batch:
         """Encode texts that are lines, each with its line feed."""

@@ -25,7 +25,7 @@ import numpy as np
 from dcme_w2v._core.tokenize import Tokenizer as CoreTokenizer
 from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import FormatError, UnknownOptionError, UsageError
-from dcme_w2v.formats.columns import Tokenized
+from dcme_w2v.formats.texts import Tokenized
 from dcme_w2v.numeric.arrays import I64
 from dcme_w2v.options import TokenizerOptions
 

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError, in_shell_terms
 from dcme_w2v.files.atomic import STANDARD, open_log
-from dcme_w2v.files.opening import head_of, read_lines
+from dcme_w2v.files.opening import head_of, read_text
 
 Clock = Callable[[], float]
 Options = Mapping[str, Any]
@@ -415,11 +415,11 @@ def read_log(path: str) -> Iterator[dict[str, Any]]:
     FormatError
         A line is not a JSON object with an event.
     """
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in read_text(path):
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            if not line.endswith(b"\n") and number > 1:  # of a run that was killed
+            if not line.endswith("\n") and number > 1:  # of a run that was killed
                 return
             record = None
         if not isinstance(record, dict) or not isinstance(record.get("event"), str):

@@ -16,7 +16,7 @@ from scipy import stats
 
 from dcme_w2v.declarations import checks_names
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files.opening import read_lines
+from dcme_w2v.files.opening import read_text
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
 from dcme_w2v.numeric.parallel import blocks_of_rows
@@ -321,11 +321,7 @@ def _upper_case(words: Words, restrict: int) -> tuple[dict[str, int], I64]:
 
 
 def _lines(path: PathLike) -> Iterator[str]:
-    try:
-        for line in read_lines(os.fspath(path)):
-            yield line.decode()
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: is not UTF-8 ({error.reason}); convert it first") from error
+    return (line for _, line in read_text(os.fspath(path)))
 
 
 def _read_questions(
