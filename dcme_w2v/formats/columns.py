@@ -171,10 +171,10 @@ def read_rows(table: Table, file: CorpusFile | None = None) -> Iterator[tuple[in
                     raise ValueError("mixes text with lists of tokens; give one kind")
             except CorpusError:
                 raise
-            except (ValueError, OSError, RecursionError, csv.Error) as error:
+            except (ValueError, OSError, RecursionError, MemoryError, csv.Error) as error:
                 if file.truncated:
                     return
-                reason = str(error).splitlines()[0]
+                reason = (str(error) or type(error).__name__).splitlines()[0]
                 if isinstance(error, UnicodeDecodeError):
                     reason = f"is not UTF-8 ({error.reason}); convert it"
                 advice = "" if ";" in reason else "; repair it, or get the whole file"
