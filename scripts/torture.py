@@ -49,7 +49,7 @@ ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS)
 CASES = (
     ("--objective", "ns", "--format", "binary"),
     ("--objective", "nce", "--model", "skipgram", "--format", "text"),
-    ("--objective", "dcme", "--window-mode", "linear", "--format", "npy"),
+    ("--objective", "dcme", "--window-mode", "fixed", "--format", "npy"),
     ("--objective", "dcme", "--dcme-update", "paper", "--window-mode", "fixed"),
     ("--objective", "ns", "--deterministic", "--threads", "2"),
     ("--objective", "ns", "--format", "binary", "--cluster", "local:0", "--shards", "3"),

@@ -49,7 +49,7 @@ OBJECTIVES = [
     {"objective": "hs"},
 ]
 MODELS = [
-    *[{"model": "cbow", "window_mode": mode} for mode in ("shrink", "fixed", "linear")],
+    *[{"model": "cbow", "window_mode": mode} for mode in ("shrink", "fixed")],
     {"model": "skipgram"},
 ]
 

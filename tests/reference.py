@@ -155,24 +155,16 @@ class Reference:
             table[w] += 4 * rate * gradient
         return gradient
 
-    def weights(self, distances):
-        """The weight of a context word at its distance from the target."""
-        if self.options.window_mode == "linear":
-            return self.options.window + 1 - np.abs(distances)
-        return np.ones(len(distances))
-
-    def share(self, weights):
-        """By what the direction of h is multiplied for a context row of weight 1."""
-        if self.options.gradient == "exact":
-            return 1 / weights.sum()
-        return 1 / self.options.window if self.options.window_mode == "linear" else 1
+    def share(self, count):
+        """By what the direction of h is multiplied for each of `count` context rows."""
+        return 1 / count if self.options.gradient == "exact" else 1
 
     def cbow(self, sentence, rate):
         """Every row is updated as soon as it has been used."""
         for t in range(len(sentence)):
             context = [sentence[p] for p in around(t, self.half_window(), len(sentence))]
             gradient = self.step_at(t, sentence, self.input[context].mean(axis=0), rate)
-            move = self.options.input_rate * rate * self.share(np.ones(len(context))) * gradient
+            move = self.options.input_rate * rate * self.share(len(context)) * gradient
             np.add.at(self.input, context, move)
         self.trained += len(sentence)
 
@@ -190,16 +182,13 @@ class Reference:
                 first = 0 if t == 0 else t + c
                 rows[first : t + c + 1] = self.input[sentence[first : t + c + 1]]
             places = [np.array(around(t, c, n)) for t in block]
-            weights = [self.weights(of - t) for t, of in zip(block, places, strict=True)]
-            contexts = np.array([
-                w @ rows[of] / w.sum() for w, of in zip(weights, places, strict=True)
-            ])  # fmt: skip
+            contexts = np.array([rows[of].mean(axis=0) for of in places])
             if self.options.block > 1:
                 gradients = self.step_block(block, sentence, contexts, rate)
             else:
                 gradients = [self.step_at(b, sentence, contexts[0], rate)]
-            for t, of, w, gradient in zip(block, places, weights, gradients, strict=True):
-                owed[of] += np.outer(w * self.share(w), gradient)
+            for t, of, gradient in zip(block, places, gradients, strict=True):
+                owed[of] += self.share(len(of)) * gradient
                 if t >= c:
                     self.leave(sentence, t - c, owed, rate)
         for position in range(max(0, n - c), n):
@@ -226,14 +215,12 @@ class Reference:
 
     def skipgram(self, sentence, rate):
         """The row of a word predicts the words around it, one by one."""
-        window, linear = self.options.window, self.options.window_mode == "linear"
         for t, word in enumerate(sentence):
             before = self.vector(word)
             h = before.copy()
             for p in around(t, self.half_window(), len(sentence)):
-                weight = 1 - (abs(p - t) - 1) / window if linear else 1
-                gradient = self.step(sentence[p], h, weight * rate)
-                h += self.options.input_rate * weight * rate * gradient
+                gradient = self.step(sentence[p], h, rate)
+                h += self.options.input_rate * rate * gradient
             self.add(word, h - before)
         self.trained += len(sentence)
 

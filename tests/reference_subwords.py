@@ -34,11 +34,8 @@ class SubwordReference(Reference):
             if p < c:
                 continue
             places = np.array(around(p - c, self.half_window(), n))
-            weights = self.weights(places - (p - c))
-            h = weights @ vectors[places] / weights.sum()
-            gradient = self.step(sentence[p - c], h, rate)
-            move = self.options.input_rate * rate * self.share(weights) * gradient
-            vectors[places] += np.outer(weights, move)
+            gradient = self.step(sentence[p - c], vectors[places].mean(axis=0), rate)
+            vectors[places] += self.options.input_rate * rate * self.share(len(places)) * gradient
             if p >= 2 * c:
                 self.add(sentence[p - 2 * c], vectors[p - 2 * c] - before[p - 2 * c])
         for p in range(max(0, n - c), n):

@@ -177,7 +177,7 @@ def test_default_sample_depends_on_the_vocabulary_size():
         ("window_mode=shrink", {}),
         (
             "dcme_update=paper",
-            {"objective": "dcme", "dcme_update": "paper", "window_mode": "linear"},
+            {"objective": "dcme", "dcme_update": "paper", "window_mode": "fixed"},
         ),
         ("negative=0", {"objective": "dcme", "negative": 0, "window_mode": "fixed"}),
     ],

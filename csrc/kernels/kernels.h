@@ -35,10 +35,10 @@ static inline int64_t dcme_row_stride(int64_t items, int64_t dim) {
     return items <= DCME_SPARE_BYTES / (spare > 0 ? spare : 1) ? whole : quads;
 }
 
-/* A step of a moving window, to position t: a vector x enters, which is kept in `last`, and the
- * vectors first, before and at, x_(t-c-1), x_(t-1) and x_t, leave the sums. */
+/* A step of a moving window, to position t: a vector x enters, which is kept in `last`, and
+ * first, x_(t-c-1), leaves the sum; at is x_t. */
 typedef struct {
-    const real *x, *first, *before, *at;
+    const real *x, *first, *at;
     real *last, *out, scale, out_scale;
 } dcme_slide;
 
@@ -66,12 +66,8 @@ typedef struct {
     void (*add_to_rows)(real *const *rows, real scale, const real *x, int64_t count, int64_t size);
 
     /* Steps of a moving sum, ../train/sliding.h, one after the other: last = scale x, then
-     *     near += last - first; out += out_scale (near - at),
-     * or, for a linear window of c words on each side, 0 for none, one after the other
-     *     left += c before - near; near += before - first;
-     *     right += far + last - (c + 1) at; far += last - at; out += out_scale (left + right).
-     * The sums are near, far, left and right, of `size` numbers each. */
-    void (*slide)(const dcme_slide *steps, int64_t count, real *sums, int64_t linear, int64_t size);
+     *     sum += last - first; out += out_scale (sum - at). */
+    void (*slide)(const dcme_slide *steps, int64_t count, real *sum, int64_t size);
 
     /* out += weights[0] rows[0] + weights[1] rows[1] + ... */
     void (*weighted_sum)(real *out, real *const *rows, const real *weights, int64_t count,

@@ -49,29 +49,14 @@ static void add_to_rows(real *const *rows, real scale, const real *x, int64_t co
             rows[i][d] += scale * x[d];
 }
 
-static void slide_once(const dcme_slide *step, real *sums, int64_t linear, int64_t size) {
-    real *near = sums, *far = near + size, *left = far + size, *right = left + size;
-    real c = (real)linear, *last = step->last, *out = step->out;
-    for (int64_t d = 0; d < size; d++) {
-        real before = step->before[d], at = step->at[d];
-        last[d] = step->scale * step->x[d];
-        if (!linear) {
-            near[d] = near[d] - step->first[d] + last[d];
-            out[d] += step->out_scale * near[d] - step->out_scale * at;
-            continue;
+static void slide(const dcme_slide *steps, int64_t count, real *sum, int64_t size) {
+    for (const dcme_slide *s = steps; s < steps + count; s++)
+        for (int64_t d = 0; d < size; d++) {
+            real at = s->at[d];
+            s->last[d] = s->scale * s->x[d];
+            sum[d] = sum[d] - s->first[d] + s->last[d];
+            s->out[d] += s->out_scale * sum[d] - s->out_scale * at;
         }
-        left[d] = left[d] - near[d] + c * before;
-        near[d] = near[d] + before - step->first[d];
-        right[d] = right[d] + far[d] + last[d] - (c + 1) * at;
-        far[d] = far[d] + last[d] - at;
-        out[d] += step->out_scale * (left[d] + right[d]);
-    }
-}
-
-static void slide(const dcme_slide *steps, int64_t count, real *sums, int64_t linear,
-                  int64_t size) {
-    for (int64_t i = 0; i < count; i++)
-        slide_once(&steps[i], sums, linear, size);
 }
 
 static void weighted_sum(real *out, real *const *rows, const real *weights, int64_t count,

@@ -245,58 +245,32 @@ static void add_to_rows(float *const *rows, float scale, const float *x, int64_t
     FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, rows, scale, x, NULL, 0, count);
 }
 
-/* The sums stay in registers: one for each chunk, or four of a linear window. */
-INLINE void slide_chunks(const dcme_slide *steps, int64_t count, float *sums, int64_t linear,
-                         int64_t size, int64_t d, int chunks, int64_t n) {
-    float *sum[] = {sums + d, sums + d + size, sums + d + 2 * size, sums + d + 3 * size};
-    vec near[UPDATE_CHUNKS], far[UPDATE_CHUNKS], left[UPDATE_CHUNKS], right[UPDATE_CHUNKS];
-    EACH_CHUNK (c) {
-        near[c] = get(sum[0] + c * LANES, n);
-        if (linear) {
-            far[c] = get(sum[1] + c * LANES, n);
-            left[c] = get(sum[2] + c * LANES, n);
-            right[c] = get(sum[3] + c * LANES, n);
-        }
-    }
+/* The sum stays in registers. */
+INLINE void slide_chunks(const dcme_slide *steps, int64_t count, float *sum, int64_t d, int chunks,
+                         int64_t n) {
+    vec near[UPDATE_CHUNKS];
+    EACH_CHUNK (c)
+        near[c] = get(sum + d + c * LANES, n);
     for (const dcme_slide *s = steps; s < steps + count; s++) {
         const float *x = at_chunk((float *)s->x, d), *first = at_chunk((float *)s->first, d);
-        const float *before = at_chunk((float *)s->before, d), *at = at_chunk((float *)s->at, d);
+        const float *at = at_chunk((float *)s->at, d);
         float *last = at_chunk(s->last, d), *out = at_chunk(s->out, d);
         vec scale = set1(s->scale), out_scale = set1(s->out_scale);
         EACH_CHUNK (c) {
-            vec entered = scale * get(x + c * LANES, n), here = get(at + c * LANES, n), y;
+            vec entered = scale * get(x + c * LANES, n), here = get(at + c * LANES, n);
             vec gone = get(first + c * LANES, n);
             put(last + c * LANES, n, entered);
-            if (linear) {
-                vec past = get(before + c * LANES, n), width = set1((float)linear);
-                left[c] = madd(width, past, left[c] - near[c]);
-                right[c] = madd(-(width + 1), here, right[c] + far[c] + entered);
-                far[c] = far[c] + entered - here;
-                near[c] = near[c] + past - gone;
-                y = out_scale * (left[c] + right[c]);
-            } else {
-                near[c] = near[c] - gone + entered;
-                y = madd(-out_scale, here, out_scale * near[c]);
-            }
+            near[c] = near[c] - gone + entered;
+            vec y = madd(-out_scale, here, out_scale * near[c]);
             put(out + c * LANES, n, get(out + c * LANES, n) + y);
         }
     }
-    EACH_CHUNK (c) {
-        put(sum[0] + c * LANES, n, near[c]);
-        if (linear) {
-            put(sum[1] + c * LANES, n, far[c]);
-            put(sum[2] + c * LANES, n, left[c]);
-            put(sum[3] + c * LANES, n, right[c]);
-        }
-    }
+    EACH_CHUNK (c)
+        put(sum + d + c * LANES, n, near[c]);
 }
 
-static void slide(const dcme_slide *steps, int64_t count, float *sums, int64_t linear,
-                  int64_t size) {
-    if (linear)
-        FOR_CHUNKS(SUM_ROW_CHUNKS, size, slide_chunks, steps, count, sums, linear, size);
-    else
-        FOR_CHUNKS(UPDATE_CHUNKS, size, slide_chunks, steps, count, sums, 0, size);
+static void slide(const dcme_slide *steps, int64_t count, float *sum, int64_t size) {
+    FOR_CHUNKS(UPDATE_CHUNKS, size, slide_chunks, steps, count, sum);
 }
 
 /* Some chunks of `m` outs, which stay in registers while the rows are gone through. */

@@ -6,7 +6,7 @@
 /* Values of the choices, in the order of the `choices` of the Python declaration. */
 enum { DCME_CBOW, DCME_SKIPGRAM };
 enum { DCME_NS, DCME_NCE, DCME_DCME, DCME_HS };
-enum { DCME_SHRINK, DCME_FIXED, DCME_LINEAR };
+enum { DCME_SHRINK, DCME_FIXED };
 enum { DCME_ROBUST, DCME_PAPER };
 enum { DCME_EXACT, DCME_WORD2VEC };
 

@@ -103,12 +103,6 @@ void dcme_learn_cbow(dcme_worker *worker) {
     }
 }
 
-/* Sum of the weights of `count` words on one side. */
-static int64_t side_weight(int64_t count, int64_t window, int linear) {
-    count = dcme_min(count, window);
-    return linear ? count * (window + 1) - count * (count + 1) / 2 : count;
-}
-
 /* The next direction enters the window, which moves on to position i, if there is one: the row
  * there leaves, and gets the sum of its pending directions. */
 static void push_direction(dcme_worker *worker, const real *direction, real scale, int64_t i) {
@@ -138,14 +132,14 @@ static void find_context(dcme_worker *worker, int64_t i, real *h, real total) {
     }
 }
 
-/* One sentence with a fixed or linear window: contexts are running sums, and a row moves once, when
+/* One sentence with a fixed window: contexts are running sums, and a row moves once, when
  * it leaves the window, by the running sum of the directions of all whose context it was. It is
  * learned in blocks of nearly equal size, of one target each if no samples are shared. */
 static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
     const dcme_trainer *trainer = worker->trainer;
     int64_t c = trainer->options.window, stride = trainer->model.stride, length = end - begin;
     int64_t blocks = (length + trainer->options.block - 1) / trainer->options.block;
-    int linear = worker->contexts.linear, exact = trainer->options.gradient == DCME_EXACT;
+    int exact = trainer->options.gradient == DCME_EXACT;
     real totals[DCME_BLOCK_MAX];
 
     dcme_sliding_reset(&worker->contexts);
@@ -155,15 +149,14 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
         int64_t count = begin + length * (b + 1) / blocks - first;
         DCME_CLEAR(worker->h, count * stride);
         for (int64_t t = 0, i = first; t < count; t++, i++) {
-            totals[t] =
-                (real)(side_weight(i - begin, c, linear) + side_weight(end - 1 - i, c, linear));
+            totals[t] = (real)(dcme_min(i - begin, c) + dcme_min(end - 1 - i, c));
             prefetch_step(worker, i); /* not of all at once, which would wait for memory */
             find_context(worker, i, worker->h + t * stride, totals[t]);
         }
         dcme_sliding_finish(&worker->contexts);
         learn_targets(worker, first, count);
         for (int64_t t = 0, i = first; t < count; t++, i++) {
-            real scale = exact ? 1 / totals[t] : linear ? 1 / (real)c : 1;
+            real scale = exact ? 1 / totals[t] : 1;
             push_direction(worker, worker->gradient + t * stride, scale, i - c);
         }
         dcme_sliding_finish(&worker->gradients);

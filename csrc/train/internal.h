@@ -31,7 +31,7 @@ typedef struct {
     real *h, *gradient;               /* (block, stride) each: of the targets of a block */
     real input_scale;                 /* input rows step by this times the rate */
     real **rows;                      /* input rows of a batch's words, one missing */
-    dcme_sliding contexts, gradients; /* of fixed and linear windows */
+    dcme_sliding contexts, gradients; /* of fixed windows */
     dcme_word_window words;           /* with subwords */
 } dcme_worker;
 
@@ -96,9 +96,4 @@ static inline void dcme_learn_target(dcme_worker *worker, int32_t target, real r
                                      const real *h) {
     dcme_instance instance = {.target = target, .rate = rate, .h = h, .gradient = worker->gradient};
     worker->trainer->objective->step(worker->thread, &instance, &worker->done->loss);
-}
-
-/* The weight of a word around position i in units of a linear window's farthest. */
-static inline real dcme_linear_weight(const dcme_worker *worker, int64_t i, int64_t j) {
-    return (real)(worker->trainer->options.window + 1 - (j < i ? i - j : j - i));
 }

@@ -7,7 +7,6 @@
 typedef struct {
     int64_t position; /* of the word; -1 for none */
     int32_t target;
-    real weight; /* 1, or less for a distant word of a linear window */
 } pair;
 
 /* The vector of a pair's word; with subwords the word before leaves if this is another one. */
@@ -30,7 +29,7 @@ static void learn_pair(dcme_worker *worker, pair p, int64_t *current) {
     real *h = vector_of(worker, p.position, current);
     if (!h)
         return;
-    real rate = p.weight * worker->batch.rate;
+    real rate = worker->batch.rate;
     dcme_learn_target(worker, p.target, rate, h);
     dcme_axpy(trainer->model.kernels, h, worker->input_scale * rate, worker->gradient,
               trainer->model.size);
@@ -39,9 +38,8 @@ static void learn_pair(dcme_worker *worker, pair p, int64_t *current) {
 void dcme_learn_skipgram(dcme_worker *worker) {
     const dcme_trainer *trainer = worker->trainer;
     const dcme_sentence_batch *batch = &worker->batch;
-    int64_t window = trainer->options.window, current = -1;
-    int linear = trainer->options.window_mode == DCME_LINEAR;
-    pair none = {-1, -1, 0}, waiting = none;
+    int64_t current = -1;
+    pair none = {-1, -1}, waiting = none;
 
     for (int64_t i = 0; i < batch->length; i++) {
         dcme_span near = dcme_window_at(worker, i);
@@ -53,8 +51,7 @@ void dcme_learn_skipgram(dcme_worker *worker) {
             dcme_prefetch_target(worker, j);
             if (waiting.position >= 0)
                 learn_pair(worker, waiting, &current);
-            waiting = (pair){i, batch->words[j],
-                             linear ? dcme_linear_weight(worker, i, j) / (real)window : 1};
+            waiting = (pair){i, batch->words[j]};
         }
     }
     learn_pair(worker, waiting, &current);

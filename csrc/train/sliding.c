@@ -1,9 +1,6 @@
-/* See sliding.h. With P_t = x_(t-c) + .. + x_(t-1) and Q_t = x_(t+1) + .. + x_(t+c), the weighted
- * sums of the linear window move on by
- *     L_(t+1) = L_t - P_t + c x_t,  R_(t+1) = R_t + Q_t + x_(t+c+1) - (c + 1) x_(t+1).
- * Differences of sums keep the rounding of all that was ever in them, and L and R add it up once
- * more, so all sums are recomputed from the ring every RENEW positions; at first at position 0,
- * when the first c vectors have only been put into the ring.
+/* See sliding.h. Differences of sums keep the rounding of all that was ever in them, so the sum is
+ * recomputed from the ring every RENEW positions; at first at position 0, when the first c vectors
+ * have only been put into the ring.
  */
 #include "train/sliding.h"
 
@@ -18,16 +15,13 @@ static real *slot(const dcme_sliding *s, int64_t position) {
 }
 
 void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kernels *kernels,
-                       int64_t window, int linear, int64_t size) {
-    real *next = dcme_take(arena, (2 * window + 2 + 6) * size, sizeof *next);
-    *sliding = (dcme_sliding){.kernels = kernels, .window = window, .size = size, .linear = linear};
+                       int64_t window, int64_t size) {
+    real *next = dcme_take(arena, (2 * window + 2 + 3) * size, sizeof *next);
+    *sliding = (dcme_sliding){.kernels = kernels, .window = window, .size = size};
     if (!next)
         return;
     sliding->ring = next, next += (2 * window + 2) * size;
-    sliding->near_sum = next, next += size; /* four sums, side by side */
-    sliding->far_sum = next, next += size;
-    sliding->left = next, next += size;
-    sliding->right = next, next += size;
+    sliding->sum = next, next += size;
     sliding->zeros = next, next += size;
     sliding->y = next;
 }
@@ -36,29 +30,20 @@ void dcme_sliding_reset(dcme_sliding *sliding) {
     sliding->pushed = sliding->last = sliding->waiting = 0;
 }
 
-/* All sums at position t from the vectors themselves. */
+/* The sum at position t from the vectors themselves. */
 static void renew(dcme_sliding *s, int64_t t) {
-    int64_t c = s->window, size = s->size;
-    DCME_CLEAR(s->near_sum, 4 * size);
-    for (int64_t d = 1; d <= c; d++) {
-        const real *after = slot(s, t + d);
-        dcme_axpy(s->kernels, s->linear ? s->far_sum : s->near_sum, 1, after, size);
-        if (s->linear)
-            dcme_axpy(s->kernels, s->right, (real)(c + 1 - d), after, size);
-    }
-    for (int64_t d = 1; d <= c && d <= t; d++) {
-        const real *before = slot(s, t - d);
-        dcme_axpy(s->kernels, s->near_sum, 1, before, size);
-        if (s->linear)
-            dcme_axpy(s->kernels, s->left, (real)(c + 1 - d), before, size);
-    }
-    if (!s->linear)
-        dcme_axpy(s->kernels, s->near_sum, 1, slot(s, t), size);
+    int64_t c = s->window;
+    DCME_CLEAR(s->sum, s->size);
+    for (int64_t d = 1; d <= c; d++)
+        dcme_axpy(s->kernels, s->sum, 1, slot(s, t + d), s->size);
+    for (int64_t d = 1; d <= c && d <= t; d++)
+        dcme_axpy(s->kernels, s->sum, 1, slot(s, t - d), s->size);
+    dcme_axpy(s->kernels, s->sum, 1, slot(s, t), s->size);
 }
 
 void dcme_sliding_finish(dcme_sliding *s) {
     if (s->waiting > 0)
-        s->kernels->slide(s->steps, s->waiting, s->near_sum, s->linear ? s->window : 0, s->size);
+        s->kernels->slide(s->steps, s->waiting, s->sum, s->size);
     s->waiting = 0;
 }
 
@@ -68,8 +53,7 @@ void dcme_sliding_push(dcme_sliding *s, const real *x, real scale, real *out, re
     real *vector = (real *)(x ? x : s->zeros), *last = slot(s, p); /* over x_(t-c-2) */
     if (t > 0 && t % RENEW != 0) {
         s->steps[s->waiting++] = (dcme_slide){
-            vector,   slot(s, t - 1 - s->window), slot(s, t - 1), slot(s, t), last, out, scale,
-            out_scale};
+            vector, slot(s, t - 1 - s->window), slot(s, t), last, out, scale, out_scale};
         if (s->waiting == DCME_SLIDE_STEPS)
             dcme_sliding_finish(s);
         return;
@@ -79,12 +63,8 @@ void dcme_sliding_push(dcme_sliding *s, const real *x, real scale, real *out, re
     if (t < 0)
         return;
     renew(s, t);
-    if (s->linear)
-        s->kernels->mean(s->y, out_scale, (real *const[]){s->left, s->right}, 2, s->size);
-    else {
-        DCME_CLEAR(s->y, s->size);
-        s->kernels->weighted_sum(s->y, (real *const[]){s->near_sum, slot(s, t)},
-                                 (const real[]){out_scale, -out_scale}, 2, s->size);
-    }
+    DCME_CLEAR(s->y, s->size);
+    s->kernels->weighted_sum(s->y, (real *const[]){s->sum, slot(s, t)},
+                             (const real[]){out_scale, -out_scale}, 2, s->size);
     dcme_axpy(s->kernels, out, 1, s->y, s->size);
 }

@@ -1,4 +1,4 @@
-/* Weighted sums over a moving window in O(size) a step, whatever the window. */
+/* Sums over a moving window in O(size) a step, whatever the window. */
 #pragma once
 
 #include "common/arena.h"
@@ -6,28 +6,24 @@
 
 enum { DCME_SLIDE_STEPS = 4 }; /* at once: the sums stay in registers */
 
-/* For vectors x_0, x_1, ... pushed in order, the sums y_t = sum over 0 < |d| <= c of w_d x_(t+d)
- * with w_d = 1, or w_d = c + 1 - |d| if `linear`. Vectors are copied when pushed, so that it does
+/* For vectors x_0, x_1, ... pushed in order, the sums y_t = sum over 0 < |d| <= c of x_(t+d).
+ * Vectors are copied when pushed, so that it does
  * not matter if the rows they came from move on. */
 typedef struct {
     const dcme_kernels *kernels;
     int64_t window, size; /* c; numbers in a vector */
-    int linear;
-    int64_t pushed;  /* vectors so far in this sentence */
-    int64_t last;    /* where in the ring the last one is */
-    real *ring;      /* (2c + 2, size) the last vectors pushed */
-    real *near_sum;  /* x_(t-c) .. x_(t-1); for w_d = 1 x_t .. x_(t+c) are in it too */
-    real *far_sum;   /* x_(t+1) .. x_(t+c), linear only */
-    real *left;      /* weighted sum of x_(t-c) .. x_(t-1), linear only */
-    real *right;     /* weighted sum of x_(t+1) .. x_(t+c), linear only */
-    real *zeros;     /* the vectors beyond a sentence */
-    real *y;         /* a result before it is added */
-    int64_t waiting; /* steps that have been pushed, but not taken */
+    int64_t pushed;       /* vectors so far in this sentence */
+    int64_t last;         /* where in the ring the last one is */
+    real *ring;           /* (2c + 2, size) the last vectors pushed */
+    real *sum;            /* x_(t-c) .. x_(t+c) */
+    real *zeros;          /* the vectors beyond a sentence */
+    real *y;              /* a result before it is added */
+    int64_t waiting;      /* steps that have been pushed, but not taken */
     dcme_slide steps[DCME_SLIDE_STEPS];
 } dcme_sliding;
 
 void dcme_sliding_open(dcme_sliding *sliding, dcme_arena *arena, const dcme_kernels *kernels,
-                       int64_t window, int linear, int64_t size);
+                       int64_t window, int64_t size);
 
 /* Start a sentence: all that came before is zero. */
 void dcme_sliding_reset(dcme_sliding *sliding);

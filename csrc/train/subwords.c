@@ -81,47 +81,35 @@ void dcme_word_leave(dcme_worker *worker, int64_t position) {
     model->kernels->add_to_rows(worker->words.rows, 1, moved, count, model->stride);
 }
 
-/* List the vectors around position i with their weights, and return the sum of these. */
-static real look_around(dcme_worker *worker, int64_t i, int64_t *count) {
-    const dcme_train_options *options = &worker->trainer->options;
-    dcme_word_window *words = &worker->words;
+/* List the vectors around position i, and return their number. */
+static int64_t look_around(dcme_worker *worker, int64_t i) {
     dcme_span window = dcme_window_at(worker, i);
-    real total = 0;
-    *count = 0;
-    for (int64_t j = window.from; j < window.to; j++) {
-        if (j == i)
-            continue;
-        real weight = options->window_mode == DCME_LINEAR ? dcme_linear_weight(worker, i, j) : 1;
-        words->weights[*count] = weight;
-        words->context[(*count)++] = dcme_word_vector(worker, j);
-        total += weight;
-    }
-    return total;
+    int64_t count = 0;
+    for (int64_t j = window.from; j < window.to; j++)
+        if (j != i)
+            worker->words.context[count++] = dcme_word_vector(worker, j);
+    return count;
 }
 
-/* Scale the weights of `count` words. */
-static void scale(dcme_worker *worker, int64_t count, real factor) {
+static void set_weights(dcme_worker *worker, int64_t count, real weight) {
     for (int64_t k = 0; k < count; k++)
-        worker->words.weights[k] *= factor;
+        worker->words.weights[k] = weight;
 }
 
 static void learn_target(dcme_worker *worker, int64_t i) {
     const dcme_trainer *trainer = worker->trainer;
-    const dcme_train_options *options = &trainer->options;
     const dcme_kernels *kernels = trainer->model.kernels;
     const dcme_word_window *words = &worker->words;
-    int64_t stride = trainer->model.stride, count;
-    real total = look_around(worker, i, &count);
-    real rate = worker->batch.rate, share = 1 / (real)options->window;
+    int64_t stride = trainer->model.stride, count = look_around(worker, i);
+    real rate = worker->batch.rate, share = 1 / (real)count;
 
     DCME_CLEAR(worker->h, stride);
-    scale(worker, count, 1 / total);
+    set_weights(worker, count, share);
     kernels->weighted_sum(worker->h, words->context, words->weights, count, stride);
     dcme_learn_target(worker, worker->batch.words[i], rate, worker->h);
-    /* the weights belong to the exact gradient; word2vec does not divide it */
-    if (options->gradient != DCME_EXACT)
-        scale(worker, count, options->window_mode == DCME_LINEAR ? total * share : total);
-    scale(worker, count, worker->input_scale * rate);
+    if (trainer->options.gradient != DCME_EXACT) /* word2vec does not divide it */
+        share *= (real)count;
+    set_weights(worker, count, share * (worker->input_scale * rate));
     dcme_rank1_update(kernels, words->context, words->weights, worker->gradient, count, stride);
 }
 

@@ -60,13 +60,12 @@ static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, d
     const dcme_objective *objective = trainer->objective;
     const dcme_purpose buffers = {"the buffers of a thread", "lower --threads, --window or --dim"};
     int64_t stride = trainer->model.stride, block = options->block;
-    int linear = options->window_mode == DCME_LINEAR;
     worker->trainer = trainer;
     worker->done = &thread->done;
     open_batch(&worker->batch, arena);
-    dcme_sliding_open(&worker->contexts, arena, trainer->model.kernels, options->window, linear,
+    dcme_sliding_open(&worker->contexts, arena, trainer->model.kernels, options->window,
                       trainer->model.size);
-    dcme_sliding_open(&worker->gradients, arena, trainer->model.kernels, options->window, linear,
+    dcme_sliding_open(&worker->gradients, arena, trainer->model.kernels, options->window,
                       trainer->model.size);
     dcme_word_window_open(&worker->words, arena, trainer->corpus.subwords, trainer->corpus.items,
                           options->window, stride);

@@ -46,9 +46,8 @@ class TrainOptions(Checked, group="Model"):
     )
     window_mode: str = option(
         "shrink",
-        "shrink: random width up to --window; fixed: always --window; linear: weight decreases "
-        "with distance",
-        choices=("shrink", "fixed", "linear"),
+        "shrink: random width up to --window; fixed: always --window",
+        choices=("shrink", "fixed"),
         advanced=True,
     )
     negative: int | None = option(
@@ -161,13 +160,13 @@ class TrainOptions(Checked, group="Model"):
     block: int = option(
         1,
         "number of neighboring targets that share their negative samples, which takes less time; "
-        "16 is usual, with 32 samples (cbow; requires --window-mode=fixed or linear)",
+        "16 is usual, with 32 samples (cbow; requires --window-mode=fixed)",
         minimum=1,
         maximum=16,
         only={
             "model": ("cbow",),
             "objective": ("ns", "nce", "dcme"),
-            "window_mode": ("fixed", "linear"),
+            "window_mode": ("fixed",),
             "dcme_update": ("robust",),
         },
         strict=True,

@@ -103,7 +103,7 @@ static inline dcme_classify_options class_options(int32_t form, int32_t threads)
 
 static inline dcme_status open_words(dcme_trainer **trainer, const dcme_train_options *options,
                                      dcme_error *error) {
-    dcme_corpus corpus = {ids, TOKENS, word_counts, WORD_COUNT, NULL, NULL};
+    dcme_corpus corpus = {ids, TOKENS, word_counts, WORD_COUNT, NULL};
     memset(tables, 0, sizeof tables);
     dcme_table_initialize(tables, WORD_COUNT, DIM, 1);
     return dcme_trainer_open(trainer, options, &corpus, tables,

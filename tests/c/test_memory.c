@@ -26,7 +26,7 @@ void *dcme_system_allocate(size_t bytes) {
 }
 
 static dcme_status train_words(int32_t form, dcme_error *error) {
-    dcme_train_options options = word_options(DCME_CBOW, DCME_LINEAR, form, 2);
+    dcme_train_options options = word_options(DCME_CBOW, DCME_FIXED, form, 2);
     dcme_trainer *trainer = NULL;
     dcme_status status = open_words(&trainer, &options, error);
     if (status == DCME_OK)

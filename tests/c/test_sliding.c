@@ -1,8 +1,8 @@
 /* Running sums of a window against sums recomputed at every position.
  *
  * A running sum has the rounding errors of all additions and subtractions since it was last
- * recomputed, at most 256 positions ago; so do the sums of sums of a linear window. So the error
- * is in relation to the largest vectors since then, not to the vectors of the window.
+ * recomputed, at most 256 positions ago. So the error is in relation to the largest vectors since
+ * then, not to the vectors of the window.
  */
 #include "common/random.h"
 #include "train/sliding.h"
@@ -29,43 +29,36 @@ static void fill(sentence *s, int64_t length, int64_t huge, uint64_t seed) {
                 ((float)(dcme_random(&seed) >> 40) / (1 << 23) - 1) * (i < huge ? HUGER : 1);
 }
 
-static double weight(int64_t distance, int64_t window, int linear) {
-    return linear ? (double)(window + 1 - distance) : 1;
-}
-
 /* y_t of the definition */
-static void add_up(double *y, const sentence *s, int64_t t, int64_t window, int linear) {
+static void add_up(double *y, const sentence *s, int64_t t, int64_t window) {
     for (int64_t d = 0; d < SIZE; d++)
         y[d] = 0;
     for (int64_t p = t - window; p <= t + window; p++) {
         if (p < 0 || p >= s->length || p == t)
             continue;
-        double w = weight(p < t ? t - p : p - t, window, linear);
         for (int64_t d = 0; d < SIZE; d++)
-            y[d] += w * (double)s->x[p][d];
+            y[d] += (double)s->x[p][d];
     }
 }
 
-/* The errors allowed, in units of the largest number: fixed sums take two roundings a position of
- * a sum of 2c + 1 numbers; linear ones let the errors of a sum of c numbers grow once more. Of the
- * worst case an eighth, as rounding errors partly cancel. */
-static double bound(int64_t window, int linear) {
+/* The errors allowed, in units of the largest number: two roundings a position of a sum of 2c + 1
+ * numbers. Of the worst case an eighth, as rounding errors partly cancel. */
+static double bound(int64_t window) {
     double c = (double)window, ulp = 1.0 / (1 << 24), positions = RENEWED + 2 * c;
-    double sum = 2 * positions * (2 * c + 1) * ulp;
-    return (linear ? 2 * positions * c * (c + 1) * ulp + sqrt(positions) * sum : sum) / 8;
+    return 2 * positions * (2 * c + 1) * ulp / 8;
 }
 
 static void check_position(const dcme_sliding *sliding, const sentence *s, int64_t t,
                            const float *found) {
     int64_t renewal = t - t % RENEWED;
     double y[SIZE], largest = renewal - sliding->window < s->huge ? HUGER : 1;
-    add_up(y, s, t, sliding->window, sliding->linear);
+    add_up(y, s, t, sliding->window);
     for (int64_t d = 0; d < SIZE; d++) {
         double difference = fabs((double)found[d] - 0.5 * y[d]);
-        if (difference <= largest * bound(sliding->window, sliding->linear))
+        if (difference <= largest * bound(sliding->window))
             continue;
-        printf("window %d, linear %d, position %d of %d: %g, expected %g\n", (int)sliding->window,
-               sliding->linear, (int)t, (int)s->length, found[d], 0.5 * y[d]);
+        printf("window %d, position %d of %d: %g, expected %g\n", (int)sliding->window, (int)t,
+               (int)s->length, found[d], 0.5 * y[d]);
         failures++;
         return;
     }
@@ -87,13 +80,13 @@ static void check_sentence(dcme_sliding *sliding, const sentence *s) {
 }
 
 /* Sentences of all kinds in sequence: no sum of one may remain in the next. */
-static void check_window(int64_t window, int linear, const dcme_kernels *kernels) {
+static void check_window(int64_t window, const dcme_kernels *kernels) {
     static const int64_t lengths[] = {1, 2, 3, 5, 11, 12, 13, 24, 25, 26, 255, 256, 257, 280, 513};
     static sentence s;
     static float unused[SIZE];
     dcme_sliding sliding;
     dcme_arena arena = {0};
-    dcme_sliding_open(&sliding, &arena, kernels, window, linear, SIZE);
+    dcme_sliding_open(&sliding, &arena, kernels, window, SIZE);
     if (arena.status != DCME_OK)
         abort();
     fill(&s, LONGEST, 40, 1); /* after the next recomputation, huge vectors have no effect */
@@ -112,10 +105,9 @@ static void check_window(int64_t window, int linear, const dcme_kernels *kernels
 }
 
 int main(void) {
-    for (int64_t window = 1; window <= WINDOWS; window++)
-        for (int linear = 0; linear <= 1; linear++) {
-            check_window(window, linear, &dcme_kernels_scalar);
-            check_window(window, linear, dcme_kernels_choose(NULL));
-        }
+    for (int64_t window = 1; window <= WINDOWS; window++) {
+        check_window(window, &dcme_kernels_scalar);
+        check_window(window, dcme_kernels_choose(NULL));
+    }
     return failures > 0;
 }

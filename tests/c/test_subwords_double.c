@@ -34,7 +34,7 @@ static void fill(void) {
 /* Train one epoch and return the loss of its first instance. */
 static double train(int32_t model, int32_t window_mode, int32_t gradient) {
     dcme_subwords subwords = {STARTS, NGRAMS, BUCKETS};
-    dcme_corpus corpus = {IDS, 2, COUNTS, ITEMS, &subwords, NULL};
+    dcme_corpus corpus = {IDS, 2, COUNTS, ITEMS, &subwords};
     dcme_train_options options = {.model = model,
                                   .objective = DCME_NS,
                                   .dim = DIM,
@@ -84,7 +84,7 @@ static void check(int32_t model, int32_t window_mode, int32_t gradient) {
 }
 
 int main(void) {
-    for (int32_t window_mode = DCME_SHRINK; window_mode <= DCME_LINEAR; window_mode++)
+    for (int32_t window_mode = DCME_SHRINK; window_mode <= DCME_FIXED; window_mode++)
         for (int32_t gradient = DCME_EXACT; gradient <= DCME_WORD2VEC; gradient++) {
             check(DCME_CBOW, window_mode, gradient);
             check(DCME_SKIPGRAM, window_mode, gradient);

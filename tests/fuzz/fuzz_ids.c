@@ -24,7 +24,7 @@ static dcme_train_options options_of(const uint8_t *head) {
                                 .objective = head[1] % 3,
                                 .dim = 1 + head[2] % 20,
                                 .window = 1 + head[3] % 12,
-                                .window_mode = head[4] % 3,
+                                .window_mode = head[4] % 2,
                                 .negative = 1 + head[5] % 6,
                                 .noise_power = head[6] & 1 ? 0.75 : 0,
                                 .clusters = 1 + head[6] % 4,

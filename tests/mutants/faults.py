@@ -41,7 +41,6 @@ FAULTS = [
     Fault("CBOW: the target's row does not come back into the list", "csrc/train/cbow.c", "        rows[i] = model->input + batch->words[i] * model->stride; /* instead of the next target's */\n", "", "objectives"),
     Fault("CBOW: gradient is not divided", "csrc/train/cbow.c", "options->gradient == DCME_EXACT ? 1 / total : 1;", "1;", "objectives"),
     Fault("skip-gram: the last pair is lost", "csrc/train/skipgram.c", "    learn_pair(worker, waiting, &current);\n    learn_pair(worker, none, &current);", "    learn_pair(worker, none, &current);", "objectives"),
-    Fault("skip-gram: weight of a linear window", "csrc/train/skipgram.c", "linear ? dcme_linear_weight(worker, i, j) / (real)window : 1", "linear ? (dcme_linear_weight(worker, i, j) - 1) / (real)window : 1", "objectives"),
     Fault("word order: left and right are swapped", "csrc/train", "rows[count++] = model->neighbors[0] + batch->words[i - 1] * model->stride;", "rows[count++] = model->neighbors[1] + batch->words[i - 1] * model->stride;", "objectives"),
     Fault("sliding window: side weights", "csrc/train", "count * (window + 1) - count * (count + 1) / 2", "count * (window + 1) - count * (count - 1) / 2", "objectives"),
     Fault("the last word of a line is lost", "csrc/train", "} while (!(id & DCME_SENTENCE_END) && position < end);", "} while (!(trainer->corpus.ids[position] & DCME_SENTENCE_END) && position < end);", "trainer"),
