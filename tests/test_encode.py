@@ -4,7 +4,6 @@ import codecs
 import errno
 import io
 import resource
-import subprocess
 import sys
 import tempfile
 import threading
@@ -328,28 +327,3 @@ def test_ids_stay_valid_after_close():
     ids = encoded.ids
     encoded.close()
     assert ids.tolist() == [0, 1, 0 | LAST]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_counting_takes_the_memory_that_it_forecasts():
-    """The table of all words doubles when blocks and former arrays have just been freed."""
-    measured = """
-import re
-from pathlib import Path
-import numpy as np
-from dcme_w2v._core.text import release_freed
-from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.encode import encode
-def status(name):
-    return int(re.search(name + r":\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) << 10
-numbers = np.random.default_rng(1).integers(0, 530_000, 3_000_000)
-Path("c.txt").write_bytes(b" ".join(b"word%06d" % n for n in numbers.tolist()))
-del numbers
-release_freed()
-before = status("VmRSS")
-Path("/proc/self/clear_refs").write_text("5")  # the peak starts again
-corpus = encode(["c.txt"], VocabularyOptions(min_count=1), cache_dir=".", threads=2)
-print((status("VmHWM") - before) / corpus.counting_bytes)
-"""
-    found = subprocess.run([sys.executable, "-c", measured], capture_output=True, timeout=300)
-    assert 0.8 < float(found.stdout) < 1.11, found.stderr

@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import contextlib
 import io
+import json
 import lzma
 import os
 import stat
@@ -292,6 +293,28 @@ def read_regular(path: PathLike, largest: int = JSON_BYTES) -> bytes:
     """Return the bytes of a file that must be a regular one; see `open_regular`."""
     with open_regular(path, largest) as file:
         return file.read()
+
+
+def read_json(path: PathLike, advice: str) -> dict[str, Any]:
+    """Return a file that is a JSON object with finite numbers.
+
+    Raises
+    ------
+    FormatError
+        It is something else; the message ends with `advice`.
+    """
+    text = read_regular(path)
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: is not JSON ({error!s:.80}); {advice}") from None
+    if not isinstance(found, dict):
+        raise FormatError(f"{path}: is no JSON object; {advice}")
+    return found
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not a number")
 
 
 def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int, bytes]]:

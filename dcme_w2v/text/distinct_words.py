@@ -76,7 +76,6 @@ class DistinctWords:
         self._reporter, self._cache = reporter, cache
         self._tables: dict[int, core.Table] = {}  # of the workers
         self._cleared: list[core.Table] = []
-        self._sizes: dict[core.Table, int] = {}  # bytes of all, as its worker last left a table
         self._lock = threading.Lock()
         self._rounds = 0
         self._spilled: SpilledWords | None = None
@@ -88,53 +87,35 @@ class DistinctWords:
                 self._tables[number] = self._cleared.pop() if self._cleared else core.Table()
             return self._tables[number]
 
-    def measure(self, table: core.Table) -> None:
-        """Note the size of a table that its worker leaves."""
-        with self._lock:
-            self._sizes[table] = table.bytes(0)
-
-    def note_peak(self, held: int) -> None:
-        """Note the memory of all tables and of so many bytes of blocks."""
-        with self._lock:
-            tables = sum(self._sizes.values())
-        self.most_bytes = max(self.most_bytes, held + tables + self.table.bytes(0))
-
-    def merge(self, parts: Sequence[Segment], held: int, share: float | None) -> None:
+    def merge(self, parts: Sequence[Segment], share: float | None) -> None:
         """Merge the tables of a round, block by block.
 
         Parameters
         ----------
         parts : sequence of Segment
             The blocks of the round, in the order of the corpus.
-        held : int
-            Bytes of the blocks in memory.
         share : float or None
             Share of the corpus that has been read.
         """
-        used = sorted({part.table for part in parts})
+        tables = {part.table: self._tables[part.table] for part in parts}
         core.release_freed()  # free the blocks, which the sum below leaves out
-        for number in used:
-            self.maps[number] = np.full(len(self._tables[number]), core.NONE, dtype=np.uint32)
-        others = held + sum(ids.nbytes for ids in self.maps.values())
+        for number in sorted(tables):
+            self.maps[number] = np.full(len(tables[number]), core.NONE, dtype=np.uint32)
+        others = sum(ids.nbytes for ids in self.maps.values())
+        others += sum(table.bytes(0) for table in tables.values())
         limit = memory_limit() or np.inf
         for part in parts:
-            with self._lock:
-                tables = sum(self._sizes.values())
-            self._require(others + tables, part.last - part.first, limit, share)
-            before = self.table.bytes(0)
-            table, ids = self._tables[part.table], self.maps[part.table]
+            self._require(others, part.last - part.first, limit, share)
+            table, ids = tables[part.table], self.maps[part.table]
             replaced, skipped = self.table.merge(table, part.first, part.last, self._errors, ids)
             if self._spilled:  # whose ids are lower
                 new = ids[part.first : part.last]
                 new[new != core.NONE] += np.uint32(self._spilled.words)
             self.replaced += replaced
             self.skipped += skipped
-            after = self.table.bytes(0)  # while it doubles, its former slots are there, too
-            self.most_bytes = max(self.most_bytes, others + tables + 2 * after - before)
-        for number in used:
+        for number in sorted(tables):
             table = self._tables.pop(number)
             table.clear()
-            self.measure(table)
             with self._lock:
                 self._cleared.append(table)
         self._rounds += 1
@@ -151,6 +132,7 @@ class DistinctWords:
         if self._may_spill and full and held > MIN_SPILL_SHARE * limit:
             self._spill(share)
             needed = others + self.table.bytes(words)
+        self.most_bytes = max(self.most_bytes, needed)
         if needed > limit and self._rounds:
             found = self._spilled.words if self._spilled else len(self.table)
             require_memory(
@@ -182,7 +164,6 @@ class DistinctWords:
         if self._spilled:
             self._spill(share)
         self._cleared.clear()
-        self._sizes.clear()
 
     def __len__(self) -> int:
         """Return one more than the highest id of a word."""
@@ -210,9 +191,3 @@ class DistinctWords:
         for ids in self.maps.values():
             ids[:] = numbers[np.minimum(ids, len(numbers) - 1)]  # the last is `core.NONE`
         return held_out
-
-    def counting_bytes(self) -> int:
-        """Return the memory of counting, with the selection of the words that are kept."""
-        maps = sum(ids.nbytes for ids in self.maps.values())
-        selection = self.table.bytes(0) + maps + SELECTION_BYTES * len(self.table)
-        return max(self.most_bytes, selection)

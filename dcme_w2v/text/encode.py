@@ -48,7 +48,7 @@ class CountedCorpus:
     seconds : float
         Wall time.
     counting_bytes : int
-        Memory of the distinct words while they were counted.
+        Memory of the distinct words when it was largest.
     """
 
     vocabulary: Vocabulary

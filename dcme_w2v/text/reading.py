@@ -74,8 +74,6 @@ class Reading:
         self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
         self.words = DistinctWords(errors, given, self.reporter, may_spill=may_spill, cache=cache)
         self._buffers: list[U32] = []  # for the ids of a block
-        self._held: deque[int] = deque(maxlen=2 * threads + 1)  # bytes of the last blocks
-        self._next = 0  # bytes of a block that is read meanwhile
         self.segments: list[Segment] = []
         self._merged = 0  # segments
         self.tokens = 0
@@ -108,7 +106,6 @@ class Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        self._held.clear()
         self._merge()  # with the last one of all blocks still in memory
         self.words.finish(self._share)
         core.release_freed()  # free the blocks, or their memory adds to the next step's
@@ -135,7 +132,6 @@ class Reading:
             text, _ = self.tokenizer.tokenize(text)
         ids = self._buffer(len(text) // 2 + 1) if self.cache else None
         tokens, newlines, newline_first, bad = table.encode(text, self.refuse, ids)
-        self.words.measure(table)
         if text is not block.text:  # positions before tokenizing
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
@@ -163,10 +159,6 @@ class Reading:
             self._buffers.append(ids)
             if share and len(self.segments) == ROUND_BLOCKS - 1:
                 self._forecast_cache(self.cache.folder, (self.tokens + segment.tokens) / share)
-        in_use = 0 if ids is None else ids[: segment.tokens].nbytes
-        self._next = len(block.text)
-        self._held.append(self._next + in_use)
-        self.words.note_peak(sum(self._held) + self._next)
         self._lines += segment.newlines
         self.tokens += segment.tokens
         self.segments.append(segment)
@@ -176,7 +168,7 @@ class Reading:
     def _merge(self) -> None:
         parts, self._merged = self.segments[self._merged :], len(self.segments)
         self._buffers.clear()
-        self.words.merge(parts, sum(self._held) + self._next, self._share)
+        self.words.merge(parts, self._share)
 
     def _forecast_cache(self, folder: str, tokens: float) -> None:
         """Report the size of the id cache of a corpus of so many tokens."""
@@ -233,7 +225,7 @@ class Reading:
             "truncated": self.corpus.truncated,
             "files": [{"path": path, "size": size} for path, size in files],
             "seconds": time.perf_counter() - started,
-            "counting_bytes": self.words.counting_bytes(),
+            "counting_bytes": self.words.most_bytes,
         }
 
 

@@ -31,7 +31,7 @@ from dcme_w2v import __version__, platform
 from dcme_w2v.declarations import Checked, flag_of
 from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
 from dcme_w2v.files.folders import atomic_folder, new_file, remove_folder
-from dcme_w2v.files.opening import open_regular, read_regular
+from dcme_w2v.files.opening import open_regular, read_json
 from dcme_w2v.files.paths import Paths
 from dcme_w2v.files.temporary import create, is_temporary, lock, remove_stale
 from dcme_w2v.formats.npy import npy_pieces, read_npy
@@ -65,13 +65,9 @@ _GENERATION = re.compile("[0-9]{6,18}")
 def read_record(path: Path) -> dict[str, Any]:
     """Return a record that has all keys with values of the right types; others are ignored."""
     try:
-        record = json.loads(read_regular(path), parse_constant=_refuse)
+        record = read_json(path, "the checkpoint is corrupt")
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from error
-    except FormatError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: is not JSON ({error}); the checkpoint is corrupt") from error
     _check_shape(path, "", record, {"format": int})
     if record["format"] != FORMAT:
         raise FormatError(
@@ -84,10 +80,6 @@ def read_record(path: Path) -> dict[str, Any]:
             raise FormatError(f"{path}: files has {name[:40]!r}; the checkpoint is corrupt")
         _check_shape(path, f"files.{name}.", record["files"][name], _FILE)
     return record
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
 
 
 def _check_shape(path: Path, name: str, value: Any, shape: Any) -> None:

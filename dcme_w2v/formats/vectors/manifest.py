@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from dcme_w2v import __version__
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write, is_stream
-from dcme_w2v.files.opening import read_regular
+from dcme_w2v.files.opening import read_json
 from dcme_w2v.platform import PathLike, peak_memory
 
 _PROGRAM = "dcme-w2v"
@@ -132,11 +132,8 @@ def read_manifest(path: str) -> dict[str, Any]:
     file = Path(f"{path}{MANIFEST}")
     if not file.exists():
         return {}
-    try:
-        found = json.loads(read_regular(file))
-    except ValueError as error:
-        raise FormatError(f"{file}: is not JSON ({error}); remove it, or train again") from error
-    if not isinstance(found, dict) or not isinstance(found.get("options", {}), dict):
+    found = read_json(file, "remove it, or train again")
+    if not isinstance(found.get("options", {}), dict):
         raise FormatError(f"{file}: is not a manifest; remove it, or train again")
     return found
 

@@ -26,7 +26,7 @@ import numpy as np
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import check_parent, is_stream, target_of, write_errors
 from dcme_w2v.files.folders import atomic_folder, new_file
-from dcme_w2v.files.opening import read_regular
+from dcme_w2v.files.opening import read_json
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.platform import PathLike
 
@@ -39,6 +39,7 @@ ROWS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 FILES = (CONFIG, ROWS, "modules.json", "README.md", TOKENIZER)
 OWN = "dcme_w2v"  # the key of config.json in folders that are written here
 _NAMES = ("embeddings", "embedding.weight")
+AGAIN = "write the folder again"
 _NESTED = "0_StaticEmbedding"
 _MODULES = [
     {"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models.StaticEmbedding"},
@@ -149,7 +150,7 @@ def check_static_target(path: PathLike) -> None:
 def _check_replaceable(name: str, folder: Path) -> None:
     found = {one.name for one in folder.iterdir()}
     try:
-        ours = not found or OWN in _json_of(folder / CONFIG)
+        ours = not found or OWN in read_json(folder / CONFIG, AGAIN)
     except (FormatError, OSError):
         ours = False
     if not ours or found - set(FILES):
@@ -173,10 +174,10 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
         The folder has no static embeddings, or is corrupt.
     """
     folder = next(part for part in _parts(path) if (part / TOKENIZER).exists())
-    tokenizer = _json_of(folder / TOKENIZER)
+    tokenizer = read_json(folder / TOKENIZER, AGAIN)
     tokens = _tokens_of(tokenizer, folder / TOKENIZER)
     matrix = _matrix_of(folder / ROWS, len(tokens))
-    made = _json_of(folder / CONFIG).get(OWN) if (folder / CONFIG).exists() else None
+    made = read_json(folder / CONFIG, AGAIN).get(OWN) if (folder / CONFIG).exists() else None
     rule = made.get("tokenizer") if isinstance(made, dict) else None
     if not isinstance(made, dict | None) or not isinstance(rule, dict | None):
         raise _corrupt(folder / CONFIG, f"{OWN} is not as convert writes it")
@@ -197,17 +198,6 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
 
 def _parts(path: PathLike) -> tuple[Path, Path]:
     return Path(path), Path(path, _NESTED)
-
-
-def _json_of(path: Path) -> dict[str, Any]:
-    text = read_regular(path)
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        raise _corrupt(path, "is not JSON") from None
-    if not isinstance(found, dict):
-        raise _corrupt(path, "is no object")
-    return found
 
 
 def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
@@ -256,4 +246,4 @@ def _matrix_of(path: Path, count: int) -> F32:
 
 
 def _corrupt(path: Path, what: str) -> FormatError:
-    return FormatError(f"{path}: {what}; write the folder again")
+    return FormatError(f"{path}: {what}; {AGAIN}")

@@ -1,6 +1,5 @@
 """Files of word vectors (word2vec text and binary, npy), and files named after them."""
 
-import json
 import os
 import re
 import time
@@ -17,7 +16,7 @@ from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files import atomic as files
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.compress import compression_of, uncompressed_name
-from dcme_w2v.files.opening import open_regular, read_regular
+from dcme_w2v.files.opening import open_regular, read_json, read_regular
 from dcme_w2v.files.paths import PARTIAL, Sidecar
 from dcme_w2v.numeric.arrays import F32, I64, U8, Array, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
@@ -430,10 +429,9 @@ def written_with(vectors: str, format: str | None) -> list[Sidecar]:
 def is_manifest(path: Path) -> bool:
     """Return whether a file is the manifest of trained vectors."""
     try:
-        found = json.loads(read_regular(path))
-    except (ValueError, RecursionError):
+        return {"version", "options"} <= read_json(path, "").keys()
+    except ValueError:
         return False
-    return isinstance(found, dict) and {"version", "options"} <= found.keys()
 
 
 def is_vocabulary(path: Path) -> bool:
