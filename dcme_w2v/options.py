@@ -204,7 +204,6 @@ class CheckpointOptions(Checked, group="Run"):
         "interval of checkpoints: a number of epochs, or a time such as 30s, 10m, 2h",
         metavar="N|Nm",
         needs=("checkpoint", "resume"),
-        unless=("cluster",),  # a checkpoint is written after every round,
         advanced=True,
     )
     resume: str | None = option(

@@ -45,7 +45,6 @@ def test_counts_weight_rows(rows, dim, shards, seed):
     start, found = learned(rows, dim, shards, seed)
     counts = np.random.default_rng(seed).integers(0, 4, size=(shards, rows))
     mixed = mean_by_counts(start, found, counts)
-    assert_allclose(mixing.mean(found), np.mean(found, axis=0), rtol=1e-5, atol=1e-6)
     for row in range(rows):
         if counts[:, row].sum():
             wanted = np.average([one[row] for one in found], axis=0, weights=counts[:, row])

@@ -20,7 +20,7 @@ from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text import encode as one_machine
 from dcme_w2v.text.encode import encode
-from dcme_w2v.training.executor import Serial
+from dcme_w2v.training.executor import Executor
 from dcme_w2v.training.progress import Quiet
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -158,35 +158,35 @@ def test_a_plain_file_is_divided_at_line_ends(tmp_path_factory, lines, shards, e
 # ---- training in rounds ----
 
 
-def notes_of(plan):
-    """Train all shards in all rounds from the same tables; return their notes."""
-    ids, counts = corpus()
-    tables = [cluster.initial_rows(t, slice(0, len(counts)), plan.options) for t in TABLES]
-    return [
-        plan.learn(k, number, cluster.part_of(ids, k, plan.shards), counts, tables)[1]
-        for number in range(plan.rounds)
-        for k in range(plan.shards)
-    ]
+def learn(plan, number, shard, ids):
+    """Train on a text from the tables at the start, and return the figures."""
+    counts = corpus()[1]
+    rows = [plan.begin(block) for block in plan.blocks]
+    return plan.learn(number, shard, cluster.Data(ids, counts, counts, 1), rows)[1]
 
 
-TABLES = ("input", "output")
+def plan_of(shards, rounds, counts=None, **options):
+    return Plan.of(
+        options_of({}, **options), shards, rounds, corpus()[1] if counts is None else counts
+    )
 
 
 @pytest.mark.parametrize("epochs, rounds", [(2, 2), (2, 6), (4, 2), (3, 1)])
 def test_every_token_is_processed_once_per_epoch(epochs, rounds):
-    notes = notes_of(Plan(options_of({}, epochs=epochs), 3, rounds))
+    plan, ids = plan_of(3, rounds, epochs=epochs), corpus()[0]
+    notes = [
+        learn(plan, number, k, cluster.part_of(ids, k, plan.shards))
+        for number in range(rounds)
+        for k in range(plan.shards)
+    ]
     kinds = ("trained", "subsampled", "without_context")
     assert sum(note[kind] for note in notes for kind in kinds) == epochs * len(corpus()[0])
 
 
 def test_shards_and_rounds_have_different_random_numbers():
-    ids, counts = corpus()
-    plan = Plan(options_of({}, epochs=3, sample=1e-3), 2, 3)
-    start = [cluster.initial_rows(t, slice(0, len(counts)), plan.options) for t in TABLES]
+    plan, ids = plan_of(2, 3, epochs=3, sample=1e-3), corpus()[0]
     subsampled = {
-        plan.learn(shard, number, ids, counts, start)[1]["subsampled"]
-        for shard in range(2)
-        for number in range(3)
+        learn(plan, number, shard, ids)["subsampled"] for shard in range(2) for number in range(3)
     }
     assert len(subsampled) == 6
     assert cluster.seed_of(7, 0) == 7
@@ -196,26 +196,28 @@ def test_shards_and_rounds_have_different_random_numbers():
 @pytest.mark.parametrize("gradient", ["word2vec", "exact"])
 def test_the_rows_of_a_context_step_together(gradient):
     """Four mixed shards move a context vector about as far as four shards one after the other."""
-    options = options_of({}, model="cbow", objective="ns", gradient=gradient, sample=0, lr=0.01)
-    plan, counts, curvature = Plan(options, 4, options.epochs), np.array([40, 400, 4000]), 2.0
+    counts, curvature = np.array([40, 400, 4000]), 2.0
+    given = {"model": "cbow", "objective": "ns", "gradient": gradient, "sample": 0, "lr": 0.01}
+    plan = plan_of(4, options_of({}, **given).epochs, counts, **given)
+    options = plan.options
     size = cluster.context_size(options)
     rate = options.input_rate * cluster.rate_at(options, 0.5 / plan.rounds)
     step = rate * cluster.SLOPE * (1 + options.negative) * curvature  # of each row of a context
     left = (1 - step / (size if gradient == "exact" else 1)) ** (size * counts / 4)[:, None]
     start, learned = np.ones((3, 1), dtype=np.float32), [left.astype(np.float32)] * 4
-    _, steps = plan.steps(0, counts, plan.totals(counts))["input"]
+    _, steps = plan.steps(0, counts)["input"]
     direction = mixing.Directions(np.array([curvature]), np.eye(1))
     mixed = mixing.curvature(3, slice(0, 3), start, learned, steps, direction)
     np.testing.assert_allclose(mixed, left**4, atol=0.05)
 
 
-class ThreeWorkers(Serial):
+class ThreeWorkers(Executor):
     """Runs tasks in this process as for three workers; `fetched` has what the program received."""
 
     workers = 3
 
     def __init__(self):
-        super().__init__(Quiet(), None)
+        super().__init__(Quiet())
         self.fetched = []
 
     def result(self, future):

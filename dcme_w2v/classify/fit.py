@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -26,6 +26,8 @@ from .trainer import (
     Weights,
     core_documents,
 )
+
+EndIteration = Callable[[int, float], bool]
 
 
 @dataclass(frozen=True)
@@ -230,9 +232,35 @@ class Fit(TrainingRun):
             )
 
     def _solve(self, reporter: Reporter, received: ReceivedSignal) -> None:
-        """Train by L-BFGS; an iteration is reported as an epoch."""
+        """Train by L-BFGS."""
+
+        def run(end: EndIteration, _: Callable[[], None]) -> None:
+            solve(*self._learned, end, self._sample_weight, self.weights)
+
+        self.iterate(run, reporter, received)
+        if len(self.records) == self._options.epochs:
+            warn(
+                f"L-BFGS was stopped after {self._options.epochs} iterations, before the optimum: "
+                "raise --epochs, or give a larger --l2"
+            )
+
+    def iterate(
+        self,
+        run: Callable[[EndIteration, Callable[[], None]], None],
+        reporter: Reporter,
+        received: ReceivedSignal,
+    ) -> None:
+        """Call `run`, whose iterations are reported as epochs.
+
+        It gets a function for the end of each iteration, with its number and loss, that returns
+        whether to stop, and one that raises Interrupted if a signal was received.
+        """
         reporter.stage("training", None, "iterations")
         checkpointer, start = Checkpointer(self, reporter), time.monotonic()
+
+        def check_signals() -> None:
+            if received.number is not None:
+                raise interrupted(self, checkpointer, received)
 
         def iterated(iteration: int, loss: float) -> bool:
             nonlocal start
@@ -243,16 +271,10 @@ class Fit(TrainingRun):
             reporter.epoch(record)
             start = time.monotonic()
             checkpointer.end_epoch()
-            if received.number is not None:
-                raise interrupted(self, checkpointer, received)
+            check_signals()
             return self.is_over()
 
-        solve(*self._learned, iterated, self._sample_weight, self.weights)
-        if len(self.records) == self._options.epochs:
-            warn(
-                f"L-BFGS was stopped after {self._options.epochs} iterations, before the optimum: "
-                "raise --epochs, or give a larger --l2"
-            )
+        run(iterated, check_signals)
 
 
 class RemoteTraining(Protocol):

@@ -3,22 +3,18 @@
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.training.executor import Executor, Serial
-from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.executor import Executor
+from dcme_w2v.training.progress import QUIET, Reporter
 
 WORKERS_MAX = 1024  # of local:N
 
 
 @contextlib.contextmanager
-def open_cluster(
-    address: str,
-    reporter: Reporter | None = None,
-    watch: Callable[[], None] | None = None,
-) -> Iterator[Executor]:
+def open_cluster(address: str, reporter: Reporter = QUIET) -> Iterator[Executor]:
     """Connect to a cluster, or start local workers that end with the block.
 
     Parameters
@@ -26,7 +22,7 @@ def open_cluster(
     address : str
         ``local:N``, ``tcp://HOST:PORT``, ``tls://HOST:PORT`` or the path of a scheduler file.
         ``local:0`` runs all tasks in this process and does not need Dask.
-    reporter, watch
+    reporter
         See `Executor`.
 
     Raises
@@ -36,19 +32,18 @@ def open_cluster(
     ClusterError
         The scheduler does not answer, there is no worker, or a worker has other versions.
     """
-    reporter = reporter or Quiet()
     local = local_workers(address)
     if local == 0:
-        yield Serial(reporter, watch)
+        yield Executor(reporter)
         return
     scheduler = None if local else _scheduler(address)
     try:
         from .dask_executor import opened
     except ImportError as error:
         raise UsageError(
-            f"--cluster={address}: needs the package distributed ({error}); pip install distributed"
+            f"--cluster={address}: needs packages ({error}); pip install distributed cryptography"
         ) from error
-    with opened(address, local, scheduler, reporter, watch) as executor:
+    with opened(address, local, scheduler, reporter) as executor:
         yield executor
 
 

@@ -2,13 +2,11 @@
 
 Every value is the result of a task, and nothing is scattered: Dask recomputes the results of a lost
 worker, but not scattered data. No wait is without a limit: the scheduler has to answer within
-`ANSWER_SECONDS`, and the cluster may be without workers for `WORKER_SECONDS`.
+`ANSWER_SECONDS`, and the loss of all workers ends the run.
 """
 
 import asyncio
-import concurrent.futures
 import contextlib
-import gc
 import logging
 import signal
 import sys
@@ -16,10 +14,10 @@ import threading
 import time
 import uuid
 import warnings
-import weakref
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import cryptography  # noqa: F401 - the connections to local workers are encrypted
 import dask
 import distributed
 import numpy as np
@@ -33,45 +31,22 @@ from dcme_w2v.platform import SIGNALS
 from dcme_w2v.training.executor import Executor, Future, run_task
 from dcme_w2v.training.progress import Reporter
 
-WORKER_SECONDS = 60.0  # maximum time without any worker
-CONNECT_SECONDS, CLOSE_SECONDS = 10.0, 5.0
-ANSWER_SECONDS = 30.0  # maximum time that the scheduler takes for an answer
-POLL_SECONDS, LOOK_SECONDS, COUNT_SECONDS = 0.1, 0.5, 5.0
-ENDED = (distributed.Status.closing, distributed.Status.closed, distributed.Status.failed)
-OVER = ("finished", "error", "cancelled")  # a future that is "lost" is recomputed
-CANCELLED = (concurrent.futures.CancelledError, distributed.CancelledError)
-LOOPBACK = "127.0.0.1"
+START_SECONDS, CONNECT_SECONDS, CLOSE_SECONDS = 60.0, 10.0, 5.0
+ANSWER_SECONDS, TRANSFER_SECONDS = 30.0, 600.0  # for an answer of the scheduler, and for a value
+POLL_SECONDS, LOOK_SECONDS = 0.1, 0.5
+FAILED = (OSError, distributed.TimeoutError)
 SCRATCH = "dcme-w2v-cluster-"  # start of the name of the private temporary folder
 CONFIG = {
     "distributed.admin.large-graph-warning-threshold": "1TB",  # a solver's point is an argument
     # Keep replicas: the only copy of a value must not be on a slow worker.
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS:.0f}s",
-    # Statistics that local workers would record several times a second, for the dashboard only.
     "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "500ms",
-    "distributed.admin.system-monitor.interval": "2s",
-    "distributed.admin.system-monitor.gil.enabled": False,
-    "distributed.worker.memory.monitor-interval": "1s",
 }
 
 # Local workers keep freed memory (glibc) for the tables of the next round: the kernel takes longer
 # to clear new pages than a worker takes to copy the tables. Dask's own defaults release memory.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 40, "MALLOC_MMAP_MAX_": 0, "MALLOC_ARENA_MAX": 1}
-
-Versions = tuple[str, str, str]
-
-
-class _Task(Future):
-    """A future of Dask, the label of the task, and the worker that has the value."""
-
-    def __init__(self, future: Any, label: str) -> None:
-        self.future, self.label = future, label
-        self.worker: str | None = None
-
-    @property
-    def is_over(self) -> bool:
-        return self.future.status in OVER
 
 
 class DaskExecutor(Executor):
@@ -80,234 +55,105 @@ class DaskExecutor(Executor):
     Parameters
     ----------
     client : distributed.Client
-    reporter, watch
+    reporter
         See `Executor`.
-    local : distributed.SpecCluster, optional
-        The cluster of this program, whose nannies restart lost workers.
     """
 
-    def __init__(
-        self,
-        client: Any,
-        reporter: Reporter,
-        watch: Callable[[], None] | None = None,
-        local: Any = None,
-    ) -> None:
-        super().__init__(reporter, watch)
-        self._client, self._local = client, local
+    def __init__(self, client: Any, reporter: Reporter) -> None:
+        super().__init__(reporter)
+        self._client = client
         self._known: set[str] = set()
-        self._empty_since: float | None = None  # when the last worker was found to be lost
-        self._stuck = False
         self._lost, self._bytes_given, self._looked = 0, 0, 0.0
-        self._sent: dict[str, int] = {}
-        self._running: dict[str, list[str]] = {}  # keys of tasks by worker, at the last look
-        self._labels: dict[str, str] = {}
-        self._tasks: weakref.WeakSet[_Task] = weakref.WeakSet()
 
     @property
-    def workers(self) -> int:
+    def workers(self) -> int:  # type: ignore[override]
         """Current number of workers."""
-        self._look(at_once=True)
+        self._looked = 0.0
+        self._look()
         return len(self._known)
 
     def submit(
-        self,
-        function: Callable[..., Any],
-        *args: Any,
-        label: str = "",
-        worker_hint: Future | int | None = None,
+        self, function: Callable[..., Any], *args: Any, label: str = "", number: int | None = None
     ) -> Future:
         """Submit a task."""
-        worker = worker_hint.worker if isinstance(worker_hint, _Task) else None
-        if isinstance(worker_hint, int) and self._known:
-            worker = sorted(self._known)[worker_hint % len(self._known)]
-        key = f"{function.__name__.strip('_')}-{uuid.uuid4().hex}"
-        self._labels[key] = label
-        self._bytes_given += sizeof([one for one in args if not isinstance(one, Future)])
-        pinned = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
-        future = self._client.submit(
-            _run, function, label, *map(_future, args), key=key, pure=False, **pinned
-        )
-        task = _Task(future, label)
-        self._tasks.add(task)
-        return task
+        self._bytes_given += sizeof(list(args))
+        pinned: dict[str, Any] = {}
+        if number is not None and self._known:
+            worker = sorted(self._known)[number % len(self._known)]
+            pinned = {"workers": [worker], "allow_other_workers": True}
+        key = (function.__name__.strip("_"), label, uuid.uuid4().hex)
+        return self._client.submit(_run, function, label, *args, key=key, pure=False, **pinned)
 
     def wait(self, futures: Sequence[Future]) -> None:
         """Wait until all values are computed."""
-        tasks = [one for one in futures if isinstance(one, _Task)]
-        while pending := [one for one in tasks if not one.is_over]:
-            self._raise_errors(tasks)
+        while True:
+            for one in futures:
+                if one.status == "error":
+                    raise _error(one.exception(ANSWER_SECONDS))
+                if one.status == "cancelled":
+                    raise _no_answer()
+            if all(one.status == "finished" for one in futures):
+                return
             self._look()
             self.watch()
             with contextlib.suppress(Exception):  # a lost scheduler is found by `_look`
-                self._client.sync(_settled, self._client, [one.future for one in pending])
-        self._raise_errors(tasks)
-        if tasks:  # note which worker has each value, so that others can be computed there
-            keys = [one.future.key for one in tasks]
-            has = self._ask(self._client.scheduler.who_has(keys=keys))
-            for one in tasks:
-                one.worker = min(has.get(one.future.key, ()), default=None)
+                self._client.sync(_settled, self._client, futures)
 
     def result(self, future: Future) -> Any:
         """Wait for a value and fetch it."""
         self.wait([future])
-        assert isinstance(future, _Task)
-        try:
-            (value,) = self._ask(self._client._gather([future.future]), transfer=True)
-        except CANCELLED as error:
-            raise _no_answer() from error
-        return value
+        return self._ask(self._client._gather, [future], seconds=TRANSFER_SECONDS)[0]
 
     def figures(self) -> dict[str, int]:
         """Return `workers`, `lost_workers` and `bytes_sent`."""
-        self._look(at_once=True)
-        with contextlib.suppress(ClusterError):  # a worker does not answer
-            self._sent |= self._ask(
-                self._client._run(_bytes_sent, on_error="ignore"), COUNT_SECONDS
-            )
-        sent = sum(self._sent.values()) + self._bytes_given
-        return {"workers": len(self._known), "lost_workers": self._lost, "bytes_sent": sent}
-
-    def cancel(self) -> None:
-        """Cancel all tasks that are referenced and not over."""
-        futures = [one.future for one in self._tasks if not one.is_over]
-        with contextlib.suppress(Exception):
-            self._client.cancel(futures, force=True)
-
-    def open(self, count: int, error: str) -> None:
-        """Wait for the first `count` workers, and check the versions of all workers.
-
-        Raises
-        ------
-        ClusterError
-            No worker has come for `WORKER_SECONDS`, and there are fewer than `count`; the message
-            is `error`. Or a worker has other versions than this program.
-        """
-        since, found = time.monotonic(), 0
-        while (now := len(self._scheduler_info("ncores"))) < count:
-            if now > found:
-                since, found = time.monotonic(), now
-            if time.monotonic() - since > WORKER_SECONDS:
-                raise ClusterError(error)
-            self.watch()
-            time.sleep(POLL_SECONDS)
-        self._look(at_once=True)
-        self.check_versions()
+        sent = self._ask(self._client._run, _bytes_sent, on_error="ignore")
+        total = sum(sent.values()) + self._bytes_given
+        return {"workers": self.workers, "lost_workers": self._lost, "bytes_sent": total}
 
     def check_versions(self) -> None:
         """Raise ClusterError if a worker has other versions than this program."""
-        own, found = _versions(), self._ask(self._client._run(_versions, on_error="return"))
+        own, found = _versions(), self._ask(self._client._run, _versions, on_error="return")
         for worker, theirs in sorted(found.items()):
-            if isinstance(theirs, BaseException):
+            if theirs != own:
                 raise ClusterError(
-                    f"worker {_name(worker)} cannot import dcme-w2v {own[0]} "
-                    f"({' '.join(str(theirs).split())}): install it there"
-                )
-            if tuple(theirs) != own:
-                raise ClusterError(
-                    f"worker {_name(worker)} has {_shown(theirs)}, this program has {_shown(own)}: "
-                    "install the same versions"
+                    f"worker {_name(worker)} has {' '.join(str(theirs).split())}, this program has "
+                    f"{own}: install the same versions"
                 )
 
     # ---- faults ----
 
-    def _ask(
-        self,
-        answer: Coroutine[Any, Any, Any],
-        seconds: float | None = None,
-        transfer: bool = False,
-    ) -> Any:
-        """Return the answer of the scheduler, and call `watch` while waiting for it.
-
-        A transfer of a value may take any time as long as the scheduler answers `_look`.
-
-        Raises
-        ------
-        ClusterError
-            There is no answer within `seconds`, by default `ANSWER_SECONDS`.
-        """
-        seconds = ANSWER_SECONDS if seconds is None else seconds
-        asked = asyncio.run_coroutine_threadsafe(answer, self._client.loop.asyncio_loop)
-        begun = time.monotonic()
+    def _ask(self, function: Any, *args: Any, seconds: float | None = None, **more: Any) -> Any:
+        """Return the answer of the scheduler; raise ClusterError if there is none in time."""
         try:
-            while not concurrent.futures.wait([asked], POLL_SECONDS).done:
-                self.watch()
-                if transfer:
-                    self._look()
-                elif time.monotonic() - begun > seconds:
-                    raise _no_answer()
-            return asked.result()
-        except OSError as error:
+            if self._client.status != "running":
+                raise _no_answer()
+            seconds = seconds or ANSWER_SECONDS
+            return self._client.sync(function, *args, callback_timeout=seconds, **more)
+        except (*FAILED, distributed.CancelledError) as error:
             raise _no_answer() from error
-        finally:
-            asked.cancel()
 
-    def _scheduler_info(self, operation: str) -> Any:
-        if self._client.status != "running":
-            raise _no_answer()
-        return self._ask(getattr(self._client.scheduler, operation)(workers=None))
-
-    def _look(self, at_once: bool = False) -> None:
+    def _look(self) -> None:
         """Report the workers that are lost since the last look.
 
         Raises
         ------
         ClusterError
-            The scheduler is lost, or there has been no worker for `WORKER_SECONDS`.
+            The scheduler is lost, or all workers at once: Dask forgets then that a task that
+            prefers one of them may run on others.
         """
         now = time.monotonic()
-        if now - self._looked < LOOK_SECONDS and not at_once:
+        if now - self._looked < LOOK_SECONDS:
             return
-        self._looked = now
-        found = set(self._scheduler_info("ncores"))
-        running = self._scheduler_info("processing")
+        found = set(self._ask(self._client.scheduler.ncores))
         for worker in sorted(self._known - found):
             self._lost += 1
-            keys = self._running.get(worker, ())
-            labels = [label for label in map(self._labels.get, keys) if label]
-            again = " and ".join(labels[:3]) or "its work"
-            self.reporter.message(f"worker {_name(worker)} is lost; {again} is repeated")
-        self._check_workers(found, now)
-        stuck = bool(found) and not any(running.values())
-        if stuck and self._stuck:
-            self._ask(self._client._run_on_scheduler(_releasing()))
-        self._known, self._stuck = found, stuck and not self._stuck
-        self._running = {name: list(keys) for name, keys in running.items()}
-
-    def _check_workers(self, found: set[str], now: float) -> None:
-        """Raise ClusterError if all workers are lost, and none will come or has come back."""
-        if found:
-            self._empty_since = None
-            return
-        if self._empty_since is None:
-            self._empty_since = now
-            self.reporter.message(f"no worker is left; waiting up to {WORKER_SECONDS:g} s for one")
-        # a nanny gives up when its worker is killed while it starts
-        nannies = [] if self._local is None else self._local.workers.values()
-        given_up = self._local is not None and all(one.status in ENDED for one in nannies)
-        if given_up or now - self._empty_since > WORKER_SECONDS:
-            raise ClusterError("all workers are lost, and none has come back")
-
-    def _raise_errors(self, tasks: Sequence[_Task]) -> None:
-        for one in tasks:
-            if one.future.status == "error":
-                raise self._error(one, self._ask(one.future._exception()))
-            if one.future.status == "cancelled":
-                raise _no_answer()
-
-    def _error(self, task: _Task, error: BaseException) -> BaseException:
-        if isinstance(error, KilledWorker):
-            label = self._labels.get(str(error.task)) or task.label or "a task"
-            return ClusterError(
-                f"{label} ended {error.allowed_failures + 1} workers, most likely out of memory: "
-                "give more --shards"
-            )
-        if isinstance(error, DcmeError):
-            return error
-        return ClusterError(f"{task.label}: {type(error).__name__}: {' '.join(str(error).split())}")
+            self.reporter.message(f"worker {_name(worker)} is lost; its work is repeated")
+        if self._known and not self._known & found:
+            raise ClusterError("all workers are lost; if memory was too small, give more --shards")
+        self._known, self._looked = found, now
 
 
-async def _settled(client: Any, futures: list[Any]) -> None:
+async def _settled(client: Any, futures: Sequence[Any]) -> None:
     """Wait until futures of a client are over, for at most `POLL_SECONDS`.
 
     Exceptions are suppressed here, inside the event loop: outside, the frames of their tracebacks
@@ -320,48 +166,33 @@ async def _settled(client: Any, futures: list[Any]) -> None:
         await distributed.wait(futures, timeout=POLL_SECONDS)  # type: ignore[no-untyped-call]
 
 
+def _error(error: BaseException) -> BaseException:
+    if isinstance(error, KilledWorker):
+        key: Any = error.task
+        return ClusterError(
+            f"{key[1] or key[0]} ended {error.allowed_failures + 1} workers, most likely out of "
+            "memory: give more --shards"
+        )
+    if isinstance(error, DcmeError):
+        return error
+    return ClusterError(f"{type(error).__name__}: {' '.join(str(error).split())}")
+
+
 def _no_answer() -> ClusterError:
     return ClusterError("the scheduler of the cluster is lost or does not answer: restart it")
-
-
-def _future(one: Any) -> Any:
-    if isinstance(one, list):
-        return [_future(inner) for inner in one]
-    return one.future if isinstance(one, _Task) else one
 
 
 def _run(function: Callable[..., Any], label: str, *args: Any) -> Any:
     return run_task(function, label, _name(distributed.get_worker().address), *args)
 
 
-def _releasing() -> Callable[[Any], None]:
-    """Return a function for the scheduler that releases tasks pinned to workers that are lost.
-
-    After a loss of all workers at once, Dask forgets that a pinned task may run on other workers.
-    The function is local, so that it is sent as code: the scheduler may not have this package.
-    """
-
-    def release(dask_scheduler: Any) -> None:
-        found = [ts for ts in dask_scheduler.unrunnable if ts.loose_restrictions]
-        for ts in found:
-            ts.worker_restrictions = None
-        keys = {ts.key: "processing" for ts in found}
-        dask_scheduler.transitions(keys, stimulus_id="dcme-w2v")
-
-    return release
-
-
 def _bytes_sent(dask_worker: Any) -> int:
     return int(dask_worker.transfer_outgoing_bytes_total)
 
 
-def _versions() -> Versions:
+def _versions() -> str:
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return __version__, np.__version__, python
-
-
-def _shown(versions: Versions) -> str:
-    return "dcme-w2v {}, numpy {} and Python {}".format(*versions)
+    return f"dcme-w2v {__version__}, numpy {np.__version__} and Python {python}"
 
 
 def _name(worker: str) -> str:
@@ -373,60 +204,69 @@ def _name(worker: str) -> str:
 
 @contextlib.contextmanager
 def opened(
-    address: str,
-    local: int | None,
-    scheduler: str | None,
-    reporter: Reporter,
-    watch: Callable[[], None] | None,
+    address: str, local: int | None, scheduler: str | None, reporter: Reporter
 ) -> Iterator[DaskExecutor]:
     """Connect to a scheduler, or start `local` workers on this machine; see `open_cluster`."""
+    loggers = [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]
+    security, advice = None, f"start some with dask worker {scheduler}"
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(CONFIG))
-        stack.enter_context(_without_logs())
-        security, started = None, None
-        if local:
-            security = _security(reporter)
-            started = stack.enter_context(_started(local, security))
-            scheduler = started.scheduler_address
-        client = stack.enter_context(_client(address, scheduler, security))
-        executor = DaskExecutor(client, reporter, watch, started)
+        for one in map(logging.getLogger, loggers):  # they print tracebacks
+            stack.callback(setattr, one, "disabled", one.disabled)
+            one.disabled = True
         try:
-            executor.open(
-                local or 1,
-                f"--cluster={address}: has no workers after {WORKER_SECONDS:g} s; start some with "
-                f"dask worker {scheduler}",
-            )
             if local:
-                client.register_plugin(_LocalWorker())
-            yield executor
-        finally:
-            executor.cancel()
+                advice = 'a script has to train under if __name__ == "__main__"'
+                security = distributed.Security.temporary()  # type: ignore[no-untyped-call]
+                scheduler = stack.enter_context(_started(local, security)).scheduler_address
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about versions, which `check_versions` checks
+                client = _connected(scheduler, security)
+        except (*FAILED, ValueError, RuntimeError, TypeError) as error:
+            raise ClusterError(
+                f"--cluster={address}: no scheduler answers ({' '.join(str(error).split())}): "
+                f"start dask scheduler there, with certificates for tls; {advice}"
+            ) from error
+        stack.callback(_close, client)
+        try:
+            client.wait_for_workers(local or 1, timeout=START_SECONDS)
+        except FAILED as error:
+            raise ClusterError(
+                f"--cluster={address}: has too few workers after {START_SECONDS:g} s; {advice}"
+            ) from error
+        executor = DaskExecutor(client, reporter)
+        executor.check_versions()
+        if local:
+            client.register_plugin(_LocalWorker())
+        yield executor
 
 
-@contextlib.contextmanager
-def _without_logs() -> Iterator[None]:
-    """Silence the loggers of Dask, which print tracebacks: errors are reported by this module."""
-    names = [one for one in logging.root.manager.loggerDict if one.split(".")[0] == "distributed"]
-    loggers = [one for one in map(logging.getLogger, names) if not one.disabled]
-    for one in loggers:
-        one.disabled = True
-    try:
-        yield
-    finally:
-        for one in loggers:
-            one.disabled = False
+def _connected(scheduler: str | None, security: Any) -> Any:
+    """Return a client; Dask's own limit does not cover a scheduler that accepts and is silent."""
+    found: list[Any] = []
+
+    def connect() -> None:
+        try:
+            client = distributed.Client(  # type: ignore[no-untyped-call]
+                scheduler, timeout=CONNECT_SECONDS, set_as_default=False, security=security
+            )
+            found.append(client)
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(CONNECT_SECONDS + CLOSE_SECONDS)
+    if not found:
+        raise OSError("it is silent")
+    if isinstance(found[0], Exception):
+        raise found[0]
+    return found[0]
 
 
-def _security(reporter: Reporter) -> Any:
-    """Return certificates for one run: without them, other users could send tasks to workers."""
-    try:
-        return distributed.Security.temporary()  # type: ignore[no-untyped-call]
-    except ImportError:
-        reporter.message(
-            "warning: other users of this machine can connect to the workers; "
-            "pip install cryptography for encrypted connections"
-        )
-        return None
+def _close(owner: Any) -> None:
+    with contextlib.suppress(*FAILED):
+        owner.close(timeout=CLOSE_SECONDS)
 
 
 class _NoHttp:
@@ -448,102 +288,41 @@ class _Worker(_NoHttp, distributed.Worker):
 def _started(workers: int, security: Any) -> Iterator[Any]:
     """Start a scheduler, and worker processes that end with this program.
 
-    They listen on the loopback interface only and write to a private folder only.
+    They listen on the loopback interface only, with certificates that are made for this run: other
+    users could send tasks to them otherwise. They write to a private folder only.
     """
-    common = {
-        "host": LOOPBACK,
-        "protocol": "tcp://" if security is None else "tls://",
-        "security": security,
-    }
+    common = {"host": "127.0.0.1", "protocol": "tls://", "security": security}
     options = {
         **common,
         "nthreads": 1,
         "memory_limit": 0,  # no spilling to disk, and no killing below the limit of the system
         "silence_logs": logging.CRITICAL,
         "worker_class": _Worker,
-        "death_timeout": WORKER_SECONDS,  # of the start
+        "death_timeout": START_SECONDS,
     }
     environment = {**dask.config.get("distributed.nanny.pre-spawn-environ"), **KEEP_MEMORY}
-    with scratch_folder(SCRATCH) as folder, contextlib.ExitStack() as stack:
-        settings = {
-            "distributed.nanny.pre-spawn-environ": environment,
-            "temporary-directory": folder,
-        }
-        stack.enter_context(dask.config.set(settings))
-        try:
-            cluster = distributed.SpecCluster(  # type: ignore[no-untyped-call]
-                scheduler={"cls": _Scheduler, "options": {**common, "dashboard": False}},
-                workers={k: {"cls": distributed.Nanny, "options": options} for k in range(workers)},
-                security=security,
-                silence_logs=logging.CRITICAL,
-            )
-        except (OSError, distributed.TimeoutError, RuntimeError) as error:
-            raise ClusterError(
-                f"--cluster=local:{workers}: cannot start workers ({error}); a script that trains "
-                'has to do so under if __name__ == "__main__"'
-            ) from error
+    name = "distributed.nanny.pre-spawn-environ"
+    with (
+        scratch_folder(SCRATCH) as folder,
+        dask.config.set({name: environment, "temporary-directory": folder}),
+    ):
+        cluster = distributed.SpecCluster(  # type: ignore[no-untyped-call]
+            scheduler={"cls": _Scheduler, "options": {**common, "dashboard": False}},
+            workers={k: {"cls": distributed.Nanny, "options": options} for k in range(workers)},
+            security=security,
+            silence_logs=logging.CRITICAL,
+        )
         try:
             yield cluster
         finally:
-            with contextlib.suppress(distributed.TimeoutError):
-                cluster.close(timeout=CLOSE_SECONDS)
+            _close(cluster)
 
 
 class _LocalWorker(distributed.WorkerPlugin):
-    """Makes a local worker ignore Ctrl-C and other signals to the process group.
-
-    Imported modules are no garbage: garbage collection, which runs in every round, skips them.
-    """
+    """Makes a local worker ignore Ctrl-C and other signals to the process group."""
 
     def setup(self, worker: Any) -> None:
         """Prepare a worker, which has the main thread of its process for itself."""
-        gc.freeze()
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
-
-
-def _connected(scheduler: str | None, security: Any) -> Any:
-    """Return a client; Dask's own limit does not cover a scheduler that accepts and is silent."""
-    found: concurrent.futures.Future[Any] = concurrent.futures.Future()
-
-    def connect() -> None:
-        try:
-            found.set_result(
-                distributed.Client(  # type: ignore[no-untyped-call]
-                    scheduler, timeout=CONNECT_SECONDS, set_as_default=False, security=security
-                )
-            )
-        except BaseException as error:
-            found.set_exception(error)
-
-    threading.Thread(target=connect, daemon=True).start()
-    return found.result(CONNECT_SECONDS + CLOSE_SECONDS)
-
-
-@contextlib.contextmanager
-def _client(address: str, scheduler: str | None, security: Any) -> Iterator[Any]:
-    certificates = security or dask.config.get("distributed.comm.tls.client.cert")
-    if str(scheduler).startswith("tls:") and not certificates:
-        raise ClusterError(
-            f"--cluster={address}: needs certificates; set distributed.comm.tls in the "
-            "configuration of Dask"
-        )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about versions, which `check_versions` checks
-            client = _connected(scheduler, security)
-    except (
-        OSError,
-        distributed.TimeoutError,
-        concurrent.futures.TimeoutError,
-        ValueError,
-    ) as error:
-        raise ClusterError(
-            f"--cluster={address}: no scheduler answers at {scheduler}; start dask scheduler there"
-        ) from error
-    try:
-        yield client
-    finally:
-        with contextlib.suppress(OSError, distributed.TimeoutError):
-            client.close(timeout=CLOSE_SECONDS)

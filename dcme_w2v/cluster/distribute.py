@@ -1,43 +1,38 @@
 """Training of a classifier on a cluster: `--distribute mixture|vote|gradient|iterate`.
 
-A hash of the number of a document selects its shard, because shards of different kinds of documents
-mix badly. The program sends documents to the workers, which need no files.
+The methods of Mann et al. (2009), with a mixture weighted by row: the weights of a feature are
+averaged by the number of documents that have the feature in each shard. A hash of the number of a
+document selects its shard, because shards of different kinds of documents mix badly. The program
+sends documents to the workers, which need no files, and mixes what they return.
 """
 
 import dataclasses
-import time
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dcme_w2v._core import classify as core
 from dcme_w2v.classify.calibration import likeliest_factors, scores_of
-from dcme_w2v.classify.fit import Fit, Labeled
+from dcme_w2v.classify.fit import EndIteration, Fit, Labeled, fit
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
 from dcme_w2v.classify.solver import minimized
-from dcme_w2v.classify.trainer import Weights
+from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents, similar_neighbors
 from dcme_w2v.classify.weight_files import VotingWeights
-from dcme_w2v.errors import UsageError
-from dcme_w2v.numeric.arrays import F64, I64
+from dcme_w2v.errors import DivergedError, UsageError
+from dcme_w2v.numeric.arrays import F32, F64, I64, Array, mean_by_counts
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.text.split import splitmix64
 from dcme_w2v.training.executor import Executor, Future, given_value
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.run import Checkpointer, interrupted
 
 from .address import check_address, open_cluster
-from .classes import TABLE, Gradient, Mixture, Shard
-from .rounds import (
-    RoundRecord,
-    Tables,
-    begun,
-    blocks_of,
-    learn,
-    mix,
-    notes_of,
-    run_rounds,
-)
+from .mixing import in_turn
+from .words import rate_at, seed_of
+
+SLOPE = 1.0  # curvature of the loss along a document, fitted; 1 to 4 work, 0.25 fails
 
 
 def shards_of(documents: int, shards: int, seed: int) -> I64:
@@ -45,6 +40,78 @@ def shards_of(documents: int, shards: int, seed: int) -> I64:
     numbers = np.arange(documents, dtype=np.uint64) + np.uint64(seed & (2**64 - 1))
     mixed = splitmix64(numbers * np.uint64(0x9E3779B97F4A7C15))
     return np.asarray(mixed % np.uint64(shards), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The documents of a shard, on a worker, and what mixing needs of them.
+
+    Attributes
+    ----------
+    at : ndarray of int64
+        The rows of the weights whose features occur in the documents, and of the bias.
+    counts : ndarray of float64, shape (features + 1,)
+        Documents with each feature, and all documents.
+    square : float
+        Mean square of the values that are not zero.
+    """
+
+    data: Future
+    at: I64
+    counts: F64
+    square: float
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The rows that a shard has learned, their offsets, and the loss."""
+
+    rows: Array
+    offset: F64
+    loss: float
+
+
+def learn(
+    data: Labeled, classes: int, options: ClassifyOptions, number: int, start: F32 | None
+) -> Piece:
+    """Train on a shard: all epochs from zeros, or the epoch `number` from `start`."""
+    if start is None:
+        weights, records = fit(data, classes, options)
+        loss = records[-1]["loss"] if records else 0.0
+    else:
+        documents, labels = data.instances()
+        order = None
+        if options.objective == "dcme" and options.dcme_update == "robust":
+            order = similar_neighbors(data.matrix, documents, labels, classes, options.seed)
+        weights = Weights(data.matrix.shape[1], classes, options.bias, order)
+        weights.set(start)
+        by_instance = None if data.weights is None else data.weights[documents]
+        training = ClassifierTrainer(
+            data.matrix, documents, labels, classes, options, weights, by_instance
+        )
+        loss = training.epoch(number).loss
+    table = weights.get()
+    if not np.isfinite(table).all():
+        raise DivergedError("training diverged (NaN or infinity); lower --lr")
+    return Piece(table[_rows_of(data)], weights.offset.astype(np.float64), loss)
+
+
+def gradient(data: Labeled, classes: int, options: ClassifyOptions, point: F32) -> Piece:
+    """Return the gradient of a shard at a point, and the loss."""
+    weights = Weights(data.matrix.shape[1], classes, options.bias)
+    weights.table[:, :classes] = point
+    documents, labels = data.instances()
+    by_instance = None if data.weights is None else data.weights[documents]
+    rows = core_documents(data.matrix)
+    instances = core.Instances(documents, labels, data.matrix.shape[0], classes, by_instance)
+    found = np.empty(point.shape)
+    columns = core.Columns(rows, instances)
+    loss = weights.linear.gradient(rows, instances, columns, found, options.threads or 1)
+    return Piece(found[_rows_of(data)], np.zeros(classes), loss)
+
+
+def _rows_of(data: Labeled) -> I64:
+    return np.append(np.unique(data.matrix.indices), data.matrix.shape[1])
 
 
 class Distributed:
@@ -63,7 +130,6 @@ class Distributed:
 
     def __init__(self, distribute: DistributeOptions) -> None:
         self._distribute = distribute
-        self._checkpointer: Checkpointer | None = None
         self.record: dict[str, Any] = {}
 
     def prepare(self, options: ClassifyOptions, checkpoints: CheckpointOptions) -> ClassifyOptions:
@@ -96,33 +162,18 @@ class Distributed:
         DcmeError
             See `dcme_w2v.training.executor`.
         """
-        checkpointer = self._checkpointer = Checkpointer(task, reporter)
+        assert self._distribute.cluster is not None
+        with open_cluster(self._distribute.cluster, reporter) as executor:
 
-        def watch() -> None:
-            if received.number is not None:
-                raise interrupted(task, checkpointer, received)
+            def run(end: EndIteration, check_signals: Callable[[], None]) -> None:
+                executor.watch = check_signals
+                count = self._distribute.shards or max(1, executor.workers)
+                work = _Work(executor, task, self._deal(executor, task, count))
+                work.train(self._distribute.distribute, end)
+                record = {"distribute": self._distribute.distribute, "shards": count}
+                self.record = {**record, **executor.figures()}
 
-        address = self._distribute.cluster
-        assert address is not None
-        reporter.stage("training", None, "rounds")
-        with open_cluster(address, reporter, watch) as executor:
-            count = self._distribute.shards or max(1, executor.workers)
-            data = self._deal(executor, task, count)
-            blocks = blocks_of({TABLE: (task.weights.features + 1, task.classes)}, executor.workers)
-            sizes = (task.weights.features, task.classes, task.resolved)
-            method = self._distribute.distribute
-            if method == "gradient":
-                self._gradient(executor, Gradient(count, blocks, *sizes), data, task, reporter)
-            elif method == "vote":
-                self._vote(executor, Mixture(count, blocks, *sizes), data, task, reporter)
-            else:
-                work = Mixture(count, blocks, *sizes, method == "iterate")
-                self._mixture(executor, work, data, task, reporter)
-            self.record = {
-                "distribute": method,
-                "shards": count,
-                **executor.figures(),
-            }
+            task.iterate(run, reporter, received)
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
         """Scale averaged weights by held-out documents, and return the record of the training."""
@@ -135,118 +186,104 @@ class Distributed:
             self.record["score_factor"] = float(factor)
         return self.record
 
-    def _deal(self, executor: Executor, task: Fit, count: int) -> list[Future]:
+    def _deal(self, executor: Executor, task: Fit, count: int) -> list[Shard]:
         """Send the documents of each shard as arguments of a task, which can be repeated."""
-        data = task.data
+        data, found = task.data, []
         dealt = shards_of(len(data.labels), count, task.resolved.seed)
-        futures = []
         for k in range(count):
-            chosen = np.flatnonzero(dealt == k) if count > 1 else np.arange(len(dealt))
-            if not len(chosen):
+            own = data if count == 1 else data.some(np.flatnonzero(dealt == k))
+            if not own.labels:
                 raise UsageError(
                     f"--shards={count}: {len(dealt):,} documents leave shard {k + 1} empty; "
                     "give fewer"
                 )
-            shard = Shard.of(data, chosen)
-            futures.append(
-                executor.submit(given_value, shard, label=f"shard {k + 1}", worker_hint=k)
+            matrix, weights = own.matrix, own.weights
+            by_entry = None if weights is None else np.repeat(weights, np.diff(matrix.indptr))
+            total = len(own.labels) if weights is None else weights.sum(dtype=np.float64)
+            counts = np.append(np.bincount(matrix.indices, by_entry, matrix.shape[1]), total)
+            square = float(np.vdot(matrix.data, matrix.data)) / max(1, matrix.nnz)
+            sent = executor.submit(given_value, own, label=f"shard {k + 1}", number=k)
+            found.append(Shard(sent, _rows_of(own), counts.astype(np.float64), square))
+        executor.wait([one.data for one in found])
+        return found
+
+
+class _Work:
+    """The training of one task on its shards."""
+
+    def __init__(self, executor: Executor, task: Fit, shards: list[Shard]) -> None:
+        self._executor, self._task, self._shards = executor, task, shards
+        self._options, self._counts = task.resolved, [one.counts for one in shards]
+
+    def train(self, method: str, end: EndIteration) -> None:
+        """Train by a method of `DistributeOptions`."""
+        task, options = self._task, self._options
+        if method == "gradient":
+            minimized(self._gradient, task.total_weight, task.weights, options, end)
+        elif method == "vote":
+            pieces, models = self._all(learn, 0, None), []
+            for table, piece in zip(self._tables(task.weights.get(), pieces), pieces, strict=True):
+                models.append(Weights(task.weights.features, task.classes, options.bias))
+                models[-1].set(table)
+                models[-1].offset[:] = piece.offset
+            task.weights = VotingWeights(models)
+            end(1, self._mean([one.loss for one in pieces]))
+        elif method == "iterate":
+            for number in range(options.epochs or 1):
+                if self._mix(number, task.weights.get(), True, end):
+                    break
+        else:
+            self._mix(0, task.weights.get(), False, end)
+
+    def _mix(self, number: int, start: F32, iterates: bool, end: EndIteration) -> bool:
+        """Train all shards and mix what they have learned; return whether to stop.
+
+        The mean over p shards has only 1 / p of the change that a single shard makes to the
+        weights of a rare feature; see `dcme_w2v.cluster.mixing.in_turn`.
+        """
+        task, options = self._task, self._options
+        sent = self._executor.submit(given_value, start) if iterates else None
+        pieces = self._all(learn, number, sent)
+        tables = self._tables(start, pieces)
+        if iterates and len(tables) > 1:
+            rate = rate_at(options, (number + 0.5) / (options.epochs or 1))
+            square = sum(one.square for one in self._shards) / len(tables)
+            mixed = in_turn(start, tables, self._counts, SLOPE * rate * square)
+        else:
+            mixed = mean_by_counts(start, tables, self._counts)
+        task.weights.set(mixed)
+        task.weights.offset[:] = self._mean([one.offset for one in pieces])
+        return end(number + 1, self._mean([one.loss for one in pieces]))
+
+    def _gradient(self) -> tuple[float, F64]:
+        """Return the sums over the shards, in order and in double precision."""
+        point = np.ascontiguousarray(self._task.weights.table[:, : self._task.classes])
+        pieces = self._all(gradient, self._executor.submit(given_value, point))
+        total = np.zeros(point.shape)
+        for shard, piece in zip(self._shards, pieces, strict=True):
+            total[shard.at] += piece.rows
+        return sum(one.loss for one in pieces), total
+
+    def _all(self, function: Callable[..., Piece], *more: Any) -> list[Piece]:
+        """Call a function with each shard; if one fails, nothing is mixed."""
+        options, classes = self._options, self._task.classes
+        return self._executor.all([
+            self._executor.submit(
+                function, shard.data, classes,
+                dataclasses.replace(options, seed=seed_of(options.seed, k)), *more,
+                label=f"shard {k + 1}", number=k,
             )
-        executor.wait(futures)
-        return futures
+            for k, shard in enumerate(self._shards)
+        ])  # fmt: skip
 
-    def _mixture(
-        self,
-        executor: Executor,
-        work: Mixture,
-        data: list[Future],
-        task: Fit,
-        reporter: Reporter,
-    ) -> None:
-        rounds = (task.resolved.epochs or 1) if work.iterate else 1
+    def _tables(self, start: F32, pieces: list[Piece]) -> list[F32]:
+        """Return the whole tables of the shards: other rows are those of the start."""
+        tables = [start.copy() for _ in pieces]
+        for table, shard, piece in zip(tables, self._shards, pieces, strict=True):
+            table[shard.at] = piece.rows
+        return tables
 
-        def end_round(record: RoundRecord, tables: Tables) -> bool:
-            task.weights.set(tables.get(TABLE))
-            task.weights.offset[:] = _mean_offset(record.notes, work.classes)
-            self._end_epoch(task, reporter, record.round, record.seconds, _mean_loss(record.notes))
-            return task.is_over()
-
-        run_rounds(executor, work, rounds, data=data, end_round=end_round)
-
-    def _vote(
-        self,
-        executor: Executor,
-        work: Mixture,
-        data: list[Future],
-        task: Fit,
-        reporter: Reporter,
-    ) -> None:
-        since = time.monotonic()
-        models, notes = [], []
-        for one in learn(executor, work, 0, data, begun(executor, work)):
-            pieces, note = executor.result(one)
-            table = np.concatenate(
-                [p.dense(work.begin(b)) for p, b in zip(pieces, work.blocks, strict=True)]
-            )
-            weights = Weights(work.features, work.classes, work.options.bias)
-            weights.set(table)
-            weights.offset[:] = _mean_offset([note], work.classes)
-            models.append(weights)
-            notes.append(note)
-        task.weights = VotingWeights(models)
-        self._end_epoch(task, reporter, 1, time.monotonic() - since, _mean_loss(notes))
-
-    def _gradient(
-        self,
-        executor: Executor,
-        work: Gradient,
-        data: list[Future],
-        task: Fit,
-        reporter: Reporter,
-    ) -> None:
-        since, calls = time.monotonic(), 0
-        weights = task.weights
-
-        def gradient() -> tuple[float, F64]:
-            nonlocal calls
-            calls += 1
-            point = weights.table[:, : work.classes]
-            start = [
-                executor.submit(given_value, np.ascontiguousarray(point[block.rows]), worker_hint=b)
-                for b, block in enumerate(work.blocks)
-            ]
-            learned = learn(executor, work, calls - 1, data, start)
-            summed = mix(executor, work, calls - 1, start, learned)
-            loss = sum(note["loss"] for note in notes_of(executor, learned))
-            return loss, Tables(executor, work.blocks, summed).get(TABLE)
-
-        def iterated(iteration: int, loss: float) -> bool:
-            nonlocal since
-            seconds, since = time.monotonic() - since, time.monotonic()
-            self._end_epoch(task, reporter, iteration, seconds, loss)
-            return task.is_over()
-
-        minimized(gradient, task.total_weight, weights, work.options, iterated)
-
-    def _end_epoch(
-        self, task: Fit, reporter: Reporter, number: int, seconds: float, loss: float
-    ) -> None:
-        record = {"epoch": number, "seconds": round(seconds, 3), "loss": loss, **task.scores()}
-        reporter.advance(number, loss=loss)
-        task.end_epoch(record)
-        reporter.epoch(record)
-        assert self._checkpointer is not None
-        self._checkpointer.end_epoch()  # its number is in messages
-
-
-def _mean_loss(notes: Sequence[dict[str, Any]]) -> float:
-    total = sum(one["documents"] for one in notes)
-    return float(sum(one["loss"] * one["documents"] for one in notes) / total)
-
-
-def _mean_offset(notes: Sequence[dict[str, Any]], classes: int) -> F64:
-    total = sum(one["documents"] for one in notes)
-    found = np.zeros(classes)
-    for one in notes:
-        if "offset" in one:
-            found += np.asarray(one["offset"]) * (one["documents"] / total)
-    return found
+    def _mean(self, values: list[Any]) -> Any:
+        """Return the mean over the shards, weighted by their documents."""
+        documents = [one.counts[-1] for one in self._shards]
+        return sum(v * n for v, n in zip(values, documents, strict=True)) / sum(documents)

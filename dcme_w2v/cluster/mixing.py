@@ -37,20 +37,6 @@ def grains(rows: int, block: slice) -> list[slice]:
     return [slice(one.start - block.start, one.stop - block.start) for one in found]
 
 
-def mean(learned: Sequence[F32]) -> F32:
-    """Return the mean of the shards' rows: the mixture weight of Mann et al. (2009).
-
-    Parameters
-    ----------
-    learned : sequence of ndarray of float32, shape (n, d)
-        The rows after the training of each shard.
-    """
-    total = np.zeros(learned[0].shape)
-    for rows in learned:
-        total += rows
-    return (total / len(learned)).astype(np.float32)
-
-
 def in_turn(
     start: F32,
     learned: Sequence[F32],

@@ -27,10 +27,9 @@ from dcme_w2v.options import ClusterOptions, VocabularyOptions
 from dcme_w2v.text.encode import CountedCorpus, all_rare, tally
 from dcme_w2v.text.select_vocabulary import select_vocabulary
 from dcme_w2v.text.spill import PARTS, Run, divided, joined, lowest, ordered
-from dcme_w2v.training.executor import Executor, Future, given_value
+from dcme_w2v.training.executor import Executor, Future, figures_of, given_value, piece_of
 
 from .address import check_address, open_cluster
-from .rounds import notes_of, pick
 
 STDIN = "-"
 SCANNED_AT_ONCE = 1 << 20  # bytes, in search of a line end
@@ -215,22 +214,22 @@ def count(
     started, parts = time.perf_counter(), max(1, min(executor.workers, PARTS))
     tallies = [
         executor.submit(
-            _tally, shard, options, parts, label=f"shard {k + 1} ({shard.name})", worker_hint=k
+            _tally, shard, options, parts, label=f"shard {k + 1} ({shard.name})", number=k
         )
         for k, shard in enumerate(shards)
     ]
     executor.wait(tallies)
-    figures = notes_of(executor, tallies)
+    figures = executor.all([executor.submit(figures_of, one) for one in tallies])
     added = [
         executor.submit(
-            _added, [executor.submit(pick, one, part, worker_hint=one) for one in tallies],
-            options.min_count, label="the vocabulary", worker_hint=part,
+            _added, [executor.submit(piece_of, one, part) for one in tallies],
+            options.min_count, label="the vocabulary", number=part,
         )
         for part in range(parts)
     ]  # fmt: skip
     executor.wait(added)
     del tallies
-    sums = notes_of(executor, added)
+    sums = executor.all([executor.submit(figures_of, one) for one in added])
     tokens, replaced, skipped = (
         sum(one[name] for one in figures) for name in ("tokens", "replaced", "skipped")
     )

@@ -1,70 +1,377 @@
-"""Training of word vectors on a cluster; `dcme_w2v.words.run` trains them on one machine."""
+"""Training of word vectors on a cluster: its rounds are the epochs of `dcme_w2v.words.run`.
 
-import contextlib
+All shards learn from the same tables, then rows are mixed. The tables are divided into B blocks of
+rows, which stay on the workers. With p shards, a round runs p tasks that learn; p * B tasks that
+pick the rows of one block from the result of one shard, so that only these rows are sent; and B
+tasks that mix. Each block is mixed by the same worker in every round, because this worker has the
+rows before the round.
+"""
+
 import dataclasses
-import time
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
-from dcme_w2v.errors import (
-    ClusterError,
-    DcmeError,
-    DivergedError,
-    FormatError,
-    ResourceError,
-    UsageError,
-)
-from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.errors import DivergedError, UsageError
+from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.numeric.arrays import F32
+from dcme_w2v.numeric.arrays import F32, U8
+from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import IdCache
-from dcme_w2v.text.encode import CountedCorpus, EncodedCorpus
-from dcme_w2v.training.checkpoint_folder import (
-    Checkpoint,
-    CheckpointFolder,
-    Position,
-    find_checkpoint,
-    open_folder,
-    record_of,
-)
-from dcme_w2v.training.executor import Executor, Future
-from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.text.encode import EncodedCorpus, encode
+from dcme_w2v.text.select_vocabulary import Given
+from dcme_w2v.training import trainer as engine
+from dcme_w2v.training.checkpoint_folder import find_checkpoint
+from dcme_w2v.training.executor import Executor, Future, figures_of, given_value, piece_of
+from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.trainer import Fingerprint, Progress
+from dcme_w2v.training.trainer import Fingerprint, Progress, hash_of
 from dcme_w2v.words import run
-from dcme_w2v.words.defaults import vectors_of
-from dcme_w2v.words.job import TrainJob, paths_of
+from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import TrainOptions
-from dcme_w2v.words.resources import resource_estimate, resource_shortage
-from dcme_w2v.words.start import TrainedTables
 from dcme_w2v.words.vectors import Vectors
 
 from .address import local_workers, open_cluster
 from .mixing import GRAINS
-from .rounds import RoundRecord, Tables, blocks_of, run_rounds, shards_of
-from .shards import check_files, count, cut
+from .shards import Shard, check_files, count, cut
 from .words import (
     DONE,
     TABLES,
+    Data,
     Plan,
-    WordsWork,
-    check_init,
     check_mixed,
-    figures_of,
     rate_at,
     resolved_for,
     rounds_of,
-    rows_of,
-    saved_rows,
     warning_of,
 )
 
-KIND = "words on a cluster"
-FETCH_SECONDS = 20  # to fetch the tables after a signal
 WORKER_TABLES = 5  # copies of both tables: before and after training, in blocks, and mixed
 DASK_BYTES = 80 << 20  # of a process with Dask: measured
+
+
+class ClusterTrainer(engine.Trainer):
+    """Trains tables on the workers of an executor; `epoch` is a round.
+
+    Parameters
+    ----------
+    executor : Executor
+    plan : Plan
+    vocabulary : Vocabulary
+    data : sequence of Future
+        The encoded text of each shard.
+    names : sequence of str
+        The name of each shard in messages.
+    cache_dir : str, optional
+        Folder of the file that tables are collected in.
+    """
+
+    stops_within = False
+    subwords = neighbors = None
+
+    def __init__(
+        self,
+        executor: Executor,
+        plan: Plan,
+        vocabulary: Vocabulary,
+        data: list[Future],
+        names: list[str],
+        cache_dir: str | None,
+    ) -> None:
+        self.options, self.kernels, self.round = plan.options, "", 0
+        self._executor, self._plan, self._data, self.names = executor, plan, data, names
+        self._cache_dir, self._begun = cache_dir, False
+        self._done: dict[str, Any] = {**dict.fromkeys(DONE, 0), "loss": None}
+        self._stopped: int | None = None
+        self._counts = [
+            executor.submit(given_value, vocabulary.counts[block.rows], number=b)
+            for b, block in enumerate(plan.blocks)
+        ]
+        self._blocks = self._of_blocks(plan.begin)
+        self._previous = self._blocks  # lost blocks are computed from those of the round before
+        self._collected: dict[str, F32] = {}
+
+    def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:
+        """Submit a task for each block, with its item of each list."""
+        return [
+            self._executor.submit(function, block, *(one[b] for one in more), label=label, number=b)
+            for b, block in enumerate(self._plan.blocks)
+        ]
+
+    @property
+    def epochs(self) -> int:
+        """Number of rounds."""
+        return self._plan.rounds
+
+    @property
+    def unfinished(self) -> int | None:
+        """Number of the round that a signal has ended: it is done again."""
+        return self._stopped
+
+    def progress(self) -> Progress:
+        """Return the progress after the last round."""
+        rate = rate_at(self.options, self.round / self.epochs)
+        loss = float("nan") if self._done["loss"] is None else self._done["loss"]
+        return Progress(**{name: self._done[name] for name in DONE}, loss=loss, lr=rate)
+
+    # ---- the tables ----
+
+    @property
+    def input(self) -> F32:
+        """The word vectors."""
+        return self.tables["vectors"]
+
+    @property
+    def output(self) -> F32:
+        """The context vectors."""
+        return self.tables["context"]
+
+    @property
+    def tables(self) -> Mapping[str, F32]:  # type: ignore[override]
+        """Both tables, collected in a file; before the first round, changes of them count."""
+        if not self._collected:
+            tables = {}
+            for name in TABLES:
+                file, length = IdCache(self._cache_dir, name="the file of trained tables"), 0
+                for block, future in zip(self._plan.blocks, self._blocks, strict=True):
+                    if block.table == name:
+                        rows = self._executor.result(future)
+                        file.write(length, rows.reshape(-1).view(np.uint32))
+                        length += rows.size
+                numbers = np.asarray(file.finished(length, "r+")).view(np.float32)
+                tables[name] = numbers.reshape(-1, self.options.dim)
+            self._collected = {"vectors": tables["input"], "context": tables["output"]}
+        return self._collected
+
+    def check_finite(self) -> None:
+        """Raise `DivergedError` if a number of the tables is NaN or infinite."""
+        if not all(np.isfinite(table).all() for table in self.tables.values()):
+            raise DivergedError(f"training diverged (NaN or infinity) in round {self.round}")
+
+    def state(self) -> list[U8]:
+        """Return nothing: a round begins with the tables alone."""
+        return []
+
+    def record(self) -> dict[str, Any]:
+        """Return the figures so far."""
+        of_epoch = {"loss": 0.0, "losses": 0, "state": []}
+        return {**of_epoch, "round": self.round, "kernels": self.kernels, "done": self._done}
+
+    def restore(self, read: Callable[[Any], int], record: Mapping[str, Any]) -> None:
+        """Restore the figures."""
+        self.round, self.kernels = record["round"], record["kernels"]
+        self._done = {name: record["done"][name] for name in self._done}
+
+    # ---- a round ----
+
+    def epoch(
+        self, number: int, watch: Callable[[Progress], bool | None] | None = None
+    ) -> Progress:
+        """Train and mix in a round; if `watch` returns True, nothing of it is kept."""
+        self._stopped = None
+
+        def check() -> None:
+            if watch and watch(self.progress()):
+                raise _Stopped
+
+        self._executor.watch = check
+        try:
+            rows, notes = self._round(number)
+        except _Stopped:
+            self._stopped = number
+            return self.progress()
+        finally:
+            self._executor.watch = lambda: None
+        self._previous, self._blocks, self._collected = self._blocks, rows, {}
+        self.round, self._begun = number + 1, True
+        self._count(notes)
+        return self.progress()
+
+    def _round(self, number: int) -> tuple[list[Future], list[dict[str, Any]]]:
+        plan, executor = self._plan, self._executor
+        if self._collected and not self._begun:  # given or restored tables
+            names = dict(zip(TABLES, self._collected.values(), strict=True))
+            given = [np.array(names[block.table][block.rows]) for block in plan.blocks]
+            self._blocks = [
+                executor.submit(given_value, one, number=b) for b, one in enumerate(given)
+            ]
+        learned = [
+            executor.submit(
+                plan.learn, number, k, one, self._blocks, number=k,
+                label=f"shard {k + 1} of round {number + 1} ({self.names[k]})",
+            )
+            for k, one in enumerate(self._data)
+        ]  # fmt: skip
+        executor.wait(learned)  # if a shard fails, nothing is mixed
+        # First, so that Dask measures how short these tasks are: Dask moves tasks of unknown
+        # duration to idle workers, together with all the data that they read.
+        notes = executor.all([executor.submit(figures_of, one) for one in learned])
+        blocks, numbers = range(len(plan.blocks)), [number] * len(plan.blocks)
+        picked = [[executor.submit(piece_of, one, b) for one in learned] for b in blocks]
+        found: Future = None
+        if plan.shards > 1:
+            moments = self._of_blocks(plan.moments, numbers, self._counts, picked)
+            found = executor.submit(plan.directions, moments)
+        mixed = self._of_blocks(
+            plan.mix, numbers, self._counts, self._blocks, picked, [found] * len(blocks),
+            label=f"the tables of round {number + 1}",
+        )  # fmt: skip
+        executor.wait(mixed)
+        return mixed, notes
+
+    def _count(self, notes: list[dict[str, Any]]) -> None:
+        """Add the figures of the shards in a round."""
+        for name in DONE:
+            self._done[name] += sum(note[name] for note in notes)
+        some = [note for note in notes if note["loss"] is not None]
+        trained = sum(note["trained"] for note in some)
+        loss = sum(note["loss"] * note["trained"] for note in some)
+        self._done["loss"] = loss / trained if trained else None
+        self.kernels = notes[0].get("kernels", self.kernels)
+
+
+class _Stopped(Exception):
+    """A round is to end."""
+
+
+class ClusterRun(run.WordsRun):
+    """Training of word vectors on a cluster, for the run engine."""
+
+    kind, step = "words on a cluster", "round"
+
+    def __init__(
+        self,
+        job: TrainJob,
+        corpus: EncodedCorpus,
+        training: ClusterTrainer,
+        fingerprint: Fingerprint,
+        executor: Executor,
+    ) -> None:
+        super().__init__(job, corpus, training, None)
+        self._fingerprint, self._executor, self._cluster = fingerprint, executor, training
+        self._own = {"shards": len(training.names), "rounds": training.epochs}
+        self.options = {**self.options, **self._own}
+
+    def fingerprint(self) -> Fingerprint:
+        """Return hashes of the ids and of the words."""
+        return self._fingerprint
+
+    def done(self, progress: Progress) -> int:
+        """Return the progress in tokens of the corpus."""
+        return self.total * self._cluster.round // self._cluster.epochs
+
+    def final_figures(self) -> dict[str, Any]:
+        """Return the figures of the cluster."""
+        return {"cluster": {**self._own, **self._executor.figures()}}
+
+    def save_partial(self) -> str | None:
+        """Save the vectors of the last round beside the outputs, except streams."""
+        return super().save_partial() if self._cluster.round else None
+
+
+class Cluster(run.Machine):
+    """Trains on the workers of an executor; without one, for a dry run."""
+
+    kind = ClusterRun.kind
+
+    def __init__(self, shards: int, executor: Executor | None) -> None:
+        self._shards, self._executor, self._hashes = shards, executor, ""
+        self._data: list[Future] = []
+        self._names: list[str] = []
+
+    def encode(self, job: TrainJob, known: Given, reporter: Reporter) -> EncodedCorpus:
+        """Let the workers read the corpus."""
+        if (executor := self._executor) is None:
+            return super().encode(job, known, reporter)
+        assert known is None or isinstance(known, Vocabulary)
+        reporter.stage("reading", None, "bytes")
+        parts = cut(job.corpus, self._shards, job.vocabulary)
+        self._names = [one.name for one in parts]
+        counted, vocabulary = count(executor, parts, job.vocabulary, known)
+        self._data = [
+            executor.submit(
+                load, one, job.vocabulary, job.cache_dir, vocabulary, number=k,
+                label=f"shard {k + 1} ({one.name})",
+            )
+            for k, one in enumerate(parts)
+        ]  # fmt: skip
+        executor.wait(self._data)  # errors in the input precede the first round
+        found = executor.all([executor.submit(figures, one) for one in self._data])
+        counts = np.sum([one["counts"] for one in found], axis=0)
+        ids = sum(one["ids"] for one in found)
+        self._hashes = " ".join(one["hash"] for one in found)
+        empty = np.zeros(0, dtype=np.uint32)
+        return EncodedCorpus(
+            **{**vars(counted), "out_of_vocabulary": counted.tokens - ids},
+            ids=empty, counts=counts, lines=sum(one["lines"] for one in found),
+            held_out=empty, held_out_tokens=0,
+        )  # fmt: skip
+
+    def resolved(self, options: TrainOptions, words: int) -> TrainOptions:
+        """Return the options with all defaults."""
+        return resolved_for(options, words, self._shards)
+
+    def plan(
+        self, job: TrainJob, corpus: EncodedCorpus, options: TrainOptions, ngrams: WordNgrams | None
+    ) -> dict[str, Any]:
+        """Return the resources, and the number of shards and rounds.
+
+        Also `tokens_a_round` of a shard, `bytes_a_round` that all workers together send, and
+        `worker_memory_bytes`.
+        """
+        plan, shards = super().plan(job, corpus, options, ngrams), self._shards
+        local = local_workers(job.cluster.cluster or "")
+        process = 0 if local == 0 else DASK_BYTES
+        tables = len(TABLES) * 4 * len(corpus.vocabulary) * options.dim
+        worker = process + WORKER_TABLES * tables + round(4 * corpus.tokens / shards)
+        if shards > 1:  # the result of `moments` for both tables
+            worker += len(TABLES) * GRAINS * 8 * (options.dim + 1) ** 2
+        here = 0 if local is None else max(1, local) * worker
+        rounds = rounds_of(job.rounds.rounds, options.epochs, corpus.tokens, shards)
+        return {
+            **plan,
+            "memory_bytes": plan["memory_bytes"] + process + here,
+            "worker_memory_bytes": worker,
+            "shards": shards,
+            "rounds": rounds,
+            "tokens_a_round": round(corpus.tokens * options.epochs / rounds / shards),
+            "bytes_a_round": 2 * (shards - 1) * tables,
+        }
+
+    def run(
+        self,
+        job: TrainJob,
+        corpus: EncodedCorpus,
+        options: TrainOptions,
+        ngrams: WordNgrams | None,
+        reporter: Reporter,
+    ) -> run.WordsRun:
+        """Return the training."""
+        executor, words = self._executor, corpus.vocabulary
+        assert executor is not None
+        rounds = rounds_of(job.rounds.rounds, options.epochs, corpus.tokens, self._shards)
+        if warning := warning_of(self._shards, rounds):
+            reporter.message(warning)
+        plan = Plan.of(options, self._shards, rounds, words.counts)
+        training = ClusterTrainer(executor, plan, words, self._data, self._names, job.cache_dir)
+        fingerprint = run.fingerprint_of(self._hashes, words, corpus.tokens, job.corpus)
+        return ClusterRun(job, corpus, training, fingerprint, executor)
+
+
+def load(
+    shard: Shard, options: VocabularyOptions, cache_dir: str | None, words: Vocabulary
+) -> Data:
+    """Encode the text of a shard."""
+    corpus = encode(shard.corpus(options), options, vocabulary=words, cache_dir=cache_dir)
+    return Data(corpus.ids, words.counts, corpus.counts, corpus.lines)
+
+
+def figures(data: Data) -> dict[str, Any]:
+    """Return the figures of a shard that the program adds up, and a hash of the text."""
+    found = {"ids": len(data.ids), "lines": data.lines, "hash": hash_of([data.ids])}
+    return {**found, "counts": data.own}
 
 
 def train(
@@ -83,339 +390,40 @@ def train(
         The cluster cannot be reached, its scheduler or all workers are lost, or a task ended its
         workers.
     """
-    start = time.monotonic()
-    found = find_checkpoint(job.checkpoints, KIND)
-    job = _checked(job, found)
+    job = _checked(job)
     assert job.cluster.cluster is not None
-    with (
-        signals or contextlib.nullcontext(ReceivedSignal()) as received,
-        open_folder(job.checkpoints) as folder,
-    ):
-        session = _Session(job, reporter, received, folder, found)
-        with open_cluster(job.cluster.cluster, reporter, session.check_signals) as executor:
-            try:
-                trained = session.train(executor)
-            except Interrupted as error:
-                raise session.interrupted(error.exit_code) from None
-        run.check_trained(session.progress())
-        return session.finish(trained, start)
+    with open_cluster(job.cluster.cluster, reporter) as executor:
+        shards = job.cluster.shards or max(1, executor.workers)
+        return run.train(job, reporter, signals, Cluster(shards, executor))
 
 
 def dry_run(job: TrainJob, reporter: Reporter) -> dict[str, Any]:
-    """Read the corpus on this machine and return the resources that training requires.
-
-    Returns
-    -------
-    dict
-        The figures of `dcme_w2v.words.run.dry_run`, and `shards`, `rounds`, `tokens_a_round` of a
-        shard, `bytes_a_round` that all workers together send, and `worker_memory_bytes`.
-    """
-    assert job.cluster.cluster is not None
-    check_files(job.cluster.cluster, job.corpus)
-    check_mixed(job.options)
-    local = local_workers(job.cluster.cluster)
+    """Read the corpus on this machine and return the resources; see `Cluster.plan`."""
+    job = _checked(job)
+    local = local_workers(job.cluster.cluster or "")
     if job.cluster.shards is None and local is None:
         raise UsageError(f"--cluster={job.cluster.cluster}: --dry-run requires --shards, too")
     shards = job.cluster.shards or max(1, local or 0)
-    options = _with_threads(job.options)
-    plan = run.dry_run(dataclasses.replace(job, options=options), reporter)
-    rounds = rounds_of(job.rounds.rounds, options.epochs, plan["tokens"], shards)
-    if warning := warning_of(shards, rounds):
-        reporter.message(warning)
-    plan = _with_workers(plan, job, options, shards)
-    return {
-        **plan,
-        "refused": resource_shortage(plan),
-        "shards": shards,
-        "rounds": rounds,
-        "tokens_a_round": round(plan["tokens"] * options.epochs / rounds / shards),
-        "bytes_a_round": 2 * (shards - 1) * _table_bytes(plan, options),
-    }
+    return run.dry_run(job, reporter, Cluster(shards, None))
 
 
-def _table_bytes(plan: dict[str, Any], options: TrainOptions) -> int:
-    return len(TABLES) * 4 * int(plan["vocabulary"]) * options.dim
-
-
-def _with_workers(
-    plan: dict[str, Any], job: TrainJob, options: TrainOptions, shards: int
-) -> dict[str, Any]:
-    """Return a plan of one process with the memory of a worker, and of workers on this machine."""
-    assert job.cluster.cluster is not None
-    local, tokens = local_workers(job.cluster.cluster), round(4 * plan["tokens"] / shards)
-    process = 0 if local == 0 else DASK_BYTES
-    worker = process + WORKER_TABLES * _table_bytes(plan, options) + tokens
-    if shards > 1 and job.rounds.mix == "curvature":  # the result of `moments` for both tables
-        worker += len(TABLES) * GRAINS * 8 * (options.dim + 1) ** 2
-    here = 0 if local is None else max(1, local) * worker
-    own = plan["memory_bytes"] + process
-    return {**plan, "memory_bytes": own + here, "worker_memory_bytes": worker}
-
-
-def _with_threads(options: TrainOptions) -> TrainOptions:
-    """Return options with the threads of each worker, by default one."""
-    return options if options.threads else dataclasses.replace(options, threads=1)
-
-
-def _checked(job: TrainJob, found: Checkpoint | None) -> TrainJob:
+def _checked(job: TrainJob) -> TrainJob:
     """Check files and options, and return them as a resumed run needs them."""
     assert job.cluster.cluster is not None
-    options = job.options
     check_files(job.cluster.cluster, job.corpus)
-    paths_of(job).check()
-    check_mixed(options)
-    flag = f"--cluster={job.cluster.cluster}"
+    check_mixed(job.options)
     if job.sentences is not None:
-        raise UsageError(f"{flag}: workers read the corpus from files; give paths")
-    check_init(job)
+        raise UsageError(f"--cluster={job.cluster.cluster}: workers read the corpus from files")
+    if job.new_words.init_vocab != "new":
+        raise UsageError(
+            f"--init-vocab={job.new_words.init_vocab}: is not supported with --cluster; remove it"
+        )
+    found = find_checkpoint(job.checkpoints, ClusterRun.kind)
     if found is not None:
-        if job.checkpoints.folder != job.checkpoints.resume:
-            raise UsageError("--checkpoint: must be the folder of --resume with --cluster")
-        options = found.with_run_values(options, "sample", "lr", "min_lr")
         cluster = found.with_run_values(job.cluster, "shards")
-        job = dataclasses.replace(
-            job, cluster=cluster, rounds=found.with_run_values(job.rounds, "rounds")
-        )
-    rounds_of(job.rounds.rounds, options.epochs, 0, job.cluster.shards or 1)  # or raise
-    job = run.with_counts(job)
-    vectors = vectors_of(job.vectors, options, job.output_context)
-    return dataclasses.replace(job, vectors=vectors, options=_with_threads(options))
-
-
-class _Session:
-    """The state of one run."""
-
-    def __init__(
-        self,
-        job: TrainJob,
-        reporter: Reporter,
-        received: ReceivedSignal,
-        folder: CheckpointFolder | None,
-        found: Checkpoint | None,
-    ) -> None:
-        self.job, self.reporter = job, reporter
-        self.received, self.folder, self.found = received, folder, found
-        self.done: dict[str, Any] = {**dict.fromkeys(DONE, 0), "loss": None, "kernels": ""}
-        self.round, self.seconds, self.figures = 0, 0.0, dict[str, Any]()
-        self.named: dict[str, Any] = {}  # the options that a checkpoint has
-        self.tables: Tables | None = None  # of the last round
-        self.deadline = 0.0  # signals before this time are ignored
-        self.corpus: EncodedCorpus
-        self.plan: Plan
-        self.fingerprint: Fingerprint
-
-    # ---- signals ----
-
-    def check_signals(self) -> None:
-        """Raise `Interrupted` if a signal has arrived."""
-        number = self.received.number
-        if number is not None and time.monotonic() > self.deadline:
-            raise Interrupted("", number)
-
-    def interrupted(self, code: int) -> Interrupted:
-        """Save the vectors so far if there is no checkpoint; return the error of a signal."""
-        self.deadline = time.monotonic() + FETCH_SECONDS  # the tables are fetched from the workers
-        said = f"stopped by {self.received.name} in round {self.round + 1}: "
-        if self.folder is not None and self.folder.generations():
-            said += f"the state is in {self.folder.path}; resume with --resume={self.folder.path}"
-        else:
-            said += self._partial() or "nothing saved"
-        return Interrupted(said, code - 128)
-
-    def _partial(self) -> str | None:
-        """Save the vectors of the last round beside the outputs."""
-        if self.tables is None:
-            return None
-        with contextlib.suppress(DcmeError):
-            written = run.save_results(self.job, self._trained(), self.corpus, suffix=PARTIAL)
-            return f"the vectors so far are in {' and '.join(written)}" if written else None
-        return None
-
-    # ---- training ----
-
-    def train(self, executor: Executor) -> TrainedTables:
-        """Read the corpus and train all rounds."""
-        shards = self.job.cluster.shards or max(1, executor.workers)
-        parts = cut(self.job.corpus, shards, self.job.vocabulary)
-        known = self.job.read_vocab
-        known = Vocabulary.load(known) if isinstance(known, str) else known
-        self.reporter.stage("reading", None, "bytes")
-        counted, vocabulary = count(executor, parts, self.job.vocabulary, known)
-        options = resolved_for(self.job.options, len(counted.vocabulary), shards)
-        rounds = rounds_of(self.job.rounds.rounds, options.epochs, counted.tokens, shards)
-        if warning := warning_of(shards, rounds):
-            self.reporter.message(warning)
-        self.plan = Plan(options, shards, rounds)
-        words = len(counted.vocabulary)
-        shapes = dict.fromkeys(TABLES, (words, options.dim))
-        work = WordsWork(
-            plan=self.plan, totals=self.plan.totals(counted.vocabulary.counts), parts=parts,
-            vocabulary=self.job.vocabulary, cache_dir=self.job.cache_dir, rule=self.job.rounds.mix,
-            words=words, shards=shards, blocks=blocks_of(shapes, executor.workers),
-        )  # fmt: skip
-        data = shards_of(executor, work, vocabulary)
-        self.fingerprint = self._read(executor, counted, data)
-        self._prepare(work)
-        self.reporter.stage("training", counted.tokens * options.epochs, "words")
-        try:
-            self.tables = run_rounds(
-                executor, work, rounds, first=self.round, data=data, end_round=self._end_round,
-                start=self._start(executor, work, vocabulary),
-            )  # fmt: skip
-        except (DivergedError, ClusterError) as error:
-            raise type(error)(f"{error.message}{self._last_state()}") from error
-        self.figures |= {"shards": shards, "rounds": rounds, "mix": self.job.rounds.mix}
-        self.figures |= executor.figures()
-        return self._trained()
-
-    def _read(self, executor: Executor, counted: CountedCorpus, data: list[Future]) -> Fingerprint:
-        """Collect the figures of the encoded shards; return the fingerprint of the text."""
-        given = self.job.read_vocab is not None
-        figures = [executor.submit(figures_of, one, given, worker_hint=one) for one in data]
-        executor.wait(figures)
-        found = [executor.result(one) for one in figures]
-        words = counted.vocabulary
-        counts = np.sum([one["counts"] for one in found], axis=0) if given else words.counts
-        ids = sum(one["ids"] for one in found)
-        empty = np.zeros(0, dtype=np.uint32)
-        self.corpus = EncodedCorpus(
-            **{**vars(counted), "out_of_vocabulary": counted.tokens - ids},
-            ids=empty, counts=counts, lines=sum(one["lines"] for one in found),
-            held_out=empty, held_out_tokens=0,
-        )  # fmt: skip
-        run.report_corpus(self.job, self.corpus, self.reporter)
-        hashes = " ".join(one["hash"] for one in found)
-        return run.fingerprint_of(hashes, words, counted.tokens, self.job.corpus)
-
-    def _prepare(self, work: WordsWork) -> None:
-        """Check memory and disk, save the vocabulary, and read the checkpoint to resume from."""
-        options, job = self.plan.options, self.job
-        plan = resource_estimate(job, self.corpus, options)
-        resources = _with_workers(plan, job, options, work.shards)
-        run.begin(job, resources, self.corpus.vocabulary, self.reporter)
-        self.named = {
-            **dataclasses.asdict(job.vocabulary), **dataclasses.asdict(options),
-            "shards": work.shards, "rounds": self.plan.rounds, "mix": work.rule,
-        }  # fmt: skip
-        if self.found is not None:
-            self.found.check_options(self.named, ("threads",) if options.deterministic else ())
-            self.found.check_data(self.fingerprint)
-            self.round = self.found.record["position"]["epoch"]
-            self._take_notes(self.found)
-            self.reporter.message(f"resuming {self.found.folder}, in round {self.round + 1}")
-
-    def _take_notes(self, found: Checkpoint) -> None:
-        try:
-            notes = found.record["notes"]
-            self.seconds = float(notes["seconds"])
-            self.done = {name: notes["done"][name] for name in self.done}
-            counts = [int(self.done[name]) for name in DONE]
-        except (KeyError, TypeError, ValueError) as error:
-            raise FormatError(f"{found.folder}: its notes are corrupt; remove it") from error
-        if not 0 <= self.round <= self.plan.rounds or min(counts) < 0:
-            raise FormatError(f"{found.folder}: is of round {self.round}; remove it")
-        if "blocks" in notes:
-            raise FormatError(
-                f"{found.folder}: has files of blocks; resume with the version that wrote it, "
-                f"{found.record.get('version')}"
-            )
-
-    def _start(
-        self, executor: Executor, work: WordsWork, vocabulary: Future
-    ) -> list[Future] | None:
-        """Let workers read the tables of the checkpoint, or of --init."""
-        options, init = self.plan.options, self.job.init
-        if self.found is not None:
-            for name in TABLES:
-                self.found.table(f"{name}.npy", (work.words, options.dim))  # or raise
-            folder = str(self.found.folder.absolute())
-            return [
-                executor.submit(saved_rows, folder, block, label="--resume", worker_hint=b)
-                for b, block in enumerate(work.blocks)
-            ]
-        if init is None:
-            return None
-        return [
-            executor.submit(
-                rows_of, block, options, init, self.job.init_context, vocabulary, label="--init"
-            )
-            for block in work.blocks
-        ]
-
-    def _count(self, notes: list[dict[str, Any]]) -> None:
-        """Add the figures of the shards in a round."""
-        for name in DONE:
-            self.done[name] += sum(note[name] for note in notes)
-        some = [note for note in notes if note["loss"] is not None]
-        trained = sum(note["trained"] for note in some)
-        loss = sum(note["loss"] * note["trained"] for note in some)
-        self.done["loss"] = loss / trained if trained else None
-        self.done["kernels"] = notes[0].get("kernels", self.done["kernels"])
-
-    def _save(self, tables: Tables) -> None:
-        """Write a checkpoint; if that fails, training continues, as on one machine."""
-        if self.folder is None:
-            return
-        record = record_of(
-            KIND, self.named, self.fingerprint, Position(self.round, self.seconds), kernels="",
-            training={"loss": 0.0, "losses": 0, "state": []},
-            notes={"done": self.done, "seconds": self.seconds},
-        )  # fmt: skip
-        try:
-            found = {name: self._fetched(tables, name) for name in TABLES}
-            self.folder.save(record, found, {}, [])
-        except ResourceError as error:
-            self.reporter.message(f"warning: {error.message}; training continues")
-
-    def _end_round(self, record: RoundRecord, tables: Tables) -> None:
-        """Save and report a round."""
-        self._count(record.notes)
-        self.round, self.tables = record.round, tables
-        self.seconds += record.seconds
-        self._save(tables)
-        progress = self.progress()
-        total = self.corpus.tokens * self.plan.options.epochs
-        share = self.round / self.plan.rounds
-        self.reporter.advance(int(total * share), loss=progress.loss, lr=progress.lr)
-        figures = {"seconds": round(record.seconds, 3), "loss": progress.loss, "lr": progress.lr}
-        more = {"slowest": record.slowest, "median": record.median, "bytes": record.bytes}
-        self.reporter.epoch({"round": record.round, **figures, **more})
-
-    def _last_state(self) -> str:
-        """Return the end of an error message: where the last checkpoint is."""
-        if self.folder is None:
-            return "; no checkpoint was written (see --checkpoint)"
-        path = self.folder.path
-        last = f"; the last checkpoint is in {path}, resume with --resume={path}"
-        return last if self.folder.generations() else ""
-
-    def progress(self) -> Progress:
-        """Return the progress over all rounds."""
-        rate = rate_at(self.plan.options, self.round / self.plan.rounds)
-        loss = float("nan") if self.done["loss"] is None else self.done["loss"]
-        counts = {name: self.done[name] for name in DONE}
-        return Progress(**counts, loss=loss, lr=rate)
-
-    def _fetched(self, tables: Tables, name: str) -> F32:
-        """Fetch a table into a temporary file, which takes no memory that others need."""
-        file = IdCache(self.job.cache_dir, name="the file of trained tables")
-        length, dim = 0, self.plan.options.dim
-        for _, rows in tables.pieces(name):
-            file.write(length, rows.reshape(-1).view(np.uint32))
-            length += rows.size
-        return np.asarray(file.finished(length, "r+")).view(np.float32).reshape(-1, dim)
-
-    def _trained(self) -> TrainedTables:
-        assert self.tables is not None
-        input, output = (self._fetched(self.tables, name) for name in TABLES)
-        return TrainedTables(self.plan.options, input, output, self.done["kernels"])
-
-    def finish(self, trained: TrainedTables, start: float) -> Vectors:
-        """Write the vectors with their manifest, and return them."""
-        job = self.job
-        total, more = time.monotonic() - start, {"cluster": self.figures}
-        manifest = run.manifest_for(
-            job, self.corpus, trained, self.progress(), self.seconds, total, more
-        )
-        run.save_results(job, trained, self.corpus, manifest=manifest)
-        return run.as_vectors(job, trained, self.corpus.vocabulary, manifest)
+        rounds = found.with_run_values(job.rounds, "rounds")
+        job = dataclasses.replace(job, cluster=cluster, rounds=rounds)
+    rounds_of(job.rounds.rounds, job.options.epochs, 0, job.cluster.shards or 1)  # or raise
+    if job.options.threads is None:
+        job = dataclasses.replace(job, options=dataclasses.replace(job.options, threads=1))
+    return job

@@ -3,37 +3,29 @@
 Legend: p shards; m_i steps of row i in a shard and round; C mean size of a context.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dcme_w2v._core.train import initialize
 from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.npy import read_npy
-from dcme_w2v.formats.vocabulary import Vocabulary
-from dcme_w2v.numeric.arrays import F32, F64, I64, U32, Array
+from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.numeric.core import new_table
-from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import LAST
-from dcme_w2v.text.encode import encode
-from dcme_w2v.training.trainer import hash_of
 from dcme_w2v.words.defaults import resolved
-from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import TrainOptions
-from dcme_w2v.words.start import TrainedTables, load_initial, start_from
 from dcme_w2v.words.trainer import Trainer
 
 from . import mixing
 from .mixing import Directions
-from .rounds import Block, Learned, Work
-from .shards import Shard
 
 SLOPE = 0.3  # kappa, the curvature of the logistic loss, fitted
 SCANNED_AT_ONCE = 1 << 16  # ids, in search of the end of a sentence
@@ -45,27 +37,30 @@ ROUNDS_A_SHARD, ROUNDS_ENOUGH = 5, 20
 TOKENS_A_ROUND = 5_000_000  # default maximum of a shard
 TABLES = ("input", "output")
 MIXED = ("ns", "nce")  # objectives whose shards can be mixed
+BLOCK_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class Totals:
-    """Sums over all words; a task that mixes a block has only the words of the block.
+class Block:
+    """Rows of one of the tables, which one task mixes."""
 
-    Attributes
-    ----------
-    tokens, kept, noise : float
-        Sums of the counts, of the counts after subsampling, and of the counts to the power of the
-        noise distribution.
-    """
+    table: str
+    rows: slice
 
-    tokens: float
-    kept: float
-    noise: float
+
+@dataclass
+class Data:
+    """The encoded text of a shard."""
+
+    ids: U32
+    counts: I64  # in all shards
+    own: I64  # in this shard
+    lines: int
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The options, the number of shards and how many rounds a run has.
+    """A training in rounds, and its tasks, which are pure: numbers determine all random numbers.
 
     Attributes
     ----------
@@ -73,30 +68,47 @@ class Plan:
         Options of the whole run, resolved.
     shards, rounds : int
         `rounds` is a multiple or a divisor of the number of epochs.
+    words : int
+        Number of words.
+    tokens, kept, noise : float
+        Sums over all words of the counts, of the counts after subsampling, and of the counts to the
+        power of the noise distribution: a task has only the words of its block.
     """
 
     options: TrainOptions
     shards: int
     rounds: int
+    words: int
+    tokens: float
+    kept: float
+    noise: float
 
-    def totals(self, counts: I64) -> Totals:
-        """Return the sums that `steps` needs."""
+    @classmethod
+    def of(cls, options: TrainOptions, shards: int, rounds: int, counts: I64) -> Plan:
+        """Return the plan for words of these counts."""
         tokens = float(counts.sum())
-        kept = counts * keep_shares(counts, tokens, self.options.sample or 0.0)
-        return Totals(tokens, float(kept.sum()), float(self._noise(counts).sum()))
+        kept = counts * keep_shares(counts, tokens, options.sample or 0.0)
+        noise = float(_noise(options, counts).sum())
+        return cls(options, shards, rounds, len(counts), tokens, float(kept.sum()), noise)
 
-    def _noise(self, counts: I64) -> F64:
-        return np.where(counts > 0, np.maximum(counts, 1.0) ** (self.options.noise_power or 0), 0.0)
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks of both tables."""
+        count = -(-4 * self.words * self.options.dim // BLOCK_BYTES)
+        return [Block(name, rows) for name in TABLES for rows in mixing.blocks(self.words, count)]
+
+    def begin(self, block: Block) -> F32:
+        """Return rows before the first round, from the seed."""
+        if block.table == "output":
+            return np.zeros((block.rows.stop - block.rows.start, self.options.dim), np.float32)
+        whole = new_table(block.rows.stop, self.options.dim)
+        initialize(whole, self.options.dim, self.options.seed)
+        return np.array(whole[block.rows, : self.options.dim])
 
     def learn(
-        self,
-        shard: int,
-        number: int,
-        ids: U32,
-        counts: I64,
-        tables: Sequence[F32],
+        self, number: int, shard: int, data: Data, rows: Sequence[F32]
     ) -> tuple[list[F32], dict[str, Any]]:
-        """Train the tables on the text of a shard in a round; return the tables and figures.
+        """Train on the text of a shard in a round; return the rows of each block, and figures.
 
         A round is one or more epochs, or a part of an epoch. The numbers of the round and the shard
         determine learning rate and random numbers. Shard 0 has the seed of the run: one shard with
@@ -104,37 +116,65 @@ class Plan:
 
         Parameters
         ----------
-        shard, number : int
-            The shard and the round, from 0.
-        ids : ndarray of uint32, shape (n,)
-            The shard's text; bit 31 marks the last word of a sentence.
-        counts : ndarray of int64, shape (words,)
-            Counts of the words in all shards together, for subsampling and noise.
-        tables : sequence of ndarray of float32, shape (words, dim)
-            The input and the output table at the start of the round; not changed.
+        number, shard : int
+            The round and the shard, from 0.
+        data : Data
+        rows : sequence of ndarray of float32, shape (n, dim)
+            The rows of each block at the start of the round; not changed.
 
         Raises
         ------
         DivergedError
             A number is not finite.
         """
-        epochs = self.options.epochs
+        epochs, ids = self.options.epochs, data.ids
         if self.rounds > epochs:
             ids = part_of(ids, number % (self.rounds // epochs), self.rounds // epochs)
         if not len(ids):
-            return list(tables), {**dict.fromkeys(DONE, 0), "loss": None}
-        steps = max(self.rounds, epochs)
+            return list(rows), {**dict.fromkeys(DONE, 0), "loss": None}
+        steps, half = max(self.rounds, epochs), len(rows) // 2
         seed = seed_of(self.options.seed, shard)
         options = dataclasses.replace(self.options, epochs=steps, seed=seed)
-        training = Trainer(ids, counts, options, start=tables)
+        start = [one[0] if half == 1 else np.concatenate(one) for one in (rows[:half], rows[half:])]
+        training = Trainer(ids, data.counts, options, start=start)
         for step in range(number * steps // self.rounds, (number + 1) * steps // self.rounds):
             progress = training.epoch(step)
         done = {name: getattr(progress, name) for name in DONE}
         loss = progress.loss if math.isfinite(progress.loss) else None  # none sampled
-        done |= {"loss": loss, "kernels": training.kernels}
-        return [training.input, training.output], done
+        tables = dict(zip(TABLES, (training.input, training.output), strict=True))
+        learned = [tables[block.table][block.rows] for block in self.blocks]
+        return learned, {**done, "loss": loss, "kernels": training.kernels}
 
-    def steps(self, number: int, counts: I64, totals: Totals) -> dict[str, tuple[F64, F64]]:
+    def moments(self, block: Block, number: int, counts: I64, learned: Sequence[F32]) -> F64:
+        """Return the moments of a block's rows, from the counts of its words."""
+        weights, _ = self.steps(number, counts)[block.table]
+        return mixing.moments(self.words, block.rows, learned, weights)
+
+    def directions(self, moments: Sequence[F64]) -> dict[str, Directions]:
+        """Return the directions of both tables from the moments of all blocks."""
+        context = 1.0 if self.options.model == "skipgram" else context_size(self.options)
+        half = len(moments) // 2
+        return {
+            "input": mixing.directions(moments[half:], 1.0),
+            "output": mixing.directions(moments[:half], context),
+        }
+
+    def mix(
+        self,
+        block: Block,
+        number: int,
+        counts: I64,
+        start: F32,
+        learned: Sequence[F32],
+        found: dict[str, Directions] | None,
+    ) -> F32:
+        """Return the rows of a block after the round."""
+        if found is None:  # of a single shard
+            return learned[0]
+        _, steps = self.steps(number, counts)[block.table]
+        return mixing.curvature(self.words, block.rows, start, learned, steps, found[block.table])
+
+    def steps(self, number: int, counts: I64) -> dict[str, tuple[F64, F64]]:
         """Return the steps of the rows of each table in one shard, which `mixing` needs.
 
         A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
@@ -150,7 +190,6 @@ class Plan:
             The number of the round, from 0.
         counts : ndarray of int64, shape (n,)
             Counts of some words in all shards together.
-        totals : Totals
 
         Returns
         -------
@@ -160,8 +199,8 @@ class Plan:
         options, size = self.options, context_size(self.options)
         assert options.negative is not None and options.input_rate is not None
         share = options.epochs / self.rounds / self.shards
-        kept = share * counts * keep_shares(counts, totals.tokens, options.sample or 0.0)
-        noise = options.negative * share * totals.kept * self._noise(counts) / totals.noise
+        kept = share * counts * keep_shares(counts, self.tokens, options.sample or 0.0)
+        noise = options.negative * share * self.kept * _noise(options, counts) / self.noise
         output, input_slope = kept + noise, SLOPE * (1 + options.negative)
         # the slope s (1 - s) is at most pi (1 - pi) on average, where the mean of s is the share pi
         # of the steps as target: little for rare words, most of whose steps are as noise
@@ -175,23 +214,6 @@ class Plan:
         rate = rate_at(options, (number + 0.5) / self.rounds)
         input_steps = rate * options.input_rate * input_slope * size * kept
         return {"input": (kept, input_steps), "output": (output, rate * slope * output)}
-
-    def directions(self, moments: Mapping[str, Sequence[F64]]) -> dict[str, Directions]:
-        """Return the directions of both tables from the moments of all blocks of both."""
-        context = 1.0 if self.options.model == "skipgram" else context_size(self.options)
-        return {
-            "input": mixing.directions(moments["output"], 1.0),
-            "output": mixing.directions(moments["input"], context),
-        }
-
-
-def initial_rows(table: str, rows: slice, options: TrainOptions) -> F32:
-    """Return rows of the input or the output table before the first round, from the seed."""
-    if table == "output":
-        return np.zeros((rows.stop - rows.start, options.dim), dtype=np.float32)
-    whole = new_table(rows.stop, options.dim)
-    initialize(whole, options.dim, options.seed)
-    return np.array(whole[rows, : options.dim])
 
 
 def check_mixed(options: TrainOptions) -> None:
@@ -281,6 +303,10 @@ def context_size(options: TrainOptions) -> float:
     return options.window + 1.0 if options.window_mode == "shrink" else 2.0 * options.window
 
 
+def _noise(options: TrainOptions, counts: I64) -> F64:
+    return np.where(counts > 0, np.maximum(counts, 1.0) ** (options.noise_power or 0), 0.0)
+
+
 def keep_shares(counts: I64, tokens: float, sample: float) -> F64:
     """Return the share of the tokens of each word that subsampling keeps, as in csrc/train."""
     if not sample:
@@ -293,125 +319,3 @@ def rate_at(options: TrainOptions | ClassifyOptions, done: float) -> float:
     """Return the learning rate after a share `done` of the training."""
     assert options.lr is not None and options.min_lr is not None
     return max(options.lr * (1 - done), options.min_lr)
-
-
-@dataclass
-class Data:
-    """The encoded text of a shard."""
-
-    ids: U32
-    counts: I64  # in all shards
-    own: I64  # in this shard
-    lines: int
-
-
-@dataclass(frozen=True)
-class WordsWork(Work):
-    """Training of word vectors; the pieces of shard 0 also hold the counts of the rows."""
-
-    plan: Plan
-    totals: Totals
-    parts: tuple[Shard, ...]
-    vocabulary: VocabularyOptions
-    cache_dir: str | None
-    rule: str
-    words: int
-    shards: int
-    blocks: tuple[Block, ...]
-    writes_tables: bool = False
-
-    @property
-    def has_parts(self) -> bool:  # type: ignore[override]
-        """Whether the rule needs the directions of the tables."""
-        return self.rule == "curvature" and self.shards > 1
-
-    def label(self, shard: int) -> str:
-        """Return the name of a shard."""
-        return self.parts[shard].name
-
-    def begin(self, block: Block) -> F32:
-        """Return the rows of a block from the seed."""
-        return initial_rows(block.table, block.rows, self.plan.options)
-
-    def load(self, shard: int, shared: Vocabulary) -> Data:
-        """Encode the text of a shard."""
-        text = self.parts[shard].corpus(self.vocabulary)
-        corpus = encode(text, self.vocabulary, vocabulary=shared, cache_dir=self.cache_dir)
-        return Data(corpus.ids, shared.counts, corpus.counts, corpus.lines)
-
-    def learn(self, number: int, shard: int, data: Data, tables: dict[str, Array]) -> Learned:
-        """Train the tables on a shard."""
-        start = [tables[name] for name in TABLES]
-        rows, note = self.plan.learn(shard, number, data.ids, data.counts, start)
-        after = dict(zip(TABLES, rows, strict=True))
-        pieces = [
-            (after[block.table][block.rows], data.counts[block.rows] if shard == 0 else None)
-            for block in self.blocks
-        ]
-        return Learned(pieces, note)
-
-    def part(self, number: int, block: Block, start: F32, pieces: list[Any]) -> F64:
-        """Return the moments of a block's rows."""
-        weights, _ = self._steps(number, block, pieces)
-        return mixing.moments(self.words, block.rows, [rows for rows, _ in pieces], weights)
-
-    def join(self, number: int, parts: list[F64]) -> dict[str, Directions]:
-        """Return the directions of both tables."""
-        found: dict[str, list[F64]] = {name: [] for name in TABLES}
-        for block, part in zip(self.blocks, parts, strict=True):
-            found[block.table].append(part)
-        return self.plan.directions(found)
-
-    def mix(self, number: int, block: Block, start: F32, pieces: list[Any], joined: Any) -> F32:
-        """Return the rows of a block after the round."""
-        learned = [rows for rows, _ in pieces]
-        if joined is None:
-            return mixing.mean(learned) if len(learned) > 1 else learned[0]
-        _, steps = self._steps(number, block, pieces)
-        return mixing.curvature(self.words, block.rows, start, learned, steps, joined[block.table])
-
-    def _steps(self, number: int, block: Block, pieces: list[Any]) -> tuple[F64, F64]:
-        return self.plan.steps(number, pieces[0][1], self.totals)[block.table]
-
-
-def figures_of(data: Data, counts: bool) -> dict[str, Any]:
-    """Return the figures of a shard that the program adds up, and a hash of the text."""
-    own = data.own if counts else None
-    return {"ids": len(data.ids), "lines": data.lines, "hash": hash_of([data.ids]), "counts": own}
-
-
-# ---- tables of a checkpoint or of --init, which workers read before the first round ----
-
-
-def check_init(job: TrainJob) -> None:
-    """Raise UsageError if the initial vectors are not in files, or their words are to be kept."""
-    for name in ("init", "init_context"):
-        if getattr(job, name) is not None and not isinstance(getattr(job, name), str):
-            raise UsageError(f"{name}: workers read it from a file with --cluster; give a path")
-    if job.new_words.init_vocab != "new":
-        raise UsageError(
-            f"--init-vocab={job.new_words.init_vocab}: is not supported with --cluster; remove it"
-        )
-
-
-def rows_of(
-    block: Block, options: TrainOptions, init: str, context: str | None, vocabulary: Vocabulary
-) -> F32:
-    """Return the rows of a block: the given vectors, and random rows for other words."""
-    whole = slice(0, len(vocabulary))
-    input, output = (initial_rows(one, whole, options) for one in TABLES)
-    tables = TrainedTables(options, input, output)
-    start_from(load_initial(init, "--init"), context, tables, vocabulary)
-    found = {"input": input, "output": output}[block.table]
-    return np.array(found[block.rows])
-
-
-def saved_rows(folder: str, block: Block) -> F32:
-    """Return the rows of a block in a checkpoint."""
-    path = Path(folder) / f"{block.table}.npy"
-    try:
-        return np.array(read_npy(path)[block.rows])
-    except (FormatError, OSError) as error:
-        raise FormatError(
-            f"{path}: cannot be read ({error}): give a folder that all workers have"
-        ) from error

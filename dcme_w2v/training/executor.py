@@ -1,10 +1,9 @@
-"""Where the tasks of a distributed training run: `Executor`, and `Serial`, which is this process.
+"""Where the tasks of a distributed training run: `Executor`, which runs them in this process.
 
 A task is a pure function: it returns the same value wherever, and however often, it runs. An
 executor with worker processes is `dcme_w2v.cluster.dask_executor.DaskExecutor`.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,38 +11,34 @@ from dcme_w2v.errors import ClusterError, DcmeError, OutOfMemoryError
 
 from .progress import Reporter
 
-
-class Future:
-    """The value of a task, now or later; the memory is freed with the last reference."""
+Future = Any  # the value of a task, now or later; the memory is freed with the last reference
 
 
-class Executor(ABC):
-    """Runs tasks.
+class Executor:
+    """Runs each task in this process when it is submitted.
 
     Parameters
     ----------
     reporter : Reporter
         Receives messages about lost workers.
-    watch : callable, optional
+
+    Attributes
+    ----------
+    watch : callable
         Called several times a second while waiting, in the thread of the caller. An exception
         from it ends the wait.
+    workers : int
+        Current number of workers; 0 if tasks run in this process.
     """
 
-    def __init__(self, reporter: Reporter, watch: Callable[[], None] | None) -> None:
-        self.reporter, self.watch = reporter, watch or (lambda: None)
+    workers = 0
 
-    @property
-    @abstractmethod
-    def workers(self) -> int:
-        """Current number of workers; 0 if tasks run in this process."""
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.watch: Callable[[], object] = lambda: None
 
-    @abstractmethod
     def submit(
-        self,
-        function: Callable[..., Any],
-        *args: Any,
-        label: str = "",
-        worker_hint: Future | int | None = None,
+        self, function: Callable[..., Any], *args: Any, label: str = "", number: int | None = None
     ) -> Future:
         """Start a task and return the future of its value at once.
 
@@ -53,15 +48,15 @@ class Executor(ABC):
             A function of a module, or a method of an object that can be pickled; pure.
         *args
             Values, futures and lists of futures; the task receives the values of the futures. Other
-            values pass through the scheduler: give paths and options rather than arrays.
+            values pass through the scheduler.
         label : str
             Names the task in messages: "shard 3 of round 2 (part-3.txt)".
-        worker_hint : Future or int, optional
-            The preferred worker: the worker that has this value, or the worker of this number
-            modulo the number of workers.
+        number : int, optional
+            The number of the preferred worker, modulo the number of workers.
         """
+        self.watch()
+        return run_task(function, label, None, *args)
 
-    @abstractmethod
     def wait(self, futures: Sequence[Future]) -> None:
         """Wait until all values are computed.
 
@@ -74,56 +69,18 @@ class Executor(ABC):
             The scheduler or all workers are lost.
         """
 
-    @abstractmethod
     def result(self, future: Future) -> Any:
         """Wait for a value and return it."""
+        return future
 
-    @abstractmethod
+    def all(self, futures: Sequence[Future]) -> list[Any]:
+        """Wait for values and return them; no value is fetched if a task has failed."""
+        self.wait(futures)
+        return [self.result(one) for one in futures]
+
     def figures(self) -> dict[str, int]:
         """Return `workers`, `lost_workers` and `bytes_sent` since the start."""
-
-
-class _Value(Future):
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-class Serial(Executor):
-    """Runs each task in this process when it is submitted."""
-
-    @property
-    def workers(self) -> int:
-        """Zero."""
-        return 0
-
-    def submit(
-        self,
-        function: Callable[..., Any],
-        *args: Any,
-        label: str = "",
-        worker_hint: Future | int | None = None,
-    ) -> Future:
-        """Run a task."""
-        self.watch()
-        return _Value(run_task(function, label, None, *map(_value, args)))
-
-    def wait(self, futures: Sequence[Future]) -> None:
-        """Return at once: all values are computed."""
-        self.watch()
-
-    def result(self, future: Future) -> Any:
-        """Return a value."""
-        return _value(future)
-
-    def figures(self) -> dict[str, int]:
-        """Return zeros."""
         return {"workers": 0, "lost_workers": 0, "bytes_sent": 0}
-
-
-def _value(one: Any) -> Any:
-    if isinstance(one, list):
-        return [_value(inner) for inner in one]
-    return one.value if isinstance(one, _Value) else one
 
 
 def run_task(function: Callable[..., Any], label: str, worker: str | None, *args: Any) -> Any:
@@ -152,3 +109,13 @@ def run_task(function: Callable[..., Any], label: str, worker: str | None, *args
 def given_value(value: Any) -> Any:
     """Return a value, which a task sends to a worker."""
     return value
+
+
+def piece_of(value: tuple[list[Any], Any], number: int) -> Any:
+    """Return one piece of a task's result, which has pieces and figures."""
+    return value[0][number]
+
+
+def figures_of(value: tuple[list[Any], Any]) -> Any:
+    """Return the figures of such a result."""
+    return value[1]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from dcme_w2v.errors import DivergedError, ResourceError
+from dcme_w2v.errors import ClusterError, DcmeError, DivergedError, ResourceError
 from dcme_w2v.options import CheckpointOptions
 
 from .checkpoint_folder import Checkpoint, CheckpointFolder, Position, record_of
@@ -71,7 +71,7 @@ class Checkpointer:
         ended = self.position.epoch >= training.epochs or (
             training.unfinished is None and run.is_over()
         )
-        place = "training is complete" if ended else f"in epoch {self.position.epoch + 1}"
+        place = "training is complete" if ended else f"in {run.step} {self.position.epoch + 1}"
         self._reporter.message(f"resuming from {found.folder}, {place}")
         if found.record["kernels"] != training.kernels:
             self._reporter.message(
@@ -137,13 +137,18 @@ class Checkpointer:
         self._saved = time.monotonic()
         return self.latest
 
-    def last_state(self) -> str:
-        """Return the end of an error message: where the last checkpoint is."""
+    def with_last_state(self, error: DcmeError) -> DcmeError:
+        """Return an error whose message ends with where the last checkpoint is."""
         if self._options is None:
-            return ""
-        if self.latest is None:
-            return "; no checkpoint was written (see --checkpoint)"
-        return f"; the last checkpoint is {self.latest}{self._run.start_hint(self.latest)}"
+            return error
+        said = "; no checkpoint was written (see --checkpoint)"
+        if self.latest is not None:
+            said = f"; the last checkpoint is {self.latest}"
+            if isinstance(error, DivergedError):
+                said += self._run.start_hint(self.latest)
+            else:
+                said += f", resume with --resume={self.latest.parent}"
+        return type(error)(f"{error.message}{said}")
 
 
 @contextlib.contextmanager
@@ -182,15 +187,15 @@ def run_epochs(
     ------
     Interrupted
         A signal arrived; the message names the checkpoint or the partial result.
-    DivergedError
-        A parameter is NaN or infinite; the message names the last checkpoint.
+    DivergedError, ClusterError
+        A parameter is NaN or infinite, or workers are lost; the message names the last checkpoint.
     """
     trainer, position = run.trainer, checkpointer.position
     reporter.stage("training", run.total, run.unit, run.options)
 
     def watch(progress: Progress) -> bool:
         reporter.advance(run.done(progress), loss=progress.loss, lr=progress.lr)
-        return received.number is not None or checkpointer.is_time()
+        return received.number is not None or (trainer.stops_within and checkpointer.is_time())
 
     def is_over() -> bool:
         return position.epoch >= trainer.epochs or (trainer.unfinished is None and run.is_over())
@@ -203,15 +208,15 @@ def run_epochs(
             if trainer.unfinished is None:
                 figures = {"loss": progress.loss, "lr": progress.lr, **run.scores()}
                 seconds = round(position.epoch_seconds, 3)
-                record = {"epoch": position.epoch + 1, "seconds": seconds, **figures}
+                record = {run.step: position.epoch + 1, "seconds": seconds, **figures}
                 run.end_epoch(record)
                 reporter.epoch(record)
                 checkpointer.end_epoch()
             if received.number is not None and not is_over():
                 raise interrupted(run, checkpointer, received)
             checkpointer.save_if_due()
-        except DivergedError as error:
-            raise DivergedError(f"{error.message}{checkpointer.last_state()}") from error
+        except (DivergedError, ClusterError) as error:
+            raise checkpointer.with_last_state(error) from error
     return progress
 
 
@@ -220,7 +225,7 @@ def interrupted(
 ) -> Interrupted:
     """Write a checkpoint after a signal, or else the result so far, and return the error."""
     assert received.number is not None
-    message = f"stopped by {received.name} in epoch {checkpointer.position.epoch + 1}: "
+    message = f"stopped by {received.name} in {run.step} {checkpointer.position.epoch + 1}: "
     try:
         if (saved := checkpointer.save()) is not None:
             message += f"checkpoint {saved}; resume with --resume={saved.parent}"

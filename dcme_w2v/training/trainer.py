@@ -63,7 +63,11 @@ class Trainer:
     ----------
     options, tables, kernels
         As given.
+    stops_within : bool
+        Whether an epoch can be stopped for a checkpoint, and continued.
     """
+
+    stops_within: ClassVar[bool] = True
 
     def __init__(self, core: Run, options: Any, tables: Mapping[str, F32], kernels: str) -> None:
         self._core, self.options, self.tables, self.kernels = core, options, tables, kernels
@@ -242,8 +246,8 @@ class TrainingRun(ABC):
     ----------
     kind : str
         The kind of checkpoint, also used in messages: "words".
-    unit : str
-        Unit of the progress: "words".
+    unit, step : str
+        Unit of the progress: "words"; and name of an epoch in messages.
     total : int
         Number of units over all epochs.
     free : collection of str
@@ -252,6 +256,7 @@ class TrainingRun(ABC):
 
     kind: ClassVar[str]
     unit: ClassVar[str]
+    step: ClassVar[str] = "epoch"
 
     def __init__(self, trainer: Trainer, options: Mapping[str, Any], total: int) -> None:
         self.trainer, self.options, self.total = trainer, options, total

@@ -309,7 +309,7 @@ class FileOptions(Checked, group="Output"):
 
 @dataclass(frozen=True)
 class RoundsOptions(Checked, group="Cluster"):
-    """How often the shards of a cluster exchange what they have learned, and how it is mixed."""
+    """How often the shards of a cluster exchange what they have learned."""
 
     rounds: int | None = option(
         None,
@@ -317,14 +317,6 @@ class RoundsOptions(Checked, group="Cluster"):
         "(--cluster; default: at least 20, or 5 times the shards if fewer; more where a shard has "
         "over 10^7 tokens)",
         minimum=1,
-        needs=("cluster",),
-        advanced=True,
-    )
-    mix: str = option(
-        "curvature",
-        "mixing rule of the shards' tables: the sum of their updates, corrected "
-        "where all have learned the same, or the mean of the tables (--cluster)",
-        choices=("curvature", "mean"),
         needs=("cluster",),
         advanced=True,
     )

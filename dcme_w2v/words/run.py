@@ -1,5 +1,7 @@
 """Trains word vectors: from text to vectors, vocabulary and manifest; the command ``train``."""
 
+from __future__ import annotations
+
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -49,12 +51,54 @@ from .trainer import Trainer
 from .vectors import Vectors
 
 
+class Machine:
+    """Where word vectors are trained: on this machine, or on a cluster by a subclass."""
+
+    kind = "words"
+
+    def encode(self, job: TrainJob, known: Given, reporter: Reporter) -> EncodedCorpus:
+        """Read the corpus; `known` are words that the vocabulary has."""
+        return encode(
+            job.corpus if job.sentences is None else job.sentences,
+            job.vocabulary,
+            vocabulary=known,
+            unk=job.new_words.unk,
+            cache_dir=job.cache_dir,
+            threads=job.options.threads or 1,
+            reporter=reporter,
+            holdout=None if job.fraction is None else HeldOutLines(job.fraction, job.options.seed),
+        )
+
+    def resolved(self, options: TrainOptions, words: int) -> TrainOptions:
+        """Return the options with all defaults."""
+        return resolved(options, words)
+
+    def plan(
+        self, job: TrainJob, corpus: EncodedCorpus, options: TrainOptions, ngrams: WordNgrams | None
+    ) -> dict[str, Any]:
+        """Return the resources of the training."""
+        return resource_estimate(job, corpus, options, ngrams)
+
+    def run(
+        self,
+        job: TrainJob,
+        corpus: EncodedCorpus,
+        options: TrainOptions,
+        ngrams: WordNgrams | None,
+        reporter: Reporter,
+    ) -> WordsRun:
+        """Return the training."""
+        training = Trainer(corpus.ids, corpus.vocabulary.counts, options, ngrams=ngrams)
+        return WordsRun(job, corpus, training, prepared(job, corpus, training, reporter))
+
+
 def train(
     job: TrainJob,
     reporter: Reporter,
     signals: AbstractContextManager[ReceivedSignal] | None = None,
+    machine: Machine | None = None,
 ) -> Vectors:
-    """Train word vectors on this machine and write them.
+    """Train word vectors and write them.
 
     Parameters
     ----------
@@ -65,6 +109,8 @@ def train(
         Receives the progress.
     signals : context manager, optional
         Records signals while training. Without it, no handler is installed.
+    machine : Machine, optional
+        Where to train, by default on this machine.
 
     Returns
     -------
@@ -83,31 +129,32 @@ def train(
     KeyboardInterrupt
         While training; its attribute `partial` is the `Vectors` so far.
     """
-    start = time.monotonic()
-    job, found = _resolved(job)
+    start, machine = time.monotonic(), machine or Machine()
+    job, found = _resolved(job, machine)
     initial = _initial(job, found)
-    with open_folder(job.checkpoints) as folder, _encoded(job, reporter, initial) as corpus:
+    with (
+        open_folder(job.checkpoints) as folder,
+        _encoded(job, reporter, initial, machine) as corpus,
+    ):
         words = corpus.vocabulary
-        options, ngrams, plan = _planned(job, corpus)
+        options, ngrams, plan = _planned(job, corpus, machine)
         begin(job, plan, words, reporter)
-        training = Trainer(corpus.ids, words.counts, options, ngrams=ngrams)
-        held_out = prepared(job, corpus, training, reporter)
-        run = WordsRun(job, corpus, training, held_out)
+        run = machine.run(job, corpus, options, ngrams, reporter)
         checkpointer = Checkpointer(run, reporter, folder, job.checkpoints, found)
         if found is None and initial is not None:
-            start_from(initial, job.init_context, training, words)
+            start_from(initial, job.init_context, run.training, words)
         del initial
         with interruptible(run, signals) as received:
             last = run_epochs(run, checkpointer, reporter, received)
             check_trained(last)
             seconds = checkpointer.position.seconds, time.monotonic() - start
-            scores = {} if held_out is None else held_out.figures or held_out.score()
-            manifest = manifest_for(job, corpus, training, last, *seconds, scores)
-            save_results(job, training, corpus, checkpointer, manifest=manifest)
-        return as_vectors(job, training, words, manifest)
+            more = run.final_figures()
+            manifest = manifest_for(job, corpus, run.training, last, *seconds, more)
+            save_results(job, run.training, corpus, checkpointer, manifest=manifest)
+        return as_vectors(job, run.training, words, manifest)
 
 
-def dry_run(job: TrainJob, reporter: Reporter) -> dict[str, Any]:
+def dry_run(job: TrainJob, reporter: Reporter, machine: Machine | None = None) -> dict[str, Any]:
     """Read the corpus and return the resources that training requires; see `train`.
 
     Returns
@@ -116,19 +163,20 @@ def dry_run(job: TrainJob, reporter: Reporter) -> dict[str, Any]:
         See `dcme_w2v.words.resources.resource_estimate`; "refused" is the error if they are not
         available.
     """
-    job, found = _resolved(job)
-    with _encoded(job, reporter, _initial(job, found)) as corpus:
-        _, _, plan = _planned(job, corpus)
+    machine = machine or Machine()
+    job, found = _resolved(job, machine)
+    with _encoded(job, reporter, _initial(job, found), machine) as corpus:
+        _, _, plan = _planned(job, corpus, machine)
         return {**plan, "refused": resource_shortage(plan)}
 
 
 def _planned(
-    job: TrainJob, corpus: EncodedCorpus
+    job: TrainJob, corpus: EncodedCorpus, machine: Machine
 ) -> tuple[TrainOptions, WordNgrams | None, dict[str, Any]]:
     """Return the resolved options, the n-grams and the resources of a run."""
-    options = resolved(job.options, len(corpus.vocabulary))
+    options = machine.resolved(job.options, len(corpus.vocabulary))
     ngrams = WordNgrams.of_words(job.subwords, corpus.vocabulary)
-    return options, ngrams, resource_estimate(job, corpus, options, ngrams)
+    return options, ngrams, machine.plan(job, corpus, options, ngrams)
 
 
 def begin(job: TrainJob, plan: dict[str, Any], words: Vocabulary, reporter: Reporter) -> None:
@@ -179,13 +227,13 @@ def with_counts(job: TrainJob) -> TrainJob:
     return job if path is None else dataclasses.replace(job, save_vocab=path)
 
 
-def _resolved(job: TrainJob) -> tuple[TrainJob, Checkpoint | None]:
-    """Check files and options; threads and sample default to the values of the checkpoint."""
+def _resolved(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | None]:
+    """Check files and options; some default to the values of the checkpoint."""
     paths_of(job).check()
     job, options = with_counts(job), job.options
-    found = find_checkpoint(job.checkpoints, WordsRun.kind)
+    found = find_checkpoint(job.checkpoints, machine.kind)
     if found is not None:
-        options = found.with_run_values(options, "threads", "sample")
+        options = found.with_run_values(options, "threads", "sample", "lr", "min_lr")
     checked = resolved(options)
     vectors = "input"
     if job.subwords.subwords is None:
@@ -204,22 +252,15 @@ def _initial(job: TrainJob, found: Checkpoint | None) -> Initial | None:
     return load_initial(job.init, "--init")
 
 
-def _encoded(job: TrainJob, reporter: Reporter, initial: Initial | None) -> EncodedCorpus:
+def _encoded(
+    job: TrainJob, reporter: Reporter, initial: Initial | None, machine: Machine
+) -> EncodedCorpus:
     """Read the corpus and report its size."""
     known: Given = None if initial is None else initial.words(job.new_words.init_vocab)
     if job.read_vocab is not None:
         given = job.read_vocab
         known = given if isinstance(given, Vocabulary) else Vocabulary.load(given)
-    corpus = encode(
-        job.corpus if job.sentences is None else job.sentences,
-        job.vocabulary,
-        vocabulary=known,
-        unk=job.new_words.unk,
-        cache_dir=job.cache_dir,
-        threads=job.options.threads or 1,
-        reporter=reporter,
-        holdout=None if job.fraction is None else HeldOutLines(job.fraction, job.options.seed),
-    )
+    corpus = machine.encode(job, known, reporter)
     report_corpus(job, corpus, reporter)
     return corpus
 
@@ -286,13 +327,14 @@ class WordsRun(TrainingRun):
         self,
         job: TrainJob,
         corpus: EncodedCorpus,
-        training: Trainer,
+        training: Any,
         held_out: HeldOut | None,
     ) -> None:
         options = training.options
         super().__init__(training, _named(job, options), corpus.tokens * options.epochs)
         self.free = _free(options)
-        self._job, self._corpus, self._training, self._held_out = job, corpus, training, held_out
+        self.training: Trained = training
+        self._job, self._corpus, self._held_out = job, corpus, held_out
 
     def fingerprint(self) -> Fingerprint:
         """Return hashes of the ids and of the words."""
@@ -309,6 +351,10 @@ class WordsRun(TrainingRun):
         """Return the scores of the held-out text."""
         return self._held_out.score() if self._held_out else {}
 
+    def final_figures(self) -> dict[str, Any]:
+        """Return further figures for the manifest."""
+        return self._held_out.figures or self._held_out.score() if self._held_out else {}
+
     def texts(self) -> dict[str, Any]:
         """Return the vocabulary, with which the input table can be read as word vectors."""
         words = self._corpus.vocabulary
@@ -320,11 +366,11 @@ class WordsRun(TrainingRun):
 
     def current_model(self) -> Vectors:
         """Return the vectors so far."""
-        return as_vectors(self._job, self._training, self._corpus.vocabulary)
+        return as_vectors(self._job, self.training, self._corpus.vocabulary)
 
     def save_partial(self) -> str | None:
         """Save the vectors so far beside the outputs, except streams."""
-        written = save_results(self._job, self._training, self._corpus, suffix=PARTIAL)
+        written = save_results(self._job, self.training, self._corpus, suffix=PARTIAL)
         return f"the vectors so far are in {' and '.join(written)}" if written else None
 
 

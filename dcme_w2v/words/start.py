@@ -1,7 +1,7 @@
 """Initial tables of training: rows of an earlier run for the words in its vocabulary."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,26 +19,27 @@ from .defaults import has_context
 from .likelihood import Neighbors
 from .options import TrainOptions
 from .tables import KIND, input_of, load_tables
-from .trainer import Trainer
 from .vectors import Vectors
 
 _SEPARATORS = np.frombuffer(b"\0\t\n\v\f\r ", dtype=np.uint8)
 _REPAIR = "repair it with: dcme-w2v convert IN OUT --invalid=skip"
 
 
-@dataclass
-class TrainedTables:
-    """The tables of a training without a `Trainer` in this process, as of a cluster."""
+class Trained(Protocol):
+    """The tables of a training, in this process or collected from a cluster."""
 
     options: TrainOptions
-    input: F32
-    output: F32
-    kernels: str = ""
-    subwords: Subwords | None = None
-    neighbors: Neighbors | None = None
+    kernels: str
+    subwords: Subwords | None
+    neighbors: Neighbors | None
 
+    @property
+    def input(self) -> F32:
+        """The word vectors."""
 
-Trained = Trainer | TrainedTables
+    @property
+    def output(self) -> F32:
+        """The context vectors."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def start_from(
         A file of word vectors, or of both tables.
     context : str or Vectors, optional
         Context vectors; by default from `init`, if it has any.
-    training : Trainer or TrainedTables
+    training : Trained
     vocabulary : Vocabulary
         The vocabulary of the training's corpus.
 

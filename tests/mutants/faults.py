@@ -102,7 +102,6 @@ FAULTS = [
     Fault("evidence: rarest pairs are kept", "dcme_w2v/few_labels", "np.argsort(-rank[above], kind=\"stable\")[:count]", "np.argsort(rank[above], kind=\"stable\")[:count]", "few_labels"),
     Fault("latent: a rising cost is not noticed", "dcme_w2v/latent", "    if not math.isfinite(value):", "    if False:", "latent"),
     # ---- clusters
-    Fault("mixing: sum instead of the mean", "dcme_w2v/cluster", "return (total / len(learned)).astype", "return total.astype", "mixing cluster_rounds"),
     Fault("mixing: share of the sum", "dcme_w2v/cluster", "    found /= shards\n", "", "mixing"),
     Fault("mixing: eigenvalues below zero", "dcme_w2v/cluster", "common + (second - common) / context", "common - (second - common) / context", "mixing"),
 ]  # fmt: skip
