@@ -148,6 +148,21 @@ def test_an_edited_record_is_refused(kept, edit):
         restored(Checkpoint.load(path.parent), training)
 
 
+def test_pieces_of_the_state_in_another_order_are_refused(kept):
+    training, folder, _ = kept
+    path = saved(folder, training, 1).folder / RECORD
+    record = json.loads(path.read_text())
+    state = record["training"]["state"]
+    first, second = next(
+        (i, i + 1) for i in range(len(state) - 1)
+        if state[i][1] == state[i + 1][1] and state[i] != state[i + 1]
+    )  # fmt: skip
+    state[first], state[second] = state[second], state[first]
+    path.write_text(json.dumps(record))
+    with pytest.raises(FormatError, match="does not match this run"):
+        restored(Checkpoint.load(path.parent), training)
+
+
 def test_a_table_that_is_not_finite_is_refused(kept):
     training, folder, _ = kept
     path = saved(folder, training, 1).folder

@@ -150,7 +150,7 @@ double dcme_softmax(real *scores, const dcme_linear *model) {
     real largest = scores[0];
     for (int64_t j = 1; j < model->classes; j++)
         largest = scores[j] > largest ? scores[j] : largest;
-    dcme_exponentials(model->kernels, scores, scores, largest, -INFINITY, model->classes);
+    dcme_exponentials(model->kernels, scores, scores, largest, model->classes);
     double total = dcme_total(scores, model->classes);
     dcme_scale(scores, (real)(1 / total), scores, model->classes);
     DCME_CLEAR(scores + model->classes, model->stride - model->classes);

@@ -284,8 +284,8 @@ static double to_errors(thread_state *me, const dcme_batch *batch, int64_t d) {
         largest = me->scores[j] > largest ? me->scores[j] : largest;
     for (int64_t k = 0; k < g->count; k++)
         largest = me->bounds[k] > largest ? me->bounds[k] : largest;
-    dcme_exponentials(kernels, me->steps, me->scores, largest, -INFINITY, count);
-    dcme_exponentials(kernels, me->shares, me->bounds, largest, -INFINITY, g->stride);
+    dcme_exponentials(kernels, me->steps, me->scores, largest, count);
+    dcme_exponentials(kernels, me->shares, me->bounds, largest, g->stride);
     double total = dcme_total(me->steps, count) + dcme_total(me->shares, g->stride);
     total += correct(me);
     real scale = (real)(1 / total);

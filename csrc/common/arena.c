@@ -6,7 +6,7 @@ struct dcme_held {
     void *bytes;
     const void *at; /* the pointer to the bytes, where they are exchanged */
     int64_t count, size, limit;
-    int saved;
+    const char *name; /* NULL: not part of the state */
 };
 
 static dcme_held *append(dcme_arena *arena, int64_t bytes) {
@@ -38,18 +38,19 @@ void *dcme_take(dcme_arena *arena, int64_t count, int64_t size) {
     return memory ? memset(memory, 0, (count * size)) : NULL;
 }
 
-void *dcme_take_saved(dcme_arena *arena, int64_t count, int64_t size, int64_t limit) {
+void *dcme_take_saved(dcme_arena *arena, int64_t count, int64_t size, int64_t limit,
+                      const char *name) {
     void *memory = dcme_take(arena, count, size);
     if (memory)
-        *arena->last = (dcme_held){NULL, memory, NULL, count, size, limit, 1};
+        *arena->last = (dcme_held){NULL, memory, NULL, count, size, limit, name};
     return memory;
 }
 
 void dcme_save(dcme_arena *arena, void *bytes, const void *at, int64_t count, int64_t size,
-               int64_t limit) {
+               int64_t limit, const char *name) {
     dcme_held *held = append(arena, 0);
     if (held)
-        *held = (dcme_held){NULL, bytes, at, count, size, limit, 1};
+        *held = (dcme_held){NULL, bytes, at, count, size, limit, name};
 }
 
 void dcme_arena_join(dcme_arena *arena, const dcme_arena *scratch) {
@@ -90,10 +91,10 @@ static char *bytes_of(const dcme_held *held) {
 
 void dcme_arena_list(const dcme_arena *arena, dcme_state *state) {
     for (const dcme_held *held = arena->first; held; held = held->next)
-        if (held->saved) {
+        if (held->name) {
             if (state->count < state->room)
                 state->pieces[state->count] =
-                    (dcme_piece){bytes_of(held), held->count * held->size};
+                    (dcme_piece){held->name, bytes_of(held), held->count * held->size};
             state->count++;
         }
 }

@@ -27,17 +27,19 @@ void *dcme_take_unset(dcme_arena *arena, int64_t count, int64_t size);
 #define DCME_TAKE_UNSET(arena, array, count)                                                       \
     ((array) = dcme_take_unset(arena, count, sizeof *(array)))
 
-/* The `count` items of `size` bytes at `bytes` are part of the state. With a limit above 0 the last
- * int32 of each item is a number from 0 to limit - 1, which is checked after a state was restored.
- * Of memory that is exchanged for other memory, `at` is where the pointer to it is, not NULL. */
+/* The `count` items of `size` bytes at `bytes` are part of the state, a piece of it with a name.
+ * With a limit above 0 the last int32 of each item is a number from 0 to limit - 1, which is
+ * checked after a state was restored. If the memory is swapped during a run, pass the address of
+ * the pointer to it as `at`, else NULL. */
 void dcme_save(dcme_arena *arena, void *bytes, const void *at, int64_t count, int64_t size,
-               int64_t limit);
-#define DCME_SAVE(arena, number) dcme_save(arena, &(number), NULL, 1, sizeof(number), 0)
+               int64_t limit, const char *name);
+#define DCME_SAVE(arena, number) dcme_save(arena, &(number), NULL, 1, sizeof(number), 0, #number)
 
 /* Zeros that are part of the state. */
-void *dcme_take_saved(dcme_arena *arena, int64_t count, int64_t size, int64_t limit);
+void *dcme_take_saved(dcme_arena *arena, int64_t count, int64_t size, int64_t limit,
+                      const char *name);
 #define DCME_TAKE_SAVED(arena, array, count, limit)                                                \
-    ((array) = dcme_take_saved(arena, count, sizeof *(array), limit))
+    ((array) = dcme_take_saved(arena, count, sizeof *(array), limit, #array))
 
 /* Fail as another arena, of temporary memory, has. */
 void dcme_arena_join(dcme_arena *arena, const dcme_arena *scratch);
@@ -54,6 +56,7 @@ dcme_status dcme_arena_check(const dcme_arena *arena, dcme_purpose purpose, dcme
 
 /* A list of the state's pieces, to save or to restore them. */
 typedef struct {
+    const char *name;
     void *bytes;
     int64_t size;
 } dcme_piece;

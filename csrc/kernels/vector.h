@@ -38,6 +38,12 @@ INLINE void store(float *p, vec v) { *(unaligned *)p = v; }
 #define UNROLL(i, count) _Pragma("GCC unroll 32") for (int i = 0; i < (count); i++)
 #define EACH_CHUNK(c) UNROLL (c, chunks)
 
+/* GCC would load the number again for each of its uses, and not keep it in a register. */
+INLINE vec loaded(vec v) {
+    __asm__("" : "+v"(v));
+    return v;
+}
+
 INLINE vec get(const float *p, int64_t n) { return n == LANES ? load(p) : load_part(p, n); }
 
 INLINE void put(float *p, int64_t n, vec v) {
@@ -148,6 +154,10 @@ INLINE void dots_of(float *out, int64_t step, float *const *hs, int m, float *co
 static void dots(float *out, int64_t step, float *const *hs, int64_t h_count, float *const *rows,
                  int64_t count, int64_t size) {
     int64_t i = 0;
+    if (h_count == 1) {
+        dots_of(out, step, hs, 1, rows, 8, count, size);
+        return;
+    }
     for (; i + DOT_ROWS <= h_count; i += DOT_ROWS)
         dots_of(out + i * step, step, hs + i, DOT_ROWS, rows, 4, count, size);
     for (; i + 2 <= h_count; i += 2)
@@ -192,7 +202,7 @@ INLINE void update_chunks(float *gradient, const float *h, float *const *rows, c
         float *row = at_chunk(rows[i], d);
         vec w = set1(weights[i]);
         EACH_CHUNK (c) {
-            vec r = get(row + c * LANES, n);
+            vec r = loaded(get(row + c * LANES, n));
             g[c] = madd(w, r, g[c]);
             put(row + c * LANES, n, madd(w, x[c], r));
         }

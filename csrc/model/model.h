@@ -15,10 +15,17 @@ typedef struct {
     real *neighbors[2]; /* (items, stride) each, left and right, or NULL without word order */
 } dcme_model;
 
-/* For GCC a function that only prefetches has no effect: without -fwrapv it removes the calls, and
- * training is a third slower. So there is an empty statement that it has to keep. */
+/* All cache lines of a row, which may begin within one. For GCC a function that only prefetches has
+ * no effect: without -fwrapv it removes the calls, and training is a third slower. So there is an
+ * empty statement that it has to keep. */
 static inline void dcme_prefetch(const real *row, int64_t stride) {
-    for (int64_t d = 0; d < stride; d += 64 / (int64_t)sizeof(real))
-        __builtin_prefetch(row + d, 1);
+    const char *line = (const char *)((uintptr_t)row & ~(uintptr_t)63);
+    const char *end = (const char *)(row + stride);
+    for (; line + 64 < end; line += 128) {
+        __builtin_prefetch(line);
+        __builtin_prefetch(line + 64);
+    }
+    if (line < end)
+        __builtin_prefetch(line);
     __asm__ volatile("");
 }

@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-static const real LOWEST = -87; /* the kernel is not defined below */
+static const real LOWEST = -87;                /* the kernel is not defined below */
+static const real NEGLIGIBLE = 8.7565108e-27f; /* e^-60 */
 
 void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, int64_t items,
                        int64_t top_items) {
@@ -16,8 +17,8 @@ void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, i
     for (int64_t q = 0; top && q < top_items; q++)
         top[q] = (int32_t)q;
     atomic_init(&cluster->top, top);
-    dcme_save(arena, cluster->alpha, NULL, items, sizeof *cluster->alpha, 0);
-    dcme_save(arena, NULL, &cluster->top, top_items, sizeof *top, items);
+    dcme_save(arena, cluster->alpha, NULL, items, sizeof *cluster->alpha, 0, "alpha");
+    dcme_save(arena, NULL, &cluster->top, top_items, sizeof *top, items, "top");
     DCME_TAKE_SAVED(arena, cluster->is_top, items, 0);
 }
 
@@ -43,14 +44,14 @@ real dcme_entropy(const real *alpha, int64_t items) {
 }
 
 void dcme_exponentials(const dcme_kernels *kernels, real *out, const real *x, real largest,
-                       real faint, int64_t count) {
+                       int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         real below = x[i] - largest;
         out[i] = below < LOWEST ? LOWEST : below;
     }
     kernels->exponential(out, out, count);
     for (int64_t i = 0; i < count; i++)
-        out[i] = x[i] - largest <= faint ? 0 : out[i];
+        out[i] = out[i] < NEGLIGIBLE ? 0 : out[i];
 }
 
 real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t items) {
@@ -60,7 +61,7 @@ real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t
         largest = scores[j] > largest ? scores[j] : largest;
     for (int64_t j = 0; j < items; j += DCME_AT_ONCE) {
         int64_t n = dcme_min(items - j, DCME_AT_ONCE);
-        dcme_exponentials(kernels, e, scores + j, largest, DCME_FAINT, n);
+        dcme_exponentials(kernels, e, scores + j, largest, n);
         for (int64_t i = 0; i < n; i++) {
             total += e[i];
             mean += e[i] * (scores[j + i] - largest);

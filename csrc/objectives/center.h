@@ -12,7 +12,7 @@
 
 typedef struct {
     real *alpha;          /* (N) center */
-    int32_t *_Atomic top; /* (Q) heaviest items, descending: exchanged, never reordered */
+    int32_t *_Atomic top; /* (Q) heaviest items, descending */
     int32_t *spare;       /* (Q) where the next ones are written */
     uint8_t *is_top;      /* (N) */
     _Atomic int busy;     /* a thread is at its offline update */
@@ -23,7 +23,8 @@ typedef struct {
 void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, int64_t items,
                        int64_t top_items);
 
-/* The top items, which stay as they are while this pointer is used for a step. */
+/* The top items. The list that a reader holds is rewritten after two more moves of the cluster;
+ * each entry is always an item. */
 static inline const int32_t *dcme_cluster_top(const dcme_cluster *cluster) {
     return atomic_load_explicit(&cluster->top, memory_order_acquire);
 }
@@ -34,11 +35,10 @@ void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t it
 
 real dcme_entropy(const real *alpha, int64_t items);
 
-/* out[i] = e^(x[i] - largest), and 0 where x[i] - largest is at most `faint` and out is not x.
- * e^DCME_FAINT is negligible compared with 1, and not denormal. */
-#define DCME_FAINT ((real) - 60)
+/* out[i] = e^(x[i] - largest), and 0 where that is negligible compared with 1: products with
+ * numbers so small would be denormal, which takes many times as long. out may be x. */
 void dcme_exponentials(const dcme_kernels *kernels, real *out, const real *x, real largest,
-                       real faint, int64_t count);
+                       int64_t count);
 
 static inline double dcme_total(const real *x, int64_t count) {
     double sum = 0;

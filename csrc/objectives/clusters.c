@@ -54,7 +54,7 @@ static int64_t add_rows(const dcme_model *model, real *u, const real *scores, in
         best = scores[i] > scores[best] ? i : best;
     if (scores[best] > before)
         dcme_scale(u, (real)exp(before - scores[best]), u, model->stride);
-    dcme_exponentials(model->kernels, weights, scores + j, scores[best], DCME_FAINT, n);
+    dcme_exponentials(model->kernels, weights, scores + j, scores[best], n);
     model->kernels->weighted_sum(u, rows, weights, n, model->stride);
     return best;
 }
@@ -115,7 +115,8 @@ void dcme_clusters_open(dcme_clusters *c, dcme_arena *arena, const dcme_model *m
 dcme_cluster_sums *dcme_cluster_sums_open(dcme_arena *arena, const dcme_clusters *clusters) {
     int64_t count = clusters->count, stride = clusters->model->stride;
     dcme_cluster_sums *sums = dcme_take(arena, count, sizeof *sums);
-    real *h = dcme_take_saved(arena, count * stride, sizeof *h, 0);
+    real *h;
+    DCME_TAKE_SAVED(arena, h, count * stride, 0);
     for (int64_t k = 0; h && k < count; k++) {
         sums[k].h = h + k * stride;
         DCME_SAVE(arena, sums[k].count);

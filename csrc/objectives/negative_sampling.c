@@ -55,8 +55,8 @@ static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     me->noise = &s->noise;
     me->draws = s->draws;
     for (int i = 0; i < SAMPLES; i++) {
-        DCME_TAKE(arena, me->samples[i].words, n);
-        DCME_TAKE(arena, me->samples[i].rows, n);
+        DCME_TAKE(arena, me->samples[i].words, n + 1);
+        DCME_TAKE(arena, me->samples[i].rows, n + 1);
     }
     DCME_TAKE(arena, me->scores, dcme_stride(n));
     DCME_TAKE(arena, me->weights, dcme_stride(n));
@@ -131,13 +131,16 @@ static void prefetch_pooled(void *thread, int32_t target) {
     me->pool[me->prefetched % POOL] = fresh;
     sample *s = new_sample(me, target);
     fetch(&me->replicas, fresh);
+    int64_t n = s->count;
     for (int32_t k = 0; k < me->draws; k++, random >>= 16) {
         if (k % 4 == 0) /* a random number is four places in the pool */
             random = dcme_random(&me->stream);
         int32_t word = me->pool[random % POOL];
-        if (word != target) /* its row is in the cache: prefetching it again takes 6 % longer */
-            add(s, &me->replicas, word);
+        s->words[n] = word; /* its row is in the cache: prefetching it again takes 6 % longer */
+        s->rows[n] = dcme_replica_row(&me->replicas, word);
+        n += word != target;
     }
+    s->count = n;
 }
 
 static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {

@@ -51,7 +51,7 @@ void dcme_proposals_open(dcme_proposals *p, dcme_arena *arena, const dcme_model 
     for (int64_t z = 0; p->proposals && z < options->clusters; z++) {
         dcme_proposal *proposal = &p->proposals[z];
         atomic_init(&proposal->cells, dcme_take(arena, items, sizeof(dcme_alias)));
-        dcme_save(arena, NULL, &proposal->cells, items, sizeof(dcme_alias), items);
+        dcme_save(arena, NULL, &proposal->cells, items, sizeof(dcme_alias), items, "cells");
         DCME_TAKE_SAVED(arena, proposal->bias, items, 0);
         DCME_SAVE(arena, proposal->mass);
     }

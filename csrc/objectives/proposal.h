@@ -11,7 +11,8 @@
 
 /* Data of a cluster in addition to its center. */
 typedef struct {
-    dcme_alias *_Atomic cells; /* (N) q_z outside the top items: exchanged, never rewritten */
+    dcme_alias *_Atomic cells; /* (N) q_z outside the top items: rewritten after two more
+                                  moves; each entry is always an item */
     real *bias;                /* (N) b_zj = log(nu q_zj) - prior_j */
     real mass;                 /* of q_z outside the top items */
 } dcme_proposal;

@@ -89,7 +89,7 @@ static dcme_status flush(encoder *e) {
     uint64_t mask = e->vocabulary->capacity - 1;
     for (int64_t i = 0; i < words; i++) {
         int64_t start = b->borders[2 * i], length = b->borders[2 * i + 1] - start;
-        b->hashes[i] = dcme_hash(e->text + start, length, e->text + e->length);
+        b->hashes[i] = dcme_hash(e->vocabulary->seed, e->text + start, length, e->text + e->length);
         __builtin_prefetch(&e->vocabulary->slots[b->hashes[i] & mask]);
     }
     for (int64_t i = 0; i < words; i++)

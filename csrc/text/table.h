@@ -2,7 +2,8 @@
  *
  * Open addressing with linear probing. A slot is 16 bytes: the whole hash, the id, the length. The
  * hash of a word of up to 7 bytes is a bijection of its bytes and length, so that equal hashes and
- * lengths mean equal words without comparing the bytes; longer words are compared.
+ * lengths mean equal words without comparing the bytes; longer words are compared. Hashes depend on
+ * a seed, without which a text could be made of words that all share a slot.
  */
 #pragma once
 
@@ -28,7 +29,8 @@ struct dcme_vocabulary {
     dcme_word *words; /* by id */
     int64_t *counts;  /* by id */
     int64_t types;
-    int64_t most; /* types before dcme_vocabulary_clear() */
+    int64_t most;  /* types before dcme_vocabulary_clear() */
+    uint64_t seed; /* of the hashes */
     dcme_arena spellings;
     char *free;   /* where the next spelling goes */
     int64_t left; /* bytes that are left there */
@@ -40,9 +42,6 @@ enum { DCME_SHORT = 7 };
 static inline uint64_t dcme_load(const char *p) {
     uint64_t x;
     memcpy(&x, p, sizeof x);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    x = __builtin_bswap64(x);
-#endif
     return x;
 }
 
@@ -62,10 +61,10 @@ static inline uint64_t dcme_hash_mix(uint64_t x) {
     return x ^ (x >> 32);
 }
 
-static inline uint64_t dcme_hash(const char *word, int64_t length, const char *end) {
+static inline uint64_t dcme_hash(uint64_t seed, const char *word, int64_t length, const char *end) {
     if (length <= DCME_SHORT)
-        return dcme_hash_mix(dcme_load_tail(word, length, end) | (uint64_t)length << 56);
-    uint64_t hash = (uint64_t)length;
+        return dcme_hash_mix((dcme_load_tail(word, length, end) | (uint64_t)length << 56) ^ seed);
+    uint64_t hash = (uint64_t)length ^ seed;
     for (; length > 8; word += 8, length -= 8)
         hash = dcme_hash_mix(hash ^ dcme_load(word));
     return dcme_hash_mix(hash ^ dcme_load_tail(word, length, end));

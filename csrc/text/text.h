@@ -17,8 +17,9 @@
 /* Distinct words with their counts; a word's id is its place in the order of first appearance. */
 typedef struct dcme_vocabulary dcme_vocabulary;
 
-/* Must be closed, also if opening failed. */
-dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error);
+/* `seed`: a number that a text cannot know, for hashes; no result depends on it. Must be closed,
+ * also if opening failed. */
+dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, uint64_t seed, dcme_error *error);
 void dcme_vocabulary_close(dcme_vocabulary *vocabulary);
 
 /* Remove all words and keep the memory. */

@@ -8,11 +8,12 @@
 
 enum { FIRST_CAPACITY = 1 << 16, CHUNK_BYTES = 1 << 20, BATCH = 64 };
 
-dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error) {
+dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, uint64_t seed, dcme_error *error) {
     dcme_vocabulary *v = calloc(1, sizeof *v);
     *vocabulary = v;
     if (!v)
         return dcme_fail(error, DCME_NO_MEMORY, sizeof *v, "no memory for a vocabulary");
+    v->seed = seed;
     return dcme_reserve(v, 1, error);
 }
 
@@ -148,7 +149,7 @@ dcme_status dcme_vocabulary_add(dcme_vocabulary *v, const char *word, int64_t le
     if (length < 1)
         return dcme_fail(error, DCME_BAD_ARGUMENT, length, "a word has no bytes");
     DCME_TRY(dcme_reserve(v, 1, error));
-    return add(v, word, length, dcme_hash(word, length, word + length), count, id, error);
+    return add(v, word, length, dcme_hash(v->seed, word, length, word + length), count, id, error);
 }
 
 void dcme_vocabulary_offsets(const dcme_vocabulary *v, const int64_t *order, int64_t n,
@@ -206,7 +207,7 @@ dcme_status dcme_vocabulary_merge(dcme_vocabulary *v, const dcme_vocabulary *oth
         DCME_TRY(dcme_reserve(v, n, error));
         for (int64_t k = 0; k < n; k++) {
             const dcme_word *word = &other->words[i + k];
-            hashes[k] = dcme_hash(word->bytes, word->length, word->bytes + word->length);
+            hashes[k] = dcme_hash(v->seed, word->bytes, word->length, word->bytes + word->length);
             __builtin_prefetch(&v->slots[hashes[k] & (v->capacity - 1)]);
         }
         for (int64_t k = 0; k < n; k++)

@@ -98,7 +98,7 @@ static void insert_rows(word_table *table, int64_t first, int64_t last, dcme_fau
     for (int64_t row = first; row < last; row++) {
         int64_t size = offsets[row + 1] - offsets[row];
         const char *word = table->text + offsets[row];
-        uint64_t hash = size ? dcme_hash(word, size, word + size) : 0;
+        uint64_t hash = size ? dcme_hash(0, word, size, word + size) : 0;
         hashes[row - first] = hash;
         __builtin_prefetch(&table->slots[(hash >> 32) & table->mask], 1);
     }

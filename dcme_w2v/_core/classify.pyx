@@ -150,7 +150,7 @@ cdef class Instances:
     def __init__(self, const int64_t[::1] documents, const int32_t[::1] labels,
                  int64_t document_count, int64_t classes, const float[::1] weights=None,
                  const int64_t[::1] sets=None):
-        cdef int64_t i
+        cdef int64_t i, j
         if sets is not None and (sets.shape[0] != documents.shape[0] + 1 or sets[0] != 0
                                  or sets[documents.shape[0]] != labels.shape[0]):
             raise ValueError("sets and labels do not fit together")
@@ -159,8 +159,13 @@ cdef class Instances:
         for i in range(documents.shape[0]):
             if not 0 <= documents[i] < document_count:
                 raise ValueError("a document is out of range")
-            if sets is not None and sets[i] >= sets[i + 1]:
+            if sets is None:
+                continue
+            if not 0 <= sets[i] < sets[i + 1] <= labels.shape[0]:
                 raise ValueError("a set of labels is empty")
+            for j in range(sets[i] + 1, sets[i + 1]):
+                if labels[j - 1] >= labels[j]:
+                    raise ValueError("the labels of a set do not ascend")
         for i in range(labels.shape[0]):
             if not 0 <= labels[i] < classes:
                 raise ValueError("a label is out of range")
@@ -364,7 +369,9 @@ cdef class Learner(Run):
         cdef dcme_classify_options wanted = options
         cdef dcme_error error
         if (counts.shape[0] != linear.core.classes
-                or documents.features > linear.core.features):
+                or documents.features > linear.core.features
+                or instances.documents > documents.core.count
+                or instances.classes > linear.core.classes):
             raise ValueError("documents, counts and weights do not fit together")
         self.kept = (documents, instances, counts, linear)
         check(dcme_classifier_open(&self.classifier, &wanted, &documents.core, &instances.core,

@@ -15,6 +15,7 @@ cdef extern from "engine/engine.h" nogil:
         double rate
 
     ctypedef struct dcme_piece:
+        const char *name
         void *bytes
         int64_t size
 
@@ -37,3 +38,4 @@ cdef extern from "engine/engine.h" nogil:
 
 cdef class Run:
     cdef dcme_engine *engine  # set by the class that derives from this one
+    cdef dcme_engine *opened(self) except NULL

@@ -24,12 +24,18 @@ cdef class Run:
     def __init__(self):
         raise TypeError("open a run of words or of classes")
 
+    cdef dcme_engine *opened(self) except NULL:
+        if self.engine == NULL:
+            raise ValueError("the run has not been opened")
+        return self.engine
+
     def epoch(self, int64_t number):
         """Train one epoch or the rest of it; returns False if it was stopped."""
         cdef dcme_error error
         cdef dcme_status status
+        cdef dcme_engine *engine = self.opened()
         with nogil:
-            status = dcme_engine_epoch(self.engine, number, &error)
+            status = dcme_engine_epoch(engine, number, &error)
         if status == DCME_STOPPED:
             return False
         check(status, &error)
@@ -38,34 +44,37 @@ cdef class Run:
     def progress(self):
         """Return what has been done so far, by name."""
         cdef dcme_progress progress
-        dcme_engine_progress(self.engine, &progress)
+        dcme_engine_progress(self.opened(), &progress)
         return progress
 
     def stop(self):
         """Ask the threads to stop after their batch."""
-        dcme_engine_stop(self.engine)
+        dcme_engine_stop(self.opened())
 
     def unfinished(self):
         """Return the epoch that was stopped, or -1."""
-        return dcme_engine_unfinished(self.engine)
+        return dcme_engine_unfinished(self.opened())
 
     def state(self):
-        """Return the memory that the rest of the run depends on, as arrays of bytes.
+        """Return the memory that the rest of the run depends on, as pairs of a name and bytes.
 
-        They are views, to be read or written between epochs, which keep the run open. The tables that
+        The bytes are views, to be read or written between epochs, which keep the run open. The tables that
         are learned belong to the caller and are not among them.
         """
         cdef dcme_state state = dcme_state(NULL, 0, 0)
         cdef int64_t i
-        dcme_engine_state(self.engine, &state)
+        dcme_engine_state(self.opened(), &state)
         state.pieces = <dcme_piece *>calloc(state.count, sizeof(dcme_piece))
         if state.pieces == NULL:
             raise MemoryError
         try:
             state.room, state.count = state.count, 0
-            dcme_engine_state(self.engine, &state)
+            dcme_engine_state(self.opened(), &state)
             return [
-                np.asarray(_Piece(self, <uintptr_t>state.pieces[i].bytes, state.pieces[i].size))
+                (
+                    state.pieces[i].name.decode(),
+                    np.asarray(_Piece(self, <uintptr_t>state.pieces[i].bytes, state.pieces[i].size)),
+                )
                 for i in range(state.count)
             ]
         finally:
@@ -74,7 +83,7 @@ cdef class Run:
     def restored(self):
         """Check the state that was put back, and let `progress` follow it."""
         cdef dcme_error error
-        check(dcme_engine_restored(self.engine, &error), &error)
+        check(dcme_engine_restored(self.opened(), &error), &error)
 
     def is_finite(self, int64_t start, int64_t end):
         """Return whether the rows start .. end - 1 of the tables are finite.
@@ -83,6 +92,7 @@ cdef class Run:
         or the weights by feature.
         """
         cdef bint finite
+        cdef dcme_engine *engine = self.opened()
         with nogil:
-            finite = dcme_engine_is_finite(self.engine, start, end)
+            finite = dcme_engine_is_finite(engine, start, end)
         return finite

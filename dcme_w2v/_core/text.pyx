@@ -1,4 +1,10 @@
-"""Binding of csrc/text: bytes and arrays in, ids and counts out, without the GIL."""
+"""Binding of csrc/text: bytes and arrays in, ids and counts out, without the GIL.
+
+Offsets of words are checked. Ids are not: they come from these functions and belong to the arrays
+that are given with them.
+"""
+
+import secrets
 
 import numpy as np
 
@@ -52,7 +58,9 @@ cdef extern from "text/text.h" nogil:
     ctypedef struct dcme_renumbering:
         int64_t lines
 
-    dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, dcme_error *error)
+    dcme_status dcme_vocabulary_open(
+        dcme_vocabulary **vocabulary, uint64_t seed, dcme_error *error
+    )
     void dcme_vocabulary_close(dcme_vocabulary *vocabulary)
     void dcme_vocabulary_clear(dcme_vocabulary *vocabulary)
     int64_t dcme_vocabulary_types(const dcme_vocabulary *vocabulary)
@@ -127,6 +135,17 @@ REFUSE_NONE, REFUSE_NUL, REFUSE_BROKEN = DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME
 NONE = DCME_NONE
 
 
+cdef int check_offsets(const int64_t[::1] offsets, int64_t count, int64_t end) except -1:
+    """Raise unless there are offsets for `count` words, one after the other, in `end` bytes."""
+    cdef int64_t i
+    if offsets.shape[0] != count + 1 or offsets[0] < 0 or offsets[count] > end:
+        raise ValueError("words and offsets do not fit together")
+    for i in range(count):
+        if offsets[i] > offsets[i + 1]:
+            raise ValueError("offsets do not ascend")
+    return 0
+
+
 cdef class Table:
     """Distinct words with counts, numbered by first appearance; see csrc/text/text.h."""
 
@@ -134,7 +153,8 @@ cdef class Table:
 
     def __init__(self):
         cdef dcme_error error
-        check(dcme_vocabulary_open(&self.vocabulary, &error), &error)
+        cdef uint64_t seed = secrets.randbits(64)
+        check(dcme_vocabulary_open(&self.vocabulary, seed, &error), &error)
 
     def __dealloc__(self):
         dcme_vocabulary_close(self.vocabulary)
@@ -152,6 +172,7 @@ cdef class Table:
         cdef dcme_error error
         cdef int64_t i
         cdef uint32_t number
+        check_offsets(offsets, counts.shape[0], text.shape[0])
         cdef const char *block = <const char *>&text[0]
         with nogil:
             for i in range(counts.shape[0]):
@@ -318,6 +339,7 @@ def text_of(const uint32_t[::1] ids, const uint8_t[::1] words, const int64_t[::1
     cdef const char *spelled = <const char *>&words[0]
     cdef uint8_t[::1] text
     cdef int64_t n = ids.shape[0]
+    check_offsets(offsets, offsets.shape[0] - 1, words.shape[0])
     if n == 0:
         return np.zeros(0, dtype=np.uint8)
     text = np.empty(dcme_ids_text(&ids[0], n, spelled, &offsets[0], NULL), dtype=np.uint8)
@@ -335,6 +357,7 @@ def format_counts(const uint8_t[::1] text, const int64_t[::1] offsets, const int
     """Return lines "word count" as an array of bytes."""
     cdef int64_t n = counts.shape[0], length
     cdef uint8_t[::1] lines
+    check_offsets(offsets, n, text.shape[0])
     if n == 0:
         return np.zeros(0, dtype=np.uint8)
     lines = np.empty(offsets[n] - offsets[0] + n * DCME_COUNT_MAX, dtype=np.uint8)
@@ -355,6 +378,7 @@ def ngrams_of(const uint8_t[::1] text, const int64_t[::1] offsets, int shortest,
     cdef int64_t[::1] begin
     cdef int32_t[::1] out
     cdef const char *bytes
+    check_offsets(offsets, n, text.shape[0])
     ngrams.shortest, ngrams.longest, ngrams.buckets = shortest, longest, buckets
     starts = np.zeros(n + 1, dtype=np.int64)
     if text.shape[0] == 0:

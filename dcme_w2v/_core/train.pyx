@@ -102,7 +102,9 @@ cdef class Trainer(Run):
         cdef const int64_t[::1] starts
         cdef const int32_t[::1] ngrams
         rows = input.shape[0] if subwords is None else output.shape[0]
-        if ids.shape[0] == 0 or rows != counts.shape[0] or input.shape[1] != output.shape[1]:
+        width = dcme_row_stride(input.shape[0], wanted.dim)
+        if (ids.shape[0] == 0 or rows != counts.shape[0] or output.shape[0] != counts.shape[0]
+                or not input.shape[1] == output.shape[1] == width):
             raise ValueError("ids, counts and tables do not fit together")
         corpus.ids = &ids[0]
         corpus.length = ids.shape[0]
@@ -120,7 +122,8 @@ cdef class Trainer(Run):
             corpus.subwords = &self.subwords
         if wanted.word_order:
             left, right = neighbors
-            if not left.shape[0] == right.shape[0] == counts.shape[0] or subwords is not None:
+            if (not left.shape[0] == right.shape[0] == counts.shape[0] or subwords is not None
+                    or not left.shape[1] == right.shape[1] == width):
                 raise ValueError("word order needs a table for each neighbor, and no subwords")
             sides = [&left[0, 0], &right[0, 0]]
         check(dcme_trainer_open(&self.trainer, &wanted, &corpus, &input[0, 0], &output[0, 0],

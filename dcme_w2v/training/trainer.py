@@ -103,13 +103,16 @@ class Trainer:
 
     def state(self) -> list[U8]:
         """Return the state of the run besides the tables, as views of its memory."""
-        return self._core.state()
+        return [piece for _, piece in self._core.state()]
 
     def record(self) -> dict[str, Any]:
         """Return the values, to be stored as JSON, that `restore` requires."""
         before = self._before
-        sizes = [piece.nbytes for piece in self.state()]
-        return {"loss": before["loss"], "losses": before["losses"], "state": sizes}
+        return {"loss": before["loss"], "losses": before["losses"], "state": self._layout()}
+
+    def _layout(self) -> list[list[Any]]:
+        """Return name and size of each piece of the state."""
+        return [[name, piece.nbytes] for name, piece in self._core.state()]
 
     def restore(self, read: Callable[[Any], int], record: Mapping[str, Any]) -> None:
         """Restore the state, which `read` fills piece by piece; the caller restores the tables.
@@ -120,8 +123,8 @@ class Trainer:
             The state is of a training with other options or data.
         """
         pieces = self.state()
-        if [piece.nbytes for piece in pieces] != record["state"]:
-            raise FormatError("its parts have other sizes")
+        if self._layout() != record["state"]:
+            raise FormatError("its state is of other options or of another version")
         for piece in pieces:
             if piece.nbytes and read(piece.data) != piece.nbytes:
                 raise FormatError("it is truncated")

@@ -128,9 +128,9 @@ static int check_vocabulary(void) {
         uint32_t id;
         memset(word, 0xff, LONG);
         left = at;
-        dcme_status status = dcme_vocabulary_open(&from, &error);
+        dcme_status status = dcme_vocabulary_open(&from, 1, &error);
         if (status == DCME_OK)
-            status = dcme_vocabulary_open(&to, &error);
+            status = dcme_vocabulary_open(&to, 2, &error);
         if (status == DCME_OK)
             status = dcme_vocabulary_add(from, word, LONG, 1, &id, &error);
         if (status == DCME_OK)

@@ -4,6 +4,7 @@
  * write beyond the block. Returns 0 on success.
  */
 #include "common/random.h"
+#include "text/table.h"
 #include "text/text.h"
 
 #include <stdio.h>
@@ -56,11 +57,27 @@ static int same(dcme_vocabulary *fast, dcme_vocabulary *slow, uint64_t *random) 
     return equal;
 }
 
+/* Words of 16 bytes whose hashes with seed 0 have equal low bits; how many have so with another. */
+static int collisions(uint64_t seed) {
+    enum { WORDS = 500, MASK = 0xfff };
+    char word[16] = "AAAAAAAA";
+    int equal = 0;
+    uint64_t last = 0, first = dcme_hash(0, word, 8, word + 16) & MASK;
+    for (int found = 0; found < WORDS; last++) {
+        memcpy(word + 8, &last, sizeof last);
+        if ((dcme_hash(0, word, 16, word + 16) & MASK) != first)
+            continue;
+        found++;
+        equal += (dcme_hash(seed, word, 16, word + 16) & MASK) == first;
+    }
+    return equal;
+}
+
 int main(void) {
     dcme_vocabulary *fast = NULL, *slow = NULL;
     uint64_t random = 1;
-    int blocks = 0, equal = dcme_vocabulary_open(&fast, NULL) == DCME_OK &&
-                            dcme_vocabulary_open(&slow, NULL) == DCME_OK;
+    int blocks = 0, equal = dcme_vocabulary_open(&fast, 1, NULL) == DCME_OK &&
+                            dcme_vocabulary_open(&slow, 2, NULL) == DCME_OK;
     while (equal && blocks < BLOCKS) {
         equal = same(fast, slow, &random);
         blocks += equal;
@@ -71,5 +88,9 @@ int main(void) {
     printf("encoder: %d of %d blocks, %s\n", blocks, BLOCKS, equal ? "equal" : "differs");
     dcme_vocabulary_close(fast);
     dcme_vocabulary_close(slow);
+    if (collisions(1) > 10 || collisions(2) > 10) {
+        printf("encoder: words of one slot share a slot with another seed, too\n");
+        return 1;
+    }
     return !equal;
 }

@@ -24,7 +24,7 @@ static void parse(const char *text, int64_t length) {
         dcme_vocabulary_close(vocabulary);
         vocabulary = NULL;
     }
-    if (vocabulary || dcme_vocabulary_open(&vocabulary, NULL) == DCME_OK) {
+    if (vocabulary || dcme_vocabulary_open(&vocabulary, 1, NULL) == DCME_OK) {
         dcme_status status = dcme_counts_parse(vocabulary, text, length, &error);
         FUZZ_REQUIRE(status == DCME_OK || (status == DCME_BAD_FORMAT && error.message[0]));
         const int64_t *counts = dcme_vocabulary_counts(vocabulary);

@@ -26,7 +26,7 @@ static dcme_vocabulary *renewed(dcme_vocabulary *vocabulary) {
     if (vocabulary && dcme_vocabulary_types(vocabulary) < 300)
         return vocabulary;
     dcme_vocabulary_close(vocabulary);
-    return dcme_vocabulary_open(&vocabulary, NULL) == DCME_OK ? vocabulary : NULL;
+    return dcme_vocabulary_open(&vocabulary, 1, NULL) == DCME_OK ? vocabulary : NULL;
 }
 
 static int separates(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }

@@ -1,0 +1,101 @@
+"""The bindings of the C core refuse arrays that do not fit together: none of them crashes."""
+
+import numpy as np
+import pytest
+from helpers import options_of
+
+from dcme_w2v._core import classify, engine, text, train
+from dcme_w2v.classify.options import ClassifyOptions, resolved
+from dcme_w2v.numeric.core import core_options
+
+I64 = np.int64
+
+
+def learner(documents=1, classes=2, labels=(0, 1), sets=None, model_classes=2):
+    """Open the training of a classifier whose two documents have one feature."""
+    rows = classify.Documents(np.arange(3, dtype=I64), np.zeros(2, np.int32), np.ones(2, "f4"), 1)
+    count = 1 if sets else len(labels)
+    instances = classify.Instances(
+        np.full(count, documents - 1), np.array(labels, np.int32), documents, classes, None,
+        None if sets is None else np.array(sets, dtype=I64),
+    )  # fmt: skip
+    linear = classify.Linear(np.zeros((2, 16), np.float32), model_classes, 1.0)
+    resolved_options = resolved(ClassifyOptions(objective="gd", threads=1, epochs=1), 2)
+    options = {name: value or 0 for name, value in core_options(resolved_options).items()}
+    return classify.Learner(options, rows, instances, np.ones(model_classes, I64), linear)
+
+
+def trainer(width=16, output=16, dim=9, rows=5):
+    """Open the training of vectors of five words."""
+    tables = np.zeros((5, width), np.float32), np.zeros((rows, output), np.float32)
+    options = core_options(options_of({}, dim=dim, window=1))
+    return train.Trainer(options, np.arange(5, dtype=np.uint32), np.ones(5, I64), *tables)
+
+
+def added(offsets, counts=2):
+    table = text.Table()
+    table.add(np.full(4, 97, np.uint8), np.array(offsets, dtype=I64), np.ones(counts, I64))
+    return table
+
+
+def of_words(call, *arguments):
+    return lambda: call(np.zeros(4, np.uint8), np.array([0, 2, 9], dtype=I64), *arguments)
+
+
+FAULTS = {
+    "an instance of a document that is not there": lambda: learner(documents=10**12),
+    "a label that the model has not": lambda: learner(classes=10**8, labels=(0, 10**7)),
+    "equal labels in a set": lambda: learner(labels=[1] * 1000, sets=[0, 1000]),
+    "descending labels in a set": lambda: learner(labels=[1, 0], sets=[0, 2]),
+    "tables narrower than the vectors": lambda: trainer(dim=17),
+    "tables of two widths": lambda: trainer(output=32),
+    "a table without a row for each word": lambda: trainer(rows=4),
+    "offsets beyond the text": lambda: added([0, 2, 10**12]),
+    "negative offsets": lambda: added([-9, 2, 4]),
+    "descending offsets": lambda: added([0, 3, 2]),
+    "fewer offsets than words": lambda: added([0, 2], counts=5),
+    "counts of words beyond the text": of_words(text.format_counts, np.ones(2, I64)),
+    "n-grams of words beyond the text": of_words(text.ngrams_of, 1, 2, 9),
+}
+CALLS = {"epoch": (0,), "progress": (), "stop": (), "unfinished": (), "state": (), "restored": ()}
+CALLS["is_finite"] = (0, 1)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("kind", [train.Trainer, classify.Learner])
+def test_a_run_that_was_not_opened_is_an_error(kind, name):
+    with pytest.raises(ValueError, match="not been opened"):
+        getattr(kind.__new__(kind), name)(*CALLS[name])
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_arrays_that_do_not_fit_are_an_error(fault):
+    with pytest.raises(ValueError, match=r"fit|range|ascend|row"):
+        FAULTS[fault]()
+
+
+def test_arrays_that_fit_are_taken():
+    for run in (learner(), learner(labels=(0, 1), sets=[0, 2]), trainer()):
+        assert isinstance(run, engine.Run) and run.epoch(0)
+    assert len(added([0, 1, 4])) == 2
+
+
+def test_pieces_of_a_state_have_names():
+    names = [name for name, _ in trainer().state()]
+    assert len(set(names)) > 8 and all(names)
+
+
+def test_negligible_probabilities_are_zero():
+    """Products with denormal numbers would take many times as long."""
+    scores = np.array([0, -50, -70, -85, -100, -1000], np.float32)
+    table = np.zeros((2, 16), np.float32)
+    table[1, : len(scores)] = scores
+    model = classify.Linear(table, len(scores), 1.0)
+    rows = classify.Documents(np.zeros(2, I64), np.zeros(0, np.int32), np.zeros(0, "f4"), 1)
+    instances = classify.Instances(np.zeros(1, I64), np.zeros(1, np.int32), 1, 1)
+    posterior = np.zeros((1, 16), np.float32)
+    log_alpha = np.zeros((1, 16), np.float32)
+    model.soft_gradient(rows, instances, None, log_alpha, None, posterior, True, 1)
+    assert posterior[0, 0] == pytest.approx(1)
+    assert posterior[0, 1] == pytest.approx(np.exp(-50), rel=1e-5)
+    assert not posterior[0, 2:].any()
