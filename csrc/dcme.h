@@ -14,7 +14,6 @@
 typedef enum {
     DCME_OK = 0,
     DCME_NO_MEMORY,    /* an allocation failed; dcme_error.where holds its size in bytes */
-    DCME_IO,           /* a read or a write failed; dcme_error.where holds errno */
     DCME_BAD_ENCODING, /* bytes that are not UTF-8; where: their offset */
     DCME_BAD_FORMAT,   /* a file is corrupt; where: row or offset */
     DCME_BAD_ARGUMENT, /* the caller broke the function's contract */

@@ -157,7 +157,7 @@ def test_a_feature_of_one_labeled_document_gets_no_weight_from_it():
     spoilt = training(rows, data.labels, unlabeled, vars(data.options))
     weights = initial.train(rows, data.labels, CLASSES, 1e-5, 1)
     log_p = spoilt.unlabeled.log_probabilities(weights)
-    in_sample_sums = sum_over(spoilt.unlabeled.matrix, log_p, CLASSES, 1)
+    in_sample_sums = sum_over(spoilt.unlabeled.matrix, log_p, CLASSES)
     evidence = evidence_of(in_sample_sums, data.options)
     parts = evidence.parts(rows)
     in_sample = learn(parts, data.labels)

@@ -1,4 +1,4 @@
-"""Statistics: equal to numpy's, bit-identical for any threads, shards and order; files."""
+"""Statistics: equal to numpy's, bit-identical for any parts and order; files."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.special import log_softmax
 
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.few_labels import statistics
 from dcme_w2v.few_labels.statistics import (
     CUT,
     MAX_COUNT,
@@ -36,9 +37,9 @@ def rows_and_probabilities(seed=0, sure=2.0):
     return rows, log_softmax(scores, axis=1)
 
 
-def counted(rows, log_p, threads=1, into=None):
-    found = Statistics.zeros(FEATURES, CLASSES) if into is None else into
-    found.add(rows, log_p, threads)
+def counted(rows, log_p):
+    found = Statistics.zeros(FEATURES, CLASSES)
+    found.add(rows, log_p)
     return found
 
 
@@ -108,26 +109,14 @@ def test_too_many_documents_for_the_sums():
         sums += sums
 
 
-@pytest.mark.parametrize("threads", [2, 3, 8])
-@pytest.mark.parametrize("documents", [2, 5, 40, 3000])
-def test_threads_share_documents_or_features(threads, documents):
-    # Few documents are shared by features, many by documents; empty ones lie at both ends.
-    random = np.random.default_rng(documents)
-    rows = sparse.random(documents, 100, 0.2, "csr", np.float32, random)
-    rows = sparse.vstack([sparse.csr_matrix((9, 100)), rows, sparse.csr_matrix((30, 100))])
-    rows = sparse.csr_matrix(rows, dtype=np.float32)
-    rows.sort_indices()
-    scores = random.normal(0, 4, (rows.shape[0], CLASSES))
-    log_p = log_softmax(scores, axis=1)
-    sums = []
-    for count in (1, threads):
-        one = Statistics.zeros(100, CLASSES)
-        one.add(rows, log_p, count)
-        one.add(rows, log_p, count)
-        sums.append(one)
-    assert same(*sums)
-    x = np.floor(rows.toarray() * np.float32(UNIT) + np.float32(0.5)).astype(np.int64)
-    assert_array_equal(sums[1].counts, 2 * x.sum(axis=0))
+def test_sums_that_doubles_do_not_hold_are_added_in_pieces(monkeypatch):
+    rows, log_p = rows_and_probabilities()
+    whole = counted(rows, log_p)
+    monkeypatch.setattr(statistics, "EXACT", 7 * UNIT**2)
+    assert same(counted(rows, log_p), whole)
+    large = sparse.csr_matrix(np.full((1 << 7, FEATURES), 32767.5, np.float32))
+    certain = np.where(np.arange(CLASSES) == 3, 0.0, -np.inf) + np.zeros((1 << 7, 1))
+    assert_array_equal(counted(large, certain).joint[:, 3], (1 << 7) * int(32767.5 * UNIT) * UNIT)
 
 
 @pytest.mark.parametrize("value", [-0.5, 40000.0, np.nan])
@@ -137,7 +126,7 @@ def test_invalid_values(value):
     row = int(np.searchsorted(rows.indptr, 7, side="right")) - 1
     with pytest.raises(UsageError, match=f"row {row}, column {rows.indices[7]}: is "):
         check_values(rows)
-    with pytest.raises(ValueError, match="negative or too large"):
+    with pytest.raises(UsageError, match=f"row {row}, column"):
         counted(rows, log_p)
 
 

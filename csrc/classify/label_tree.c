@@ -2,8 +2,7 @@
 
 #include "common/arena.h"
 #include "common/top_k.h"
-
-#include <math.h>
+#include "objectives/noise.h"
 
 typedef struct {
     const dcme_label_tree *tree;
@@ -51,10 +50,8 @@ static int64_t expand(search *s, int64_t node, real score, int64_t found,
         add_feature(s, &row, end, documents->features[i], documents->values[i]);
     add_feature(s, &row, end, tree->bias_feature, tree->bias);
     for (int64_t c = 0; c < count; c++) {
-        double x = s->linear[c]; /* log sigma(x) */
-        double log_p = x > 0 ? -log1p(exp(-x)) : x - log1p(exp(x));
-        s->found[found + c] = first + c;
-        s->scores[found + c] = score + (real)log_p;
+        s->found[found + c] = first + c; /* log sigma(x) */
+        s->scores[found + c] = score - (real)dcme_softplus(-(double)s->linear[c]);
     }
     return found + count;
 }

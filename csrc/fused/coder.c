@@ -1,4 +1,4 @@
-/* Entropy coding of levels, words and numbers: an adaptive binary range coder.
+/* Entropy coding of levels and numbers: an adaptive binary range coder.
  *
  * Each bit has a probability that the bits before it in the same context have set, and costs -log2
  * of it. Encoder and decoder walk through the same code, so that they cannot disagree: code_bit
@@ -9,11 +9,9 @@
 
 enum {
     TOP = 1 << 24,
-    ONE = 1 << 16,    /* probabilities are 16 bits */
-    LIMIT = 60,       /* bits after which a context forgets old ones */
-    KINDS = 32,       /* contexts of a row of levels */
-    HASHED = 1 << 18, /* contexts of two and three characters before */
-    LONGEST_PREFIX = 255
+    ONE = 1 << 16, /* probabilities are 16 bits */
+    LIMIT = 60,    /* bits after which a context forgets old ones */
+    KINDS = 32     /* contexts of a row of levels */
 };
 
 typedef struct {
@@ -240,86 +238,4 @@ dcme_status dcme_code_numbers(int decoding, uint8_t *bytes, int64_t room, int64_
     finish(&c);
     *size = c.size;
     return DCME_OK;
-}
-
-/* ---- words ---- */
-
-typedef struct {
-    context prefix[32][256]; /* by the prefix before */
-    context one[256][256];   /* by the character before */
-    context many[2][HASHED]; /* by two and three */
-} word_contexts;
-
-/* One character after `before`, the last three. The orders are averaged by what they have seen. */
-static uint8_t code_character(coder *c, word_contexts *x, uint32_t before, uint8_t value) {
-    uint32_t node = 1;
-    uint32_t two = (before & 0xFFFF) * 0x9E3779B1U, three = (before & 0xFFFFFF) * 0x85EBCA77U;
-    for (int i = 7; i >= 0; i--) {
-        context *own[3] = {&x->one[before & 0xFF][node],
-                           &x->many[0][((two >> 8) + node * 0x2545F491U) % HASHED],
-                           &x->many[1][((three >> 8) + node * 0x2545F491U) % HASHED]};
-        uint64_t sum = 0, weights = 0;
-        for (int k = 0; k < 3; k++) {
-            uint64_t weight = (uint64_t)(own[k]->count * 4 + 1) << (2 * k);
-            sum += weight * own[k]->p;
-            weights += weight;
-        }
-        int bit = code_with(c, (uint32_t)(sum / weights), value >> i & 1);
-        for (int k = 0; k < 3; k++)
-            learn(own[k], bit);
-        node = node << 1 | (uint32_t)bit;
-    }
-    return (uint8_t)node;
-}
-
-static int64_t shared_prefix(const uint8_t *a, int64_t m, const uint8_t *b, int64_t n) {
-    int64_t i = 0;
-    while (i < m && i < n && i < LONGEST_PREFIX && a[i] == b[i])
-        i++;
-    return i;
-}
-
-dcme_status dcme_code_words(int decoding, uint8_t *bytes, int64_t room, int64_t *size,
-                            uint8_t *text, int64_t *offsets, int64_t n, int64_t length,
-                            dcme_error *error) {
-    word_contexts *x = dcme_allocate(1, sizeof *x);
-    int64_t end = 0, before = 0, last = 0; /* of the text; the word before starts; its prefix */
-    coder c;
-    if (!x)
-        return dcme_no_memory(error, sizeof *x, "words", "free some");
-    open_contexts((context *)x, sizeof *x / sizeof(context));
-    start(&c, decoding, bytes, bytes, room);
-    for (int64_t i = 0; i < n && end <= length; i++) {
-        int64_t begin = end, own = decoding ? 0 : offsets[i + 1] - begin, prefix = 0;
-        if (!decoding)
-            prefix = shared_prefix(text + before, begin - before, text + begin, own);
-        prefix = code_tree(&c, x->prefix[last < 32 ? last : 31], 8, (uint32_t)prefix);
-        last = prefix;
-        if (decoding && (prefix > begin - before || prefix > length - begin))
-            break; /* damaged: fewer words than announced */
-        if (decoding)
-            memmove(text + begin, text + before, prefix);
-        end = begin + prefix;
-        for (;;) {
-            uint32_t context_of = 0;
-            for (int64_t k = dcme_max(end - 3, begin); k < end; k++)
-                context_of = context_of << 8 | text[k];
-            uint8_t value = !decoding && end - begin < own ? text[end] : 0;
-            value = code_character(&c, x, context_of, value);
-            if (!value || end >= length)
-                break;
-            if (decoding)
-                text[end] = value;
-            end++;
-        }
-        before = begin;
-        if (decoding)
-            offsets[i + 1] = end;
-    }
-    finish(&c);
-    dcme_free(x);
-    *size = c.size;
-    return n == 0 || (end == length && offsets[n] == length)
-               ? DCME_OK
-               : dcme_fail(error, DCME_BAD_FORMAT, end, "the coded words are damaged");
 }

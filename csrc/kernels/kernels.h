@@ -88,14 +88,6 @@ typedef struct {
      * values beyond count are undefined. */
     void (*residuals)(real *out, const real *x, int64_t count);
 
-    /* table[rows[i]][k] += x[i] p[k], rows of any length: exact, so that all kernels give the same
-     * bits */
-    void (*add_products)(int64_t *table, const int32_t *rows, const uint32_t *x, int64_t count,
-                         const uint32_t *p, int64_t size);
-
-    /* log(exp(x[0]) + exp(x[1]) + ...), whatever the size of the numbers; NaN if one is NaN or
-     * infinite. count > 0. */
-    double (*log_sum_exp)(const double *x, int64_t count);
 } dcme_kernels;
 
 /* The numbers of a row of `stride` that kernels have to go through: `dim` and the zeros that fill

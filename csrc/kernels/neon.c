@@ -33,14 +33,5 @@ static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
     vst1q_f32(p, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));
 }
 
-#define WIDE 2
-typedef uint32x2_t wide;
-static inline wide widen(const uint32_t *p) { return vld1_u32(p); }
-static inline wide widen1(uint32_t x) { return vdup_n_u32(x); }
-static inline void add_product(int64_t *sums, wide x, wide p) {
-    uint64_t *at = (uint64_t *)sums;
-    vst1q_u64(at, vmlal_u32(vld1q_u64(at), x, p));
-}
-
 #include "vector.h"
 #endif

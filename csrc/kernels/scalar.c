@@ -87,27 +87,7 @@ static void residuals(real *out, const real *x, int64_t count) {
         out[i] = (real)((i == 0) - 1 / (1 + exp(-(double)x[i])));
 }
 
-static void add_products(int64_t *restrict table, const int32_t *restrict rows,
-                         const uint32_t *restrict x, int64_t count, const uint32_t *restrict p,
-                         int64_t size) {
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t k = 0; k < size; k++)
-            table[rows[i] * size + k] += (int64_t)((uint64_t)x[i] * p[k]);
-}
-
-static double log_sum_exp(const double *x, int64_t count) {
-    double largest = x[0], sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (!isfinite(x[i]))
-            return NAN;
-        largest = x[i] > largest ? x[i] : largest;
-    }
-    for (int64_t i = 0; i < count; i++)
-        sum += exp(x[i] - largest);
-    return largest + log(sum);
-}
-
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar", DCME_QUAD,    dots,          pair_dots,   update,    mean,         add_to_rows,
-    slide,    weighted_sum, weighted_sums, exponential, residuals, add_products, log_sum_exp,
+    "scalar",    DCME_QUAD, dots,         pair_dots,     update,      mean,
+    add_to_rows, slide,     weighted_sum, weighted_sums, exponential, residuals,
 };

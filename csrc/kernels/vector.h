@@ -3,8 +3,7 @@
  * DOT_ROWS, SUM_ROWS, SUM_ROW_CHUNKS, and load_part(p, n) store_part(p, n, v) madd(a, b, c) = ab +
  * c, clamp(v, least, most) that leaves NaN as it is, sum(v), sum2(p, a, b) for p[0 .. 2), sum4(p,
  * a, b, c, d) for p[0 .. 4). A part is the first n lanes, n a multiple of 4 below LANES; the others
- * are 0 and not stored. For integers: WIDE, wide, widen(p) of WIDE numbers, widen1(x) of one for
- * all lanes, and add_product(sums, x, p): sums[0 .. WIDE) += x p.
+ * are 0 and not stored.
  *
  * A kernel goes through the list of rows once for each few chunks of LANES numbers, which stay in
  * registers meanwhile: SUM_CHUNKS where a chunk is one vector, UPDATE_CHUNKS where it is one of the
@@ -15,13 +14,6 @@
  * one list by 4 of the other, and SUM_ROWS sums of SUM_ROW_CHUNKS chunks. So a number that was
  * loaded serves several sums, and the multiply-adds take most of the time.
  */
-#include "log_sum_exp.h"
-
-enum {
-    PRODUCTS = 8,  /* vectors of integers that stay in registers */
-    AHEAD = 8,     /* rows of integers */
-    CACHE_LINE = 8 /* integers */
-};
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -359,42 +351,7 @@ static void residuals(float *out, const float *x, int64_t count) {
         store(out + i, target - 1 / (1 + exp_lanes(-load(x + i))));
 }
 
-/* Columns k .. k + chunks WIDE - 1 of the rows. p stays in registers; the rows are anywhere in
- * memory, and asked for AHEAD rows before they are added to. */
-INLINE void add_products_chunks(int64_t *table, const int32_t *rows, const uint32_t *x,
-                                int64_t count, const uint32_t *p, int64_t size, int64_t k,
-                                int chunks) {
-    wide q[PRODUCTS];
-    EACH_CHUNK (c)
-        q[c] = widen(p + k + c * WIDE);
-    for (int64_t i = 0; i < count; i++) {
-        int64_t *row = table + rows[i] * size + k;
-        const int64_t *next = table + rows[i + AHEAD < count ? i + AHEAD : i] * size + k;
-        wide same = widen1(x[i]);
-        _Pragma("GCC unroll 8") for (int c = 0; c < chunks; c += CACHE_LINE / WIDE)
-            __builtin_prefetch(next + c * WIDE, 1);
-        EACH_CHUNK (c)
-            add_product(row + c * WIDE, same, q[c]);
-    }
-}
-
-#define LAST_PRODUCTS(chunks, k)                                                                   \
-    case chunks:                                                                                   \
-        add_products_chunks(table, rows, x, count, p, size, k, chunks);                            \
-        break;
-
-static void add_products(int64_t *table, const int32_t *rows, const uint32_t *x, int64_t count,
-                         const uint32_t *p, int64_t size) {
-    int64_t k = 0;
-    for (; k + PRODUCTS * WIDE <= size; k += PRODUCTS * WIDE)
-        add_products_chunks(table, rows, x, count, p, size, k, PRODUCTS);
-    switch ((size - k) / WIDE) { EACH_TO_7(LAST_PRODUCTS, k) }
-    for (k += (size - k) / WIDE * WIDE; k < size; k++)
-        for (int64_t i = 0; i < count; i++)
-            table[rows[i] * size + k] += (int64_t)((uint64_t)x[i] * p[k]);
-}
-
 const dcme_kernels KERNELS = {
-    NAME,  LANES,        dots,          pair_dots,   update,    mean,         add_to_rows,
-    slide, weighted_sum, weighted_sums, exponential, residuals, add_products, log_sum_exp,
+    NAME,        LANES, dots,         pair_dots,     update,      mean,
+    add_to_rows, slide, weighted_sum, weighted_sums, exponential, residuals,
 };

@@ -1,5 +1,5 @@
-/* Sums of lanes and products of integers by instructions of AVX2, for AVX2 itself
- * and for AVX-512, which defines FOLD(v) as the sum of a vector's halves. */
+/* Sums of lanes by instructions of AVX2, for AVX2 itself and for AVX-512, which defines FOLD(v) as
+ * the sum of a vector's halves. */
 static inline __m128 fold8(__m256 v) {
     return _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
 }
@@ -23,15 +23,4 @@ static inline void sum2(float *p, vec a, vec b) {
 
 static inline void sum4(float *p, vec a, vec b, vec c, vec d) {
     _mm_storeu_ps(p, fold8(pairs8(pairs8(FOLD(a), FOLD(b)), pairs8(FOLD(c), FOLD(d)))));
-}
-
-#define WIDE 4
-typedef __m256i wide;
-static inline wide widen(const uint32_t *p) {
-    return _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)p));
-}
-static inline wide widen1(uint32_t x) { return _mm256_set1_epi64x(x); }
-static inline void add_product(int64_t *sums, wide x, wide p) {
-    __m256i *at = (__m256i *)sums;
-    _mm256_storeu_si256(at, _mm256_add_epi64(_mm256_loadu_si256(at), _mm256_mul_epu32(x, p)));
 }

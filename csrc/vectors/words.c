@@ -6,7 +6,6 @@
 #include "text/utf8.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int64_t offset) {
     dcme_fault *fault = &faults[kind];
@@ -61,75 +60,36 @@ void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, d
 
 /* ---- words that repeat ---- */
 
-#define ROWS_AT_ONCE 64
-
-typedef struct {
-    uint32_t hash;
-    uint32_t row; /* plus one; 0: free */
-} slot;
-
-typedef struct {
-    const char *text;
-    const int64_t *offsets;
-    slot *slots;
-    uint64_t mask;
-} word_table;
-
-/* Find the slot of the equal word that came before, or the free slot for this one. */
-static slot *find_slot(const word_table *table, int64_t row, uint64_t hash) {
-    const int64_t *offsets = table->offsets;
-    int64_t size = offsets[row + 1] - offsets[row];
-    for (uint64_t i = hash >> 32;; i++) {
-        slot *at = &table->slots[i & table->mask];
-        if (at->row == 0)
-            return at;
-        int64_t other = (int64_t)at->row - 1;
-        if (at->hash == (uint32_t)hash && offsets[other + 1] - offsets[other] == size &&
-            memcmp(table->text + offsets[other], table->text + offsets[row], size) == 0)
-            return at;
-    }
-}
-
-/* Enter some rows: first all their slots are asked for, so that the memory fetches overlap. */
-static void insert_rows(word_table *table, int64_t first, int64_t last, dcme_fault *faults,
-                        int64_t *earlier) {
-    uint64_t hashes[ROWS_AT_ONCE];
-    const int64_t *offsets = table->offsets;
-    for (int64_t row = first; row < last; row++) {
-        int64_t size = offsets[row + 1] - offsets[row];
-        const char *word = table->text + offsets[row];
-        uint64_t hash = size ? dcme_hash(0, word, size, word + size) : 0;
-        hashes[row - first] = hash;
-        __builtin_prefetch(&table->slots[(hash >> 32) & table->mask], 1);
-    }
-    for (int64_t row = first; row < last; row++) {
-        uint64_t hash = hashes[row - first];
-        if (offsets[row + 1] == offsets[row])
+/* A word's count is the row that it is in first. */
+static dcme_status find_duplicates(dcme_vocabulary *seen, const char *text, const int64_t *offsets,
+                                   int64_t count, dcme_fault *faults, int64_t *earlier,
+                                   dcme_error *error) {
+    for (int64_t row = 0; row < count; row++) {
+        int64_t size = offsets[row + 1] - offsets[row], types = seen->types;
+        uint32_t id;
+        if (size == 0)
             continue;
-        slot *at = find_slot(table, row, hash);
-        if (at->row == 0) {
-            *at = (slot){(uint32_t)hash, (uint32_t)(row + 1)};
+        DCME_TRY(dcme_vocabulary_add(seen, text + offsets[row], size, 0, &id, error));
+        if (seen->types > types) {
+            seen->counts[id] = row;
             continue;
         }
         if (faults[DCME_FAULT_DUPLICATE].count == 0)
-            *earlier = (int64_t)at->row - 1;
+            *earlier = seen->counts[id];
         dcme_note_fault(faults, DCME_FAULT_DUPLICATE, row, offsets[row]);
     }
+    return DCME_OK;
 }
 
 dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
-                                 dcme_fault *faults, int64_t *earlier, dcme_error *error) {
-    uint64_t slots = 16;
-    while (slots < (uint64_t)count * 2)
-        slots *= 2;
-    word_table table = {text, offsets, calloc(slots, sizeof(slot)), slots - 1};
-    if (!table.slots)
-        return dcme_fail(error, DCME_NO_MEMORY, slots * sizeof(slot),
-                         "no memory to look for repeated words among %lld", (long long)count);
-    for (int64_t row = 0; row < count; row += ROWS_AT_ONCE)
-        insert_rows(&table, row, dcme_min(row + ROWS_AT_ONCE, count), faults, earlier);
-    free(table.slots);
-    return DCME_OK;
+                                 uint64_t seed, dcme_fault *faults, int64_t *earlier,
+                                 dcme_error *error) {
+    dcme_vocabulary *seen = NULL;
+    dcme_status status = dcme_vocabulary_open(&seen, seed, error);
+    if (status == DCME_OK)
+        status = find_duplicates(seen, text, offsets, count, faults, earlier, error);
+    dcme_vocabulary_close(seen);
+    return status;
 }
 
 /* ---- lines of "word" or "word count" ---- */

@@ -62,9 +62,6 @@ class Linear:
         threads: int,
     ) -> float: ...
 
-def log_softmax(
-    scores: NDArray[np.float64], out: NDArray[np.float64], kernels: str | None = None
-) -> None: ...
 
 class LabelTree:
     def __init__(

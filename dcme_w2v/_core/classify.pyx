@@ -292,20 +292,6 @@ cdef class Linear:
         return loss
 
 
-def log_softmax(const double[:, ::1] scores, double[:, ::1] out, kernels=None):
-    """Fill `out` with log-probabilities: rows of NaN where a score is NaN or infinite."""
-    cdef const dcme_kernels *own = kernels_of(kernels)
-    cdef int64_t i, j, classes = scores.shape[1]
-    cdef double total
-    if not (0 < classes == out.shape[1] and scores.shape[0] == out.shape[0]):
-        raise ValueError("scores and log-probabilities do not fit together")
-    with nogil:
-        for i in range(scores.shape[0]):
-            total = own.log_sum_exp(&scores[i, 0], classes)
-            for j in range(classes):
-                out[i, j] = scores[i, j] - total
-
-
 cdef class LabelTree:
     """A tree of labels with sparse weights, checked; see csrc/classify/label_tree.h."""
 

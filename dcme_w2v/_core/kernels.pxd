@@ -6,7 +6,6 @@ from libc.stdint cimport int64_t
 cdef extern from "kernels/kernels.h" nogil:
     ctypedef struct dcme_kernels:
         const char *name
-        double (*log_sum_exp)(const double *x, int64_t count) noexcept nogil
 
     int64_t dcme_stride(int64_t dim)
     int64_t dcme_row_stride(int64_t items, int64_t dim)

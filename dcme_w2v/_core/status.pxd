@@ -7,7 +7,6 @@ cdef extern from "dcme.h" nogil:
     ctypedef enum dcme_status:
         DCME_OK
         DCME_NO_MEMORY
-        DCME_IO
         DCME_BAD_ENCODING
         DCME_BAD_FORMAT
         DCME_BAD_ARGUMENT
@@ -31,8 +30,6 @@ cdef inline int check(dcme_status status, dcme_error *error) except -1 nogil:
             message = error.message.decode("utf-8", "replace")
             if status == DCME_NO_MEMORY:
                 raise errors.ResourceError(message)
-            if status == DCME_IO:
-                raise OSError(error.where, message)
             if status == DCME_BAD_ENCODING:
                 raise errors.CorpusError(message)
             if status == DCME_BAD_FORMAT:

@@ -6,9 +6,11 @@ several threads at once. `faults` is an int64 array of shape (FAULT_KINDS, 3): h
 kind of fault, the first such row, and where it starts in the block.
 """
 
+import secrets
+
 import numpy as np
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from dcme_w2v._core.status cimport check, dcme_error, dcme_status
 
@@ -51,7 +53,8 @@ cdef extern from "vectors/vectors.h" nogil:
     void dcme_check_words(const char *text, const int64_t *offsets, int64_t count,
                           dcme_fault *faults)
     dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
-                                     dcme_fault *faults, int64_t *earlier, dcme_error *error)
+                                     uint64_t seed, dcme_fault *faults, int64_t *earlier,
+                                     dcme_error *error)
 
 
 FAULT_KINDS = DCME_FAULTS
@@ -153,8 +156,9 @@ def check_words(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, 
 def find_duplicates(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, ::1] faults):
     """Note the words that an earlier word equals; return the row of the first one's equal."""
     cdef int64_t earlier = -1
+    cdef uint64_t seed = secrets.randbits(64)
     cdef dcme_error error
     with nogil:
-        check(dcme_find_duplicates(<const char *>&text[0], &offsets[0], offsets.shape[0] - 1,
+        check(dcme_find_duplicates(<const char *>&text[0], &offsets[0], offsets.shape[0] - 1, seed,
                                    <dcme_fault *>&faults[0, 0], &earlier, &error), &error)
     return earlier

@@ -340,7 +340,7 @@ def fit_from_statistics(
         write(found.sums)
         return found
     pieces = reference.log_probabilities(data.unlabeled.matrix, data.threads)
-    sums = sum_over(data.fused.matrix, pieces, data.classes, data.threads)
+    sums = sum_over(data.fused.matrix, pieces, data.classes)
     if parts is not None:
         sums += parts
     write(sums)
@@ -445,7 +445,7 @@ def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporte
             reporter.advance(done)
 
     batches = watched(rows.log_probabilities(model.weights))
-    return sum_over(data.fused.matrix, batches, data.classes, data.threads)
+    return sum_over(data.fused.matrix, batches, data.classes)
 
 
 def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:

@@ -295,7 +295,7 @@ def statistics_of_files(
         found = list(loaded.log_probabilities(rows, threads))
         if found:
             counted = ones(rows) if binary else rows
-            sums.add(counted, np.concatenate(found), threads)
+            sums.add(counted, np.concatenate(found))
         reporter.advance(sums.documents)
     if not sums.documents:
         raise CorpusError(f"{docs[0]}: has no documents; give others")

@@ -17,17 +17,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v._core import fused as core
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.sparse_io import read_arrays, write_arrays
 from dcme_w2v.numeric.arrays import F64, I64
-from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.memory import require_memory
 
 UNIT = 65536
+LARGEST = 32768  # value of a feature
 CUT = 0.001  # probabilities below this count as 0
-LINE = 8  # integers of a cache line
+EXACT = 1 << 53  # doubles below this are exact integers
 PROBABILITIES = 1 << 20  # added at once, at least
 MAX_COUNT = 1 << 46  # of a feature, in units: products with a probability stay below 2^63
 
@@ -63,26 +62,34 @@ class Statistics:
             "keep fewer --features",
         )
         return cls(
-            _aligned_zeros(features, classes),
+            np.zeros((features, classes), dtype=np.int64),
             np.zeros(features, dtype=np.int64),
             np.zeros(classes, dtype=np.int64),
         )
 
-    def add(self, matrix: csr_matrix, log_probabilities: F64, threads: int = 1) -> None:
+    def add(self, matrix: csr_matrix, log_probabilities: F64) -> None:
         """Add documents.
 
         Parameters
         ----------
         matrix : csr_matrix of float32, shape (documents, features)
-            Not negative; sorted indices.
+            Not negative.
         log_probabilities : ndarray of float64, shape (documents, classes)
             Log-probabilities of the classes by the initial model.
         """
-        core.add_statistics(
-            matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False),
-            matrix.data.astype(np.float32, copy=False), np.ascontiguousarray(log_probabilities),
-            CUT, self.joint, self.counts, self.prior, threads, kernels_named(),
-        )  # fmt: skip
+        check_values(matrix)
+        values = np.floor(matrix.data.astype(np.float32) * np.float32(UNIT) + np.float32(0.5))
+        values = values.astype(np.float64)
+        probabilities = np.where(log_probabilities >= np.log(CUT), np.exp(log_probabilities), 0.0)
+        probabilities = np.floor(np.minimum(probabilities, 1.0) * UNIT + 0.5)
+        # products of doubles, exact while no sum reaches EXACT
+        rows = max(1, int(EXACT / UNIT / values.max(initial=1.0)))
+        for first in range(0, matrix.shape[0], rows):
+            piece = slice(first, first + rows)
+            units = csr_matrix((values, matrix.indices, matrix.indptr), matrix.shape)[piece]
+            self.joint += (units.T @ probabilities[piece]).astype(np.int64)
+        self.counts += np.bincount(matrix.indices, values, matrix.shape[1]).astype(np.int64)
+        self.prior += probabilities.sum(axis=0).astype(np.int64)
         self.documents += matrix.shape[0]
         self.empty += int((np.diff(matrix.indptr) == 0).sum())
         self._check_size()
@@ -134,13 +141,13 @@ def check_values(matrix: csr_matrix, what: str = "") -> None:
     UsageError
         The message has row and column.
     """
-    wrong = np.flatnonzero(~((matrix.data >= 0) & (matrix.data < core.LARGEST)))
+    wrong = np.flatnonzero(~((matrix.data >= 0) & (matrix.data < LARGEST)))
     if len(wrong):
         row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
         value, place = matrix.data[wrong[0]], f"row {row}, column {matrix.indices[wrong[0]]}"
         raise UsageError(
             f"{what} {place}: is {value:g}; ".lstrip()
-            + f"fused features need values from 0 to {core.LARGEST:g}"
+            + f"fused features need values from 0 to {LARGEST:g}"
         )
 
 
@@ -148,12 +155,11 @@ def sum_over(
     matrix: csr_matrix,
     log_probabilities: Iterable[F64],
     classes: int,
-    threads: int,
 ) -> Statistics:
     """Return the statistics of rows, given their log-probabilities batch by batch."""
     found, at = Statistics.zeros(matrix.shape[1], classes), 0
     for batch in _gathered(log_probabilities):  # large batches: each addition has a fixed cost
-        found.add(rows_of(matrix, at, at + len(batch)), batch, threads)
+        found.add(rows_of(matrix, at, at + len(batch)), batch)
         at += len(batch)
     return found
 
@@ -168,13 +174,6 @@ def _gathered(batches: Iterable[F64]) -> Iterator[F64]:
             held.clear()
     if held:
         yield np.concatenate(held)
-
-
-def _aligned_zeros(rows: int, columns: int) -> I64:
-    """Return a table aligned to a cache line, so that its rows cross fewer lines."""
-    memory = np.zeros(rows * columns + LINE, dtype=np.int64)
-    begin = -(memory.ctypes.data // memory.itemsize) % LINE
-    return memory[begin : begin + rows * columns].reshape(rows, columns)
 
 
 def rows_of(matrix: csr_matrix, begin: int, end: int) -> csr_matrix:

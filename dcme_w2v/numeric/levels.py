@@ -2,6 +2,11 @@
 
 Suzuki and Nagata (AAAI 2014) cluster by ADMM (2-7). For fixed signs their problem (1) is a weighted
 k-means with one cluster at 0, and a dynamic program finds the optimum.
+
+With the numbers in order every cluster is an interval. D_k(j), the least cost of the first j
+numbers in k clusters, is the minimum over i of D_{k-1}(i) + cost(i, j). The i that attains it
+ascends with j, so that the i of every second j limit the search for those between: O(n log n) for
+each k.
 """
 
 import itertools
@@ -9,13 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcme_w2v._core import fused as core
+from .arrays import F64, I8, I64
 
-from .arrays import F64, I8
-
-BINS = 1 << 17  # above so many numbers, they are clustered by bins
+BINS, MOST_BINS = 1 << 12, 1 << 17  # above so many numbers (a level; in all) there are bins
 FINER = 32  # times as many bins, where bins are too coarse: all numbers take gigabytes
-COARSE = 1e-6  # share of the loss within bins above which bins are too coarse
+COARSE = 1e-5  # share of the loss within bins above which bins are too coarse
 # The paper leaves the penalty's growth and the end open.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
 
@@ -39,7 +42,7 @@ class Levels:
     loss: float
 
 
-def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Levels:
+def fit_levels(numbers: F64, weights: F64, count: int, bins: int | None = None) -> Levels:
     """Return the levels with the least loss, the optimum of (1) for fixed signs.
 
     Parameters
@@ -48,8 +51,9 @@ def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Leve
         Finite, in any order, weights not negative. Numbers below 0 have level 0.
     count : int
         How many levels at most.
-    bins : int
-        Above so many numbers, means of bins of equal width are clustered instead.
+    bins : int, optional
+        Above so many numbers, means of bins of equal width are clustered instead; by default
+        `BINS` for each level, at most `MOST_BINS`.
     """
     centers = _centers(numbers, weights, count, bins)
     return _assigned(numbers, weights, centers, count)
@@ -74,9 +78,7 @@ def fit_by_admm(
         q = u + dual / rho
         centers = np.maximum(_centers(q, ones, count), 0.0)  # (7), (11)
         grid = np.append(0.0, centers)
-        named = np.arange(len(grid), dtype=np.int8)
-        places, _ = core.assign_levels(q, q, _borders(centers), named, grid)
-        p = grid[places]
+        p = grid[_nearest(grid, q)]
         step = rho * (u - p)
         dual += step
         if np.mean((u - p) ** 2) < CLOSE and np.mean(step**2) < CLOSE:
@@ -92,13 +94,14 @@ def fit_by_admm(
     return Levels(found, levels, loss), iteration
 
 
-def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
+def _centers(numbers: F64, weights: F64, count: int, bins: int | None = None) -> F64:
     """Return the centers of the clusters that are not empty, ascending."""
     if not (weights.min(initial=1.0) > 0 and numbers.min(initial=1.0) > 0):
         used = (weights > 0) & (numbers > 0)  # the nearest center of a negative number is 0
         numbers, weights = numbers[used], weights[used]
     if not len(numbers):
         return np.zeros(0)
+    bins = bins or min(BINS * count, MOST_BINS)
     for finer in (bins, FINER * bins):
         if len(numbers) > finer:
             found = _binned(numbers, weights, count, finer)
@@ -113,7 +116,10 @@ def _binned(numbers: F64, weights: F64, count: int, bins: int) -> F64 | None:
     low, high = float(numbers.min()), float(numbers.max())
     if high == low:
         return np.array([low])
-    sums, moments, squares = core.bin_numbers(numbers, weights, low, bins / (high - low), bins)
+    places = np.minimum((numbers - low) / (high - low) * bins, bins - 1).astype(np.int64)
+    sums, moments, squares = (
+        np.bincount(places, weights * numbers**power, bins) for power in range(3)
+    )
     filled = sums > 0
     means = moments[filled] / sums[filled]
     centers, cost = _clustered(means, sums[filled], count)
@@ -122,22 +128,59 @@ def _binned(numbers: F64, weights: F64, count: int, bins: int) -> F64 | None:
 
 
 def _clustered(numbers: F64, weights: F64, count: int) -> tuple[F64, float]:
-    ends, cost = core.cluster_numbers(numbers, weights, count)
-    parts = [slice(a, b) for a, b in itertools.pairwise(ends.tolist()) if b > a]
+    """Return the centers of the optimal clusters of ascending numbers, and the cost."""
+    shifted = numbers - np.average(numbers, weights=weights)  # squares are smallest there
+    sums = _sums(np.stack([weights, weights * shifted, weights * shifted**2]))
+    least, ends = _sums(weights * numbers**2), list[I64]()  # D_0: all in the cluster at 0
+    for _ in range(count):
+        least, begins = _with_one_more(least, sums)
+        ends.append(begins)
+    end, borders = len(numbers), [len(numbers)]
+    for begins in reversed(ends):
+        end = int(begins[end])
+        borders.insert(0, end)
+    parts = [slice(a, b) for a, b in itertools.pairwise(borders) if b > a]
     centers = [float(np.average(numbers[part], weights=weights[part])) for part in parts]
-    return np.unique(centers), cost
+    return np.unique(centers), float(least[-1])
+
+
+def _sums(numbers: F64) -> F64:
+    """Return the sum of the numbers before each, and of all."""
+    return np.insert(np.cumsum(numbers, axis=-1), 0, 0.0, axis=-1)
+
+
+def _with_one_more(before: F64, sums: F64) -> tuple[F64, I64]:
+    """Return D_k(j), and where the last cluster begins, for all j, given D_{k-1}."""
+    n = len(before)
+    now, begins = np.empty(n), np.zeros(n, dtype=np.int64)
+    step = 1 << (n - 1).bit_length()
+    solved = np.full(n + step, n - 1)  # the highest begin that a solved j allows
+    now[0], solved[0] = before[0], 0
+    while step := step // 2:
+        j = np.arange(step, n, 2 * step)
+        low, high = begins[j - step], np.minimum(solved[j + step], j)
+        lengths = high - low + 1
+        first = np.cumsum(lengths) - lengths
+        i = np.arange(int(lengths.sum())) + np.repeat(low - first, lengths)
+        weight, moment, square = np.repeat(sums[:, j], lengths, axis=1) - sums[:, i]
+        with np.errstate(invalid="ignore"):  # 0 / 0: a cluster without numbers costs nothing
+            cost = before[i] + np.fmax(square - moment * moment / weight, 0.0)
+        now[j] = np.minimum.reduceat(cost, first)
+        ties = np.flatnonzero(cost == np.repeat(now[j], lengths))
+        begins[j] = i[ties[np.searchsorted(ties, first)]]
+        solved[j] = begins[j]
+    return now, begins
 
 
 def _assigned(numbers: F64, weights: F64, centers: F64, count: int) -> Levels:
     values = np.zeros(count)
     values[: len(centers)] = centers[::-1]
     grid = np.append(0.0, centers)
-    named = np.append(0, np.arange(len(centers), 0, -1)).astype(np.int8)
-    levels, loss = core.assign_levels(numbers, weights, _borders(centers), named, grid)
-    return Levels(values, levels, 0.5 * loss)
+    places = _nearest(grid, numbers)
+    levels = np.append(0, np.arange(len(centers), 0, -1)).astype(np.int8)[places]
+    return Levels(values, levels, 0.5 * float(np.sum(weights * (numbers - grid[places]) ** 2)))
 
 
-def _borders(centers: F64) -> F64:
-    """Return where the next center becomes the nearest, 0 being the first."""
-    grid = np.append(0.0, centers)
-    return (grid[1:] + grid[:-1]) / 2
+def _nearest(grid: F64, numbers: F64) -> I64:
+    """Return the place of the nearest number of an ascending grid, of two the higher one."""
+    return np.searchsorted((grid[1:] + grid[:-1]) / 2, numbers, side="right")

@@ -1,10 +1,13 @@
 """Arrays of a small model in few bytes: signed levels, steps of idf, words and ascending numbers.
 
 The coder in csrc/fused/coder.c gives each bit -log2 of its probability after the preceding bits.
+Words in order are front-coded, then compressed by LZMA.
 """
 
 from __future__ import annotations
 
+import lzma
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +20,8 @@ from dcme_w2v.numeric.arrays import F32, I64, U8
 
 CODES = 255  # idf is one of so many steps
 MAX_ROWS = 2**31 - 2
+LONGEST_SHARED = 255  # bytes of a common beginning
+FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
 
 
 @dataclass(frozen=True)
@@ -69,19 +74,38 @@ def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
 
 
 def pack_words(words: Words) -> U8:
-    """Return words in the order of their bytes: common beginnings are stored once."""
-    return core.pack_words(words.text, words.offsets)
+    """Return words in the order of their bytes: lengths of common beginnings, then the rest."""
+    shared, rests, before = bytearray(), bytearray(), b""
+    for word in map(words.raw, range(len(words))):
+        length = len(os.path.commonprefix((before, word[:LONGEST_SHARED])))
+        shared.append(length)
+        rests += word[length:] + b"\0"
+        before = word
+    data = lzma.compress(shared + rests, lzma.FORMAT_RAW, filters=FILTERS)
+    return np.frombuffer(data, dtype=np.uint8)
 
 
 def unpack_words(model: Model, count: int) -> Words:
     """Return the words of a model."""
     data = model.array("words", "uint8", None)
-    length = int(model.number("words_length", 0, float(255 * (len(data) + 1) * 8)))
+    length = int(model.number("words_length", 0, MAX_ROWS))
     try:
-        text, offsets = core.unpack_words(data, count, length)
-    except ValueError as error:
-        raise model.fault("words", str(error)) from None
-    return model.checked_words(Words(text, offsets))
+        words = _words_in(data.tobytes(), count, length)
+    except (lzma.LZMAError, ValueError) as error:
+        raise model.fault("words", f"the coded words are damaged ({error})") from None
+    return model.checked_words(words)
+
+
+def _words_in(data: bytes, count: int, length: int) -> Words:
+    coder = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=FILTERS)
+    found = coder.decompress(data, 2 * count + length + 1)
+    rests, words, word = found[count:].split(b"\0"), list[bytes](), b""
+    for shared, rest in zip(found[:count], rests, strict=False):
+        word = word[:shared] + rest
+        words.append(word)
+    if len(rests) != count + 1 or rests[count] or sum(map(len, words)) != length:
+        raise ValueError("they have another length")
+    return Words.from_words(words)
 
 
 def pack_numbers(numbers: I64) -> U8:

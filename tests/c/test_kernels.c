@@ -213,32 +213,6 @@ static void check_exponential(const dcme_kernels *kernels) {
     }
 }
 
-/* Integers are exact: bit-identical to the scalar kernel for rows of any length, one added twice.
- */
-static void check_products(const dcme_kernels *kernels, int64_t count, int64_t size) {
-    int64_t numbers = ROWS * size;
-    size_t bytes = (size_t)numbers * sizeof(int64_t);
-    int64_t *found = malloc(bytes), *wanted = malloc(bytes);
-    int32_t *rows = malloc((size_t)count * sizeof *rows);
-    uint32_t *x = malloc((size_t)count * sizeof *x), *p = malloc((size_t)size * sizeof *p);
-    if (!found || !wanted || !rows || !x || !p)
-        abort();
-    for (int64_t i = 0; i < numbers; i++)
-        found[i] = wanted[i] = (int64_t)(dcme_random(&stream) >> 4);
-    for (int64_t i = 0; i < count; i++)
-        rows[i] = (int32_t)below(ROWS), x[i] = (uint32_t)dcme_random(&stream) >> 1;
-    rows[count - 1] = rows[0];
-    for (int64_t k = 0; k < size; k++)
-        p[k] = (uint32_t)below(65537);
-    kernels->add_products(found, rows, x, count, p, size);
-    dcme_kernels_scalar.add_products(wanted, rows, x, count, p, size);
-    if (memcmp(found, wanted, bytes) != 0) {
-        printf("%s add_products, count %d, size %d\n", kernels->name, (int)count, (int)size);
-        failures++;
-    }
-    free(found), free(wanted), free(rows), free(x), free(p);
-}
-
 /* Steps of moving sums, of small integers, so that nothing is rounded. */
 static void check_slide(const dcme_kernels *kernels, int64_t size) {
     enum { STEPS = 5, VECTORS = 4 + 3 + 3 * STEPS };
@@ -270,35 +244,7 @@ static void check_slide(const dcme_kernels *kernels, int64_t size) {
     free(found), free(wanted);
 }
 
-/* log(sum of exp) to the last bits for any count, and size of numbers; NaN at any place is found.
- */
-static void check_log_sum_exp(const dcme_kernels *kernels, int64_t count, double scale) {
-    double *x = malloc((size_t)count * sizeof *x);
-    if (!x)
-        abort();
-    for (int64_t i = 0; i < count; i++)
-        x[i] = scale * (double)any_number();
-    double found = kernels->log_sum_exp(x, count),
-           wanted = dcme_kernels_scalar.log_sum_exp(x, count);
-    if (!(fabs(found - wanted) <= 1e-15 * (fabs(wanted) + 1))) {
-        printf("%s log_sum_exp of %d: %.17g, expected %.17g\n", kernels->name, (int)count, found,
-               wanted);
-        failures++;
-    }
-    x[below(count)] = below(2) ? NAN : below(2) ? -INFINITY : INFINITY;
-    if (!isnan(kernels->log_sum_exp(x, count))) {
-        printf("%s log_sum_exp of %d: infinity or NaN is not found\n", kernels->name, (int)count);
-        failures++;
-    }
-    free(x);
-}
-
 static void check(const dcme_kernels *kernels) {
-    for (int64_t count = 1; count <= 300; count++)
-        for (int magnitude = -3; magnitude < 4; magnitude++)
-            check_log_sum_exp(kernels, count, pow(10, magnitude));
-    for (int64_t size = 1; size <= 80; size++)
-        check_products(kernels, 1 + below(COUNT_MAX), size);
     for (int64_t size = DCME_QUAD; size <= 80; size += DCME_QUAD)
         check_slide(kernels, size);
     for (int kind = 0; kind < KINDS; kind++) {
