@@ -62,7 +62,6 @@ class Linear:
         threads: int,
     ) -> float: ...
 
-
 class LabelTree:
     def __init__(
         self,
