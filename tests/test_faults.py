@@ -1,7 +1,6 @@
 """Invalid input and failing systems: one line, exit code 1 or 2, old files unchanged."""
 
 import io
-import os
 import random
 import resource
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 from helpers import COMPRESSORS, manifest, train, write_corpus
 
-from dcme_w2v.formats.corpus import Corpus
 from dcme_w2v.words.vectors import Vectors
 
 TEXT = b"a b c d e\n" * 40
@@ -78,19 +76,6 @@ def test_binary_files_are_read_on_request(cli, errors, words):
     assert len(Vectors.load("v.bin")) == words
     cli("check v.bin")
     assert ("x\ufffdy" in Vectors.load("v.bin").words) == (errors == "replace")
-
-
-@pytest.mark.parametrize("data", [TEXT * 2, b"a", TEXT[::-1]], ids=["grows", "shrinks", "other"])
-def test_a_corpus_that_changes_during_reading(cli, monkeypatch, data):
-    blocks = Corpus._blocks
-
-    def changing(self, number, file, behind):
-        yield from blocks(self, number, file, behind)
-        Path("c").write_bytes(data)
-        os.utime("c", ns=(1, 1))
-
-    monkeypatch.setattr(Corpus, "_blocks", changing)
-    assert "c: changed while it was read" in cli.error(TRAIN)
 
 
 # ---- vectors, vocabularies ----

@@ -68,7 +68,7 @@ def test_columns_are_separated_by_tabs_or_spaces_and_the_last_is_the_tag(tmp_pat
         ("EU\nrejects X O\n", "line 2: some tokens"),
         ("EU\tO\n\tO\n", "line 2 has no token"),
         ("EU O\n\u00a0 O\n", "line 2 has no token"),
-        ("EU\0 O\n", "line 1 has a NUL"),
+        ("EU\0 O\n", "byte 2 of line 1 is NUL"),
     ],
 )
 def test_an_invalid_line_is_named(tmp_path, text, message):

@@ -134,16 +134,10 @@ def _kind_of_other(path: str, binary: bool) -> str | None:
 
 def stored_size(path: str) -> int | None:
     """Return the stored size of a file in bytes; None if it is not a regular file."""
-    version = _version(path)
-    return version and version[0]
-
-
-def _version(path: str) -> tuple[int, int] | None:
-    """Return size and modification time of a regular file."""
     if path == STANDARD or is_address(path):
         return None
     status = Path(path).stat()
-    return (status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 @dataclass(frozen=True)
@@ -219,8 +213,7 @@ class Corpus:
         names = [one for one in corpus if isinstance(one, str)]
         self.spans = spans or [Span(path) for path in expand(names, strict, allow_binary)]
         self.paths = [span.path for span in self.spans]
-        self._versions = [_version(path) for path in self.paths]
-        self.sizes = [version and version[0] for version in self._versions]
+        self.sizes = [stored_size(path) for path in self.paths]
         self.truncated: list[str] = []
         self._block_bytes = block_bytes
         self._allow_truncated = allow_truncated
@@ -239,21 +232,11 @@ class Corpus:
                 behind += file.bytes_read
                 if file.truncated:
                     self.truncated.append(file.truncated)
-            self._check_unchanged(number)
 
     def _opened(self, span: Span) -> CorpusFile | TableFile:
         if isinstance(span.path, Table):
             return TableFile(span.path, self._allow_truncated, span.begin, span.end)
         return CorpusFile(span.path, self._allow_truncated, span.begin, span.end)
-
-    def _check_unchanged(self, number: int) -> None:
-        """Raise if a file has changed since it was opened; a removed file has been read."""
-        path, before = self.paths[number], self._versions[number]
-        if before is None or not Path(path).exists():
-            return
-        if (now := _version(path)) != before:
-            sizes = f"from {before[0]:,} to {now[0]:,} bytes" if now else "the file was removed"
-            raise CorpusError(f"{path}: changed while it was read ({sizes}); train on a copy")
 
     def _blocks(self, number: int, file: CorpusFile | TableFile, behind: int) -> Iterator[Block]:
         mark = bytearray(len(BYTE_ORDER_MARK))

@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.opening import is_utf8, read_lines
+from dcme_w2v.files.opening import read_lines
 
 from .columns import Table, check_no_table, read_rows
 from .corpus import expand
-from .texts import Tokenized
+from .texts import ENCODING_ERRORS, Tokenized, valid
 
 FORMS = ("auto", "tab", "fasttext", "text")
-ENCODING_ERRORS = ("strict", "replace", "skip")
 FASTTEXT_LABEL = b"__label__"
 
 
@@ -97,34 +96,20 @@ def _read(paths: Sequence[str], form: str, encoding_errors: str) -> Iterator[Doc
                 shown = Tokenized(text) if row.is_tokenized else text
                 yield Document(row.labels, shown, path, number)
             continue
-        for number, line in read_lines(path):
-            if number == 1:
-                check_no_table(path, line)
-            checked = checked_line(line.rstrip(b"\r\n"), path, number, encoding_errors)
-            yield Document(*_split_line(checked, form, path, number), path, number)
+        for number, line in _valid_lines(path, encoding_errors):
+            yield Document(*_split_line(line, form, path, number), path, number)
 
 
-def checked_line(line: bytes, path: str, number: int, encoding_errors: str) -> bytes:
-    """Return a line as valid UTF-8, or raise."""
-    if b"\0" in line:
-        raise CorpusError(
-            f"{path}: line {number} has a NUL byte: looks binary or UTF-16; give UTF-8 text"
-        )
-    try:
-        line.decode()
-    except UnicodeDecodeError as error:
-        if encoding_errors == "strict":
-            raise CorpusError(
-                f"{path}: byte {error.start} of line {number} is not UTF-8; "
-                "convert the file, or use --encoding-errors=replace or skip (of a classifier: in "
-                "training)"
-            ) from None
-        if encoding_errors == "replace":
-            return line.decode(errors="replace").encode()
-        # Fields are decoded separately, so that labels keep their position.
-        fields = (part.split() for part in line.split(b"\t"))
-        return b"\t".join(b" ".join(word for word in part if is_utf8(word)) for part in fields)
-    return line
+def _valid_lines(path: str, encoding_errors: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the number, from 1, and the text of each line."""
+    for number, line in read_lines(path):
+        if number == 1:
+            check_no_table(path, line)
+
+        def place(at: int, number: int = number) -> str:
+            return f"{path}: byte {at} of line {number}"
+
+        yield number, valid(line.rstrip(b"\r\n"), encoding_errors, place)
 
 
 def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
@@ -189,11 +174,11 @@ def read_sentences(
         A file cannot be read, is not text, or some tokens of a sentence have a tag and others none.
     """
     for path in expand(corpus, strict):
-        read = (
-            (n, checked_line(line.rstrip(b"\r\n"), path, n, encoding_errors))
-            for n, line in read_lines(path)
+        kept = (
+            (n, line)
+            for n, line in _valid_lines(path, encoding_errors)
+            if not line.startswith(b"-DOCSTART-")
         )
-        kept = ((n, line) for n, line in read if not line.startswith(b"-DOCSTART-"))
         for has_tokens, block in itertools.groupby(
             kept, key=lambda one: bool(one[1].decode().strip())
         ):

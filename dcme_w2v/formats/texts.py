@@ -4,10 +4,15 @@ Whitespace is what `bytes.split` takes for it: space, tab, line feed, carriage r
 and form feed. A line ends with a line feed. Both are the same in files, columns and lists.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from dcme_w2v.errors import CorpusError, UsageError
+
+ENCODING_ERRORS = ("strict", "replace", "skip")
+# As "surrogateescape" decodes them. Searched from a token's beginning only: linear in its length.
+_BROKEN_TOKEN = re.compile(r"(?<!\S)\S*[\udc80-\udcff]\S*", re.ASCII)
 
 
 class Tokenized(bytes):
@@ -53,6 +58,33 @@ def text_of(value: Any, errors: str = "replace") -> bytes:
                 "or give the text as one string"
             )
     return Tokenized(b" ".join(parts))
+
+
+def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> bytes:
+    """Return text as valid UTF-8 without NUL, or raise.
+
+    Parameters
+    ----------
+    text : bytes
+    encoding_errors : {"strict", "replace", "skip"}
+        For tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token.
+    place : callable
+        Returns how an error names a position in the text.
+    """
+    if (nul := text.find(b"\0")) >= 0:
+        raise CorpusError(f"{place(nul)} is NUL: looks binary or UTF-16; give UTF-8 text")
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        if encoding_errors == "strict":
+            raise CorpusError(
+                f"{place(error.start)} is not UTF-8; convert the file, or use "
+                "--encoding-errors=replace or skip (of a classifier: in training)"
+            ) from None
+        if encoding_errors == "replace":
+            return text.decode(errors="replace").encode()
+        return _BROKEN_TOKEN.sub("", text.decode(errors="surrogateescape")).encode()
+    return text
 
 
 def lines_of(text: bytes) -> list[bytes]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from dcme_w2v.files.paths import Paths, listed
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.npy import npy_header
 from dcme_w2v.formats.sparse_io import writing_rows
-from dcme_w2v.formats.texts import Tokenized
+from dcme_w2v.formats.texts import Tokenized, valid
 from dcme_w2v.formats.vectors.vectors_io import read_with
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.platform import PathLike
@@ -29,9 +28,6 @@ from dcme_w2v.words.vectors import Vectors
 from .options import EncodeOptions
 from .pooling import Components
 from .table import SentenceTable, with_manifest
-
-# As "surrogateescape" decodes them. Searched from a token's beginning only: linear in its length.
-_BROKEN_TOKEN = re.compile(r"(?<!\S)\S*[\udc80-\udcff]\S*", re.ASCII)
 
 
 def encode_files(
@@ -134,21 +130,9 @@ def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> bytes:
     text = bytes(block.text)
     if block.is_last and (text.endswith(b"\n\n") or text == b"\n"):
         text = text[:-1]  # the last line had a line feed of its own
-    if b"\0" in text:
-        where = f"{paths[block.file]}: byte {block.offset + text.index(0)}"
-        raise CorpusError(f"{where} is NUL: looks binary or UTF-16; give UTF-8 text")
-    try:
-        text.decode()
-        return Tokenized(text) if block.is_tokenized else text
-    except UnicodeDecodeError as error:
-        if encoding_errors == "strict":
-            raise CorpusError(
-                f"{paths[block.file]}: byte {block.offset + error.start} is not UTF-8; convert the "
-                "file, or use --encoding-errors=replace or skip"
-            ) from None
-        if encoding_errors == "replace":
-            return text.decode(errors="replace").encode()
-        return _BROKEN_TOKEN.sub("", text.decode(errors="surrogateescape")).encode()
+    place = f"{paths[block.file]}: byte "
+    text = valid(text, encoding_errors, lambda at: f"{place}{block.offset + at}")
+    return Tokenized(text) if block.is_tokenized else text
 
 
 def _without_components(parts: Iterable[F32], columns: int) -> Iterator[F32]:

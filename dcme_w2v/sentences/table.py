@@ -62,8 +62,9 @@ class LibraryTokenizer:
             for one in found
         )
         # A token with white space is no word.
-        rows = (" ".join(token for token in one if token.split() == [token]) for one in kept)
-        return "".join(f"{row}\n" for row in rows).encode(), -1
+        encoded = ((token.encode() for token in one) for one in kept)
+        rows = (b" ".join(token for token in one if token.split() == [token]) for one in encoded)
+        return b"".join(row + b"\n" for row in rows), -1
 
 
 def pooled_rows(

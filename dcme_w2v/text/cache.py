@@ -58,18 +58,18 @@ class IdCache:
                 f"{self.folder}: cannot create {self._name}: {error.strerror}; {remedy}"
             ) from error
 
-    def write(self, first: int, ids: U32, share: float | None = None) -> None:
-        """Write ids at position `first`; `share` of the corpus serves to estimate the size."""
+    def write(self, first: int, ids: U32) -> None:
+        """Write ids at position `first`."""
         rest = ids.view(np.uint8).data
         try:
             self._file.seek(first * ID_BYTES)
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
-            need = (first + len(ids)) * ID_BYTES / (share or 1)
+            need = (first + len(ids)) * ID_BYTES / 1e6
             raise ResourceError(
                 f"{self.folder}: {self._name} cannot be written: {error.strerror}; it needs "
-                f"{'about' if share else 'more than'} {need / 1e6:,.1f} MB: {self._remedy}"
+                f"more than {need:,.1f} MB: {self._remedy}"
             ) from error
 
     def read(self, first: int, length: int) -> U32:

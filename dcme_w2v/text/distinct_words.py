@@ -87,16 +87,8 @@ class DistinctWords:
                 self._tables[number] = self._cleared.pop() if self._cleared else core.Table()
             return self._tables[number]
 
-    def merge(self, parts: Sequence[Segment], share: float | None) -> None:
-        """Merge the tables of a round, block by block.
-
-        Parameters
-        ----------
-        parts : sequence of Segment
-            The blocks of the round, in the order of the corpus.
-        share : float or None
-            Share of the corpus that has been read.
-        """
+    def merge(self, parts: Sequence[Segment]) -> None:
+        """Merge the tables of a round, whose blocks are in the order of the corpus."""
         tables = {part.table: self._tables[part.table] for part in parts}
         core.release_freed()  # free the blocks, which the sum below leaves out
         for number in sorted(tables):
@@ -105,7 +97,7 @@ class DistinctWords:
         others += sum(table.bytes(0) for table in tables.values())
         limit = memory_limit() or np.inf
         for part in parts:
-            self._require(others, part.last - part.first, limit, share)
+            self._require(others, part.last - part.first, limit)
             table, ids = tables[part.table], self.maps[part.table]
             replaced, skipped = self.table.merge(table, part.first, part.last, self._errors, ids)
             if self._spilled:  # whose ids are lower
@@ -122,7 +114,7 @@ class DistinctWords:
         if self._cache is None:  # there are no ids to renumber
             self.maps.clear()
 
-    def _require(self, others: int, words: int, limit: float, share: float | None) -> None:
+    def _require(self, others: int, words: int, limit: float) -> None:
         """Write the counted words to disk, or raise, if memory is too small for so many more.
 
         `others` is the memory of all but the table of all words. The first round never raises.
@@ -130,7 +122,7 @@ class DistinctWords:
         needed, held = others + self.table.bytes(words), self.table.bytes(0)
         full = needed + SELECTION_BYTES * len(self.table) > SPILL_SHARE * limit
         if self._may_spill and full and held > MIN_SPILL_SHARE * limit:
-            self._spill(share)
+            self._spill()
             needed = others + self.table.bytes(words)
         self.most_bytes = max(self.most_bytes, needed)
         if needed > limit and self._rounds:
@@ -141,28 +133,27 @@ class DistinctWords:
                 "count parts of the corpus with dcme-w2v vocab, and merge them",
             )
 
-    def _spill(self, share: float | None) -> None:
+    def _spill(self) -> None:
         """Write the counted words to disk, and continue with an empty table."""
         if self._spilled is None:
             remedy = "choose another folder with --cache-dir" if self._cache else "set TMPDIR"
             self._spilled = SpilledWords(self._cache.folder if self._cache else None, remedy)
-        self._spilled.add(self.table, share)
+        self._spilled.add(self.table)
         if self._spilled.words == len(self.table):
-            written = self._spilled.length * ID_BYTES / 1e6
-            size = f"about {written / share:,.0f}" if share else f"over {written:,.0f}"
             folder = self._spilled.folder
+            written, free = self._spilled.length * ID_BYTES, free_bytes(Path(folder))
             self._reporter.message(
                 f"counting: memory is too small for more than {len(self.table):,} distinct words, "
-                f"which go to disk: {size} MB in {folder}, "
-                f"{free_bytes(Path(folder)) / 1e6:,.0f} MB free"
+                f"which go to disk: {written / 1e6:,.0f} MB so far in {folder}, "
+                f"{free / 1e6:,.0f} MB free"
             )
         self.table = core.Table()
         core.release_freed()
 
-    def finish(self, share: float | None) -> None:
+    def finish(self) -> None:
         """Free the tables of the workers after the last round."""
         if self._spilled:
-            self._spill(share)
+            self._spill()
         self._cleared.clear()
 
     def __len__(self) -> int:

@@ -80,7 +80,6 @@ class Reading:
         self._worker = threading.local()
         self._lock = threading.Lock()
         self._workers = self._file = self._lines = 0
-        self._share: float | None = None  # of the corpus that has been read
         self.held_out: I64 | None = None  # counts, by id
         self.held_out_tokens = 0
 
@@ -107,7 +106,7 @@ class Reading:
                 pool.shutdown(cancel_futures=True)
                 raise
         self._merge()  # with the last one of all blocks still in memory
-        self.words.finish(self._share)
+        self.words.finish()
         core.release_freed()  # free the blocks, or their memory adds to the next step's
         if not self.tokens:
             raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
@@ -152,13 +151,13 @@ class Reading:
             self._file, self._lines = block.file, 0
         if segment.bad >= 0:
             raise CorpusError(self._encoding_error(block, segment.bad))
-        total = self.corpus.bytes_total
-        self._share = share = block.bytes_read / total if total else None
         if self.cache and ids is not None:
-            self.cache.write(self.tokens, ids[: segment.tokens], share)
+            self.cache.write(self.tokens, ids[: segment.tokens])
             self._buffers.append(ids)
-            if share and len(self.segments) == ROUND_BLOCKS - 1:
-                self._forecast_cache(self.cache.folder, (self.tokens + segment.tokens) / share)
+            total = self.corpus.bytes_total
+            if total and len(self.segments) == ROUND_BLOCKS - 1:
+                tokens = (self.tokens + segment.tokens) * total / block.bytes_read
+                self._forecast_cache(self.cache.folder, tokens)
         self._lines += segment.newlines
         self.tokens += segment.tokens
         self.segments.append(segment)
@@ -168,7 +167,7 @@ class Reading:
     def _merge(self) -> None:
         parts, self._merged = self.segments[self._merged :], len(self.segments)
         self._buffers.clear()
-        self.words.merge(parts, self._share)
+        self.words.merge(parts)
 
     def _forecast_cache(self, folder: str, tokens: float) -> None:
         """Report the size of the id cache of a corpus of so many tokens."""

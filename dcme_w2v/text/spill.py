@@ -96,8 +96,8 @@ class SpilledWords:
         self._runs: list[list[tuple[int, int, int]]] = [[] for _ in range(PARTS)]
         self.words = self.length = 0
 
-    def add(self, table: core.Table, share: float | None) -> None:
-        """Write the words of a table; `share` of the corpus serves to estimate the size.
+    def add(self, table: core.Table) -> None:
+        """Write the words of a table.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class SpilledWords:
             numbers = (ids + self.words).astype(np.uint32)
             pieces = counts.view(np.uint32), offsets.view(np.uint32), numbers
             row = np.concatenate([*pieces, text.view(np.uint32)])
-            self._file.write(self.length, row, share)
+            self._file.write(self.length, row)
             self.length += len(row)
         self.words += len(table)
 
