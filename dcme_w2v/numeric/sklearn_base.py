@@ -1,6 +1,5 @@
-"""scikit-learn's conventions for estimators, with or without scikit-learn (1.6 or later).
+"""scikit-learn's conventions for estimators, which require it; the shell does without.
 
-`BaseEstimator` and the mixins are scikit-learn's if it is installed, otherwise small replacements.
 `parameters` derives an estimator's constructor from the dataclass that declares its options.
 """
 
@@ -30,52 +29,7 @@ try:
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import validate_data
 except ImportError:
-
-    class NotFittedError(ValueError, AttributeError):  # type: ignore[no-redef]
-        """The estimator is not fitted yet."""
-
-    class BaseEstimator:  # type: ignore[no-redef]
-        """An estimator whose parameters are the arguments of its constructor."""
-
-        def get_params(self, deep: bool = True) -> dict[str, Any]:
-            """Return the parameters by name."""
-            names = list(inspect.signature(type(self).__init__).parameters)[1:]
-            return {name: getattr(self, name) for name in names}
-
-        def set_params(self, **params: Any) -> Any:
-            """Change parameters; returns the estimator."""
-            known = self.get_params()
-            for name, value in params.items():
-                if name not in known:
-                    raise ValueError(f"{name}: is not a parameter; give one of {', '.join(known)}")
-                setattr(self, name, value)
-            return self
-
-        def __repr__(self) -> str:
-            defaults = inspect.signature(type(self).__init__).parameters
-            shown = [
-                f"{name}={value!r}"
-                for name, value in self.get_params().items()
-                if value is not defaults[name].default
-            ]
-            return f"{type(self).__name__}({', '.join(shown)})"
-
-    class ClassifierMixin:  # type: ignore[no-redef]
-        """A classifier's `score`."""
-
-        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-            """Return the accuracy."""
-            right = np.asarray(self.predict(X)) == np.asarray(y)  # type: ignore[attr-defined]
-            return float(np.average(right, weights=sample_weight))
-
-    class TransformerMixin:  # type: ignore[no-redef]
-        """A transformer's `fit_transform`."""
-
-        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
-            """Fit to documents and return their rows."""
-            return self.fit(X, y, **fit_params).transform(X)  # type: ignore[attr-defined]
-
-    validate_data = check_classification_targets = None
+    raise ImportError("estimators require scikit-learn 1.6: pip install scikit-learn") from None
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -232,43 +186,24 @@ def check_training(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[csr_mat
     ValueError
         Values are not finite, shapes do not match, or the labels are not class labels.
     """
-    if validate_data is not None:
-        with _advising(estimator):
-            rows, labels = validate_data(estimator, _sound(X), y, reset=reset, **_ACCEPTED)
-        check_classification_targets(labels)
-        return check_rows(csr_matrix(rows)), labels
     with _advising(estimator):
-        rows, labels = _check_width(estimator, check_rows(X), reset), np.asarray(y)
-    if labels.ndim != 1:
-        raise UsageError(f"labels have the shape {labels.shape}; give one label a row")
-    if rows.shape[0] != len(labels):
-        raise UsageError(f"{rows.shape[0]} rows and {len(labels)} labels; give one label a row")
-    return rows, labels
+        rows, labels = validate_data(estimator, _sound(X), y, reset=reset, **_ACCEPTED)
+    check_classification_targets(labels)
+    return check_rows(csr_matrix(rows)), labels
 
 
 def is_unlabeled(labels: Array) -> Bools:
-    """Return which rows have the mark of rows without a label, shape (rows,).
+    """Return which rows have no label, shape (rows,).
 
-    The mark is -1, None or NaN; or "-1" among names, since numpy makes text of -1 in a list of
-    names. A label "-1" among numbers as text is a label.
+    Their label is -1, None, NaN or NA; or "-1", since numpy makes text of -1 in a list of names.
     """
-    found: Bools
     if labels.dtype.kind in "iuf":
-        found = labels == -1
-        return found | np.isnan(labels) if labels.dtype.kind == "f" else found
-    found = np.array([one is None or one != one or one == -1 for one in labels], dtype=bool)
-    text = np.array([str(one) == "-1" for one in labels], dtype=bool)
-    if not all(_is_number(one) for one in set(labels[~(found | text)].tolist())):
-        found |= text
-    return found
-
-
-def _is_number(label: Any) -> bool:
-    try:
-        float(label)
-    except (TypeError, ValueError):
-        return False
-    return True
+        return np.asarray((labels == -1) | (labels != labels), dtype=np.bool_)
+    marks = ("-1", b"-1", -1, None)
+    return np.array(
+        [type(one).__name__ == "NAType" or one in marks or one != one for one in labels.tolist()],
+        dtype=np.bool_,
+    )
 
 
 def check_all_labeled(labels: Array) -> None:
@@ -282,6 +217,10 @@ def check_all_labeled(labels: Array) -> None:
     marked = is_unlabeled(labels)
     if not marked.any():
         return
+    if labels.dtype.kind in "SU":
+        with contextlib.suppress(ValueError):
+            labels.astype(np.float64)
+            return  # "-1" is a class among numbers as text
     count = int(marked.sum())
     remedy = "leave these rows out, or give them to LatentClassModel or FusedFeatures"
     if labels.dtype.kind not in "iuf":
@@ -294,10 +233,8 @@ def check_all_labeled(labels: Array) -> None:
 def check_features(estimator: Any, X: Any, reset: bool = False) -> csr_matrix:
     """Check rows to predict, or to learn from without labels; returns them as `check_training`."""
     with _advising(estimator):
-        if validate_data is not None:
-            rows = validate_data(estimator, _sound(X), reset=reset, **_ACCEPTED)
-            return check_rows(csr_matrix(rows))
-        return _check_width(estimator, check_rows(X), reset)
+        rows = validate_data(estimator, _sound(X), reset=reset, **_ACCEPTED)
+    return check_rows(csr_matrix(rows))
 
 
 @contextlib.contextmanager
@@ -321,15 +258,6 @@ _ACCEPTED = {"accept_sparse": "csr", "dtype": np.float32}
 def _sound(X: Any) -> Any:
     """Return a checked sparse matrix: scikit-learn converts one without checking its structure."""
     return check_rows(X) if issparse(X) else X
-
-
-def _check_width(estimator: Any, rows: csr_matrix, reset: bool) -> csr_matrix:
-    if reset:
-        estimator.n_features_in_ = rows.shape[1]
-    wanted = estimator.n_features_in_
-    if rows.shape[1] != wanted:
-        raise UsageError(f"rows have {rows.shape[1]} columns; give the {wanted} of fit")
-    return rows
 
 
 def check_weights(sample_weight: Any, count: int) -> F64:
@@ -357,14 +285,8 @@ def check_weights(sample_weight: Any, count: int) -> F64:
     return weights
 
 
-UNLABELED = -1
-
-
 def split_labels(y: Any) -> tuple[Any, Bools]:
     """Return labels without gaps, and which rows are unlabeled.
-
-    A row is unlabeled if its label is -1, None, or NaN or NA in an array of objects. The string
-    "-1" counts too, since numpy makes it of -1 beside other strings.
 
     Parameters
     ----------
@@ -388,10 +310,7 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
     if array.ndim != 1:
         column = array.ndim == 2 and array.shape[1] == 1
         return y, np.zeros(len(array) if column else 0, dtype=np.bool_)
-    if array.dtype.kind in "iuf":
-        without = array == UNLABELED
-    else:
-        without = np.array([_is_unlabeled(one) for one in array.tolist()], dtype=np.bool_)
+    without = is_unlabeled(array)
     if not without.any():
         return y, without
     if without.all():
@@ -411,9 +330,3 @@ def _as_array(y: Any) -> Array:
     found = np.empty(len(labels), dtype=object)
     found[:] = labels
     return found
-
-
-def _is_unlabeled(label: Any) -> bool:
-    if label is None or type(label).__name__ == "NAType" or label in ("-1", b"-1"):
-        return True
-    return isinstance(label, numbers.Real) and (label == UNLABELED or label != label)

@@ -28,6 +28,7 @@ from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64, Array
 from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.parallel import ordered_map
+from dcme_w2v.numeric.sparse_rows import unit_rows
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer
@@ -55,14 +56,6 @@ def bag_rows(batch: Batch, weights: F32, log_counts: bool) -> sparse.csr_matrix:
     if log_counts:
         rows.data = 1 + np.log(rows.data)
     rows.data *= weights[rows.indices]
-    return rows
-
-
-def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Scale rows to unit length in place; rows of zeros are unchanged."""
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    lengths[lengths == 0] = 1
-    rows.data /= np.repeat(lengths, np.diff(rows.indptr)).astype(np.float32)
     return rows
 
 
@@ -180,7 +173,7 @@ class DocumentModel:
                     rows.data = np.copysign(
                         np.abs(values) ** np.float32(options.power or 0), values
                     )
-                    unit_rows(rows)
+                    rows = unit_rows(rows)
                 rows.data *= np.float32(length)
                 parts.append(rows)
             if bags or tfidf:

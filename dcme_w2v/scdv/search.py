@@ -10,9 +10,10 @@ from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.opening import read_whole
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F64, Bools
+from dcme_w2v.numeric.sparse_rows import unit_rows
 from dcme_w2v.text.token_ids import AnyTokenizer, Numbering
 
-from .model import count_rows, unit_rows
+from .model import count_rows
 from .options import DIRICHLET_PRIOR
 
 
@@ -135,7 +136,7 @@ class Finder:
             )
         self._model, self._share = model, share
         self._language_model = language_model if share else None
-        self._index = unit_rows(index.copy()).T.tocsr()
+        self._index = unit_rows(index).T.tocsr()
 
     def scores(self, queries: Sequence[bytes]) -> Iterator[F64]:
         """Yield the documents' scores for each query, shape (documents,).

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from dcme_w2v.errors import CorpusError
-from dcme_w2v.files.opening import is_utf8
 from dcme_w2v.formats.sentences import Sentence
-from dcme_w2v.formats.texts import as_texts, blocks, joined
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.sklearn_base import (
     TextTransformer,
@@ -22,8 +17,6 @@ from dcme_w2v.text.tokenizer import Tokenizer
 from .options import EncodeOptions
 from .pooling import Components
 from .table import SentenceTable, with_manifest
-
-_BLOCK_BYTES = 1 << 20
 
 
 @parameters(EncodeOptions, first={"vectors": None}, last={"tokenize": None, "threads": None})
@@ -89,7 +82,7 @@ class SentenceEncoder(TextTransformer):
 
     def transform(self, X: Iterable[Sentence]) -> F32:
         """Return the vectors of sentences, float32, shape (sentences, n_features_out_)."""
-        rows = self._encoded(X)
+        rows = self._table.vectors_of(X, self.threads)
         return rows if self._components is None else self._components.removed_from(rows)
 
     def _fitted(self, X: Iterable[Sentence]) -> F32:
@@ -99,26 +92,7 @@ class SentenceEncoder(TextTransformer):
         self._table = SentenceTable(
             with_manifest(self.vectors), options, Tokenizer.of(self.tokenize)
         )
-        self.n_features_out_ = int(self._table.rows.shape[1])
-        self._components: Components | None = None
-        rows = self._encoded(X)
-        if options.pooling == "usif":
-            self._components = Components.of_products(rows.T.astype(np.float64) @ rows)
+        self.n_features_out_ = self._table.columns
+        rows = self._table.vectors_of(X, self.threads)
+        self._components = Components.of(rows) if options.pooling == "usif" else None
         return rows
-
-    def _encoded(self, X: Iterable[Sentence]) -> F32:
-        parts = self._table.encode(blocks_of(X), self.threads)
-        nothing = np.empty((0, self.n_features_out_), dtype=np.float32)
-        return np.concatenate([nothing, *parts])
-
-
-def blocks_of(sentences: Iterable[Sentence]) -> Iterator[bytes]:
-    """Yield sentences as lines, a block at a time; line ends inside of a text become spaces."""
-    return map(joined, blocks(_checked(as_texts(sentences, "sentence")), _BLOCK_BYTES))
-
-
-def _checked(texts: Iterable[bytes]) -> Iterator[bytes]:
-    for number, text in enumerate(texts):
-        if b"\0" in text:
-            raise CorpusError(f"sentence {number} has a NUL character; give text")
-        yield text if is_utf8(text) else type(text)(text.decode(errors="replace").encode())

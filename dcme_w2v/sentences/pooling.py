@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcme_w2v.errors import UsageError, warn
-from dcme_w2v.numeric.arrays import F32, F64, I64
+from dcme_w2v.numeric.arrays import F32, F64, I64, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread
 
 SIF_A = 1e-3  # the weight of a word of probability p is a / (a + p); a as in the paper
@@ -145,8 +145,7 @@ class Pooling:
         if self.mean is not None and self.axes is not None:
             shaped = (shaped - self.mean) @ self.axes
         if self.unit:
-            lengths = np.linalg.norm(shaped, axis=1, keepdims=True)
-            shaped = np.divide(shaped, lengths, out=np.zeros_like(shaped), where=lengths > 0)
+            shaped = unit_vectors(shaped)
         return shaped
 
 
@@ -156,8 +155,7 @@ def _draw(rows: F32, table: F32, beginnings: I64) -> None:
     own, others = rows[some], table[beginnings[some]]
     cosines = np.einsum("ij,ij->i", own, others)
     own += BEGINNING * np.maximum(cosines, 0)[:, None] * others
-    lengths = np.linalg.norm(own, axis=1, keepdims=True)
-    rows[some] = np.divide(own, lengths, out=own, where=lengths > 0)
+    rows[some] = unit_vectors(own)
 
 
 def _usif_a(p: F64) -> float:
@@ -201,6 +199,11 @@ class Components:
 
     axes: F32
     weights: F32
+
+    @classmethod
+    def of(cls, sentences: F32) -> Components:
+        """Find the components of sentence vectors."""
+        return cls.of_products(sentences.T.astype(np.float64) @ sentences)
 
     @classmethod
     def of_products(cls, products: F64) -> Components:

@@ -14,10 +14,12 @@ from dcme_w2v.formats.corpus import expand
 from dcme_w2v.numeric.arrays import F32, F64
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.platform import PathLike
+from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.words.vectors import Vectors
 
-from .encoder import SentenceEncoder
-from .table import with_manifest
+from .options import EncodeOptions
+from .pooling import Components
+from .table import SentenceTable, with_manifest
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,14 @@ def eval_sts(
     >>> dw.eval_sts(vectors, "pairs.tsv", pooling="mean").sets[0].pairs
     2
     """
-    encoder = SentenceEncoder(with_manifest(vectors), pooling=pooling, dim=dim, tokenize=tokenize)
+    options = EncodeOptions(pooling=pooling, dim=dim)
+    table = SentenceTable(with_manifest(vectors), options, Tokenizer.of(tokenize))
     sets, skipped = [], 0
     for path in expand(listed(pairs)):
         scores, sentences, others = _read(path)
-        rows = encoder.fit_transform(sentences)
+        rows = table.vectors_of(sentences)
+        if pooling == "usif":
+            rows = Components.of(rows).removed_from(rows)
         cosines = _cosines(rows[::2], rows[1::2])
         zeros = int((~rows.any(axis=1)).sum())
         pearson = float(stats.pearsonr(scores, cosines)[0]) if np.ptp(cosines) > 0 else 0.0

@@ -7,20 +7,24 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from scipy import sparse
 
-from dcme_w2v.errors import FormatError, UsageError, import_optional
+from dcme_w2v.errors import CorpusError, FormatError, UsageError, import_optional
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.formats.texts import Tokenized, blocks
+from dcme_w2v.files.opening import is_utf8
+from dcme_w2v.formats.sentences import Sentence
+from dcme_w2v.formats.texts import Tokenized, as_texts, blocks, joined
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike
-from dcme_w2v.text.token_ids import BATCH_DOCUMENTS, Batch, Numbering
+from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer, WordPieces, character_pieces
 from dcme_w2v.words.vectors import Vectors
 
 from .options import EncodeOptions
 from .pooling import Pooling
+
+_BLOCK_BYTES = 1 << 20
 
 
 def with_manifest(vectors: PathLike | Vectors) -> Vectors:
@@ -146,9 +150,12 @@ class SentenceTable:
 
     def transform(self, texts: Iterable[bytes]) -> Iterator[sparse.csr_matrix]:
         """Yield the vectors of texts, a few hundred rows at a time."""
-        lines = (b"".join(line.replace(b"\n", b" ") + b"\n" for line in part)
-                 for part in blocks(texts, 1 << 20, BATCH_DOCUMENTS))  # fmt: skip
-        yield from map(sparse.csr_matrix, self.encode(lines))
+        yield from map(sparse.csr_matrix, self.encode(blocks_of(texts)))
+
+    def vectors_of(self, sentences: Iterable[Sentence], threads: int | None = None) -> F32:
+        """Return the vectors of sentences, shape (sentences, k)."""
+        parts = self.encode(blocks_of(sentences), threads)
+        return np.concatenate([np.empty((0, self.columns), dtype=np.float32), *parts])
 
     def _batch(self, block: bytes) -> tuple[Batch, F32]:
         """Return the ids of words and pieces, and the rows of unseen words by their subwords."""
@@ -188,3 +195,15 @@ class SentenceTable:
         ids = batch.ids[known].astype(np.int64)
         counts = sparse.csr_matrix((shares, ids, starts), shape=(len(batch), len(table)))
         return counts @ table
+
+
+def blocks_of(sentences: Iterable[Sentence]) -> Iterator[bytes]:
+    """Yield sentences as lines, a block at a time; line ends inside of a text become spaces."""
+    return map(joined, blocks(_checked(as_texts(sentences, "sentence")), _BLOCK_BYTES))
+
+
+def _checked(texts: Iterable[bytes]) -> Iterator[bytes]:
+    for number, text in enumerate(texts):
+        if b"\0" in text:
+            raise CorpusError(f"sentence {number} has a NUL character; give text")
+        yield text if is_utf8(text) else type(text)(text.decode(errors="replace").encode())
