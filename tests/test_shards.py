@@ -162,7 +162,7 @@ def learn(plan, number, shard, ids):
     """Train on a text from the tables at the start, and return the figures."""
     counts = corpus()[1]
     rows = [plan.begin(block) for block in plan.blocks]
-    return plan.learn(number, shard, cluster.Data(ids, counts, counts, 1), rows)[1]
+    return plan.learn(number, shard, (cluster.Data(ids, counts), None), rows)[1]
 
 
 def plan_of(shards, rounds, counts=None, **options):
@@ -205,7 +205,7 @@ def test_the_rows_of_a_context_step_together(gradient):
     step = rate * cluster.SLOPE * (1 + options.negative) * curvature  # of each row of a context
     left = (1 - step / (size if gradient == "exact" else 1)) ** (size * counts / 4)[:, None]
     start, learned = np.ones((3, 1), dtype=np.float32), [left.astype(np.float32)] * 4
-    _, steps = plan.steps(0, counts)["input"]
+    _, steps = plan.steps(0, counts)["vectors"]
     direction = mixing.Directions(np.array([curvature]), np.eye(1))
     mixed = mixing.curvature(3, slice(0, 3), start, learned, steps, direction)
     np.testing.assert_allclose(mixed, left**4, atol=0.05)

@@ -49,19 +49,30 @@ def solve(
         while `watch` is called.
     """
     weights = weights or Weights(matrix.shape[1], classes, options.bias)
-    rows, instances = (
-        core_documents(matrix),
-        core.Instances(documents, labels, matrix.shape[0], classes, sample_weight),
-    )
-    columns = core.Columns(rows, instances)
+    evaluate = loss_and_gradient_at(weights, matrix, documents, labels, options, sample_weight)
     total = len(labels) if sample_weight is None else float(sample_weight.sum(dtype=np.float64))
+    return minimized(evaluate, total, weights, options, watch, _columns(matrix, options))
+
+
+def loss_and_gradient_at(
+    weights: Weights,
+    matrix: csr_matrix,
+    documents: I64,
+    labels: I32,
+    options: ClassifyOptions,
+    sample_weight: F32 | None,
+) -> Callable[[], tuple[float, F64]]:
+    """Return a function of the sum of -log p and its gradient at `weights`; see `solve`."""
+    rows, classes = core_documents(matrix), weights.classes
+    instances = core.Instances(documents, labels, matrix.shape[0], classes, sample_weight)
+    columns = core.Columns(rows, instances)
 
     def evaluate() -> tuple[float, F64]:
         gradient = np.empty((matrix.shape[1] + 1, classes))
         loss = weights.linear.gradient(rows, instances, columns, gradient, options.threads or 1)
         return loss, gradient
 
-    return minimized(evaluate, total, weights, options, watch, _columns(matrix, options))
+    return evaluate
 
 
 def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | None:

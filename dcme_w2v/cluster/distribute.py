@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v._core import classify as core
 from dcme_w2v.classify.calibration import likeliest_factors, scores_of
-from dcme_w2v.classify.fit import EndIteration, Fit, Labeled, fit
+from dcme_w2v.classify.fit import EndIteration, Fit, Labeled
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
-from dcme_w2v.classify.solver import minimized
-from dcme_w2v.classify.trainer import ClassifierTrainer, Weights, core_documents, similar_neighbors
+from dcme_w2v.classify.solver import loss_and_gradient_at, minimized
+from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.classify.weight_files import VotingWeights
 from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.numeric.arrays import F32, F64, I64, Array, mean_by_counts
@@ -26,7 +25,7 @@ from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.text.split import splitmix64
 from dcme_w2v.training.executor import Executor, Future, given_value
 from dcme_w2v.training.interrupts import ReceivedSignal
-from dcme_w2v.training.progress import Reporter
+from dcme_w2v.training.progress import QUIET, Reporter
 
 from .address import check_address, open_cluster
 from .mixing import in_turn
@@ -75,22 +74,14 @@ def learn(
     data: Labeled, classes: int, options: ClassifyOptions, number: int, start: F32 | None
 ) -> Piece:
     """Train on a shard: all epochs from zeros, or the epoch `number` from `start`."""
+    task = Fit(data, classes, options)
     if start is None:
-        weights, records = fit(data, classes, options)
-        loss = records[-1]["loss"] if records else 0.0
+        task.train(QUIET)
+        loss = task.records[-1]["loss"] if task.records else 0.0
     else:
-        documents, labels = data.instances()
-        order = None
-        if options.objective == "dcme" and options.dcme_update == "robust":
-            order = similar_neighbors(data.matrix, documents, labels, classes, options.seed)
-        weights = Weights(data.matrix.shape[1], classes, options.bias, order)
-        weights.set(start)
-        by_instance = None if data.weights is None else data.weights[documents]
-        training = ClassifierTrainer(
-            data.matrix, documents, labels, classes, options, weights, by_instance
-        )
-        loss = training.epoch(number).loss
-    table = weights.get()
+        task.weights.set(start)
+        loss = task.trainer.epoch(number).loss
+    weights, table = task.weights, task.weights.get()
     if not np.isfinite(table).all():
         raise DivergedError("training diverged (NaN or infinity); lower --lr")
     return Piece(table[_rows_of(data)], weights.offset.astype(np.float64), loss)
@@ -102,11 +93,9 @@ def gradient(data: Labeled, classes: int, options: ClassifyOptions, point: F32) 
     weights.table[:, :classes] = point
     documents, labels = data.instances()
     by_instance = None if data.weights is None else data.weights[documents]
-    rows = core_documents(data.matrix)
-    instances = core.Instances(documents, labels, data.matrix.shape[0], classes, by_instance)
-    found = np.empty(point.shape)
-    columns = core.Columns(rows, instances)
-    loss = weights.linear.gradient(rows, instances, columns, found, options.threads or 1)
+    loss, found = loss_and_gradient_at(
+        weights, data.matrix, documents, labels, options, by_instance
+    )()
     return Piece(found[_rows_of(data)], np.zeros(classes), loss)
 
 

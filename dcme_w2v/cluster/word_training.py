@@ -142,7 +142,7 @@ class ClusterTrainer(engine.Trainer):
                         length += rows.size
                 numbers = np.asarray(file.finished(length, "r+")).view(np.float32)
                 tables[name] = numbers.reshape(-1, self.options.dim)
-            self._collected = {"vectors": tables["input"], "context": tables["output"]}
+            self._collected = tables
         return self._collected
 
     def check_finite(self) -> None:
@@ -192,10 +192,11 @@ class ClusterTrainer(engine.Trainer):
     def _round(self, number: int) -> tuple[list[Future], list[dict[str, Any]]]:
         plan, executor = self._plan, self._executor
         if self._collected and not self._begun:  # given or restored tables
-            names = dict(zip(TABLES, self._collected.values(), strict=True))
-            given = [np.array(names[block.table][block.rows]) for block in plan.blocks]
             self._blocks = [
-                executor.submit(given_value, one, number=b) for b, one in enumerate(given)
+                executor.submit(
+                    given_value, np.array(self._collected[block.table][block.rows]), number=b
+                )
+                for b, block in enumerate(plan.blocks)
             ]
         learned = [
             executor.submit(
@@ -298,7 +299,7 @@ class Cluster(run.Machine):
             for k, one in enumerate(parts)
         ]  # fmt: skip
         executor.wait(self._data)  # errors in the input precede the first round
-        found = executor.all([executor.submit(figures, one) for one in self._data])
+        found = executor.all([executor.submit(figures_of, one) for one in self._data])
         counts = np.sum([one["counts"] for one in found], axis=0)
         ids = sum(one["ids"] for one in found)
         self._hashes = " ".join(one["hash"] for one in found)
@@ -362,16 +363,11 @@ class Cluster(run.Machine):
 
 def load(
     shard: Shard, options: VocabularyOptions, cache_dir: str | None, words: Vocabulary
-) -> Data:
-    """Encode the text of a shard."""
-    corpus = encode(shard.corpus(options), options, vocabulary=words, cache_dir=cache_dir)
-    return Data(corpus.ids, words.counts, corpus.counts, corpus.lines)
-
-
-def figures(data: Data) -> dict[str, Any]:
-    """Return the figures of a shard that the program adds up, and a hash of the text."""
-    found = {"ids": len(data.ids), "lines": data.lines, "hash": hash_of([data.ids])}
-    return {**found, "counts": data.own}
+) -> tuple[Data, dict[str, Any]]:
+    """Encode the text of a shard; return also the figures that the program adds up."""
+    found = encode(shard.corpus(options), options, vocabulary=words, cache_dir=cache_dir)
+    figures = {"ids": len(found.ids), "lines": found.lines, "hash": hash_of([found.ids])}
+    return Data(found.ids, words.counts), {**figures, "counts": found.counts}
 
 
 def train(

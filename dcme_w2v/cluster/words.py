@@ -35,7 +35,7 @@ RAISED = 1.5  # factor of the learning rate if there are several shards
 # shard, at most ROUNDS_ENOUGH.
 ROUNDS_A_SHARD, ROUNDS_ENOUGH = 5, 20
 TOKENS_A_ROUND = 5_000_000  # default maximum of a shard
-TABLES = ("input", "output")
+TABLES = ("vectors", "context")
 MIXED = ("ns", "nce")  # objectives whose shards can be mixed
 BLOCK_BYTES = 64 << 20
 
@@ -54,8 +54,6 @@ class Data:
 
     ids: U32
     counts: I64  # in all shards
-    own: I64  # in this shard
-    lines: int
 
 
 @dataclass(frozen=True)
@@ -99,14 +97,14 @@ class Plan:
 
     def begin(self, block: Block) -> F32:
         """Return rows before the first round, from the seed."""
-        if block.table == "output":
+        if block.table == "context":
             return np.zeros((block.rows.stop - block.rows.start, self.options.dim), np.float32)
         whole = new_table(block.rows.stop, self.options.dim)
         initialize(whole, self.options.dim, self.options.seed)
         return np.array(whole[block.rows, : self.options.dim])
 
     def learn(
-        self, number: int, shard: int, data: Data, rows: Sequence[F32]
+        self, number: int, shard: int, loaded: tuple[Data, Any], rows: Sequence[F32]
     ) -> tuple[list[F32], dict[str, Any]]:
         """Train on the text of a shard in a round; return the rows of each block, and figures.
 
@@ -118,7 +116,8 @@ class Plan:
         ----------
         number, shard : int
             The round and the shard, from 0.
-        data : Data
+        loaded : (Data, object)
+            The result of `load`.
         rows : sequence of ndarray of float32, shape (n, dim)
             The rows of each block at the start of the round; not changed.
 
@@ -127,7 +126,8 @@ class Plan:
         DivergedError
             A number is not finite.
         """
-        epochs, ids = self.options.epochs, data.ids
+        epochs, data = self.options.epochs, loaded[0]
+        ids = data.ids
         if self.rounds > epochs:
             ids = part_of(ids, number % (self.rounds // epochs), self.rounds // epochs)
         if not len(ids):
@@ -155,8 +155,8 @@ class Plan:
         context = 1.0 if self.options.model == "skipgram" else context_size(self.options)
         half = len(moments) // 2
         return {
-            "input": mixing.directions(moments[half:], 1.0),
-            "output": mixing.directions(moments[:half], context),
+            "vectors": mixing.directions(moments[half:], 1.0),
+            "context": mixing.directions(moments[:half], context),
         }
 
     def mix(
@@ -213,7 +213,7 @@ class Plan:
             input_slope /= size
         rate = rate_at(options, (number + 0.5) / self.rounds)
         input_steps = rate * options.input_rate * input_slope * size * kept
-        return {"input": (kept, input_steps), "output": (output, rate * slope * output)}
+        return {"vectors": (kept, input_steps), "context": (output, rate * slope * output)}
 
 
 def check_mixed(options: TrainOptions) -> None:

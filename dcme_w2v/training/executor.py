@@ -116,6 +116,6 @@ def piece_of(value: tuple[list[Any], Any], number: int) -> Any:
     return value[0][number]
 
 
-def figures_of(value: tuple[list[Any], Any]) -> Any:
-    """Return the figures of such a result."""
+def figures_of(value: tuple[Any, Any]) -> Any:
+    """Return the figures of a task's result, which follow a value or pieces."""
     return value[1]
