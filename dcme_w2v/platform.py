@@ -1,22 +1,18 @@
-"""What differs between systems: locks, open folders, limits, signals.
+"""What differs between systems: locks, limits, signals, names of files.
 
-No other module imports `fcntl` or `resource`, or asks which system it is. Where there is no
-`fcntl`, as on Windows, an open file can be neither renamed nor removed, and a folder has no
-descriptor: a file beside it, named after its inode, is opened and locked instead. docs/promises.md
-lists the promises that do not hold there.
+No other module imports `fcntl` or `resource`, or asks which system it is. docs/promises.md lists
+the promises that do not hold on Windows.
 """
 
 import contextlib
-import ctypes
 import errno
 import mmap
 import os
 import re
 import signal
-import stat
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,25 +38,15 @@ HANGUP = getattr(signal, "SIGHUP", None)
 # Windows would change line ends without O_BINARY; it has none of the others.
 _FLAGS = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_NOINHERIT")
 _PLAIN = sum(getattr(os, name, 0) for name in _FLAGS)
-_FOLLOWING = _PLAIN & ~getattr(os, "O_NOFOLLOW", 0)
-READ, UPDATE = os.O_RDONLY | _FOLLOWING, os.O_RDWR | _PLAIN
-APPEND = UPDATE | os.O_APPEND
+READ = os.O_RDONLY | _PLAIN & ~getattr(os, "O_NOFOLLOW", 0)
+UPDATE = os.O_RDWR | os.O_CREAT | _PLAIN
 WRITE = os.O_WRONLY | getattr(os, "O_BINARY", 0)
-NEW = UPDATE | os.O_CREAT | os.O_EXCL
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-_LOCK = UPDATE | os.O_CREAT | getattr(os, "O_TEMPORARY", 0)
-_LOCKED_BYTE = 0x7FFFFFF0  # far behind the end: Windows does not let others read a locked byte
+NEW = UPDATE | os.O_EXCL
 _BUSY_SECONDS, _STEP_SECONDS = 2, 0.01  # a scanner of viruses may have a file open
 
 GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # of containers, on Linux
-_NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
-_AT_FDCWD, _SWAP = -100, 2  # of Linux; both systems have 2 for the flag
 
-# Without fcntl: of the descriptors of folders, the folder's status and the file beside it.
-_folders: dict[int, tuple[os.stat_result, Path | None]] = {}
-
-
-# ---- files and folders that are open ----
+# ---- files ----
 
 
 def is_broken_pipe(error: OSError) -> bool:
@@ -68,114 +54,18 @@ def is_broken_pipe(error: OSError) -> bool:
     return isinstance(error, BrokenPipeError) or (WINDOWS and error.errno == errno.EINVAL)
 
 
-def lock(number: int) -> None:
-    """Lock the file or folder of a descriptor until it is closed.
-
-    Raises
-    ------
-    BlockingIOError
-        Another has locked it.
-    OSError
-        The file system has no locks.
-    """
-    if fcntl is not None:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    elif msvcrt is None:
-        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
-    else:
-        place = os.lseek(number, 0, os.SEEK_CUR)
-        os.lseek(number, _LOCKED_BYTE, os.SEEK_SET)
-        try:
+def lock(number: int) -> bool:
+    """Lock an open file until it is closed; False if another has locked it."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        elif msvcrt is not None:
             msvcrt.locking(number, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        except PermissionError as error:
-            raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK)) from error
-        finally:
-            os.lseek(number, place, os.SEEK_SET)
-
-
-def open_folder(folder: Path, *, to_lock: bool = False) -> int:
-    """Return a descriptor of a folder that is not a symbolic link, for `close`.
-
-    Raises
-    ------
-    OSError
-        There is no such folder.
-    """
-    if fcntl is not None:
-        return os.open(folder, _FOLDER | os.O_NOFOLLOW)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode):
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
-    beside = folder.parent / f".dcme-w2v-{found.st_ino:x}.lock" if to_lock else None
-    number = os.open(beside, _LOCK, 0o600) if beside else os.open(os.devnull, READ)
-    _folders[number] = found, beside
-    return number
-
-
-def close(number: int) -> None:
-    """Close the descriptor of a file or a folder."""
-    _, beside = _folders.pop(number, (None, None))
-    if beside is not None and not WINDOWS:  # which removes it with the last descriptor
-        with contextlib.suppress(OSError):
-            lock(number)
-            beside.unlink()
-    os.close(number)
-
-
-def status(number: int) -> os.stat_result:
-    """Return the status of the file or folder of a descriptor."""
-    return _folders[number][0] if number in _folders else os.fstat(number)
-
-
-def entries(folder: Path, number: int) -> list[str]:
-    """Return the names in an open folder."""
-    return os.listdir(folder) if number in _folders else os.listdir(number)  # noqa: PTH208
-
-
-def open_entry(path: str | os.PathLike[str], folder: int | None) -> int:
-    """Open a file for reading, by its last part in an open folder if one is given."""
-    if folder is None or folder in _folders:
-        return os.open(path, READ)
-    return os.open(Path(path).name, READ, dir_fd=folder)
-
-
-def remove_entries(folder: Path, number: int, names: Collection[str] | None = None) -> None:
-    """Remove the files with these names, or all files, in an open folder."""
-    for name in entries(folder, number):
-        if names is None or name in names:
-            with contextlib.suppress(OSError):
-                if number in _folders:
-                    (folder / name).unlink()
-                else:
-                    os.unlink(name, dir_fd=number)
-
-
-def move_entry(folder: Path, number: int, name: str, target: Path) -> None:
-    """Move a file of an open folder to a target, which it replaces."""
-    if number in _folders:
-        replace(folder / name, target)
-    else:
-        os.replace(name, target, src_dir_fd=number)
-
-
-def release(number: int) -> None:
-    """Let the file of a descriptor be renamed or removed; the descriptor remains to be closed."""
-    if fcntl is None:
-        nothing = os.open(os.devnull, READ)
-        os.dup2(nothing, number, inheritable=False)
-        os.close(nothing)
-
-
-def replace_open(source: Path, target: Path, number: int) -> None:
-    """Rename an open file; the descriptor then appends to it."""
-    if fcntl is not None:
-        source.replace(target)
-        return
-    release(number)
-    replace(source, target)
-    again = os.open(target, APPEND)
-    os.dup2(again, number, inheritable=False)
-    os.close(again)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # the file system has no locks
+        pass
+    return True
 
 
 def replace(source: Path, target: Path) -> None:
@@ -189,25 +79,6 @@ def replace(source: Path, target: Path) -> None:
             if not WINDOWS or time.monotonic() > end:
                 raise
         time.sleep(_STEP_SECONDS)
-
-
-def exchange(first: Path, second: Path) -> bool:
-    """Exchange two folders in one step; return False where the system cannot."""
-    if fcntl is None:
-        return False
-    library, names = ctypes.CDLL(None, use_errno=True), (os.fsencode(first), os.fsencode(second))
-    if hasattr(library, "renameat2"):
-        code = library.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _SWAP)
-    elif hasattr(library, "renamex_np"):  # macOS
-        code = library.renamex_np(*names, _SWAP)
-    else:
-        return False
-    if code == 0:
-        return True
-    number = ctypes.get_errno()
-    if number in _NO_EXCHANGE:
-        return False
-    raise OSError(number, os.strerror(number), str(second))
 
 
 def set_mode(number: int, mode: int) -> None:

@@ -36,7 +36,6 @@ from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.training.checkpoint_folder import (
-    RECORD,
     Checkpoint,
     CheckpointFolder,
     Position,
@@ -59,7 +58,7 @@ SECONDS = 60  # per input
 
 
 def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
-    """Save a checkpoint; return the path of its record, and a function that resumes from it."""
+    """Save a checkpoint; return its path, and a function that resumes from it."""
     corpus = folder / "corpus"
     corpus.write_bytes(TEXT)
     options = VocabularyOptions(min_count=1)
@@ -74,15 +73,15 @@ def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
             task.kind, task.options, fingerprint, Position(1), kernels=task.trainer.kernels,
             training=task.trainer.record(), notes=task.notes(),
         )  # fmt: skip
-        path = saved.save(record, task.tables(), task.texts(), training.state())
+        path = saved.save(record, {**task.tables(), **task.arrays()}, training.state())
 
-    def read(record_path: Path) -> None:
-        found = Checkpoint.load(record_path.parent)
+    def read(path: Path) -> None:
+        found = Checkpoint.load(path)
         found.check_options(task.options)
         found.check_data(fingerprint)
         found.restore(task)
 
-    return path / RECORD, read
+    return path, read
 
 
 def read_vectors(path: Path) -> None:
@@ -121,7 +120,7 @@ def command(*arguments: str) -> None:
 
 
 def models(folder: Path) -> list[tuple[str, Path, Reader]]:
-    """Train a classifier and fit document vectors; return their files and readers."""
+    """Train a classifier and fit document vectors; return them and their readers."""
     labelled, documents = folder / "labelled", folder / "documents"
     lines = ["fish\tswim water fin fish\n", "wheel\troad car wheel fast\n"] * 20
     labelled.write_text("".join(lines))
@@ -138,16 +137,14 @@ def models(folder: Path) -> list[tuple[str, Path, Reader]]:
     def transform(path: Path) -> None:
         command("scdv", "transform", topics, str(documents), "--output", str(folder / "x.npz"))
 
-    return [*files_of(folder / "classes", predict), *files_of(folder / "topics", transform)]
-
-
-def files_of(model: Path, read: Reader) -> list[tuple[str, Path, Reader]]:
-    """Return the files of a model's folder, with one reader."""
-    return [(f"{path.stem} of {model.name}", path, read) for path in sorted(model.iterdir())]
+    return [
+        ("model of classes", folder / "classes", predict),
+        ("model of topics", folder / "topics", transform),
+    ]
 
 
 def few_labels(folder: Path) -> list[tuple[str, Path, Reader]]:
-    """Train models on labeled and unlabeled documents; return their files and readers."""
+    """Train models on labeled and unlabeled documents; return them and their readers."""
     labelled, unlabelled = folder / "labelled", folder / "unlabelled"
     labelled.write_text("fish\tswim water fin fish\nwheel\troad car wheel fast\n" * 6)
     unlabelled.write_text("swim deep water\ncar on a road\n" * 20)
@@ -162,7 +159,7 @@ def few_labels(folder: Path) -> list[tuple[str, Path, Reader]]:
     command("latent", "fit", one, "--output", latent, "--latent", "3")
 
     def predict(path: Path) -> None:
-        command("classify", "predict", str(path.parent), one)
+        command("classify", "predict", str(path), one)
 
     def resume(path: Path) -> None:
         command("fuse", "fit", one, "--reference", base, "--resume-statistics", str(path),
@@ -170,36 +167,36 @@ def few_labels(folder: Path) -> list[tuple[str, Path, Reader]]:
 
     found = [("statistics", statistics, resume)]
     for model in (fused, small, latent):
-        found += files_of(Path(model), predict)
+        found.append((f"model of {Path(model).name}", Path(model), predict))
     return found
 
 
 def tables(folder: Path) -> list[tuple[str, Path, Reader]]:
-    """Train a model of word order; return the files of its tables, and what scores text by them."""
+    """Train a model of word order; return its tables, and what scores text by them."""
     corpus, model = folder / "corpus", str(folder / "tables")
     corpus.write_bytes(TEXT)
-    command("train", str(corpus), "--output", str(folder / "v.npy"), "--output-tables", model,
+    command("train", str(corpus), "--output", str(folder / "v.bin"), "--output-tables", model,
             "--preset", "likelihood", "--dim", "4", "--min-count", "1", "--negative", "2",
             "--epochs", "1", "--window", "2", "--quiet")  # fmt: skip
 
     def score(path: Path) -> None:
         command("eval", "likelihood", model, str(corpus))
 
-    return files_of(Path(model), score)
+    return [("model of tables", Path(model), score)]
 
 
 def start(folder: Path) -> list[tuple[str, Path, Reader]]:
-    """Train on a text; return the files of its tables, and what continues from them."""
+    """Train on a text; return its tables, and what continues from them."""
     corpus, model = folder / "corpus", str(folder / "start")
     corpus.write_bytes(TEXT)
-    train = ("train", str(corpus), "--output", str(folder / "v.npy"), "--dim", "4", "--epochs", "1",
+    train = ("train", str(corpus), "--output", str(folder / "v.bin"), "--dim", "4", "--epochs", "1",
              "--min-count", "1", "--threads", "1", "--quiet")  # fmt: skip
     command(*train, "--output-tables", model)
 
     def go_on(path: Path) -> None:
         command(*train, "--init", model, "--init-vocab", "union")
 
-    return files_of(Path(model), go_on)
+    return [("model of start", Path(model), go_on)]
 
 
 def subwords(folder: Path) -> list[tuple[str, Path, Reader]]:
@@ -208,7 +205,7 @@ def subwords(folder: Path) -> list[tuple[str, Path, Reader]]:
     corpus.write_bytes(TEXT)
     command("train", str(corpus), "--output-fasttext", str(path), "--subwords", "2-3", "--buckets",
             "20", "--dim", "4", "--epochs", "1", "--min-count", "1", "--quiet",
-            "--output", str(folder / "v.npy"))  # fmt: skip
+            "--output", str(folder / "v.bin"))  # fmt: skip
     return [("subwords", path, lambda path: command("neighbors", str(path), "a", "unseen"))]
 
 
@@ -284,18 +281,13 @@ def vectors(folder: Path) -> list[tuple[str, Path, Reader]]:
     """Return files of vectors."""
     found: list[tuple[str, Path, Reader]] = []
     matrix = np.linspace(-1, 1, 60, dtype=np.float32).reshape(20, 3)
-    for format in ("text", "binary", "npy"):
-        written = folder / "vectors.npy"
-        save_vectors(written, twenty_words(), matrix, format=format)
-        path = folder / f"{format}.npy"
-        shutil.move(written, path)
-        found.append((f"{format} of vectors", path, read_vectors))
-    shutil.move(folder / "vectors.vocab", folder / "npy.vocab")
-    for kind, flags in (("floats", ()), ("bytes", ("--quantize", "int8"))):
-        path = folder / f"{kind}.safetensors"
-        command("convert", str(folder / "npy.npy"), str(path), *flags)
-        found.append((f"{kind} of vectors", path, read_vectors))
-    return found
+    for suffix in ("txt", "bin", "npy", "safetensors"):
+        path = folder / f"v.{suffix}"
+        save_vectors(path, twenty_words(), matrix)
+        found.append((f"{suffix} of vectors", path, read_vectors))
+    path = folder / "bytes.safetensors"
+    command("convert", str(folder / "v.npy"), str(path), "--quantize", "int8")
+    return [*found, ("bytes of vectors", path, read_vectors)]
 
 
 def twenty_words() -> Vocabulary:

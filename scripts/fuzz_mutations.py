@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.formats.artifact import kind_of_artifact, read_artifact, tensor_pieces
+
 Files = dict[Path, bytes]  # an input: files and their content
 
 TOKENS = (
@@ -133,17 +135,24 @@ def mutated_npz(data: bytes, chance: random.Random) -> bytes:
     return file.getvalue()
 
 
-def mutated_in_model(path: Path, data: bytes, chance: random.Random) -> Files:
-    """Return an array of a model with other numbers, with a matching entry in model.json."""
-    array = mutated_array(np.load(io.BytesIO(data), allow_pickle=False), chance)
-    head = json.loads(path.with_name("model.json").read_bytes())
-    head["arrays"][path.stem] = {"dtype": array.dtype.str, "shape": list(array.shape)}
-    return {path: npy(array), path.with_name("model.json"): json.dumps(head).encode()}
+def mutated_artifact(path: Path, chance: random.Random) -> bytes:
+    """Return a file of arrays and a record with other numbers, or another record."""
+    record, arrays = read_artifact(path)
+    text = json.dumps(record)
+    if chance.random() < 0.7:
+        name = chance.choice(list(arrays))
+        arrays[name] = np.ascontiguousarray(mutated_array(np.array(arrays[name]), chance))
+    else:
+        text = mutated_json(text.encode(), chance).decode("utf-8", "replace")
+    try:
+        return b"".join(map(bytes, tensor_pieces(arrays, {"dcme_w2v": text})))
+    except ValueError:  # a dtype that is not written
+        return mutated(path.read_bytes(), chance)
 
 
 def mutation(path: Path, data: bytes, chance: random.Random) -> Files:
-    """Return a mutated file, by its suffix."""
-    if path.suffix == ".npy" and path.with_name("model.json").exists() and chance.random() < 0.7:
-        return mutated_in_model(path, data, chance)
+    """Return a mutated file, by its content or suffix."""
+    if kind_of_artifact(path) is not None and chance.random() < 0.8:
+        return {path: mutated_artifact(path, chance)}
     change = {".json": mutated_json, ".npz": mutated_npz}.get(path.suffix, mutated)
     return {path: change(data, chance)}

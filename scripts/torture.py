@@ -49,7 +49,7 @@ ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS)
 CASES = (
     ("--objective", "ns", "--format", "binary"),
     ("--objective", "nce", "--model", "skipgram", "--format", "text"),
-    ("--objective", "dcme", "--window-mode", "fixed", "--format", "npy"),
+    ("--objective", "dcme", "--window-mode", "fixed", "--format", "safetensors"),
     ("--objective", "dcme", "--dcme-update", "paper", "--window-mode", "fixed"),
     ("--objective", "ns", "--deterministic", "--threads", "2"),
     ("--objective", "ns", "--format", "binary", "--cluster", "local:0", "--shards", "3"),
@@ -60,7 +60,7 @@ CLASS_CASES = (
     ("--objective", "nce", "--l2", "1e-4"),
 )
 COMMON = ("--dim", "24", "--epochs", "2", "--threads", "1", "--min-count", "2", "--quiet")
-OLD = b"\x93NUMPY: what was there before"  # vectors that may be replaced
+OLD = b""  # an empty file may be replaced by anything
 
 
 @dataclass
@@ -75,8 +75,8 @@ class Run:
     def outputs(self) -> list[Path]:
         """Return the bytes that a successful run writes, without files that contain times."""
         format = dict(zip(self.case[::2], self.case[1::2], strict=False)).get("--format")
-        names = ["v.npy", "v.vocab", "c.npy"] if format == "npy" else ["v.bin", "c.bin"]
-        return [self.folder / name for name in (*names, "words")]
+        suffix = ".safetensors" if format == "safetensors" else ".bin"
+        return [self.folder / name for name in (f"v{suffix}", f"c{suffix}", "words")]
 
     def arguments(self, every: str) -> list[str]:
         """Return the command line, which starts, or resumes if there is a checkpoint."""
@@ -102,7 +102,7 @@ class Run:
         from dcme_w2v.training.checkpoint_folder import Checkpoint, generations_in
 
         for path in self.outputs:
-            if path.exists() and path.read_bytes() not in (OLD, self.straight[path.name]):
+            if path.exists() and content_of(path) not in (OLD, self.straight[path.name]):
                 return f"{path.name} is neither the old file nor the new one"
         try:
             for one in generations_in(self.folder / "k"):
@@ -113,12 +113,18 @@ class Run:
 
     def unfinished(self) -> str | None:
         """Return a fault of the files of a successful run."""
-        found = {path.name: path.read_bytes() for path in self.outputs}
+        found = {path.name: content_of(path) for path in self.outputs}
         for name, data in self.straight.items():
             if found.get(name) != data:
                 return f"{name} differs from the uninterrupted run"
-        left = [path.name for path in self.folder.rglob(".*dcme-w2v*")]
+        left = [path.name for path in self.folder.rglob(".*.part")]
         return f"{left} were left" if left else None
+
+
+def content_of(path: Path) -> bytes:
+    """Return the bytes of a file without the record of an artifact, which holds times."""
+    data = path.read_bytes()
+    return data[8 + int.from_bytes(data[:8], "little") :] if data[8:9] == b"{" else data
 
 
 class ClassRun(Run):
@@ -126,8 +132,8 @@ class ClassRun(Run):
 
     @property
     def outputs(self) -> list[Path]:
-        """Return the arrays of the model; its JSON file holds times."""
-        return sorted((self.folder / "m").glob("*.npy"))
+        """Return the model."""
+        return [self.folder / "m"]
 
     def arguments(self, every: str) -> list[str]:
         """Return the command line, which starts, or resumes if there is a checkpoint."""
@@ -216,16 +222,16 @@ def straight_runs(place: Path) -> list[tuple[Run, float, int]]:
         if end(start(run, "0.03s")) != 0:
             sys.exit(f"error: {run.arguments('0.03s')}: {(run.folder / 'err').read_text()}")
         seconds = time.monotonic() - began
-        run.straight = {path.name: path.read_bytes() for path in run.outputs}
+        run.straight = {path.name: content_of(path) for path in run.outputs}
         found.append((run, seconds, int((run.folder / "calls").read_text())))
     return found
 
 
 def phase_of(run: Run) -> str:
     """Return the stage of a killed run, from its files."""
-    if list(run.folder.glob("k/.*dcme-w2v*")):
+    if list(run.folder.glob("k/.*.part")):
         return "checkpointing"
-    if list(run.folder.glob(".*dcme-w2v*")):
+    if list(run.folder.glob(".*.part")):
         return "writing"
     with contextlib.suppress(OSError, IndexError, ValueError):
         lines = (run.folder / "log").read_text().splitlines()
@@ -298,7 +304,7 @@ def after_fault(run: Run, code: int) -> str | None:
         return f"exit code {code}: {said!r}"
     if code and (not said.startswith("error: ") or said.count("\n") != 1):
         return f"it says {said!r}"
-    if left := list(run.folder.rglob(".*dcme-w2v*")):
+    if left := list(run.folder.rglob(".*.part")):
         return f"it leaves {left}"
     if problem := run.problem():
         return problem
@@ -318,8 +324,8 @@ def version_of(path: Path) -> int:
         found = Vectors.load(path)
         versions = {int(word.partition("-")[0]) for word in found.words}
         versions |= {int(number) for number in found.vectors.ravel()}
-        if not isinstance(manifest.get("options"), dict):
-            raise ValueError(f"{path}: has no manifest")
+        if path.suffix == ".safetensors":
+            versions.add(manifest["options"]["seed"])
     else:
         model = load_model(path, "torture", 1)
         versions = {int(one[0]) for one in model.arrays.values()} | {model.description["n"]}
@@ -345,7 +351,7 @@ def put(path: Path, version: int) -> None:
         save_model(path, "torture", 1, arrays, {"n": version})
 
 
-RESULTS = ("v.npy", "v.bin", "model")
+RESULTS = ("v.safetensors", "v.bin", "model")
 
 
 def put_and_die(path: Path, version: int, at: int) -> bool:
@@ -356,19 +362,10 @@ def put_and_die(path: Path, version: int, at: int) -> bool:
 
         def counting(event: str, _: object) -> None:
             nonlocal count
-            count += event in ("os.rename", "torture.exchange")
-            if count >= at and event in ("os.rename", "torture.exchange"):
+            count += event == "os.rename"
+            if count >= at and event == "os.rename":
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        from dcme_w2v import platform
-
-        exchange = platform.exchange
-
-        def exchanging(first: Path, second: Path) -> bool:
-            sys.audit("torture.exchange")
-            return exchange(first, second)
-
-        platform.exchange = exchanging
         sys.addaudithook(counting)
         with contextlib.suppress(Exception):
             put(path, version)
@@ -388,7 +385,7 @@ def renames(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
     while killed < count:
         version += 1
         path = chance.choice(paths)
-        if not put_and_die(path, version, chance.randint(1, 4)):
+        if not put_and_die(path, version, chance.randint(1, 2)):
             done += 1
             before[path] = version
             continue
@@ -405,7 +402,7 @@ def renames(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
         before[path] = now
     for path in paths:
         put(path, version)
-    failures += [f"{one.name} was left" for one in place.glob(".*dcme-w2v*")]
+    failures += [f"{one.name} was left" for one in place.glob(".*.part")]
     return {"part": "renames", "killed": killed, **found, "not killed": done, "failures": failures}
 
 
@@ -449,20 +446,18 @@ def readers(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
 
 # A shell command that plants something in an empty folder, and one of ours to run in it.
 PLANTED = (
-    ("ln -s victim .v.npy.dcme-w2v-0a1b2c3d.part", "convert w.txt v.npy"),
-    ("ln -s victim .v.npy.dcme-w2v-placing", "convert w.txt v.npy"),
-    ("ln -s victim .v.npy.pair; ln -s victim/letter .v.npy.lock", "convert w.txt v.npy"),
-    ("mkdir .v.npy.dcme-w2v-placing; echo x > .v.npy.dcme-w2v-placing/../x", "convert w.txt v.npy"),
-    ("ln -s victim .m.dcme-w2v-0a1b2c3d.part; ln -s victim .m.dcme-w2v-0a1b2c3d.old", "CLASSIFY m"),
-    ("mkdir k; ln -s ../victim k/.000001.dcme-w2v-0a1b2c3d.part; ln -s ../victim k/.x.part",
-     "TRAIN v.bin --checkpoint k"),
-    ("mkdir k; ln -s ../victim k/000001", "TRAIN v.bin --checkpoint k"),
-    ("mkdir -p k/20240101; cp victim/letter k/20240101", "TRAIN k/v.npy --checkpoint k"),
-    ("mkfifo v.npy.json", "convert w.txt v.npy"),
-    ("mkfifo w.npy.json; cp w.txt w.npy", "info w.npy"),
-    ("mkdir -p k/000001; mkfifo k/000001/checkpoint.json", "TRAIN v.bin --resume k"),
-    ("mkdir m; mkfifo m/model.json", "CLASSIFY m"),
-)  # fmt: skip
+    ("ln -s victim .v.bin.$(hostname)-1-0a1b2c3d.part", "convert w.txt v.bin"),
+    ("ln -s victim .v.bin.$(hostname)-999999-0a1b2c3d.part", "convert w.txt v.bin"),
+    ("mkdir .m.$(hostname)-999999-0a1b2c3d.part", "CLASSIFY m"),
+    ("mkdir k; ln -s ../victim k/000001.safetensors", "TRAIN v.bin --checkpoint k"),
+    ("mkdir k; ln -s ../victim/letter k/.lock", "TRAIN v.bin --checkpoint k"),
+    ("mkdir -p k/20240101; cp victim/letter k/20240101", "TRAIN k/v.bin --checkpoint k"),
+    ("mkdir k; cp victim/letter k/000007.safetensors", "TRAIN k/v.bin --resume k"),
+    ("mkfifo v.bin.json", "convert w.txt v.bin"),
+    ("mkfifo w.txt.json", "info w.txt"),
+    ("mkdir k; mkfifo k/000001.safetensors", "TRAIN v.bin --resume k"),
+    ("mkfifo m", "CLASSIFY m"),
+)
 
 
 def planted(count: int | None, chance: random.Random, place: Path) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from scipy import sparse
 
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.formats.artifact import read_artifact, tensor_pieces
+from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.core import INSTRUCTION_SETS, core
@@ -244,7 +245,7 @@ def stop_in(monkeypatch, trainer, epoch, number):
 
 def manifest(output):
     """Return the manifest that was written with vectors."""
-    return json.loads(Path(f"{output}.json").read_text())
+    return read_manifest(str(output))
 
 
 def save(path, words, matrix, **options):

@@ -63,7 +63,8 @@ ROWS = [
     Row(
         "train {corpus<<c.txt} --output {output>o} --output-context {output_context>oc} "
         "--save-vocab {save_vocab>ov} --log-json {log_json>ol} --read-vocab {read_vocab<voc} "
-        "--init {init<i.npy} --holdout {holdout<<h.txt} --init-context {init_context<i2.npy} "
+        "--init {init<i.safetensors} --holdout {holdout<<h.txt} "
+        "--init-context {init_context<i2.safetensors} "
         "--output-tables {output_tables>>ot} --cache-dir . SMALL",
         "cache_dir corpus_too cluster unk",
     ),
@@ -73,8 +74,8 @@ ROWS = [
         again=False,
     ),
     Row(
-        "train {corpus<c.txt} --output {output>o.npy} --output-context "
-        "{output_context>oc.npy} SMALL"
+        "train {corpus<c.txt} --output {output>o.safetensors} --output-context "
+        "{output_context>oc.safetensors} SMALL"
     ),
     Row("train {corpus<c.txt} --output {output>o} --output-context {output_context>oc} SMALL"),
     Row(
@@ -106,13 +107,14 @@ ROWS = [
         "cache_dir corpus_too",
     ),
     Row("phrases {corpus<<c.txt} --output {output>o} --connectors {connectors<words}"),
-    Row("classes {vectors<i.npy} --classes 2 --output {output>o}"),
-    Row("convert {source<i.npy} {target>o.txt}"),
+    Row("classes {vectors<i.safetensors} --classes 2 --output {output>o}"),
+    Row("convert {source<i.safetensors} {target>o.txt}"),
     Row("convert {source<v.txt} {target>o.npy}"),
     Row("convert {source<v.txt} {target>o.safetensors} --quantize int8", "quantize"),
     Row("convert {source<v.txt} {target>o.tsv} --to projector"),
     Row(
-        "convert {source<i.npy} {target>>om} --to sentence-transformers --scores {scores<sc.json}",
+        "convert {source<i.safetensors} {target>>om} --to sentence-transformers "
+        "--scores {scores<sc.json}",
         "language license",
     ),
     Row(
@@ -162,11 +164,11 @@ ROWS = [
     Row("latent fit {docs<r.npz} --output {output>>om} --labels {labels<l.txt} --quiet", "choose"),
     Row("latent transform {model<zv} {docs<v.svm} --output {output>o.svm} --labels {labels>ol}"),
     Row(
-        "scdv fit {docs<<d.txt} --vectors {vectors<i.npy} --output {output>>om} --clusters 2 "
-        "--quiet"
+        "scdv fit {docs<<d.txt} --vectors {vectors<i.safetensors} --output {output>>om} "
+        "--clusters 2 --quiet"
     ),
-    Row("encode {vectors<i.npy} {texts<<c.txt} --output {output>o.tsv} --pooling usif"),
-    Row("eval sts {vectors<i.npy} {pairs<<sts.tsv} --pooling mean"),
+    Row("encode {vectors<i.safetensors} {texts<<c.txt} --output {output>o.tsv} --pooling usif"),
+    Row("eval sts {vectors<i.safetensors} {pairs<<sts.tsv} --pooling mean"),
     Row("scdv transform {model<m} {docs<<d.svm} --output {output>o.svm} --labels {labels>ol}"),
     Row("eval analogies {vectors<v.txt} {questions<q.txt}"),
     Row("eval similarity {vectors<v.txt} {pairs<p.txt}"),
@@ -230,8 +232,8 @@ def made(tmp_path_factory):
             f"train c.txt --output v.txt {SMALL}",
             f"train c.txt --output o --checkpoint ck --checkpoint-every 1 {SMALL}",
             f"train c.txt --output-tables ta --output o {SMALL}",
-            f"train c.txt --output-tables tb --output i.npy {SMALL}",
-            f"train c.txt --output i2.npy {SMALL}",
+            f"train c.txt --output-tables tb --output i.safetensors {SMALL}",
+            f"train c.txt --output i2.safetensors {SMALL}",
             f"train c.txt --output o --output-fasttext i.bin --subwords 3-6 --buckets 50 {SMALL}",
             "vocab c.txt --output voc --min-count 1",
             "phrases c.txt --output o --save-table tab --threshold 0 --min-count 1",

@@ -50,7 +50,7 @@ def test_the_library_of_the_format_reads_a_file(path):
         np.testing.assert_array_equal(found[name], array)
     library.save_file({"x": ARRAYS["x"]}, "theirs", {"by": "another"})
     np.testing.assert_array_equal(read_tensors("theirs")[1]["x"], ARRAYS["x"])
-    with pytest.raises(FormatError, match="theirs: is not a model of this program"):
+    with pytest.raises(FormatError, match="theirs: is not a file of this program"):
         load_model("theirs", "thing", 1)
 
 
@@ -116,10 +116,10 @@ def two(begin, end, size):
         (file_of(b"[]"), "its header is no object"),
         (file_of({"__metadata__": []}), "are not strings"),
         (file_of({"__metadata__": {"dcme_w2v": 1}}), "are not strings"),
-        (file_of({}, size=0), "is not a model of this program"),
-        (file_of({"__metadata__": {"dcme_w2v": "[]"}}, 0), "is not a model of this program"),
+        (file_of({}, size=0), "is not a file of this program"),
+        (file_of({"__metadata__": {"dcme_w2v": "[]"}}, 0), "is not a file of this program"),
         (file_of({"__metadata__": {"dcme_w2v": "{"}}, 0), "its record is corrupt"),
-        (file_of({"__metadata__": {"dcme_w2v": '{"kind":1}'}}, 0), "is not a model"),
+        (file_of({"__metadata__": {"dcme_w2v": '{"kind":1}'}}, 0), "is not a file"),
         (file_of({"x": 1}), "the entry of 'x' is not valid"),
         (file_of({"x": {}}), "the entry of 'x' is not valid"),
         (one(dtype="BF16"), "'x' has numbers of 'BF16'"),

@@ -2,18 +2,17 @@
 
 import dataclasses
 import json
-import zlib
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from helpers import OBJECTIVES, options_of
+from helpers import OBJECTIVES, edit, options_of, rewrite
 from texts import lines
 
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
+from dcme_w2v.formats.artifact import read_artifact
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.checkpoint_folder import (
-    RECORD,
     Checkpoint,
     CheckpointFolder,
     Position,
@@ -23,8 +22,7 @@ from dcme_w2v.training.trainer import Fingerprint, TrainingRun
 from dcme_w2v.words.trainer import Trainer
 
 FINGERPRINT = Fingerprint({"ids": "a"}, "1 token")
-SIZE = {"bytes": 5, "crc32": 1}
-FILES = ("vectors.npy", "vectors.vocab", "context.npy", "state.bin")
+TABLES = ("vectors", "context", "state")
 
 
 class Words(TrainingRun):
@@ -37,10 +35,6 @@ class Words(TrainingRun):
 
     def fingerprint(self):
         return FINGERPRINT
-
-    def texts(self):
-        words = "".join(f"w{i} 600\n" for i in range(len(self.trainer.input)))
-        return {"vectors.vocab": words.encode()}
 
     def current_model(self):
         return self.trainer
@@ -56,7 +50,7 @@ def saved(folder, training, epoch):
         task.kind, task.options, FINGERPRINT, Position(epoch), kernels=task.trainer.kernels,
         training=task.trainer.record(), notes=task.notes(),
     )  # fmt: skip
-    return Checkpoint.load(folder.save(record, task.tables(), task.texts(), task.trainer.state()))
+    return Checkpoint.load(folder.save(record, task.tables(), task.trainer.state()))
 
 
 def restored(found, training):
@@ -105,84 +99,82 @@ def test_a_failed_checkpoint_keeps_the_previous_ones(kept, monkeypatch):
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(ResourceError, match=r"No space left on device; it requires .* MB"):
         saved(folder, training, 2)
-    assert [one.name for one in folder.path.iterdir()] == ["000001"]
+    assert [one.name for one in folder.generations()] == ["000001.safetensors"]
     Checkpoint.load(folder.generations()[0])
 
 
-@pytest.mark.parametrize("name", [*FILES, RECORD])
-@pytest.mark.parametrize("damage", ["missing", "empty", "short", "changed"])
-def test_a_damaged_file_is_named(kept, name, damage):
+@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:-2]])
+def test_a_truncated_file_is_named(kept, damage):
     training, folder, _ = kept
-    path = saved(folder, training, 1).folder / name
-    data = path.read_bytes()
-    path.unlink()
-    if damage != "missing":
-        changed = data[:9] + bytes([data[9] ^ 255]) + data[10:]
-        path.write_bytes({"empty": b"", "short": data[:-2], "changed": changed}[damage])
-    with pytest.raises(FormatError, match=name) as caught:
-        Checkpoint.load(folder.generations()[0])
-    assert "\n" not in str(caught.value)
+    path = saved(folder, training, 1).path
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(FormatError, match=r"(truncated|ends elsewhere); remove it to resume"):
+        Checkpoint.load(path)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_changed_byte_is_found(kept, name):
+    training, folder, _ = kept
+    path = saved(folder, training, 1).path
+    array = read_artifact(path)[1][name].copy()
+    array.reshape(-1).view(np.uint8)[9] ^= 255
+    edit(path, {name: array})
+    with pytest.raises(FormatError, match=f"{name}: is corrupt: its checksum differs; remove it"):
+        Checkpoint.load(path)
 
 
 EDITS = {
-    "the format before": {"format": 1},
+    "the version before": {"version": 3},
     "no data": {"data": None},
     "true is no number": {"position": {"epoch": True, "seconds": 1, "epoch_seconds": 1}},
     "epoch after the last": {"position": {"epoch": 99, "seconds": 1, "epoch_seconds": 1}},
     "other parts": {"training": {"loss": 0, "losses": 0, "state": [1, 2, 3]}},
     "no number": {"training": {"loss": float("nan"), "losses": 0, "state": [1]}},
     "infinite time": {"position": {"epoch": 1, "seconds": float("1e999"), "epoch_seconds": 1}},
-    "path outside": {"files": {"state.bin": SIZE, "../../x": SIZE}},
-    "no tables": {"files": {"state.bin": SIZE}},
+    "no checksums": {"checksums": {}},
+    "a checksum of nothing": {"checksums": {"state": 0, "more": 1}},
 }
 
 
-@pytest.mark.parametrize("edit", EDITS)
-def test_an_edited_record_is_refused(kept, edit):
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edited_record_is_refused(kept, name):
     training, folder, _ = kept
-    path = saved(folder, training, 1).folder / RECORD
-    path.write_text(
-        json.dumps({**json.loads(path.read_text()), **EDITS[edit]}).replace("Infinity", "1e999")
-    )
+    path = saved(folder, training, 1).path
+    record, arrays = read_artifact(path)
+    text = json.dumps({**record, **EDITS[name]}).replace("Infinity", "1e999")
+    rewrite(path, text, arrays)
     with pytest.raises(FormatError):
-        restored(Checkpoint.load(path.parent), training)
+        restored(Checkpoint.load(path), training)
 
 
 def test_pieces_of_the_state_in_another_order_are_refused(kept):
     training, folder, _ = kept
-    path = saved(folder, training, 1).folder / RECORD
-    record = json.loads(path.read_text())
+    path = saved(folder, training, 1).path
+    record, arrays = read_artifact(path)
     state = record["training"]["state"]
     first, second = next(
         (i, i + 1) for i in range(len(state) - 1)
         if state[i][1] == state[i + 1][1] and state[i] != state[i + 1]
     )  # fmt: skip
     state[first], state[second] = state[second], state[first]
-    path.write_text(json.dumps(record))
+    rewrite(path, record, arrays)
     with pytest.raises(FormatError, match="does not match this run"):
-        restored(Checkpoint.load(path.parent), training)
+        restored(Checkpoint.load(path), training)
 
 
 def test_a_table_that_is_not_finite_is_refused(kept):
     training, folder, _ = kept
-    path = saved(folder, training, 1).folder
-    table = np.load(path / "context.npy")
-    table[0, 0] = np.inf
-    np.save(path / "context.npy", table)
-    data = (path / "context.npy").read_bytes()
-    record = json.loads((path / RECORD).read_text())
-    record["files"]["context.npy"] = {"bytes": len(data), "crc32": zlib.crc32(data)}
-    (path / RECORD).write_text(json.dumps(record))
-    with pytest.raises(FormatError, match=r"context.npy: has a number that is NaN or infinite"):
-        restored(Checkpoint.load(path), training)
+    training.output[0, 0] = np.inf
+    with pytest.raises(FormatError, match="context: has a number that is NaN or infinite"):
+        restored(saved(folder, training, 1), training)
 
 
 def test_a_table_of_another_shape_is_rejected(kept):
     training, folder, text = kept
     found = saved(folder, training, 1)
-    with pytest.raises(FormatError, match=r"vectors\.npy: is float32"):
+    with pytest.raises(FormatError, match="vectors: is float32"):
         restored(found, Trainer(*text, options_of({}, dim=9)))
-    with pytest.raises(FormatError, match=r"state\.bin: does not match this run"):
+    with pytest.raises(FormatError, match="state does not match this run"):
         restored(found, Trainer(*text, options_of({"objective": "dcme"})))
 
 

@@ -1,13 +1,12 @@
 """Checkpoints, signals and resume of `classify train`; see test_resume.py for `train`."""
 
-import json
 import random
 import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import arrays_in, described, records, stop_in, write_corpus
+from helpers import arrays_in, described, edit, records, stop_in, write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.classify import loss, solver
@@ -139,7 +138,6 @@ def test_an_interrupted_fit_leaves_the_classifier_on_the_exception(monkeypatch):
 def test_options_and_notes_that_differ_from_the_checkpoint_are_rejected(cli, flags, said):
     cli(f"{SHORT} --output m --checkpoint k --checkpoint-every 4")
     if isinstance(flags, dict):  # edited notes
-        (path,) = Path("k").glob("*/checkpoint.json")
-        path.write_text(json.dumps({**json.loads(path.read_text()), "notes": flags}))
+        edit("k/000001.safetensors", notes=flags)
         flags = ""
     assert said in cli.error(f"{SHORT} --output n --resume k {flags}")

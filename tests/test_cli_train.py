@@ -62,21 +62,21 @@ def test_stdin_can_be_trained_for_several_epochs(cli):
 
 
 def test_a_run_writes_its_files(cli):
-    cli(f"{LINE} v.npy --output-context c.txt --save-vocab words.txt --log-json log.json")
-    matrix = np.load("v.npy")
+    cli(f"{LINE} v.safetensors --output-context c.txt --save-vocab words.txt --log-json log.json")
+    matrix = Vectors.load("v.safetensors").vectors
     assert matrix.shape == (43, 16) and np.isfinite(matrix).all()
-    assert manifest("v.npy")["options"]["format"] == "npy"
+    assert manifest("v.safetensors")["options"]["format"] == "safetensors"
     lines = [line.split(" ") for line in Path("words.txt").read_text().splitlines()]
     counts = [int(count) for _, count in lines]
     assert counts == sorted(counts, reverse=True)
-    assert [word for word, _ in lines] == list(Vectors.load("v.npy").words)
+    assert [word for word, _ in lines] == list(Vectors.load("v.safetensors").words)
     assert not np.array_equal(Vectors.load("c.txt").vectors, matrix)
     events = records("log.json")
     epochs = [event for event in events if event["event"] == "epoch"]
     assert [event["epoch"] for event in epochs] == [1, 2, 3, 4, 5]
     assert all(event["loss"] > 0 and event["seconds"] >= 0 for event in epochs)
     cli("check c.txt")
-    wanted = "c c.txt log.json v.npy v.npy.json v.vocab words.txt"
+    wanted = "c c.txt log.json v.safetensors words.txt"
     assert sorted(path.name for path in Path().iterdir()) == wanted.split()
 
 

@@ -343,14 +343,14 @@ def test_a_table_without_a_column_is_an_error():
     [
         "vocab t.csv --output o --min-count 1",
         "vocab t.csv --output o --min-count 1 --tokenize words",
-        "encode v.npy t.csv --output o.npy",
+        "encode v.safetensors t.csv --output o.npy",
         "classify predict m t.csv",
     ],
 )
 def test_csv_without_a_column_is_warned_of(line, cli):
     Path("t.csv").write_text("label,text\n" + "pet,the cat\npet,a dog\n" * 40)
     Path("d.tsv").write_text("pet\tthe cat\ncar\tthe bus\n" * 20)
-    dw.train(["the cat"] * 40, dim=2, epochs=1, min_count=1, sample=0).save("v.npy")
+    dw.train(["the cat"] * 40, dim=2, epochs=1, min_count=1, sample=0).save("v.safetensors")
     cli("classify train d.tsv --output m --quiet")
     cli(line)
     said = "t.csv: is read as text, not CSV; name its column"
@@ -364,5 +364,5 @@ def test_a_saved_model_scores_the_rows_of_a_table(cli, kind):
     lines = [*corpus[:9], ""]
     Path("h").write_text("\n".join(lines) + "\n")
     write(f"h.{kind}", [{"t": line, "n": 1} for line in lines])
-    cli("train c --quiet --epochs 1 --dim 4 -o v.npy --output-tables m")
+    cli("train c --quiet --epochs 1 --dim 4 -o v.safetensors --output-tables m")
     assert cli("eval likelihood m h") == cli(f"eval likelihood m h.{kind} --text-column t")

@@ -75,9 +75,8 @@ def test_every_command_compresses_its_files(here, cli, suffix):
     "name, message",
     [
         ("o.kv", ".kv files are not supported"),
-        ("o.safetensors", ".safetensors files are not supported"),
         ("o.parquet.gz", ".parquet files are not supported"),
-        ("o.npy.gz", "npy is mapped into memory, not compressed; name a .bin.gz file"),
+        ("o.safetensors.gz", "is mapped, not sent or compressed"),
         ("o.npz", "vectors are not written as .npz"),
         ("o.pdf", "vectors are not written as .pdf"),
     ],

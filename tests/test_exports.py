@@ -1,8 +1,5 @@
 """What `convert` writes: safetensors, int8, the Embedding Projector; every reader takes them."""
 
-import errno
-import json
-import os
 import pickle
 from pathlib import Path
 
@@ -10,8 +7,7 @@ import numpy as np
 import pytest
 from helpers import save, unit_rows
 
-from dcme_w2v.formats.vectors.safetensors import from_int8
-from dcme_w2v.words.check import check_vectors
+from dcme_w2v.formats.vectors.vectors_io import from_int8
 from dcme_w2v.words.exports import agreement, as_int8, mean_cosine
 from dcme_w2v.words.vectors import Vectors
 
@@ -27,25 +23,6 @@ def folder(here):
 @pytest.fixture
 def packed(cli):
     cli("convert v.npy v.safetensors --quantize int8")
-
-
-def written(tensors):
-    """Write tensors (dtype, shape, bytes) as bad.safetensors."""
-    header, data = {}, b""
-    for name, (dtype, shape, content) in tensors.items():
-        offsets = [len(data), len(data) + len(content)]
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": offsets}
-        data += content
-    about = json.dumps(header).encode()
-    Path("bad.safetensors").write_bytes(len(about).to_bytes(8, "little") + about + data)
-
-
-def words_and(vectors, **more):
-    return {"vectors": vectors, "words": ("U8", [4], b"a\nb\n"), **more}
-
-
-FLOATS = ("F32", [2, 1], np.array([1, 2], "<f4").tobytes())
-CODES = ("I8", [2, 1], b"\x7f\x81")
 
 
 # ---- numbers ----
@@ -76,12 +53,10 @@ def test_the_vectors_words_and_counts_are_read_back(packed):
     np.testing.assert_array_equal(first.vectors, after.vectors[:3])
 
 
-def test_float32_is_mapped_and_exact(cli):
+def test_float32_is_exact(cli):
     cli("convert v.npy f.safetensors")
     found = Vectors.load("f.safetensors")
     np.testing.assert_array_equal(found.vectors, Vectors.load("v.npy").vectors)
-    assert isinstance(found.vectors, np.memmap)
-    assert not isinstance(Vectors.load("f.safetensors", mmap=False).vectors, np.memmap)
 
 
 @pytest.mark.parametrize("to", ["v.safetensors --quantize int8", "v --to sentence-transformers"])
@@ -95,7 +70,7 @@ def test_float32_is_mapped_and_exact(cli):
         "explore {} --output page.html --method pca",
         "convert {} v.txt --limit 2 --normalize",
         "scdv fit docs --vectors {} --clusters 2 --output model",
-        "train docs --init {} --output o.npy --epochs 1 --min-count 1 --dim 20",
+        "train docs --init {} --output o.bin --epochs 1 --min-count 1 --dim 20",
         "encode {} docs --output o.tsv",
         "eval sts {} sts",
     ],
@@ -105,39 +80,6 @@ def test_every_reader_takes_safetensors_and_folders(cli, line, to):
     Path("sts").write_text("1\tw1\tw2\n2\tw3\tw4\n")
     cli(f"convert v.npy {to}")
     cli(line.format(to.split()[0]))
-
-
-def test_faults_are_found_and_skipped(cli):
-    numbers = np.array([1, np.nan, 3e38, 4], "<f4").tobytes()
-    written({"vectors": ("F32", [4, 1], numbers), "words": ("U8", [8], b"a\nb\nc\nd\n")})
-    (fault,) = check_vectors(Path("bad.safetensors")).faults
-    assert (fault.kind, fault.count) == ("length not finite", 2)
-    cli("convert bad.safetensors good.txt --invalid skip")
-    assert list(Vectors.load("good.txt").words) == ["a", "d"]
-    written({"vectors": ("F32", [2, 1], numbers[:8]), "words": ("U8", [4], b"a\na\n")})
-    assert "bad.safetensors: row" in cli.error("neighbors bad.safetensors a")
-
-
-@pytest.mark.parametrize(
-    "tensors, message",
-    [
-        ({"embeddings": FLOATS}, "without the tensors vectors and words"),
-        (words_and(("F32", [3, 1], b"\0" * 12)), "2 words for 3 vectors"),
-        (words_and(("F32", [2], b"\0" * 8)), "vectors are float32 of shape (2,)"),
-        (words_and(("F64", [2, 1], b"\0" * 16)), "vectors are float64 of shape (2, 1)"),
-        (words_and(("F32", [2, 1], b"\0" * 4)), "the entry of its tensor vectors is not valid"),
-        (words_and(CODES), "vectors are int8 of shape (2, 1), not float32"),
-        (words_and(FLOATS, scales=FLOATS), "vectors are float32 of shape (2, 1), not int8"),
-        (words_and(CODES, scales=("F32", [1], b"\0" * 4)), "scales are not 2 numbers"),
-        (words_and(FLOATS, counts=("I64", [1], b"\0" * 8)), "counts are not 2 numbers"),
-        (words_and(FLOATS, words=("U8", [3], b"a\nb")), "words are not lines"),
-    ],
-)
-def test_wrong_tensors(tensors, message, cli):
-    written(tensors)
-    assert message in cli.error("neighbors bad.safetensors a")
-    faults = check_vectors(Path("bad.safetensors")).faults
-    assert [fault.kind for fault in faults] == ["unreadable"]
 
 
 def test_a_code_is_within_half_a_step():
@@ -152,49 +94,8 @@ def test_a_code_is_within_half_a_step():
     assert (back[3] == 0).all()
 
 
-def tensors_of(path):
-    """Return the tensors of a safetensors file, which must have no gap and no other bytes."""
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    assert length % 8 == 0
-    header, rest, end = json.loads(data[8 : 8 + length]), data[8 + length :], 0
-    found = {}
-    for name, about in header.items():
-        start, stop = about["data_offsets"]
-        assert start == end
-        end = stop
-        dtype = {"F32": "<f4", "U8": "u1", "I64": "<i8", "I8": "i1"}[about["dtype"]]
-        found[name] = np.frombuffer(rest[start:stop], dtype=dtype).reshape(about["shape"])
-    assert end == len(rest)
-    return found
-
-
-@pytest.mark.parametrize("flags", ["", "--to safetensors"])
-def test_safetensors(cli, flags):
-    cli(f"convert v.npy out.safetensors {flags}")
-    tensors = tensors_of(Path("out.safetensors"))
-    np.testing.assert_array_equal(tensors["vectors"], Vectors.load("v.npy").vectors)
-    assert tensors["words"].tobytes().decode().splitlines() == WORDS
-    assert tensors["counts"].tolist() == list(range(400, 0, -1))
-
-
-@pytest.mark.parametrize("failing", [0, 1])
-def test_the_projector_gets_both_files_or_none(cli, monkeypatch, failing):
-    synced, sync = [], os.fsync
-
-    def full(number):
-        synced.append(number)
-        if len(synced) == failing + 1:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        sync(number)
-
-    monkeypatch.setattr(os, "fsync", full)
-    assert "No space left" in cli.error("convert v.npy full.tsv --to projector")
-    assert not list(Path().glob("full*")) + list(Path().glob(".full*"))
-
-
 def test_the_projector_gets_two_files(cli):
-    for _ in range(2):  # they are replaced together
+    for _ in range(2):
         cli("convert v.npy out.tsv --to projector")
     numbers = np.loadtxt("out.tsv", delimiter="\t")
     np.testing.assert_allclose(numbers, Vectors.load("v.npy").vectors, rtol=1e-6)
@@ -205,15 +106,12 @@ def test_the_projector_gets_two_files(cli):
     "flags, message",
     [
         ("v.npy - --to projector", "projector needs two files"),
-        ("v.npy o.tsv --to json", "--to json: must be one of projector, safetensors"),
+        ("v.npy o.tsv --to json", "--to json: must be one of projector, sentence"),
         ("v.npy o.tsv --to kv", "KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"),
         ("v.npy o.kv", "--to kv: gensim's .kv files are Python pickles"),
         ("o.kv v.txt", "gensim.models.KeyedVectors.load(FILE).save_word2vec_format"),
-        ("v.npy out.tsv --to projector", "out.metadata.tsv"),  # which is another file
     ],
 )
 def test_wrong_use(flags, message, cli):
     Path("o.kv").write_bytes(pickle.dumps({"gensim": 1}))
-    Path("out.metadata.tsv").write_text("mine")
     assert message in cli.error(f"convert {flags}")
-    assert Path("out.metadata.tsv").read_text() == "mine" and not Path("out.tsv").exists()

@@ -112,7 +112,7 @@ def file_limit():
 
 @pytest.mark.parametrize(
     "format, size",
-    [("text", 0), ("binary", 0), ("npy", 0), ("text", 100), ("binary", 900), ("npy", 100)],
+    [("text", 0), ("binary", 0), ("text", 100), ("binary", 900)],
 )
 def test_a_full_disk(here, cli, file_limit, format, size):
     write_corpus(here / "c")

@@ -54,11 +54,11 @@ def test_a_held_out_file_is_not_trained_on(text):
     held.write_text(held.read_text() + "\n" + "onlyhere " * 50)
     vectors = []
     for flags in ("--holdout held.txt", ""):
-        assert train(text, "v.npy", "--threads 1", flags) == 0
-        vectors.append(np.load("v.npy"))
-        assert (SCORES[0] in manifest("v.npy")) == bool(flags)
-        assert manifest("v.npy")["tokens"]["held_out"] == 0
-    assert "onlyhere" not in Vectors.load("v.npy").words
+        assert train(text, "v.safetensors", "--threads 1", flags) == 0
+        vectors.append(Vectors.load("v.safetensors").vectors)
+        assert (SCORES[0] in manifest("v.safetensors")) == bool(flags)
+        assert manifest("v.safetensors")["tokens"]["held_out"] == 0
+    assert "onlyhere" not in Vectors.load("v.safetensors").words
     assert (vectors[0] == vectors[1]).all()
 
 

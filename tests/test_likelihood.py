@@ -107,7 +107,8 @@ def trained(here, cli):
     write_corpus(here / "held.txt", seed=3, lines=60)
     line = (
         "train corpus.txt --dim 16 --quiet --threads 1 --window 3 --holdout held.txt --lr 0.2 "
-        "--epochs 3 --output v.txt --output-context context.npy --save-vocab vocab --objective"
+        "--epochs 3 --output v.txt --output-context context.safetensors --save-vocab vocab "
+        "--objective"
     )
     return lambda objective: cli(f"{line} {objective}")
 
@@ -116,7 +117,7 @@ def test_analogies_are_the_softmax_of_b_minus_a_plus_c(trained, cli):
     trained("nce")
     asked = ["fish1 fish2 wheel1 wheel2", "the of and fish3", "the of and nowhere"]
     Path("questions").write_text(": section\n" + "\n".join(asked))
-    input, output = Vectors.load("v.txt"), Vectors.load("context.npy")
+    input, output = Vectors.load("v.txt"), Vectors.load("context.safetensors")
     logs = []
     for question in asked[:2]:
         a, b, c, d = (input.words.index(word) for word in question.split())
@@ -148,8 +149,8 @@ def test_noise_is_read_from_counts(trained, cli):
     [
         ("v.txt", "c.txt", "c.txt.vocab"),
         ("v.bin", "c.bin", "c.bin.vocab"),
-        ("v.txt", "c.npy", "c.vocab"),
-        ("v.npy", "c.txt", "v.vocab"),
+        ("v.txt", "c.safetensors", "c.safetensors"),
+        ("v.safetensors", "c.txt", "v.safetensors"),
     ],
 )
 def test_counts_are_saved_for_likelihood(here, cli, name, context, counts):
@@ -179,4 +180,4 @@ def test_missing_files_are_named(trained, cli):
     ):
         assert expected in cli.error(f"eval likelihood v.txt {arguments}")
     Path("v.txt.json").write_text("[1]")
-    assert "is not a manifest" in cli.error("eval likelihood v.txt held.txt")
+    assert "give the file of --output-context" in cli.error("eval likelihood v.txt held.txt")

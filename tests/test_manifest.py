@@ -9,7 +9,7 @@ import pytest
 from dcme_w2v.formats.vectors.manifest import (
     audit_line,
     manifest_of,
-    writing_with,
+    write_manifest,
 )
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.words.options import OutputOptions, TrainOptions
@@ -40,11 +40,6 @@ def test_token_counts_add_up_or_the_difference_is_reported():
         " + 40 without context"
     )
     assert audit_line(make_manifest(trained=50)).endswith(" + 10 unaccounted for")
-
-
-def write_manifest(manifest, path):
-    with writing_with(manifest, path) as files:
-        files[0].write(b"vectors")
 
 
 def test_a_failed_write_keeps_the_old_manifest(tmp_path):

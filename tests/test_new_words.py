@@ -47,7 +47,7 @@ def manifest_of(path):
     ],
 )
 def test_which_words_are_kept_and_their_counts(tables, cli, kept, counts):
-    line = f"train new.txt {SMALL} --init tables --output o.npy --output-tables new --lr 1e-9"
+    line = f"train new.txt {SMALL} --init tables --output o.bin --output-tables new --lr 1e-9"
     cli(f"{line} --init-vocab {kept}")
     # words of the old vocabulary have the counts of the text they were trained on
     if kept != "new":
@@ -62,7 +62,7 @@ def test_which_words_are_kept_and_their_counts(tables, cli, kept, counts):
             np.testing.assert_allclose(found.output[row], tables.output[old], atol=1e-6)
         else:
             assert np.any(found.input[row])
-    assert manifest_of("o.npy")["options"]["init_vocab"] == kept
+    assert manifest_of("o.bin")["options"]["init_vocab"] == kept
 
 
 def test_a_limit_includes_old_words(tables, cli):

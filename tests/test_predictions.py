@@ -21,7 +21,7 @@ FIXED = "--threads 1 --epochs 2 --sample 0 --window-mode fixed"
 def made(request, tmp_path_factory):
     path = tmp_path_factory.mktemp(request.param)
     write_corpus(path / "text.txt")
-    train = f"train text.txt --dim 16 --output v.npy --output-tables model {FIXED}"
+    train = f"train text.txt --dim 16 --output v.safetensors --output-tables model {FIXED}"
     run_all(path, f"{train} {MODELS[request.param]}")
     return path
 

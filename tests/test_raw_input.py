@@ -22,7 +22,7 @@ def made(tmp_path_factory):
     (folder / "raw.txt").write_text(RAW * 30, encoding="utf-8")
     (folder / "prepared.txt").write_text(PREPARED * 30, encoding="utf-8")
     corpus = str(folder / "raw.txt")
-    dw.train(corpus, tokenize="words", output=str(folder / "v.npy"), **SMALL)
+    dw.train(corpus, tokenize="words", output=str(folder / "v.safetensors"), **SMALL)
     return folder
 
 
@@ -41,7 +41,7 @@ def test_raw_text_is_encoded_as_prepared_text(trained, block_bytes):
 
 def test_vectors_of_raw_text_are_those_of_prepared_text_and_keep_the_rule(trained):
     same = dw.train("prepared.txt", **SMALL)
-    loaded = dw.Vectors.load("v.npy")
+    loaded = dw.Vectors.load("v.safetensors")
     np.testing.assert_array_equal(loaded.vectors, same.vectors)
     assert same.tokenizer.is_whitespace
     assert loaded.tokenizer.options == TokenizerOptions(tokenize="words")
@@ -53,7 +53,7 @@ def test_vectors_of_raw_text_are_those_of_prepared_text_and_keep_the_rule(traine
 
 @pytest.mark.parametrize("name", ["v.bin", "v.txt", "other.npy"])
 def test_converted_vectors_keep_the_rule(trained, cli, name):
-    cli(f"convert v.npy {name} --reduce 2")
+    cli(f"convert v.safetensors {name} --reduce 2")
     assert dw.Vectors.load(name).tokenizer.options.tokenize == "words"
 
 
@@ -92,15 +92,15 @@ def test_likelihoods_and_predictions_use_the_rule_of_the_vectors(trained):
 def test_document_vectors_use_the_rule_of_the_vectors(trained, cli):
     Path("docs.tsv").write_text("a\tThe KING.\nb\tQueen, sea!\na\tking\n")
     for flags, zero in (("", 0), ("--tokenize whitespace", 2)):
-        cli(f"scdv fit prepared.txt --vectors v.npy --clusters 2 -o m {flags}")
+        cli(f"scdv fit prepared.txt --vectors v.safetensors --clusters 2 -o m {flags}")
         assert cli.json("scdv transform m docs.tsv -o x.npz")["zero_rows"] == zero
 
 
 def test_the_document_estimator_keeps_tokens_and_splits_text(trained):
     known, new = ["the king", "queen"], ["KING.", ["KING."]]
-    rows = dw.SCDV("v.npy", clusters=2).fit(known).transform(new).toarray()
+    rows = dw.SCDV("v.safetensors", clusters=2).fit(known).transform(new).toarray()
     assert rows[0].any() and not rows[1].any()
-    plain = dw.SCDV("v.npy", clusters=2, tokenize="whitespace").fit(known)
+    plain = dw.SCDV("v.safetensors", clusters=2, tokenize="whitespace").fit(known)
     assert not plain.transform(new).toarray().any()
 
 

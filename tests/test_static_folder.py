@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dcme_w2v as dw
-from dcme_w2v.formats.vectors.safetensors import tensor_pieces
+from dcme_w2v.formats.artifact import tensor_pieces
 from dcme_w2v.options import TokenizerOptions
 
 WORDS = ["the", "king", "queen", "tea", "café", "car"]

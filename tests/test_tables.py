@@ -24,9 +24,9 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     corpus = folder / "c.txt"
     corpus.write_text("\n".join(LINES) + "\n")
-    tables = {"output": folder / "in.npy", "output_context": folder / "out.npy"}
+    tables = {"output": folder / "in.safetensors", "output_context": folder / "out.safetensors"}
     dw.train(corpus, **OPTIONS, **tables, vectors="input")
-    return corpus, *(np.load(path) for path in tables.values())
+    return corpus, *(dw.Vectors.load(path).vectors for path in tables.values())
 
 
 def expected(input, output, kind):
@@ -41,28 +41,28 @@ def expected(input, output, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_file_and_python_have_the_same_vectors(files, here, kind):
     corpus, input, output = files
-    vectors = dw.train(corpus, **OPTIONS, vectors=kind, output="v.npy")
+    vectors = dw.train(corpus, **OPTIONS, vectors=kind, output="v.safetensors")
     wanted = expected(input, output, kind)
-    assert_allclose(np.load("v.npy"), wanted, rtol=1e-6, atol=1e-7)
-    assert_array_equal(vectors.vectors, np.load("v.npy"))
+    assert_allclose(dw.Vectors.load("v.safetensors").vectors, wanted, rtol=1e-6, atol=1e-7)
+    assert_array_equal(vectors.vectors, dw.Vectors.load("v.safetensors").vectors)
     assert_array_equal(vectors.context.vectors, output)
-    assert manifest("v.npy")["options"]["vectors"] == kind
+    assert manifest("v.safetensors")["options"]["vectors"] == kind
 
 
 def test_the_default_is_the_sum_for_cbow_without_a_file_of_context_vectors():
     assert vectors_of(None, CBOW, None) == "sum"
     assert vectors_of(None, TrainOptions(objective="hs"), None) == "input"
     assert vectors_of(None, SKIPGRAM, None) == "input"
-    assert vectors_of(None, CBOW, "context.npy") == "input"
-    assert vectors_of("unit-sum", SKIPGRAM, "context.npy") == "unit-sum"
+    assert vectors_of(None, CBOW, "context.safetensors") == "input"
+    assert vectors_of("unit-sum", SKIPGRAM, "context.safetensors") == "unit-sum"
 
 
 def test_likelihood_uses_both_tables_for_any_output(files, here, cli):
     corpus, *_ = files
     found = {}
     for kind in KINDS:
-        dw.train(corpus, **OPTIONS, vectors=kind, output="v.npy", output_context="c.npy")
-        code = cli.run(f"eval likelihood v.npy {corpus} --json")
+        dw.train(corpus, **OPTIONS, vectors=kind, output="v.bin", output_context="c.bin")
+        code = cli.run(f"eval likelihood v.bin {corpus} --json")
         found[kind] = json.loads(cli.out)["log_probability"] if code == 0 else cli.err
     assert found["sum"] == pytest.approx(found["input"], rel=1e-5)
     for kind in ("context", "unit-sum"):
@@ -97,8 +97,8 @@ def test_training_continues_from_both_tables(files, folder, here, start):
     if start == "object":
         init = {"init": dw.train(corpus, **OPTIONS)}
     elif start != "folder":
-        init = {"init": "v.npy", "init_context": "c.npy"}
-        dw.train(corpus, **OPTIONS, vectors=start, output="v.npy", output_context="c.npy")
+        init = {"init": "v.bin", "init_context": "c.bin"}
+        dw.train(corpus, **OPTIONS, vectors=start, output="v.bin", output_context="c.bin")
     v = dw.train(corpus, **UNCHANGED, **init)
     assert_allclose(v.vectors, input, atol=1e-6)
     assert_allclose(v.context.vectors, output, atol=1e-6)

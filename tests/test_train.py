@@ -70,14 +70,14 @@ def test_every_form_of_a_corpus_gives_the_same_vectors(corpus):
 
 
 def test_returned_vectors_equal_those_in_files(corpus):
-    files = {"output": Path("v.npy"), "output_context": "c.npy"}
+    files = {"output": Path("v.safetensors"), "output_context": "c.safetensors"}
     v = dw.train(corpus, objective="dcme", clusters=3, top_items=2, **files, **QUICK)
-    for part, path in ((v, "v.npy"), (v.context, "c.npy")):
+    for part, path in ((v, "v.safetensors"), (v.context, "c.safetensors")):
         words, matrix, counts = load_vectors(path)
         assert list(part) == list(words) and np.array_equal(part.vectors, matrix)
         assert part.counts.tolist() == counts.tolist()
-    written = manifest("v.npy")
-    assert written.pop("context_file") == "c.npy" and v.manifest == written
+    written = manifest("v.safetensors")
+    assert written.pop("context_file") == "c.safetensors" and v.manifest == written
     assert written["options"]["objective"] == "dcme" and written["options"]["dim"] == 8
     tokens = written["tokens"]
     assert tokens.pop("corpus") * 2 == sum(tokens.values())

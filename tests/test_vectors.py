@@ -169,7 +169,7 @@ def test_a_wrong_format_is_an_error(tmp_path):
     make_vectors().save("v.txt")
     make_vectors().save("v.bin")
     Path("glove").write_text("a 1 2\n")
-    for name, format in (("v.txt", "npy"), ("v.bin", "text"), ("v.txt", "binary"),
+    for name, format in (("v.txt", "safetensors"), ("v.bin", "text"), ("v.txt", "binary"),
                          ("glove", "binary")):  # fmt: skip
         with pytest.raises(ValueError, match=name):
             Vectors.load(tmp_path / name, format)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import COMPRESSORS, save
+from helpers import COMPRESSORS, edit, save
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dcme_w2v.errors import FormatError, ResourceError
-from dcme_w2v.formats.vectors.vectors_io import FORMATS
+from dcme_w2v.errors import FormatError, ResourceError, UsageError
+from dcme_w2v.formats import artifact
 from dcme_w2v.formats.vectors.vectors_reader import BLOCK
 from dcme_w2v.words.vectors import Vectors
 
@@ -27,7 +27,8 @@ def same_words(path, words, matrix, **options):
     return loaded
 
 
-SUFFIX = {"text": ".txt", "binary": ".bin", "npy": ".npy"}
+SUFFIX = {"text": ".txt", "binary": ".bin", "npy": ".npy", "safetensors": ".safetensors"}
+FORMATS = [*SUFFIX]
 QUICK = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -91,6 +92,65 @@ def test_npy_is_a_plain_array_with_a_file_of_words():
     assert isinstance(loaded.vectors, np.memmap) and loaded.counts.tolist() == [9, 5, 1]
 
 
+def test_safetensors_have_all_that_vectors_have():
+    words, numbers = ["a", "b", "c"], np.arange(6, dtype=np.float32).reshape(3, 2)
+    made = {"options": {"dim": 2}, "argv": None}
+    context = Vectors(words, numbers + 1)
+    v = Vectors(words, numbers, counts=[9, 5, 1], context=context, manifest=made)
+    v.save("v.safetensors")
+    assert [one.name for one in Path().iterdir()] == ["v.safetensors"]
+    for limit in (None, 2):
+        found, wanted = Vectors.load("v.safetensors", limit=limit), v[:limit]
+        assert list(found.words) == list(wanted.words) and same_bits(found.vectors, wanted.vectors)
+        assert same_bits(found.context.vectors, wanted.context.vectors)
+        assert found.counts.tolist() == wanted.counts.tolist() and found.manifest == made
+
+
+@pytest.mark.parametrize(
+    "arrays, entries, said",
+    [
+        ({"vectors": np.ones((3, 1), "f4")}, {}, "vectors: is float32 of shape (3, 1)"),
+        ({"vectors": np.ones((2, 1))}, {}, "vectors: is float64"),
+        ({"vectors": np.ones((2, 0), "f4")}, {}, "have no dimensions"),
+        ({"vectors": np.array([[1], [np.nan]], "f4")}, {}, "vectors: has a number that is NaN"),
+        ({"vectors": np.ones((2, 1), "i1")}, {}, "vectors: is int8"),
+        ({"scales": np.ones(2, "f4")}, {}, "must be int8"),
+        ({"counts": np.ones(1, "i8")}, {}, "counts: is"),
+        ({"counts": -np.ones(2, "i8")}, {}, "counts: has a negative number"),
+        ({"context": np.ones((3, 1), "f4")}, {}, "context: is"),
+        ({"words_text": np.frombuffer(b"aa", "u1")}, {}, "words_text: duplicate word"),
+        ({}, {"manifest": []}, "manifest: is not an object"),
+        ({}, {"kind": "scdv"}, "is of kind 'scdv'; give a file of word vectors"),
+        ({}, {"version": 2}, "has version 2"),
+    ],
+)
+def test_wrong_contents_of_safetensors(arrays, entries, said):
+    save(Path("v.safetensors"), ["a", "b"], [[1], [2]])
+    edit("v.safetensors", arrays, **entries)
+    with pytest.raises(FormatError) as caught:
+        Vectors.load("v.safetensors")
+    assert said in caught.value.message
+
+
+def test_mapped_vectors_are_not_read(monkeypatch):
+    monkeypatch.setattr(artifact, "READ_BYTES", 0)
+    save(Path("v.safetensors"), ["a", "b"], [[1], [2]])
+    edit("v.safetensors", {"vectors": np.array([[1], [np.nan]], "f4")})
+    assert isinstance(Vectors.load("v.safetensors").vectors, np.memmap)
+    with pytest.raises(FormatError, match="vectors: has a number that is NaN"):
+        Vectors.load("v.safetensors", mmap=False)
+
+
+def test_words_of_others_are_not_replaced():
+    Path("v.vocab").write_text("mine")
+    with pytest.raises(UsageError, match=r"v\.vocab: would be replaced"):
+        save(Path("v.npy"), ["a"], [[1]])
+    Path("v.bin.json").write_text('["mine"]')
+    with pytest.warns(UserWarning, match="is a file of another kind, which stays"):
+        Vectors(["a"], [[1]], manifest={"options": {}}).save("v.bin")
+    assert Path("v.bin.json").read_text() == '["mine"]' and Vectors.load("v.bin")["a"] == 1
+
+
 # ---- round trips ----
 
 
@@ -111,7 +171,7 @@ def test_round_trip_over_many_blocks(format):
     same_words(path, words[:8000], matrix[:8000], limit=8000)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", ["text", "binary", "npy"])
 def test_gensim_reads_every_format(format):
     models = pytest.importorskip("gensim.models")
     words = ["the", "naïve", "\u00a0x", "</s>", "日本"]
@@ -172,12 +232,11 @@ def test_variants_of_text_give_the_same_vectors(content, pack):
     ],
 )
 def test_invalid_vectors_are_not_written(here, format, words, value, message):
-    target = Path(f"v{SUFFIX[format]}")
-    target.write_bytes(b"old")
+    target = save(Path(f"v{SUFFIX[format]}"), ["old"], [[1.0]])
+    before = {path: path.read_bytes() for path in here.iterdir()}
     with pytest.raises(FormatError, match=message):
         save(target, words, [[1.0], [value]])
-    assert target.read_bytes() == b"old"
-    assert [path.name for path in here.iterdir()] == [target.name]
+    assert {path: path.read_bytes() for path in here.iterdir()} == before
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -56,13 +56,12 @@ class DocumentsJob:
         self,
         kind: str,
         holdout: str | None = None,
-        beside: Sequence[str] = (),
         docs: str = "DOCS",
     ) -> Paths:
-        """Return the inputs and outputs; `holdout` is a file, `beside` are other outputs."""
+        """Return the inputs and outputs; `holdout` is a file."""
         paths = Paths().reads(docs, *self.docs).reads("--labels", self.labels)
         paths.reads("--holdout", holdout).model(
-            "--output", self.output, replaces(*kinds_like(kind)), beside
+            "--output", self.output, replaces(*kinds_like(kind))
         )
         return paths.log("--log-json", self.log_json)
 

@@ -85,7 +85,7 @@ class TrainJob(DocumentsJob):
 
 def paths_of(job: TrainJob) -> Paths:
     """Return the inputs and outputs of a training run."""
-    paths = job.paths(KIND, job.holdout.file, [job.output + PARTIAL])
+    paths = job.paths(KIND, job.holdout.file)
     return paths_in(paths, job.checkpoints)
 
 

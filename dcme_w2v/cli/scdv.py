@@ -223,14 +223,13 @@ def fit(
     from dcme_w2v.files.disk import Result, require_disk, write_with_fallback
     from dcme_w2v.formats.artifact import replaces
     from dcme_w2v.formats.documents import read_documents
-    from dcme_w2v.formats.vectors.vectors_io import read_with
     from dcme_w2v.scdv.fit import fit_documents, resource_estimate
     from dcme_w2v.scdv.model import KIND
     from dcme_w2v.training.progress import reporting
 
     options = collect(ScdvOptions, kwargs)
     tokenizer = chosen_tokenizer(kwargs)
-    paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors, sidecars=read_with(vectors))
+    paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors)
     paths.model("--output", output, replaces(KIND)).check()
     texts = (document.text for document in read_documents(docs, **kwargs))
     room = partial(require_disk, output)

@@ -39,27 +39,34 @@ FOLDER = "sentence-transformers"
 RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
 
 
-@command(example="dcme-w2v convert vectors.npy vectors.bin")
+@command(example="dcme-w2v convert vectors.safetensors vectors.bin")
 @arguments("source=IN target=OUT")
 @option_of(OutputOptions, "format")
 @options_of(PostprocessOptions)
 @decorated_by([option_of(TokenizerOptions, name) for name in RULE])
 @options_of(CardOptions)
 def convert(source: str, target: str, **values: Any) -> None:
-    """Convert word vectors between text, binary, npy and folders of sentence-transformers.
+    """Convert word vectors: text, binary, safetensors, npy, folders of sentence-transformers.
 
-    The format of IN is detected from its content. IN may be compressed (gzip, bzip2, xz, zstd),
-    have no header (GloVe), or no newlines after binary vectors. - is standard input or output. The
-    words of X.npy are in X.vocab in the same folder.
+    The format of IN is detected from its content, that of OUT follows from its suffix. IN may be
+    compressed (gzip, bzip2, xz, zstd), have no header (GloVe), or no newlines after binary vectors.
+    - is standard input or output. The words of X.npy are in X.vocab in the same folder.
     """
     from dcme_w2v import Vectors
     from dcme_w2v.formats.vectors.vectors_io import (
+        check_target,
         format_of,
         read_with,
+        vocabulary_path,
         warn_of_suffix,
-        written_with,
     )
-    from dcme_w2v.words.exports import KV, changed_by, export, exported_with
+    from dcme_w2v.words.exports import (
+        KV,
+        changed_by,
+        export_projector,
+        metadata_path,
+        save_int8,
+    )
 
     if values["to"] == "kv" or target.lower().endswith(".kv"):
         raise UsageError(KV)
@@ -72,17 +79,18 @@ def convert(source: str, target: str, **values: Any) -> None:
         return
     if rule is not None or card != CardOptions():
         raise UsageError(f"--tokenize, --language, --license, --scores: are for --to={FOLDER}")
-    paths = Paths().reads("IN", source, sidecars=read_with(source))
-    to = options.to
-    if to is None and chosen is None and target.lower().endswith(".safetensors"):
-        to = "safetensors"
-    sidecars = written_with(target, chosen) if to is None else exported_with(target, to)
-    paths.writes("OUT", target, sidecars).check()
+    to, format = options.to, chosen or format_of(target)
     if to is None:
+        check_target(target, chosen)
         warn_of_suffix(target, chosen)
-    if options.no_header and (chosen or format_of(target)) != "text":
+    elif is_stream(target):
+        raise UsageError(f"{target}: is a stream, and projector needs two files; give a file")
+    second = {"projector": metadata_path, "npy": vocabulary_path}.get(to or format)
+    paths = Paths().reads("IN", source, *read_with(source)).writes("OUT", target)
+    paths.writes("OUT", None if second is None else str(second(target))).check()
+    if options.no_header and format != "text":
         raise UsageError(f"--no-header: is for text; {target} has another format")
-    if options.quantize and to != "safetensors":
+    if options.quantize and format != "safetensors":
         raise UsageError(
             f"--quantize: is for safetensors; name OUT .safetensors instead of {target}"
         )
@@ -94,11 +102,12 @@ def convert(source: str, target: str, **values: Any) -> None:
         click.echo(f"{source}: {note}", err=True)
     if changed is not vectors.vectors:
         vectors = Vectors(vectors.words, changed, vectors.counts, manifest=vectors.manifest)
-    if to is None:
-        vectors.save(target, chosen, header=not options.no_header)
+    if to is not None:
+        export_projector(target, vectors)
+    elif options.quantize:
+        click.echo(f"{source}: {save_int8(target, vectors)}", err=True)
     else:
-        for note in export(target, vectors, to, options.quantize):
-            click.echo(f"{source}: {note}", err=True)
+        vectors.save(target, chosen, header=not options.no_header)
     click.echo(f"{len(vectors)} vectors of {vectors.dim} written to {target}", err=True)
 
 
@@ -210,10 +219,9 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
     first word is in class 0. The result does not depend on --threads.
     """
     from dcme_w2v import Vectors, word_classes
-    from dcme_w2v.formats.vectors.vectors_io import read_with
     from dcme_w2v.words.classes import save_classes
 
-    paths = Paths().reads("VECTORS", vectors, sidecars=read_with(vectors))
+    paths = Paths().reads("VECTORS", vectors)
     paths.writes("--output", output).check()
     loaded = Vectors.load(vectors, limit=limit)
     found = word_classes(loaded, classes, **values)

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import signal
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -26,7 +27,6 @@ from distributed.scheduler import KilledWorker
 
 from dcme_w2v import __version__
 from dcme_w2v.errors import ClusterError, DcmeError
-from dcme_w2v.files.folders import scratch_folder
 from dcme_w2v.platform import SIGNALS
 from dcme_w2v.training.executor import Executor, Future, run_task
 from dcme_w2v.training.progress import Reporter
@@ -303,7 +303,7 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
     environment = {**dask.config.get("distributed.nanny.pre-spawn-environ"), **KEEP_MEMORY}
     name = "distributed.nanny.pre-spawn-environ"
     with (
-        scratch_folder(SCRATCH) as folder,
+        tempfile.TemporaryDirectory(prefix=SCRATCH) as folder,
         dask.config.set({name: environment, "temporary-directory": folder}),
     ):
         cluster = distributed.SpecCluster(  # type: ignore[no-untyped-call]

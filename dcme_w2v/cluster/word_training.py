@@ -159,7 +159,7 @@ class ClusterTrainer(engine.Trainer):
         of_epoch = {"loss": 0.0, "losses": 0, "state": []}
         return {**of_epoch, "round": self.round, "kernels": self.kernels, "done": self._done}
 
-    def restore(self, read: Callable[[Any], int], record: Mapping[str, Any]) -> None:
+    def restore(self, state: U8, record: Mapping[str, Any]) -> None:
         """Restore the figures."""
         self.round, self.kernels = record["round"], record["kernels"]
         self._done = {name: record["done"][name] for name in self._done}

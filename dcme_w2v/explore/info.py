@@ -10,12 +10,13 @@ from typing import Any
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.formats.artifact import describe_model, kind_of_artifact
-from dcme_w2v.formats.vectors.manifest import command_of, read_manifest
+from dcme_w2v.formats.artifact import command_of, describe_model, kind_of_artifact
+from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.static_folder import is_static_folder
+from dcme_w2v.formats.vectors.vectors_io import KIND
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file, open_rows
 from dcme_w2v.platform import PathLike
-from dcme_w2v.training.checkpoint_folder import RECORD, generations_in, read_record
+from dcme_w2v.training.checkpoint_folder import generations_in
 from dcme_w2v.words.vectors import Vectors
 
 Facts = dict[str, Any]
@@ -53,10 +54,17 @@ def describe(path: PathLike) -> Facts:
     name = os.fspath(path)
     if is_stream(name):
         raise UsageError(f"{name}: is a stream; give a file or folder")
+    more: Facts = {}
     if Path(name).is_dir() and not is_static_folder(name):
-        found = _checkpoint(Path(name))
-    elif not Path(name).is_dir() and kind_of_artifact(name) is not None:
-        found = describe_model(name)
+        generations = generations_in(Path(name))
+        if not generations:
+            raise FormatError(
+                f"{name}: is no folder of checkpoints or static embeddings; give one, or a file"
+            )
+        more["generations"] = [one.name for one in generations]
+        name = str(generations[-1])
+    if kind_of_artifact(name) not in (None, KIND):
+        found = describe_model(name) | more
         found["kind"] = f"model: {found['kind']}"
     else:
         found = _vectors(name)
@@ -64,19 +72,6 @@ def describe(path: PathLike) -> Facts:
     if (command := command_of(found.pop("argv", None))) is not None:
         facts["made_by"] = command
     return facts | {key: value for key, value in found.items() if value is not None}
-
-
-def _checkpoint(path: Path) -> Facts:
-    """Return the record of the newest checkpoint."""
-    generations = generations_in(path)
-    if not generations:
-        raise FormatError(
-            f"{path}: is no folder of checkpoints or static embeddings; give one, or a file"
-        )
-    record = read_record(generations[-1] / RECORD)
-    facts: Facts = {"kind": f"checkpoint of {record['kind']}", "epoch": record["position"]["epoch"]}
-    facts |= {"generations": [one.name for one in generations]}
-    return facts | {key: record.get(key) for key in ("version", "kernels", "options", "argv")}
 
 
 def _vectors(path: str) -> Facts:

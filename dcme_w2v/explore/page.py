@@ -33,7 +33,6 @@ from dcme_w2v.files.opening import read_text
 from dcme_w2v.files.paths import Paths, listed
 from dcme_w2v.formats.sparse_io import is_vectors, read_vectors
 from dcme_w2v.formats.vectors.manifest import read_manifest
-from dcme_w2v.formats.vectors.vectors_io import read_with
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8
 from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.numeric.kmeans import kmeans
@@ -374,8 +373,7 @@ def explore_page(
     >>> dw.explore_page("v.npy", "page.html", method="pca")
     """
     sources, output = listed(files), os.fspath(output)
-    beside = [one for path in sources for one in read_with(path)]
-    paths = Paths().reads("VECTORS", *sources, sidecars=beside)
+    paths = Paths().reads("VECTORS", *sources)
     paths.reads("--labels", labels).writes("--output", output).check()
     check_method(method)
     if not 1 <= len(sources) <= MAX_FILES:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from dcme_w2v.errors import DcmeError, ResourceError, UsageError
 from dcme_w2v.platform import PathLike, file_limit
 
 from .atomic import is_stream
-from .folders import remove_files
 
 
 def free_bytes(folder: PathLike) -> int:
@@ -60,8 +59,6 @@ def require_disk(path: PathLike, total: int, largest: int | None = None) -> None
 PREFIX = "dcme-w2v-"  # prefix of the fallback folders
 # A target may have changed since it was checked, for example into a folder: a `UsageError`.
 _FAILURES = (ResourceError, UsageError)
-_LONGEST = 100  # maximum bytes of a name that is reused
-_SUFFIX = 12
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class Result:
     path : str
         Its target; may be ``-`` or another stream.
     name : str
-        Its name in a fallback folder if the name of `path` cannot be reused.
+        Its name in a fallback folder if `path` is a stream.
     write : callable
         Writes it to a path; raises `ResourceError` or `UsageError` if that fails.
     """
@@ -86,11 +83,9 @@ class Result:
 def write_with_fallback(
     results: Sequence[Result], alternative: Callable[[], str | None] = lambda: None
 ) -> None:
-    """Write results; those that cannot be written are saved in a fallback folder.
+    """Write results; those that cannot be written are saved elsewhere.
 
-    All are tried, because targets may be on different disks. Fallbacks are, in this order, a new
-    folder beside the target, one in the folder for temporary files, and one in the cache folder
-    (``$XDG_CACHE_HOME`` or ``~/.cache``).
+    All are tried, because targets may be on different disks.
 
     Parameters
     ----------
@@ -115,55 +110,20 @@ def write_with_fallback(
         kept = None
         with contextlib.suppress(ResourceError):
             kept = alternative()
-        kept = kept or _write_fallbacks([one for one, _ in failed])
+        kept = kept or "; ".join(_write_elsewhere(one) for one, _ in failed)
         raise ResourceError("; ".join([*messages, kept])) from failed[0][1]
 
 
-def _write_fallbacks(results: Sequence[Result]) -> str:
-    """Write each result to a fallback folder and return a message with the paths."""
-    places = {one.path: _write_fallback(one) for one in results}
-    lost = [path for path, place in places.items() if place is None]
-    found = [place for place in places.values() if place is not None]
-    if not lost:
-        return f"nothing is lost: written to {' and '.join(found)} instead"
-    messages = f"{' and '.join(lost)} cannot be written elsewhere either"
-    return f"{messages}, only {' and '.join(found)}" if found else messages
-
-
-def _write_fallback(result: Result) -> str | None:
-    """Write a result to the first fallback folder that works and return its path."""
-    for folder in _folders(result.path):
-        try:
-            new = Path(tempfile.mkdtemp(dir=folder, prefix=PREFIX))
-        except OSError:
-            continue
-        path = new / _name(result)
-        try:
-            result.write(str(path))
-        except _FAILURES:
-            remove_files(new)
-        else:
-            return str(path)
-    return None
-
-
-def _folders(path: str) -> Iterator[Path]:
-    if not is_stream(path):
-        yield Path(os.path.realpath(path)).parent
-    with contextlib.suppress(FileNotFoundError):  # there is no usable folder for temporary files
-        yield Path(tempfile.gettempdir())
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    with contextlib.suppress(RuntimeError):  # there is no home folder
-        folder = (Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache") / "dcme-w2v"
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-        yield folder
-
-
-def _name(result: Result) -> str:
-    """Return the name of a result in a fallback folder, with the suffix that sets the format."""
-    name = "" if is_stream(result.path) else Path(result.path).name
-    if 0 < len(os.fsencode(name)) <= _LONGEST:
-        return name
-    suffix = Path(name).suffix
-    return result.name + (suffix if len(os.fsencode(suffix)) <= _SUFFIX else "")
+def _write_elsewhere(result: Result) -> str:
+    """Write a result to a new folder: beside its target, for temporary files, or at home."""
+    name = result.name if is_stream(result.path) else Path(result.path).name
+    for place in (lambda: Path(result.path).parent, tempfile.gettempdir, Path.home):
+        with contextlib.suppress(OSError, RuntimeError):
+            folder = Path(tempfile.mkdtemp(dir=place(), prefix=PREFIX))
+            try:
+                result.write(str(folder / name))
+            except _FAILURES:
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                return f"nothing is lost: written to {folder / name} instead"
+    return f"{result.path} cannot be written elsewhere either"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v.errors import CorpusError, FormatError, UnreadableError
-from dcme_w2v.platform import PathLike, open_entry
+from dcme_w2v.platform import READ, PathLike
 
 from .atomic import STANDARD, standard_input
 
@@ -252,19 +252,14 @@ class CorpusFile(PieceReader):
             ) from error
 
 
-def open_regular(
-    path: PathLike, largest: int | None = None, folder: int | None = None
-) -> io.BufferedReader:
+def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReader:
     """Open a file that must be a regular one; opening or reading a pipe or a device may never end.
 
     Parameters
     ----------
     path : path
-        Its name in error messages; relative to `folder`, if that is given, only its last part.
     largest : int, optional
         Maximum size in bytes.
-    folder : int, optional
-        The descriptor of the folder that has the file.
 
     Raises
     ------
@@ -273,7 +268,7 @@ def open_regular(
     OSError
         It cannot be opened.
     """
-    number = open_entry(path, folder)
+    number = os.open(path, READ)
     try:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode):

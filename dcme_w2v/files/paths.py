@@ -5,8 +5,7 @@ calls `check` before anything is opened for writing::
 
     Paths().reads("CORPUS", *corpus).writes("--output", output).check()
 
-A file whose name is derived from a target, such as the manifest X.json of X, is declared with the
-target as a `Sidecar`. Tests check it: a new command needs a row in tests/path_rows.py.
+Tests check it: a new command needs a row in tests/path_rows.py.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from .atomic import (
     check_parent,
     check_writable,
     descriptor_of,
-    is_stream,
 )
 
 # An existing file is identified by device and inode, a new one by device and inode of the nearest
@@ -53,22 +51,6 @@ def listed(files: PathLike | Sequence[PathLike]) -> list[str]:
 def as_paths(given: str | Iterable[str]) -> tuple[str, ...]:
     """Return paths as a tuple; one string is one path, not a path for each of its letters."""
     return (given,) if isinstance(given, str) else tuple(given)
-
-
-@dataclass(frozen=True)
-class Sidecar:
-    """A file that is written with a target, under a name derived from it.
-
-    Attributes
-    ----------
-    path : str
-    is_ours : callable
-        Returns whether an existing file of this name is of the kind that is written there; other
-        files are not replaced.
-    """
-
-    path: str
-    is_ours: Callable[[Path], bool]
 
 
 @dataclass(frozen=True)
@@ -98,16 +80,10 @@ class Paths:
         self._read: list[_File] = []
         self._written: list[_File] = []
 
-    def reads(self, flag: str, *paths: str | None, sidecars: Iterable[str] = ()) -> Paths:
-        """Declare inputs: files, and folders of which all files are read.
+    def reads(self, flag: str, *paths: str | None) -> Paths:
+        """Declare inputs: files, and folders of which all files are read; ``-`` is standard input.
 
-        Parameters
-        ----------
-        flag : str
-        *paths : str or None
-            ``-`` is standard input. URLs are ignored.
-        sidecars : iterable of str
-            Files that are read with the first of them, such as X.vocab with X.npy.
+        URLs are ignored.
 
         Raises
         ------
@@ -116,30 +92,16 @@ class Paths:
         """
         if "" in paths:
             raise UsageError(f"{flag}: is empty; name a file")
-        given = [path for path in paths if path is not None and "://" not in path]
-        shown = {path: _shown(flag, path) for path in given}
-        shown |= {path: f"{path} (beside {_shown(flag, given[0])})" for path in sidecars}
-        for path, name in shown.items():
-            is_folder = path != STANDARD and os.path.isdir(path)  # noqa: PTH112 Path's raises on long names
-            self._read.append(_File(path, name, _identity(path, "stdin"), is_folder))
+        for path in paths:
+            if path is not None and "://" not in path:
+                is_folder = path != STANDARD and os.path.isdir(path)  # noqa: PTH112 Path's raises on long names
+                identity = _identity(path, "stdin")
+                self._read.append(_File(path, _shown(flag, path), identity, is_folder))
         return self
 
-    def writes(self, flag: str, path: str | None, sidecars: Iterable[Sidecar] = ()) -> Paths:
-        """Declare an output file; ``-`` is standard output.
-
-        Parameters
-        ----------
-        flag : str
-        path : str or None
-        sidecars : iterable of Sidecar
-            Files that are written with it; ignored for streams.
-        """
-        self._add(flag, path, check_writable)
-        if path is not None and not is_stream(path):
-            for one in sidecars:
-                shown = f"{one.path} (beside {_shown(flag, path)})"
-                self._add(flag, one.path, partial(_check_sidecar, one, shown), shown=shown)
-        return self
+    def writes(self, flag: str, path: str | None) -> Paths:
+        """Declare an output file; ``-`` is standard output."""
+        return self._add(flag, path, check_writable)
 
     def stdout(self, used: bool) -> Paths:
         """Declare that --json writes to standard output, if it is given."""
@@ -150,31 +112,9 @@ class Paths:
         """Declare a log of JSON lines; an existing file must be a log."""
         return self._add(flag, path, check_log)
 
-    def model(
-        self,
-        flag: str,
-        path: str | None,
-        check: Callable[[str], None],
-        sidecars: Iterable[str] = (),
-    ) -> Paths:
-        """Declare a model, and `sidecars` of the same kind.
-
-        Parameters
-        ----------
-        flag : str
-        path : str or None
-        check : callable
-            Raises if a file is not one that may be replaced; see
-            `dcme_w2v.formats.artifact.replaces`.
-        sidecars : iterable of str
-        """
-        self._add(flag, path, check)
-        if path is not None:
-            for one in sidecars:
-                shown = f"{one} (beside {_shown(flag, path)})"
-                test = partial(_check_model_sidecar, check, shown)
-                self._add(flag, one, test, shown=shown)
-        return self
+    def model(self, flag: str, path: str | None, check: Callable[[str], None]) -> Paths:
+        """Declare a model; `check` raises if it must not be replaced, as by `artifact.replaces`."""
+        return self._add(flag, path, check)
 
     def folder(
         self,
@@ -339,24 +279,6 @@ def _check_name(path: str, shown: str) -> None:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise UsageError(f"{shown}: is too long; choose a shorter name") from None
-
-
-def _check_sidecar(one: Sidecar, shown: str, path: str) -> None:
-    check_writable(path)
-    place = Path(path)
-    if place.exists() and place.stat().st_size and not one.is_ours(place):
-        raise UsageError(
-            f"{shown}: exists and is another kind of file; move it, or choose another output"
-        )
-
-
-def _check_model_sidecar(check: Callable[[str], None], shown: str, path: str) -> None:
-    try:
-        check(path)
-    except UsageError as error:
-        raise UsageError(
-            f"{shown}: is other content that would be replaced; move it, or name another output"
-        ) from error
 
 
 def _check_folder(flag: str, path: str) -> None:

@@ -15,9 +15,11 @@ import json
 import math
 import os
 import reprlib
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -31,7 +33,6 @@ from dcme_w2v.files.opening import open_regular
 from dcme_w2v.numeric.arrays import Array, ChunkedArray, all_finite
 from dcme_w2v.platform import PathLike
 
-from .vectors.manifest import recorded_arguments
 from .vectors.vectors_reader import FAULT_NAMES, SEPARATOR, word_faults
 from .vocabulary import Words
 
@@ -52,6 +53,7 @@ _METADATA, _RECORD = "__metadata__", "dcme_w2v"
 MAX_HEADER = 100_000_000  # bytes, as in the library of the format
 READ_BYTES = 4 << 20  # a smaller file is read, a larger one is mapped
 OF_CLASSES = ("classifier", "label-trees", "shrunk")
+_PROGRAM = "dcme-w2v"
 _OWN_KEYS = ("kind", "version", "program", "argv")
 Value = TypeVar("Value")
 Options = TypeVar("Options", bound=Checked)
@@ -75,8 +77,13 @@ class Model:
     description: dict[str, Any]
     arrays: dict[str, Array]
 
-    def array(self, name: str, dtype: str, *shape: int | None) -> Array:
+    def array(self, name: str, dtype: str, *shape: int | None, finite: bool = True) -> Array:
         """Return a required array, checking its dtype and shape (None: any length).
+
+        Parameters
+        ----------
+        finite : bool
+            Check the numbers, too, which reads the whole array.
 
         Raises
         ------
@@ -95,7 +102,7 @@ class Model:
                 name,
                 f"is {found.dtype} of shape {found.shape}, must be {dtype} of shape ({wanted})",
             )
-        if not all_finite(found):
+        if finite and not all_finite(found):
             raise self.fault(name, "has a number that is NaN or infinite")
         return found
 
@@ -203,6 +210,31 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
+# ---- the command line ----
+
+
+def recorded_arguments() -> list[str] | None:
+    """Return the arguments of this process if it is the program, None if it is another."""
+    if not sys.argv or not _is_program(sys.argv[0]):
+        return None
+    return [os.fsencode(one).decode("utf-8", "replace") for one in sys.argv]
+
+
+def command_of(arguments: Any) -> str | None:
+    """Return recorded arguments as a command line of the shell; None if there are none."""
+    if not isinstance(arguments, list) or not all(type(one) is str for one in arguments):
+        return None
+    if not arguments:
+        return None
+    program = _PROGRAM if _is_program(arguments[0]) else arguments[0]
+    return shlex.join([program, *arguments[1:]])
+
+
+def _is_program(path: str) -> bool:
+    parts = PurePath(path).parts[-2:]
+    return parts[-1:] == (_PROGRAM,) or parts == ("dcme_w2v", "__main__.py")
+
+
 # ---- writing ----
 
 
@@ -278,8 +310,13 @@ def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> 
     text += b" " * (-len(text) % 8)
     yield len(text).to_bytes(8, "little") + text
     for _, array in ordered:
-        for chunk in array if isinstance(array, ChunkedArray) else _chunks(array):
-            yield np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
+        yield from bytes_of(array)
+
+
+def bytes_of(array: Array | ChunkedArray) -> Iterator[Any]:
+    """Yield the bytes of an array in C order, some at a time."""
+    for chunk in array if isinstance(array, ChunkedArray) else _chunks(array):
+        yield np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
 
 
 def _chunks(array: Array) -> Iterator[Array]:
@@ -377,7 +414,10 @@ def read_artifact(path: PathLike) -> tuple[dict[str, Any], dict[str, Array]]:
         raise FormatError(f"{os.fspath(path)}: there is no such file; give a model") from None
     record = _parsed(path, metadata.get(_RECORD, "null"), "its record")
     if not isinstance(record, dict) or type(record.get("kind")) is not str:
-        raise FormatError(f"{os.fspath(path)}: is not a model of this program; give one")
+        raise FormatError(
+            f"{os.fspath(path)}: is not a file of this program; give one, or the folder of a "
+            "static model"
+        )
     return record, arrays
 
 

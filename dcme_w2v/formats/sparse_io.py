@@ -120,7 +120,7 @@ def _opening(
             _check_size(total, name)
             for info in archive.infolist():
                 with archive.open(info) as member:
-                    dtype, shape, _, _ = read_head(member)
+                    dtype, shape, _ = read_head(member)
                     size = math.prod(shape) * dtype.itemsize
                     if size != info.file_size - member.tell():
                         raise ValueError(

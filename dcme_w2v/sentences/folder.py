@@ -16,9 +16,8 @@ from dcme_w2v import __version__
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_regular
 from dcme_w2v.files.paths import Paths
-from dcme_w2v.formats.vectors.manifest import command_of, recorded_arguments
+from dcme_w2v.formats.artifact import command_of, recorded_arguments
 from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
-from dcme_w2v.formats.vectors.vectors_io import read_with
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
@@ -86,7 +85,7 @@ def save_sentence_model(
     paths = Paths().reads("--scores", card.scores)
     if not isinstance(vectors, Vectors):
         source = os.fspath(vectors)
-        paths.reads("IN", source, sidecars=read_with(source))
+        paths.reads("IN", source)
     paths.folder("OUT", os.fspath(folder), check=check_static_target).check()
     scores = None if card.scores is None else _scores_of(card.scores)
     loaded = with_manifest(vectors)

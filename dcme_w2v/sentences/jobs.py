@@ -19,7 +19,6 @@ from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.npy import npy_header
 from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.formats.texts import Tokenized, valid
-from dcme_w2v.formats.vectors.vectors_io import read_with
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import Tokenizer
@@ -80,7 +79,7 @@ def encode_files(
     """
     options = options or EncodeOptions()
     given, name = listed(texts), None if isinstance(vectors, Vectors) else os.fspath(vectors)
-    paths = Paths().reads("VECTORS", name, sidecars=read_with(name)).reads("TEXTS", *given)
+    paths = Paths().reads("VECTORS", name).reads("TEXTS", *given)
     paths.writes("--output", output).check()
     kind = _kind_of(output)
     table = SentenceTable(with_manifest(vectors), options, tokenizer)

@@ -1,24 +1,19 @@
-"""Checkpoints: the whole state of a training run in a folder, to resume it exactly.
+"""Checkpoints: the whole state of a training run in one file, to resume it exactly.
 
-A folder has the last two generations, each a subfolder that is written atomically:
-
-    000007/checkpoint.json   kind, options, data, epoch, and the size and CRC-32 of each other file
-    000007/NAME.npy          the tables of the run; for words vectors.npy and context.npy
-    000007/state.bin         the objective's and the threads' state, as the C core lists it
-
-and the texts of the run: for words vectors.vocab, so that vectors.npy can be read as word vectors.
-A resumed run may have moved its corpus, and may use other kernels, which change only the last
-digits.
+A folder has the last two, `000007.safetensors` and the one before. The arrays are the tables of the
+run (for words `vectors`, `context` and the words themselves, so that such a file can be read as
+word vectors) and `state`, the state of the objective and of the threads as the C core lists it; the
+record has the options, a fingerprint of the data, the position and a checksum of each array. A
+resumed run may have moved its corpus, and may use other kernels, which change only the last digits.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
-import math
 import os
 import re
+import tempfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,80 +22,58 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dcme_w2v import __version__, platform
+from dcme_w2v import platform
 from dcme_w2v.declarations import Checked, flag_of
-from dcme_w2v.errors import DcmeError, FormatError, ResourceError, UsageError
-from dcme_w2v.files.folders import atomic_folder, new_file, remove_folder
-from dcme_w2v.files.opening import open_regular, read_json
+from dcme_w2v.errors import FormatError, ResourceError, UsageError
 from dcme_w2v.files.paths import Paths
-from dcme_w2v.files.temporary import create, is_temporary, lock, remove_stale
-from dcme_w2v.formats.npy import npy_pieces, read_npy
-from dcme_w2v.formats.vectors.manifest import recorded_arguments
-from dcme_w2v.numeric.arrays import F32, U8, all_finite
+from dcme_w2v.formats.artifact import (
+    Model,
+    bytes_of,
+    kind_of_artifact,
+    load_model,
+    save_model,
+)
+from dcme_w2v.formats.vectors.vectors_io import CHECKPOINT
+from dcme_w2v.numeric.arrays import F32, U8, Array, ChunkedArray
 from dcme_w2v.options import CheckpointOptions
 
 from .trainer import Fingerprint, TrainingRun
 
-FORMAT = 3
-RECORD = "checkpoint.json"
-STATE = "state.bin"
+KIND, VERSION = CHECKPOINT, 1
+STATE = "state"
+_LOCK = ".lock"
 
 # Types of the values, by key.
 _NUMBER = (int, float)
-_FILE = {"bytes": int, "crc32": int}
 _SHAPE: dict[str, Any] = {
-    "kind": str,
+    "run": str,
     "options": {"threads": int},
     "data": {"hashes": dict, "described": str},
     "kernels": str,
     "position": {"epoch": int, "seconds": _NUMBER, "epoch_seconds": _NUMBER},
     "training": {"loss": _NUMBER, "losses": int, "state": list},
     "notes": dict,
-    "files": {STATE: _FILE},
+    "checksums": {STATE: int},
 }
-_NAME = re.compile(r"[a-z_]{1,64}[0-9]{0,4}\.[a-z]{1,16}", re.ASCII)
-_GENERATION = re.compile("[0-9]{6,18}")
+_GENERATION = re.compile(r"[0-9]{6,18}\.safetensors")
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """Return a record that has all keys with values of the right types; others are ignored."""
-    try:
-        record = read_json(path, "the checkpoint is corrupt")
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}") from error
-    _check_shape(path, "", record, {"format": int})
-    if record["format"] != FORMAT:
-        raise FormatError(
-            f"{path}: has format {record['format']} and this version reads {FORMAT}; resume with "
-            f"the version that wrote it, {record.get('version')}"
-        )
-    _check_shape(path, "", record, _SHAPE)
-    for name in record["files"]:
-        if not _NAME.fullmatch(name):
-            raise FormatError(f"{path}: files has {name[:40]!r}; the checkpoint is corrupt")
-        _check_shape(path, f"files.{name}.", record["files"][name], _FILE)
-    return record
-
-
-def _check_shape(path: Path, name: str, value: Any, shape: Any) -> None:
+def _check_shape(model: Model, name: str, value: Any, shape: Any) -> None:
+    """Raise unless a record has all keys with values of the right types; others are ignored."""
     if not isinstance(shape, dict):
-        wrong = isinstance(value, float) and not math.isfinite(value)  # as 1e999
-        if wrong or isinstance(value, bool) or not isinstance(value, shape):
-            raise FormatError(f"{path}: {name} is {str(value)[:40]!r}; the checkpoint is corrupt")
+        if isinstance(value, bool) or not isinstance(value, shape):
+            raise model.fault(name, f"is {str(value)[:40]!r}")
         return
     if not isinstance(value, dict):
-        raise FormatError(
-            f"{path}: {name or 'the record'} is not an object; the checkpoint is corrupt"
-        )
+        raise model.fault(name, "is not an object")
     for key, kind in shape.items():
         if key not in value:
-            raise FormatError(f"{path}: has no {name}{key}; the checkpoint is corrupt")
-        _check_shape(path, f"{name}{key}.", value[key], kind)
+            raise model.fault(name, f"has no {key}")
+        _check_shape(model, key, value[key], kind)
 
 
 T = TypeVar("T", bound=Checked)
 KEPT = 2  # generations
-READ_AT_ONCE = 8 << 20
 
 
 @dataclass
@@ -125,43 +98,34 @@ POSITION = tuple(item.name for item in dataclasses.fields(Position))
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One generation, read from its folder.
+    """One generation, read from its file.
 
     Raises
     ------
     FormatError
-        A file is missing, corrupt or not of a checkpoint; the message names it.
+        The file is corrupt or not a checkpoint.
     """
 
-    folder: Path
-    record: dict[str, Any]
+    path: Path
+    model: Model
 
     @classmethod
-    def load(cls, folder: Path) -> Checkpoint:
-        """Read the record and check the files against it."""
-        record = read_record(folder / RECORD)
-        found = cls(folder, record)
-        for name in found.record["files"]:
-            found._check_file(name)
-        return found
-
-    def _damaged(self, name: str, what: str) -> FormatError:
-        return FormatError(
-            f"{self.folder / name}: {what}; remove {self.folder} to resume from the previous "
-            "checkpoint, if there is one"
-        )
-
-    def _check_file(self, name: str) -> None:
-        wanted, found = self.record["files"][name], {"bytes": 0, "crc32": 0}
+    def load(cls, path: Path) -> Checkpoint:
+        """Read a file and check it."""
         try:
-            with open_regular(self.folder / name) as file:
-                while data := file.read(READ_AT_ONCE):
-                    found["bytes"] += len(data)
-                    found["crc32"] = zlib.crc32(data, found["crc32"])
-        except OSError as error:
-            raise self._damaged(name, f"cannot be read: {error.strerror}") from error
-        if found != wanted:
-            raise self._damaged(name, "is corrupt: its size or checksum differs")
+            model = load_model(path, KIND, VERSION)
+            _check_shape(model, "record", model.description, _SHAPE)
+            for name, wanted in model.description["checksums"].items():
+                if name not in model.arrays or _checksum(model.arrays[name]) != wanted:
+                    raise model.fault(name, "is corrupt: its checksum differs")
+        except FormatError as error:
+            raise _damaged(path, error) from error
+        return cls(path, model)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The entries of `record_of`."""
+        return self.model.description
 
     def with_run_values(self, options: T, *names: str) -> T:
         """Return options; these names, if not given, have the values of the checkpoint."""
@@ -171,9 +135,9 @@ class Checkpoint:
 
     def check_kind(self, kind: str) -> None:
         """Raise `UsageError` if the checkpoint is of another kind of training."""
-        if self.record["kind"] != kind:
+        if self.record["run"] != kind:
             raise UsageError(
-                f"{self.folder}: is a checkpoint of {self.record['kind']}, not of {kind}; give "
+                f"{self.path}: is a checkpoint of {self.record['run']}, not of {kind}; give "
                 "--resume a folder that this command wrote"
             )
 
@@ -191,7 +155,7 @@ class Checkpoint:
         ]  # fmt: skip
         if differing:
             raise UsageError(
-                f"{', '.join(differing)} in {self.folder}: give the same, or start a new run "
+                f"{', '.join(differing)} in {self.path}: give the same, or start a new run "
                 "without --resume"
             )
 
@@ -204,7 +168,7 @@ class Checkpoint:
         if kept["described"] == shown:
             shown = "other text of the same size"
         raise UsageError(
-            f"{self.folder}: was trained on another corpus or vocabulary ({kept['described']}; now "
+            f"{self.path}: was trained on another corpus or vocabulary ({kept['described']}; now "
             f"{shown}): give the same, with the same --holdout, or start a new run without --resume"
         )
 
@@ -212,36 +176,45 @@ class Checkpoint:
         """Load the state into a training with the same options and data; return its position."""
         training = run.trainer
         for name, table in run.tables().items():
-            table[:] = self.table(f"{name}.npy", table.shape)
+            table[:] = self.table(name, table.shape)
+        state = self.model.array(STATE, "uint8", None)
         try:
-            with open_regular(self.folder / STATE) as file:
-                training.restore(file.readinto, self.record["training"])
-        except (DcmeError, EOFError) as error:
-            raise self._damaged(STATE, f"does not match this run: {error}") from error
+            training.restore(state, self.record["training"])
+        except FormatError as error:
+            raise _damaged(self.path, f"{STATE} does not match this run: {error}") from error
         try:
             run.take_notes(self.record["notes"])
         except Exception as error:
-            raise self._damaged(RECORD, f"does not match this run: notes: {error}") from error
+            raise _damaged(self.path, f"notes do not match this run: {error}") from error
         position = Position(**{name: self.record["position"][name] for name in POSITION})
         if training.unfinished not in (None, position.epoch):
-            raise self._damaged(RECORD, f"is not in epoch {position.epoch}")
+            raise _damaged(self.path, f"is not in epoch {position.epoch}")
         if not 0 <= position.epoch <= training.epochs:
-            raise self._damaged(RECORD, f"there is no epoch {position.epoch}")
+            raise _damaged(self.path, f"there is no epoch {position.epoch}")
         return position
 
     def table(self, name: str, shape: tuple[int, ...]) -> F32:
         """Return a table, memory-mapped; raise FormatError if it has another shape or type."""
-        if name not in self.record["files"]:
-            raise self._damaged(RECORD, f"has no {name}")
         try:
-            found = read_npy(self.folder / name)
-        except (FormatError, OSError) as error:
-            raise self._damaged(name, f"is not an array ({error})") from error
-        if found.dtype != np.float32 or found.shape != shape:
-            raise self._damaged(name, f"is {found.dtype} {found.shape}, not float32 {shape}")
-        if not all_finite(found):
-            raise self._damaged(name, "has a number that is NaN or infinite")
-        return found
+            return self.model.array(name, "float32", *shape)
+        except FormatError as error:
+            raise _damaged(self.path, error) from error
+
+
+def _damaged(path: Path, what: FormatError | str) -> FormatError:
+    """Return the error of a file, with the advice to use the one before."""
+    if isinstance(what, FormatError):
+        what = what.message.rpartition(";")[0].removeprefix(f"{path}: ")
+    return FormatError(
+        f"{path}: {what}; remove it to resume from the previous checkpoint, if there is one"
+    )
+
+
+def _checksum(array: Array | ChunkedArray) -> int:
+    found = 0
+    for piece in bytes_of(array):
+        found = zlib.crc32(piece, found)
+    return found
 
 
 class CheckpointFolder:
@@ -264,7 +237,7 @@ class CheckpointFolder:
         self.path = Path(path)
         try:
             self.path.mkdir(exist_ok=True)
-            self._lock = platform.open_folder(self.path, to_lock=True)
+            self._lock = os.open(self.path / _LOCK, platform.UPDATE, 0o666)
         except OSError as error:
             raise UsageError(
                 f"{path}: cannot be used for checkpoints: {error.strerror}; name another folder"
@@ -276,18 +249,16 @@ class CheckpointFolder:
             raise
 
     def _prepare(self, resuming: bool) -> None:
-        if not lock(self._lock):
+        if not platform.lock(self._lock):
             raise UsageError(f"{self.path}: is in use by another run; name another folder")
         if not resuming and self.generations():
             raise UsageError(
                 f"{self.path}: has checkpoints of an earlier run: resume it with "
                 f"--resume={self.path}, remove them, or name another folder"
             )
-        remove_stale(self.path, ".")  # of a run that was killed
         try:
-            probe, number = create(self.path / "probe", folder=True)
-            platform.close(number)
-            probe.rmdir()
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
         except OSError as error:
             raise ResourceError(
                 f"{self.path}: cannot be written: {error.strerror}; name another folder"
@@ -295,29 +266,25 @@ class CheckpointFolder:
 
     def close(self) -> None:
         """Unlock the folder."""
-        platform.close(self._lock)
+        os.close(self._lock)
 
     def generations(self) -> list[Path]:
         """Return the generations, oldest first."""
         return generations_in(self.path)
 
     def save(
-        self,
-        record: Mapping[str, Any],
-        tables: Mapping[str, F32],
-        texts: Mapping[str, Any],
-        state: Sequence[U8],
+        self, record: Mapping[str, Any], arrays: Mapping[str, Array], state: Sequence[U8]
     ) -> Path:
-        """Write a new generation, remove the oldest and return the new folder.
+        """Write a new generation, remove the oldest and return the new file.
 
         Parameters
         ----------
         record : mapping
             See `record_of`.
-        tables, texts : mapping
-            The content of ``NAME.npy``, and the bytes of other files, by name.
+        arrays : mapping of ndarray
+            The tables, and others of `TrainingRun.arrays`.
         state : sequence of ndarray of uint8
-            The pieces of ``state.bin``.
+            The pieces of `state`.
 
         Raises
         ------
@@ -325,56 +292,47 @@ class CheckpointFolder:
             It cannot be written; earlier generations are unchanged.
         """
         before = self.generations()
-        number = int(before[-1].name) + 1 if before else 1
-        while os.path.lexists(target := self.path / f"{number:06d}"):
+        number = int(before[-1].stem) + 1 if before else 1
+        size = sum(piece.nbytes for piece in state)
+        whole: dict[str, Array | ChunkedArray] = {**arrays}
+        whole[STATE] = ChunkedArray((size,), np.dtype(np.uint8), lambda: state)
+        sums = {name: _checksum(array) for name, array in whole.items()}
+        while os.path.lexists(target := self.path / f"{number:06d}.safetensors"):
             number += 1
-        contents: dict[str, Iterator[Any]] = {
-            f"{name}.npy": npy_pieces(table) for name, table in tables.items()
-        }
-        contents |= {name: iter([data]) for name, data in texts.items()}
-        contents[STATE] = (piece.data for piece in state)
         try:
-            with atomic_folder(target) as temporary:
-                files = {name: _write_file(temporary / name, c) for name, c in contents.items()}
-                text = json.dumps({**record, "files": files}, indent=2, allow_nan=False) + "\n"
-                _write_file(temporary / RECORD, iter([text.encode()]))
-        except OSError as error:
-            needed = sum(t.nbytes for t in tables.values()) + sum(s.nbytes for s in state)
+            save_model(target, KIND, VERSION, whole, {**record, "checksums": sums})
+        except ResourceError as error:
+            needed = sum(array.nbytes for array in whole.values())
             raise ResourceError(
-                f"{self.path}: the checkpoint cannot be written: {error.strerror}; it requires "
+                f"{self.path}: the checkpoint cannot be written: "
+                f"{getattr(error.__cause__, 'strerror', error)}; it requires "
                 f"{needed / 1e6:,.1f} MB"
             ) from error
         for old in self.generations()[:-KEPT]:
-            with contextlib.suppress(DcmeError, OSError):
-                remove_folder(old, {RECORD, *read_record(old / RECORD)["files"]})
+            if kind_of_artifact(old) == KIND:
+                with contextlib.suppress(OSError):
+                    old.unlink()
         return target
 
 
 def generations_in(path: Path) -> list[Path]:
-    """Return the generations in a folder, oldest first; none if it does not exist.
-
-    A folder with a number for a name and without our files is somebody's own.
-    """
+    """Return the generations in a folder, oldest first; none if it does not exist."""
     if not path.is_dir():
         return []
-    found = (one for one in path.iterdir() if _GENERATION.fullmatch(one.name))
-    ours = (one for one in found if not one.is_symlink() and any(
-        os.path.lexists(one / name) for name in (RECORD, STATE)))  # fmt: skip
-    return sorted(ours, key=lambda one: int(one.name))
+    found = [one for one in path.iterdir() if _GENERATION.fullmatch(one.name)]
+    files = (one for one in found if one.is_file() and not one.is_symlink())
+    return sorted(files, key=lambda one: int(one.stem))
 
 
 def record_of(
     kind: str, options: Mapping[str, Any], data: Fingerprint, position: Position, **more: Any
 ) -> dict[str, Any]:
-    """Return the record of a checkpoint, without `files`; `more` are the other required entries."""
+    """Return the record of a checkpoint; `more` are the other required entries."""
     return {
-        "format": FORMAT,
-        "version": __version__,
-        "kind": kind,
+        "run": kind,
         "options": dict(options),
         "data": dataclasses.asdict(data),
         "position": dataclasses.asdict(position),
-        "argv": recorded_arguments(),
         **more,
     }
 
@@ -385,7 +343,7 @@ def record_of(
 def paths_in(paths: Paths, options: CheckpointOptions) -> Paths:
     """Declare the folders that a run with these options reads and writes."""
     kept, given = options.folder, "--resume" if options.checkpoint is None else "--checkpoint"
-    paths.folder(given, kept, lambda name: bool(_GENERATION.fullmatch(name)) or is_temporary(name))
+    paths.folder(given, kept, lambda name: bool(_GENERATION.fullmatch(name)) or name == _LOCK)
     if options.resume is not None and not _same(options.resume, kept):
         paths.reads("--resume", options.resume)
     return paths
@@ -435,17 +393,3 @@ def _same(first: str, second: str | None) -> bool:
 
 def _shown(value: Any) -> str:
     return "not given" if value is None else f"{value:g}" if type(value) is float else str(value)
-
-
-# ---- writing ----
-
-
-def _write_file(path: Path, pieces: Iterator[Any]) -> dict[str, int]:
-    """Write pieces of bytes to a new file; return its size and checksum."""
-    size = crc = 0
-    with new_file(path) as file:
-        for piece in pieces:
-            file.write(piece)
-            size += len(piece)
-            crc = zlib.crc32(piece, crc)
-    return {"bytes": size, "crc32": crc}

@@ -67,15 +67,15 @@ class Checkpointer:
         found.check_options(run.options, run.free)
         found.check_data(self._fingerprint)
         self.position = found.restore(run)
-        self.latest = found.folder
+        self.latest = found.path
         ended = self.position.epoch >= training.epochs or (
             training.unfinished is None and run.is_over()
         )
         place = "training is complete" if ended else f"in {run.step} {self.position.epoch + 1}"
-        self._reporter.message(f"resuming from {found.folder}, {place}")
+        self._reporter.message(f"resuming from {found.path}, {place}")
         if found.record["kernels"] != training.kernels:
             self._reporter.message(
-                f"warning: {found.folder} was trained with {found.record['kernels']} kernels and "
+                f"warning: {found.path} was trained with {found.record['kernels']} kernels and "
                 f"this machine uses {training.kernels}: results differ in the last digits"
             )
 
@@ -115,7 +115,7 @@ class Checkpointer:
                 self._reporter.message(f"warning: {error.message}; training continues")
 
     def save(self) -> Path | None:
-        """Write a checkpoint now and return its folder; None if there is no folder for them.
+        """Write a checkpoint now and return its file; None if there is no folder for them.
 
         Raises
         ------
@@ -133,7 +133,9 @@ class Checkpointer:
             run.kind, run.options, self._fingerprint, self.position,
             kernels=run.trainer.kernels, training=run.trainer.record(), notes=run.notes(),
         )  # fmt: skip
-        self.latest = self.folder.save(record, run.tables(), run.texts(), run.trainer.state())
+        self.latest = self.folder.save(
+            record, {**run.tables(), **run.arrays()}, run.trainer.state()
+        )
         self._saved = time.monotonic()
         return self.latest
 

@@ -114,20 +114,21 @@ class Trainer:
         """Return name and size of each piece of the state."""
         return [[name, piece.nbytes] for name, piece in self._core.state()]
 
-    def restore(self, read: Callable[[Any], int], record: Mapping[str, Any]) -> None:
-        """Restore the state, which `read` fills piece by piece; the caller restores the tables.
+    def restore(self, state: U8, record: Mapping[str, Any]) -> None:
+        """Restore the state, all pieces in one array; the caller restores the tables.
 
         Raises
         ------
         FormatError
             The state is of a training with other options or data.
         """
-        pieces = self.state()
-        if self._layout() != record["state"]:
+        pieces, at = self.state(), 0
+        size = sum(piece.nbytes for piece in pieces)
+        if self._layout() != record["state"] or size != len(state):
             raise FormatError("its state is of other options or of another version")
         for piece in pieces:
-            if piece.nbytes and read(piece.data) != piece.nbytes:
-                raise FormatError("it is truncated")
+            piece[:] = state[at : at + piece.nbytes]
+            at += piece.nbytes
         self._core.restored()
         self._before = {**self._before, "loss": record["loss"], "losses": record["losses"]}
 
@@ -290,8 +291,8 @@ class TrainingRun(ABC):
         """Return the tables of a checkpoint by name, as views that a resume writes to."""
         return self.trainer.tables
 
-    def texts(self) -> Mapping[str, Any]:
-        """Return further files of a checkpoint: their bytes by name."""
+    def arrays(self) -> Mapping[str, Array]:
+        """Return further arrays of a checkpoint by name, which a resume does not read."""
         return {}
 
     def notes(self) -> dict[str, Any]:

@@ -8,7 +8,8 @@ import numpy as np
 
 from dcme_w2v._core.text import format_counts
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.vectors.manifest import writing_with
+from dcme_w2v.files.atomic import atomic_write
+from dcme_w2v.formats.vectors.manifest import write_manifest
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, unit_vectors
 from dcme_w2v.numeric.kmeans import kmeans
@@ -87,5 +88,6 @@ def save_classes(
     manifest: Mapping[str, Any] | None = None,
 ) -> None:
     """Write lines "word class", in the order of the words, and a manifest; the write is atomic."""
-    with writing_with(manifest, path) as files:
-        files[0].write(format_counts(words.text, words.offsets, classes).data)
+    with atomic_write(path) as file:
+        file.write(format_counts(words.text, words.offsets, classes).data)
+    write_manifest(manifest, path)

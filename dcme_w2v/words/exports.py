@@ -5,10 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import atomic_write, is_stream
-from dcme_w2v.files.paths import Sidecar
-from dcme_w2v.formats.vectors.safetensors import write_safetensors
-from dcme_w2v.formats.vectors.vectors_io import blocks_of, check_before_writing
+from dcme_w2v.files.atomic import atomic_write
+from dcme_w2v.formats.vectors.vectors_io import blocks_of, check_before_writing, save_vectors
 from dcme_w2v.numeric.arrays import F32, I8
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.parallel import blocks_of_rows
@@ -144,55 +142,32 @@ KV = (
 )
 
 
-def exported_with(path: str, to: str) -> list[Sidecar]:
-    """Return the files that are written beside a target, whose name is checked."""
-    if to != "projector" or not path:
-        return []
-    if is_stream(path):
-        raise UsageError(f"{path}: is a stream, and projector needs two files; give a file")
-    return [Sidecar(str(_metadata(path)), lambda _: Path(path).exists())]
-
-
-def export(path: str, vectors: Vectors, to: str, quantize: str | None = None) -> list[str]:
-    """Write vectors for another program; the write is atomic.
-
-    Parameters
-    ----------
-    path : str
-    vectors : Vectors
-    to : str
-    quantize : {"int8"}, optional
-        For safetensors.
-
-    Returns
-    -------
-    list of str
-        Messages of what was lost.
-
-    Raises
-    ------
-    FormatError
-        A number is not finite, or a word cannot be written; the target is unchanged.
-    """
-    check_before_writing(path, vectors.words, vectors.vectors)
-    words, matrix, counts = vectors.words, vectors.vectors, vectors.counts
-    if to == "projector":
-        with atomic_write(_metadata(path)) as names, atomic_write(path) as numbers:
-            for _, block in blocks_of(matrix):
-                for row in block.tolist():
-                    numbers.write(b"\t".join(b"%.7g" % number for number in row) + b"\n")
-            names.writelines(f"{word}\n".encode() for word in words)
-    elif quantize is None:
-        write_safetensors(path, words, matrix, counts)
-    else:
-        codes, scales = as_int8(matrix)
-        write_safetensors(path, words, matrix, counts, codes, scales)
-        return [
-            f"int8: mean cosine of vectors before and after {mean_cosine(matrix, codes):.6f}; 10 "
-            f"nearest neighbors agree to {100 * agreement(matrix, codes):.1f} %"
-        ]
-    return []
-
-
-def _metadata(path: str) -> Path:
+def metadata_path(path: str) -> Path:
+    """Return the path of the words that belong to the numbers for the projector."""
     return Path(path).with_suffix(".metadata.tsv")
+
+
+def export_projector(path: str, vectors: Vectors) -> None:
+    """Write vectors, and the words beside them, for the projector of TensorFlow."""
+    check_before_writing(path, vectors.words, vectors.vectors)
+    with atomic_write(metadata_path(path)) as names:
+        names.writelines(f"{word}\n".encode() for word in vectors.words)
+    with atomic_write(path) as numbers:
+        for _, block in blocks_of(vectors.vectors):
+            for row in block.tolist():
+                numbers.write(b"\t".join(b"%.7g" % number for number in row) + b"\n")
+
+
+def save_int8(path: str, vectors: Vectors) -> str:
+    """Write safetensors with 8 bits per number; return a message of what was lost."""
+    matrix = vectors.vectors
+    check_before_writing(path, vectors.words, matrix)
+    codes, scales = as_int8(matrix)
+    save_vectors(
+        path, vectors.words, codes, counts=vectors.counts, scales=scales,
+        manifest=vectors.manifest, format="safetensors",
+    )  # fmt: skip
+    return (
+        f"int8: mean cosine of vectors before and after {mean_cosine(matrix, codes):.6f}; 10 "
+        f"nearest neighbors agree to {100 * agreement(matrix, codes):.1f} %"
+    )

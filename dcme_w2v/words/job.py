@@ -7,25 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from dcme_w2v.declarations import Checked, check_conflicts, options_in, warn_of_options
+from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.paths import PARTIAL, Paths, Sidecar, as_paths
+from dcme_w2v.files.paths import Paths, as_paths
 from dcme_w2v.formats.artifact import replaces
-from dcme_w2v.formats.npy import MAGIC
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vectors.fasttext import check_model_name
 from dcme_w2v.formats.vectors.vectors_io import (
-    MANIFEST,
     VOCABULARY,
-    first_line_is,
+    check_target,
     format_of,
-    is_manifest,
-    is_vocabulary,
-    read_with,
-    starts_with,
     warn_of_suffix,
-    written_with,
 )
-from dcme_w2v.formats.vectors.vectors_reader import FASTTEXT
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
     CheckpointOptions,
@@ -162,21 +155,20 @@ def paths_of(job: TrainJob) -> Paths:
         for one in (job.read_vocab, job.init, job.init_context)
     )
     paths = Paths().reads("CORPUS", *job.corpus).reads("--read-vocab", vocabulary)
-    paths.reads("--init", init, sidecars=read_with(init))
-    paths.reads("--init-context", context, sidecars=read_with(context))
+    paths.reads("--init", init)
+    paths.reads("--init-context", context)
     paths.reads("--holdout", HoldoutOptions(job.holdout).file)
     for flag, path in (("--output", job.output), ("--output-context", job.output_context)):
-        sidecars = [] if path is None else [*written_with(path, job.format), *_partial(path, job)]
-        if flag == "--output":
-            sidecars.append(Sidecar(f"{path}{MANIFEST}", is_manifest))
-        elif (counts := counts_path(job)) is not None:
-            sidecars.append(Sidecar(counts, is_vocabulary))
-        paths.writes(flag, path, sidecars)
+        if path is not None:
+            if (job.format or format_of(path)) == "npy":
+                raise UsageError(f"{flag}={path}: name .safetensors; convert writes .npy")
+            paths.writes(flag, path)
+            check_target(path, job.format)
+    paths.writes("--output-context", counts_path(job))
     paths.model("--output-tables", job.output_tables, replaces(KIND))
     if job.output_fasttext is not None:
         check_model_name(job.output_fasttext)
-        partial = Sidecar(job.output_fasttext + PARTIAL, lambda old: starts_with(old, FASTTEXT))
-        paths.writes("--output-fasttext", job.output_fasttext, [partial])
+    paths.writes("--output-fasttext", job.output_fasttext)
     paths.writes("--save-vocab", job.save_vocab).log("--log-json", job.log_json)
     return paths_in(paths, job.checkpoints).temporary("--cache-dir", job.cache_dir)
 
@@ -186,15 +178,6 @@ def counts_path(job: TrainJob) -> str | None:
     tables = [path for path in (job.output, job.output_context) if path is not None]
     if job.save_vocab is not None or len(tables) < 2 or any(map(is_stream, tables)):
         return None
-    if "npy" in [job.format or format_of(path) for path in tables]:
+    if "safetensors" in [job.format or format_of(path) for path in tables]:
         return None
     return f"{job.output_context}{VOCABULARY}"
-
-
-def _partial(path: str, job: TrainJob) -> list[Sidecar]:
-    """Return the files that an interrupted run writes."""
-    partial, format = path + PARTIAL, job.format or format_of(path)
-    if format != "npy":
-        return [Sidecar(partial, lambda found: first_line_is(found, rb"[0-9]+ [0-9]+"))]
-    pair = Sidecar(partial, lambda found: starts_with(found, MAGIC))
-    return [pair, *written_with(partial, format)]

@@ -331,8 +331,8 @@ class OutputOptions(Checked, group="Output"):
 
     format: str | None = option(
         None,
-        "format of the vectors (default: by suffix, .bin: binary, .npy: npy, other: text)",
-        choices=("text", "binary", "npy"),
+        "format of the vectors (default: by suffix, .bin: binary, .safetensors, other: text)",
+        choices=("text", "binary", "safetensors"),
     )
     vectors: str | None = option(
         None,
@@ -374,7 +374,7 @@ class PostprocessOptions(Checked, group="Output"):
         "write for another program: projector (TensorFlow's Embedding Projector: OUT and its "
         ".metadata.tsv), safetensors (tensors vectors, words, counts), sentence-transformers "
         "(a folder, which model2vec loads too; needs counts)",
-        choices=("projector", "safetensors", "sentence-transformers"),
+        choices=("projector", "sentence-transformers"),
         unless=("format", "no_header"),
     )
     no_header: bool = option(False, "write text without a header, as GloVe's files")

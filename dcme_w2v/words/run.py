@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v._core.text import format_counts
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.disk import Result, write_with_fallback
 from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.formats.artifact import words_arrays
 from dcme_w2v.formats.vectors.fasttext import save_model
 from dcme_w2v.formats.vectors.manifest import manifest_of, sidecars_of
 from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.formats.vectors.vectors_io import CombinedRows, Matrix, format_of, save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given
@@ -355,14 +356,14 @@ class WordsRun(TrainingRun):
         """Return further figures for the manifest."""
         return self._held_out.figures or self._held_out.score() if self._held_out else {}
 
-    def texts(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, Array]:
         """Return the vocabulary, with which the input table can be read as word vectors."""
         words = self._corpus.vocabulary
-        return {"vectors.vocab": format_counts(words.text, words.offsets, words.counts).data}
+        return {**words_arrays(words), "counts": words.counts}
 
     def start_hint(self, checkpoint: Path) -> str:
         """Return that the vectors can be used as initial values."""
-        return f", whose vectors --init={checkpoint}/vectors.npy reads"
+        return f", whose vectors --init={checkpoint} reads"
 
     def current_model(self) -> Vectors:
         """Return the vectors so far."""
@@ -421,7 +422,7 @@ def save_results(
 
     assert job.vectors is not None
     ngrams = training.subwords
-    matrix: Matrix = CombinedRows(training.input, training.output, job.vectors)
+    matrix: F32 | CombinedRows = CombinedRows(training.input, training.output, job.vectors)
     if ngrams is not None:
         matrix = ngrams.vectors_of(words, training.input)
     if job.classes and not suffix:

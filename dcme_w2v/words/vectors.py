@@ -21,18 +21,17 @@ from dcme_w2v.errors import (
 )
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import is_address
-from dcme_w2v.files.paths import Paths, Sidecar
-from dcme_w2v.formats.artifact import kind_of_artifact, kind_of_model
+from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.artifact import kind_of_model
 from dcme_w2v.formats.vectors.fasttext import load_words, open_model
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
 from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vectors.vectors_io import (
-    MANIFEST,
-    is_manifest,
+    Contents,
+    load_contents,
     load_vectors,
     save_vectors,
-    written_with,
 )
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Words
@@ -166,21 +165,21 @@ class Vectors(metaclass=_Habits):
         Parameters
         ----------
         path : path
-        format : {"text", "binary", "npy"}, optional
+        format : {"text", "binary", "safetensors"}, optional
             Detected from the content by default.
         limit : int, optional
             Read the first rows only.
         mmap : bool
-            Memory-map the vectors of an npy file; then it is not checked that they are finite and
-            the words distinct (``dcme-w2v check`` does). Text and binary files cannot be mapped and
-            are always read. The n-grams' vectors of a fastText model are mapped.
+            Memory-map the vectors of a large .safetensors file, or of an npy file; then it is not
+            checked that they are finite (``dcme-w2v check`` does). Text and binary files are always
+            read. The n-grams' vectors of a fastText model are mapped.
 
         Returns
         -------
         Vectors
-            With counts from the ``.vocab`` file beside an npy file or from a fastText model, else
-            without; of a file of tables the input vectors, with counts, context vectors and the
-            options.
+            With all that a .safetensors file has; with counts from the ``.vocab`` file beside an
+            npy file or from a fastText model; of a file of tables the input vectors, with counts,
+            context vectors and the options.
 
         Raises
         ------
@@ -206,10 +205,13 @@ class Vectors(metaclass=_Habits):
             return cls(folder.words, folder.matrix, manifest={**made, "pooled": True})
         if Path(path).is_dir():
             raise FormatError(f"{path}: is a folder without static embeddings; give a file")
-        if kind_of_artifact(path) is not None:
-            tables = cls._of_tables(path)
-            return tables if limit is None else tables[:limit]
-        if format is None and kind_of_file(path) == "fasttext":
+        kind = kind_of_file(path) if format is None else format
+        if kind == "safetensors":
+            if kind_of_model(path) == KIND:
+                tables = cls._of_tables(path)
+                return tables if limit is None else tables[:limit]
+            return cls._of_contents(load_contents(path, limit, mmap))
+        if kind == "fasttext":
             model = open_model(path)
             subwords = model.subwords
             if subwords is not None and not mmap:
@@ -218,11 +220,14 @@ class Vectors(metaclass=_Habits):
         return cls(*load_vectors(path, format, limit=limit, mmap=mmap), manifest=_recorded(path))
 
     @classmethod
+    def _of_contents(cls, found: Contents) -> Vectors:
+        words, context = found.words, None
+        if found.context is not None:
+            context = cls(words, found.context, found.counts)
+        return cls(words, found.matrix, found.counts, context=context, manifest=found.manifest)
+
+    @classmethod
     def _of_tables(cls, path: PathLike) -> Vectors:
-        if (kind := kind_of_model(path)) != KIND:
-            raise FormatError(
-                f"{path}: is a model of kind {kind!r}, not vectors; give a file of vectors"
-            )
         tables = load_tables(path)
         words, manifest = tables.vocabulary, {"options": tables.options}
         manifest |= Tokenizer.of_entry(tables.options).entry()
@@ -231,17 +236,17 @@ class Vectors(metaclass=_Habits):
 
     @checks_names
     def save(self, path: PathLike, format: str | None = None, *, header: bool = True) -> None:
-        """Write words and vectors; the manifest, if there is one, to ``PATH.json``.
+        """Write words and vectors.
 
-        The write is atomic. Counts go to the ``.vocab`` file beside an npy file; context vectors
-        are saved by ``v.context.save(path)``.
+        The write is atomic. A .safetensors file has counts, context vectors and the manifest, too.
+        The manifest of other files goes to ``PATH.json``, counts of an npy file to ``X.vocab``.
 
         Parameters
         ----------
         path : path
             ``-`` is standard output (text, binary).
-        format : {"text", "binary", "npy"}, optional
-            Default: by suffix, .bin: binary, .npy: npy, others: text.
+        format : {"text", "binary", "safetensors"}, optional
+            Default: by suffix, .bin: binary, .safetensors, .npy, others: text.
         header : bool
             Write the numbers of rows and dimensions on the first line of text.
 
@@ -251,19 +256,17 @@ class Vectors(metaclass=_Habits):
             A number is not finite, or a word is empty, repeated, not UTF-8, or contains a separator
             or a NUL byte. The target is unchanged.
         UsageError
-            A derived file would replace another kind of file.
+            A .safetensors file of another kind, or a .vocab file, would be replaced.
         OSError
             The file cannot be written.
         """
-        sidecars = written_with(os.fspath(path), format)
-        if self.manifest is not None:
-            sidecars.append(Sidecar(f"{os.fspath(path)}{MANIFEST}", is_manifest))
-        Paths().writes("path", os.fspath(path), sidecars).check()
+        Paths().writes("path", os.fspath(path)).check()
         save_vectors(
             path,
             self.words,
             self.vectors,
             counts=self.counts,
+            context=None if self.context is None else self.context.vectors,
             format=format,
             header=header,
             manifest=self.manifest,

@@ -1,46 +1,20 @@
 """The manifest of a file of vectors: how it was made, with the command line."""
 
-import contextlib
 import dataclasses
 import json
 import os
 import platform
-import shlex
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePath
-from typing import Any, BinaryIO
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 from dcme_w2v import __version__
-from dcme_w2v.errors import FormatError
+from dcme_w2v.errors import FormatError, warn
 from dcme_w2v.files.atomic import atomic_write, is_stream
 from dcme_w2v.files.opening import read_json
 from dcme_w2v.platform import PathLike, peak_memory
 
-_PROGRAM = "dcme-w2v"
-
-
-def recorded_arguments() -> list[str] | None:
-    """Return the arguments of this process if it is the program, None if it is another."""
-    if not sys.argv or not _is_program(sys.argv[0]):
-        return None
-    return [os.fsencode(one).decode("utf-8", "replace") for one in sys.argv]
-
-
-def command_of(arguments: Any) -> str | None:
-    """Return recorded arguments as a command line of the shell; None if there are none."""
-    if not isinstance(arguments, list) or not all(type(one) is str for one in arguments):
-        return None
-    if not arguments:
-        return None
-    program = _PROGRAM if _is_program(arguments[0]) else arguments[0]
-    return shlex.join([program, *arguments[1:]])
-
-
-def _is_program(path: str) -> bool:
-    parts = PurePath(path).parts[-2:]
-    return parts[-1:] == (_PROGRAM,) or parts == ("dcme_w2v", "__main__.py")
-
+from ..artifact import kind_of_artifact, read_artifact, recorded_arguments
 
 MANIFEST = ".json"  # behind the name of the vectors
 
@@ -106,36 +80,36 @@ def sidecars_of(vectors: str | None, context: str | None, vocabulary: str | None
     }
 
 
-@contextlib.contextmanager
-def writing_with(
-    manifest: Mapping[str, Any] | None,
-    path: PathLike,
-    *beside: PathLike,
-) -> Iterator[list[BinaryIO]]:
-    """Open vectors and the files `beside` them, and write the manifest PATH.json.
+def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
+    """Write how vectors were made to PATH.json, which no command needs.
 
-    A stream, and vectors without a manifest, have no PATH.json.
+    A stream, and vectors without a manifest, have none. A file of another kind stays.
     """
-    text = None
-    if manifest is not None and not is_stream(path):
-        text = json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n"
-    more = [] if text is None else [f"{os.fspath(path)}{MANIFEST}"]
-    with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(atomic_write(one)) for one in (path, *beside, *more)]
-        if text is not None:
-            opened[-1].write(text)
-        yield opened
+    if manifest is None or is_stream(path):
+        return
+    target = Path(f"{os.fspath(path)}{MANIFEST}")
+    if target.exists() and target.stat().st_size and _manifest_in(target) is None:
+        warn(f"{target}: is a file of another kind, which stays; the manifest is not written")
+        return
+    with atomic_write(target) as file:
+        file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")
 
 
 def read_manifest(path: str) -> dict[str, Any]:
-    """Return the manifest beside vectors, or nothing where there is none."""
-    file = Path(f"{path}{MANIFEST}")
-    if not file.exists():
-        return {}
-    found = read_json(file, "remove it, or train again")
-    if not isinstance(found.get("options", {}), dict):
-        raise FormatError(f"{file}: is not a manifest; remove it, or train again")
-    return found
+    """Return how vectors were made, by their file or PATH.json; nothing where it is not known."""
+    if kind_of_artifact(path) is not None:
+        found = read_artifact(path)[0].get("manifest")
+        return found if isinstance(found, dict) else {}
+    return _manifest_in(Path(f"{path}{MANIFEST}")) or {}
+
+
+def _manifest_in(path: Path) -> dict[str, Any] | None:
+    """Return the manifest in a file, None if it is another file or none."""
+    try:
+        found = read_json(path, "remove it")
+    except (OSError, FormatError):
+        return None
+    return found if isinstance(found.get("options"), dict) else None
 
 
 def audit_line(manifest: Mapping[str, Any]) -> str:

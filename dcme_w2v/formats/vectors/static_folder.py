@@ -13,6 +13,7 @@
 The vector of a text is the mean of the rows of its tokens.
 """
 
+import contextlib
 import json
 import os
 import tempfile
@@ -24,15 +25,21 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files.atomic import check_parent, is_stream, target_of, write_errors
-from dcme_w2v.files.folders import atomic_folder, new_file
+from dcme_w2v.files.atomic import (
+    atomic_write,
+    check_parent,
+    is_stream,
+    target_of,
+    temporary_path,
+    write_errors,
+)
 from dcme_w2v.files.opening import read_json
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.platform import PathLike
 
 from ..artifact import read_tensors, tensor_pieces
 from ..vocabulary import Words
-from .safetensors import from_int8
+from .vectors_io import from_int8
 from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 
 ROWS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
@@ -86,7 +93,7 @@ def save_static_folder(
     made: Mapping[str, Any],
     card: str,
 ) -> None:
-    """Write a folder atomically; an existing one that was written here is replaced.
+    """Write a folder beside the target and rename it; only one that was written here is replaced.
 
     Parameters
     ----------
@@ -115,16 +122,38 @@ def save_static_folder(
     }
     texts = {CONFIG: config, "modules.json": _MODULES, TOKENIZER: tokenizer}
     target = target_of(path)
-    with write_errors(path), atomic_folder(target, lambda _: FILES) as temporary:
-        with new_file(temporary / ROWS) as file:
-            file.writelines(tensor_pieces(tensors))
-        for name, content in texts.items():
-            with new_file(temporary / name) as file:
+    temporary = temporary_path(target)
+    old = temporary.with_suffix(".old")
+    with write_errors(path):
+        temporary.mkdir()
+        try:
+            with atomic_write(temporary / ROWS) as file:
+                file.writelines(tensor_pieces(tensors))
+            for name, content in texts.items():
                 indent = None if name == TOKENIZER else 1
                 text = json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
-                file.write(text.encode() + b"\n")
-        with new_file(temporary / "README.md") as file:
-            file.write(card.encode())
+                with atomic_write(temporary / name) as file:
+                    file.write(text.encode() + b"\n")
+            with atomic_write(temporary / "README.md") as file:
+                file.write(card.encode())
+            check_static_target(path)
+            if target.exists():
+                target.rename(old)
+            temporary.rename(target)
+        except BaseException:
+            if old.exists() and not target.exists():
+                old.rename(target)
+            _remove(temporary)
+            raise
+    _remove(old)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder with our files; others, and the folder then, stay."""
+    with contextlib.suppress(OSError):
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def check_static_target(path: PathLike) -> None:

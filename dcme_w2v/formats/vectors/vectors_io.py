@@ -1,9 +1,6 @@
-"""Files of word vectors (word2vec text and binary, npy), and files named after them."""
+"""Files of word vectors: safetensors, which is mapped, word2vec's text and binary, npy."""
 
 import os
-import re
-import time
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,31 +10,28 @@ import numpy as np
 
 from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
 from dcme_w2v.errors import FormatError, UsageError, warn
-from dcme_w2v.files import atomic as files
-from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.atomic import atomic_write, is_stream
 from dcme_w2v.files.compress import compression_of, uncompressed_name
-from dcme_w2v.files.opening import open_regular, read_json, read_regular
-from dcme_w2v.files.paths import PARTIAL, Sidecar
-from dcme_w2v.numeric.arrays import F32, I64, U8, Array, unit_vectors
+from dcme_w2v.files.opening import read_regular
+from dcme_w2v.numeric.arrays import F32, I8, I64, U8, Array, ChunkedArray, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
 from dcme_w2v.platform import PathLike
 
-from ..npy import MAGIC, npy_header, open_npy
+from ..artifact import check_model_target, kind_of_model, load_model, save_model, words_arrays
+from ..npy import npy_header, read_npy
 from ..vocabulary import Vocabulary, Words, check_lengths, count_lines
-from .manifest import MANIFEST as MANIFEST
-from .manifest import writing_with
-from .safetensors import open_safetensors
+from .manifest import write_manifest
 from .vectors_reader import (
     COUNT,
     DUPLICATE,
     FAULT_NAMES,
+    MAX_DIM,
     MAX_ROWS,
     Part,
     RowReader,
     kind_of_file,
     no_faults,
     open_rows,
-    word_faults,
     words_of,
 )
 
@@ -88,13 +82,15 @@ class CombinedRows:
         return combined(self.input[rows], self.output[rows], self.vectors)
 
 
-FORMATS = ("text", "binary", "npy")
+FORMATS = ("text", "binary", "safetensors")
+KIND, VERSION = "vectors", 1  # of the native format, safetensors
+CHECKPOINT = "checkpoint"  # whose arrays have the same names
+VOCABULARY = ".vocab"
 MAX_VOCABULARY = 1 << 40  # bytes
-_TRIES, _PAUSE = 50, 0.01  # of reading two files while another process replaces them
 _NO_VECTORS = {".npz", ".svm", ".svmlight", ".libsvm", ".png", ".pdf", ".svg"}
 _NOT_SO = {".csv", ".tsv", ".json", ".jsonl", ".parquet"}  # suffixes of other text and tables
 _WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
-Matrix: TypeAlias = F32 | CombinedRows
+Matrix: TypeAlias = F32 | I8 | CombinedRows
 Loaded = tuple[Words, F32, "I64 | None"]  # words, matrix, counts
 
 
@@ -104,11 +100,13 @@ def save_vectors(
     matrix: Matrix,
     *,
     counts: I64 | None = None,
+    context: F32 | None = None,
+    scales: F32 | None = None,
     format: str | None = None,
     header: bool = True,
     manifest: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write word vectors as text, binary or npy.
+    """Write word vectors.
 
     Parameters
     ----------
@@ -118,13 +116,18 @@ def save_vectors(
     matrix : ndarray of float32, shape (n, d), or CombinedRows
         May be a view with any strides; it is not copied as a whole.
     counts : ndarray of int64, shape (n,), optional
-        Written to the .vocab file of an npy file.
-    format : {"text", "binary", "npy"}, optional
-        Default: by suffix, .bin: binary, .npy: npy, others: text.
+        Written to safetensors, and to the .vocab file of an npy file.
+    context : ndarray of float32, shape (n, d), optional
+        The context vectors, written to safetensors only.
+    scales : ndarray of float32, shape (n,), optional
+        Factors of the rows of an int8 matrix, for safetensors.
+    format : {"text", "binary", "safetensors"}, optional
+        Default: by suffix, .bin: binary, .safetensors, .npy, others: text.
     header : bool
         Write the numbers of rows and dimensions on the first line of text.
     manifest : mapping, optional
-        Written as JSON to PATH.json, unless `path` is a stream.
+        How the vectors were made: a part of safetensors; otherwise written as JSON to PATH.json,
+        unless `path` is a stream.
 
     Raises
     ------
@@ -135,26 +138,41 @@ def save_vectors(
     check_target(path, format)
     chosen = format or format_of(path)
     check_before_writing(path, words, matrix)
-    beside = [vocabulary_path(path)] if chosen == "npy" else []
-    with writing_with(manifest, path, *beside) as (file, *others):
-        if chosen == "npy":
-            checksum, plain = 0, (f"{word}\n".encode() for word in words)
-            for line in plain if counts is None else count_lines(words, counts):
-                others[0].write(line)
-                checksum = zlib.crc32(line, checksum)
-            file.write(npy_header(np.dtype("<f4"), matrix.shape, checksum))
-            for _, block in blocks_of(matrix):
-                file.write(block.data.cast("B"))
-            return
-        is_binary = chosen == "binary"
+    if chosen == "safetensors":
+        blocks = ChunkedArray(
+            matrix.shape, matrix.dtype, lambda: (block for _, block in blocks_of(matrix))
+        )
+        given = {"counts": counts, "context": context, "scales": scales}
+        more = {name: array for name, array in given.items() if array is not None}
+        arrays = {"vectors": blocks, **words_arrays(words), **more}
+        save_model(path, KIND, VERSION, arrays, {"manifest": manifest and dict(manifest)})
+        return
+    if chosen == "npy":
+        _save_npy(path, words, matrix, counts)
+    else:
+        _save_rows(path, words, matrix, chosen == "binary", header)
+    write_manifest(manifest, path)
+
+
+def _save_rows(path: PathLike, words: Words, matrix: Matrix, is_binary: bool, header: bool) -> None:
+    def as_bytes(part: tuple[int, F32]) -> U8:
+        return write_rows(is_binary, part[1], words.text, words.offsets, part[0])
+
+    with atomic_write(path) as file:
         if header or is_binary:
             file.write(b"%d %d\n" % matrix.shape)
-
-        def as_bytes(part: tuple[int, F32]) -> U8:
-            return write_rows(is_binary, part[1], words.text, words.offsets, part[0])
-
         for rows in ordered_map(as_bytes, blocks_of(matrix)):
             file.write(rows.data)
+
+
+def _save_npy(path: PathLike, words: Words, matrix: Matrix, counts: I64 | None) -> None:
+    plain = (f"{word}\n".encode() for word in words)
+    with atomic_write(vocabulary_path(path)) as file:
+        file.writelines(plain if counts is None else count_lines(words, counts))
+    with atomic_write(path) as file:
+        file.write(npy_header(np.dtype("<f4"), matrix.shape))
+        for _, block in blocks_of(matrix):
+            file.write(block.data.cast("B"))
 
 
 def check_format(format: str | None) -> None:
@@ -165,7 +183,8 @@ def check_format(format: str | None) -> None:
 
 def format_of(path: PathLike) -> str:
     """Return the format for a target's suffix."""
-    return {".bin": "binary", ".npy": "npy"}.get(uncompressed_name(path).suffix, "text")
+    suffix = uncompressed_name(path).suffix
+    return {".bin": "binary", ".npy": "npy", ".safetensors": "safetensors"}.get(suffix, "text")
 
 
 def check_target(path: PathLike, format: str | None) -> None:
@@ -177,20 +196,21 @@ def check_target(path: PathLike, format: str | None) -> None:
     format : str, optional
         By default the format of the suffix, which must then be a suffix of word vectors.
     """
-    chosen = format or format_of(path)
-    check_format(chosen)
-    name = os.fspath(path)
-    if chosen == "npy" and files.is_stream(path):
-        raise UsageError(f"{name}: is a stream, and npy needs two files; give a file")
-    if chosen == "npy" and compression_of(path) is not None:
-        raise UsageError(f"{name}: npy is mapped into memory, not compressed; name a .bin.gz file")
+    check_format(format)
+    chosen, name = format or format_of(path), os.fspath(path)
+    if chosen == "safetensors":
+        check_model_target(path, KIND)
+    elif chosen == "npy":
+        if is_stream(path) or compression_of(path) is not None:
+            raise UsageError(f"{name}: npy is two files, mapped into memory; name a file for it")
+        words = vocabulary_path(path)
+        if words.exists() and not Path(path).exists():
+            raise UsageError(f"{words}: would be replaced; move it, or name another file")
     suffix = uncompressed_name(path).suffix.lower()
-    if suffix == ".safetensors":
-        raise UsageError(
-            f"{name}: {suffix} files are not supported here; write .npy, and convert that to it"
-        )
     if format is None and suffix in _NO_VECTORS:
-        raise UsageError(f"{name}: vectors are not written as {suffix}; name a .txt, .bin or .npy")
+        raise UsageError(
+            f"{name}: vectors are not written as {suffix}; name a .safetensors, .bin or .txt"
+        )
 
 
 def warn_of_suffix(path: str | None, format: str | None) -> None:
@@ -201,13 +221,8 @@ def warn_of_suffix(path: str | None, format: str | None) -> None:
 
 
 def vocabulary_path(path: PathLike) -> Path:
-    """Return the path of the words of an npy file.
-
-    Of X.partial they are in X.partial.vocab, unless X has a suffix: X.vocab has the words of X.
-    """
-    place = Path(path)
-    is_own = place.suffix != PARTIAL or Path(place.stem).suffix
-    return place.parent / f"{place.stem if is_own else place.name}.vocab"
+    """Return the path of the words of an npy file."""
+    return Path(path).with_suffix(VOCABULARY)
 
 
 def blocks_of(matrix: Matrix) -> Iterator[tuple[int, F32]]:
@@ -260,7 +275,8 @@ def load_vectors(
     if kind == "npy":
         return _load_npy(Path(path), limit, mmap)
     if kind == "safetensors":
-        return _load_safetensors(path, limit, mmap)
+        found = load_contents(path, limit, mmap)
+        return found.words, found.matrix, found.counts
     with open_rows(path, None if format is None else format == "binary") as reader:
         return _load_rows(reader, limit)
 
@@ -323,131 +339,87 @@ def checked_matrix(path: Path, matrix: Array) -> F32:
     return matrix
 
 
-@dataclass(frozen=True)
-class NpyPair:
-    """X.npy and X.vocab as they were read.
-
-    Attributes
-    ----------
-    matrix : ndarray of float32, shape (n, d)
-    words : Words
-    counts : ndarray of int64, shape (n,), or None
-    faults : ndarray of int64
-        Faults of the words, as `read_counts` counts them.
-    matches : bool
-        Whether the words are those that were written with the matrix, as far as is known.
-    """
-
-    matrix: F32
-    words: Words
-    counts: I64 | None
-    faults: I64
-    matches: bool
-
-
-def load_pair(path: Path, limit: int | None = None) -> NpyPair:
-    """Read X.npy and X.vocab, both before or both after a replacement of the two."""
-    vocabulary = vocabulary_path(path)
-    for _ in range(_TRIES):
-        found, checksum = open_npy(path)
-        try:
-            data = read_regular(vocabulary, MAX_VOCABULARY)
-        except FileNotFoundError:
-            raise FormatError(
-                f"{vocabulary}: there is no such file; an npy file requires its .vocab file"
-            ) from None
-        matches = checksum in (None, zlib.crc32(data))
-        if matches:
-            break
-        time.sleep(_PAUSE)  # another process may be between its two renames
-    faults = no_faults()
+def _load_npy(path: Path, limit: int | None, mmap: bool) -> Loaded:
+    vocabulary, faults = vocabulary_path(path), no_faults()
+    matrix = checked_matrix(path, read_npy(path))
+    try:
+        data = read_regular(vocabulary, MAX_VOCABULARY)
+    except FileNotFoundError:
+        raise FormatError(
+            f"{vocabulary}: there is no such file; an npy file requires its .vocab file"
+        ) from None
     text, offsets, counts, counted = read_counts(
         np.frombuffer(data, np.uint8), MAX_ROWS if limit is None else limit, faults
     )
     if 0 < counted < len(counts) and not faults[:, 0].any():
         faults[COUNT] = (len(counts) - counted, np.argmin(counts), 0)
-    matrix, words = checked_matrix(path, found), Words(text, offsets)
-    return NpyPair(matrix, words, counts if counted else None, faults, matches)
-
-
-def check_pair(path: Path, pair: NpyPair) -> None:
-    """Raise `FormatError` if X.vocab is not the one that was written with X.npy."""
-    if not pair.matches:
-        raise FormatError(
-            f"{path}: {vocabulary_path(path)} is not the file that was written with it; write both "
-            "again"
-        )
-
-
-def _load_npy(path: Path, limit: int | None, mmap: bool) -> Loaded:
-    vocabulary, pair = vocabulary_path(path), load_pair(path, limit)
-    for kind in np.flatnonzero(pair.faults[:, 0]):
-        place = f"{vocabulary}:{pair.faults[kind, 1] + 1}"
+    for kind in np.flatnonzero(faults[:, 0]):
+        place = f"{vocabulary}:{faults[kind, 1] + 1}"
         raise _damaged(place, FAULT_NAMES[kind], str(path))
-    words, matrix = pair.words, pair.matrix[:limit]
+    words, matrix = Words(text, offsets), matrix[:limit]
     if len(words) != len(matrix):
         raise _damaged(
             str(vocabulary), f"{len(words)} words for {len(matrix)} rows of {path}", str(path)
         )
-    check_pair(path, pair)
-    return words, matrix if mmap else np.array(matrix), pair.counts
+    return words, matrix if mmap else np.array(matrix), counts if counted else None
 
 
-def _load_safetensors(path: PathLike, limit: int | None, mmap: bool) -> Loaded:
-    tensors = open_safetensors(path)
-    words = tensors.words[:limit]
-    faults = word_faults(words)
-    for kind in np.flatnonzero(faults[:, 0]):
-        place = f"{os.fspath(path)}: row {faults[kind, 1] + 1}"
-        raise _damaged(place, FAULT_NAMES[kind], os.fspath(path))
-    matrix = tensors.rows(slice(limit))
-    counts = None if tensors.counts is None else np.array(tensors.counts[:limit])
-    return words, matrix if mmap else np.array(matrix), counts
+def from_int8(codes: I8, scales: F32) -> F32:
+    """Return the rows that codes and scales stand for."""
+    matrix = np.empty(codes.shape, dtype=np.float32)
+    for rows in blocks_of_rows(len(codes)):
+        np.multiply(codes[rows], scales[rows][:, None], out=matrix[rows])
+    return matrix
 
 
-VOCABULARY = ".vocab"
+@dataclass(frozen=True)
+class Contents:
+    """The contents of a safetensors file of word vectors; see `save_vectors`."""
+
+    words: Words
+    matrix: F32
+    counts: I64 | None
+    context: F32 | None
+    manifest: dict[str, Any] | None
 
 
-def read_with(vectors: str | None) -> list[str]:
-    """Return the files that are read with a file of vectors: X.vocab of X.npy, and a manifest."""
-    if vectors is None or is_stream(vectors) or not Path(vectors).is_file():
-        return []
-    words = [str(vocabulary_path(vectors))] if starts_with(Path(vectors), MAGIC) else []
-    return [*words, f"{vectors}{MANIFEST}"]
+def load_contents(path: PathLike, limit: int | None = None, mmap: bool = True) -> Contents:
+    """Read a safetensors file of word vectors; numbers that are mapped are not checked.
+
+    Raises
+    ------
+    FormatError
+        It is of another kind, or is corrupt.
+    """
+    kind = kind_of_model(path)
+    if kind not in (KIND, CHECKPOINT):
+        raise FormatError(f"{path}: is of kind {kind!r}; give a file of word vectors")
+    model = load_model(path, kind, VERSION)
+    words = model.words()
+
+    def rows(name: str, dtype: str, *shape: int | None) -> Any:
+        if name not in model.arrays:
+            return None
+        checked = not mmap or not isinstance(model.arrays[name], np.memmap)
+        found = model.array(name, dtype, len(words), *shape, finite=checked)[:limit]
+        return found if mmap else np.array(found)
+
+    scales, counts = rows("scales", "float32"), rows("counts", "int64")
+    matrix = rows("vectors", "float32" if scales is None else "int8", None)
+    context = rows("context", "float32", None)
+    manifest = model.description.get("manifest")
+    if matrix is None or not 1 <= matrix.shape[1] <= MAX_DIM:
+        raise model.fault("vectors", "are not there, or have no dimensions")
+    if manifest is not None and not isinstance(manifest, dict):
+        raise model.fault("manifest", "is not an object")
+    if counts is not None and counts.min(initial=0) < 0:
+        raise model.fault("counts", "has a negative number")
+    if scales is not None:
+        matrix = from_int8(matrix, scales)
+    return Contents(words[:limit], matrix, counts, context, manifest)
 
 
-def written_with(vectors: str, format: str | None) -> list[Sidecar]:
-    """Return the files that `save_vectors` writes beside its target, whose name it checks."""
-    check_target(vectors, format)
-    if (format or format_of(vectors)) != "npy":
-        return []
-    # The words alone are somebody's list of words.
-    pair = Sidecar(str(vocabulary_path(vectors)), lambda _: starts_with(Path(vectors), MAGIC))
-    return [pair]
-
-
-def is_manifest(path: Path) -> bool:
-    """Return whether a file is the manifest of trained vectors."""
-    try:
-        return {"version", "options"} <= read_json(path, "").keys()
-    except ValueError:
-        return False
-
-
-def is_vocabulary(path: Path) -> bool:
-    """Return whether the first line of a file is "word count"."""
-    return first_line_is(path, rb"\S+ [0-9]+")
-
-
-def first_line_is(path: Path, pattern: bytes) -> bool:
-    """Return whether the first line of a file matches."""
-    with open_regular(path) as file:
-        return re.fullmatch(pattern, file.readline(1 << 20).rstrip(b"\n")) is not None
-
-
-def starts_with(path: Path, magic: bytes) -> bool:
-    """Return whether a path is a file that starts with magic bytes."""
-    if not path.is_file():
-        return False
-    with open_regular(path) as file:
-        return file.read(len(magic)) == magic
+def read_with(vectors: str) -> list[str]:
+    """Return the file that is read with vectors: X.vocab of X.npy."""
+    is_npy = not is_stream(vectors) and Path(vectors).is_file() and kind_of_file(vectors) == "npy"
+    return [str(vocabulary_path(vectors))] if is_npy else []
