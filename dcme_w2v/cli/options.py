@@ -160,19 +160,6 @@ context_option = flag("--context FILE", "context vectors (default: from the mani
 read_vocab_option = flag("--read-vocab FILE", "word counts (default: from the manifest)")
 
 
-def projection_options(limit: int, what: str) -> Callable[..., Any]:
-    """Return a decorator that adds the options of a projection to two dimensions.
-
-    `limit` is the default number of points, `what` the help text of ``--limit``.
-    """
-    options = [
-        flag("--method tsne|pca", "projection method", default="tsne"),
-        flag("--limit N", what, default=limit, low=3),
-        flag("--seed N", "random seed", default=1, low=0, high=2**32 - 1),
-    ]
-    return decorated_by(options)
-
-
 def options_of(*classes: type, advanced: bool | None = None) -> Callable[[Decorated], Decorated]:
     """Add every option of the dataclasses to a click command.
 

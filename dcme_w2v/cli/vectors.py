@@ -25,7 +25,6 @@ from .options import (
     option_of,
     options_of,
     output_option,
-    projection_options,
     quiet_option,
     threads_option,
 )
@@ -275,7 +274,11 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
     default=1,
     low=1,
 )
-@projection_options(50_000, "show this many rows of each file, the most frequent words")
+@flag("--method tsne|pca", "projection method", default="tsne")
+@flag(
+    "--limit N", "show this many rows of each file, the most frequent words", default=50_000, low=3
+)
+@flag("--seed N", "random seed", default=1, low=0, high=2**32 - 1)
 @quiet_option
 def explore(vectors: tuple[str, ...], output: str, quiet: bool, **options: Any) -> None:
     """Write a page of HTML to explore vectors: neighbors, analogies and a map.

@@ -262,7 +262,6 @@ def _clusters(
     facts = {
         "log_likelihoods": fitted.log_likelihoods,
         "converged": fitted.converged,
-        "reseeded": fitted.reseeded,
     }
     parts = []
     with one_blas_thread():

@@ -16,15 +16,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.numeric.arrays import F32, F64, I64
+from dcme_w2v.numeric.arrays import F32, F64
 from dcme_w2v.numeric.kmeans import ROUNDS, kmeans, memberships
-from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, over_blocks
+from dcme_w2v.numeric.parallel import one_blas_thread, over_blocks
 
 from .options import ScdvOptions
 
 _MIN_VARIANCE = 1e-6  # added to every variance to keep it positive; relative if above 1
-_EMPTY = 0.5  # components with less than half a point are reseeded
-_STARTS, _TRIAL_ROUNDS = 3, 10
 _START_WORK = 3_000_000  # points times iterations of k-means; further iterations gain little
 _MIN_ROUNDS = 5
 Report = Callable[[int, float], None]
@@ -68,14 +66,11 @@ class Fitted:
         Mean log-density of the points before each iteration and at the end.
     converged : bool
         Whether the last iteration gained less than the tolerance.
-    reseeded : int
-        How often an empty component was reseeded.
     """
 
     mixture: Mixture
     log_likelihoods: list[float]
     converged: bool
-    reseeded: int
 
 
 @dataclass(frozen=True)
@@ -151,7 +146,7 @@ class _Points:
 def fit_mixture(
     points: F32, options: ScdvOptions, threads: int | None = None, report: Report | None = None
 ) -> Fitted:
-    """Fit a Gaussian mixture by expectation maximization from the best of several k-means starts.
+    """Fit a Gaussian mixture by expectation maximization, from k-means.
 
     Parameters
     ----------
@@ -172,55 +167,33 @@ def fit_mixture(
     with one_blas_thread():
         mean = points.mean(axis=0, dtype=np.float64)
         moved = _Points((points - mean).astype(np.float32), threads)
-        start = _best_start(moved, options)
-        random = np.random.default_rng([options.seed, 1])
-        found = _rounds(moved, start, options.tolerance, options.iterations, random, report)
+        found = _rounds(moved, _start(moved, options), options, report)
     return replace(found, mixture=replace(found.mixture, means=found.mixture.means + mean))
 
 
+def _start(points: _Points, options: ScdvOptions) -> Mixture:
+    """Return the mixture of hard clusters."""
+    components = options.clusters
+    rounds = max(_MIN_ROUNDS, min(ROUNDS, _START_WORK // len(points.centered)))
+    _, nearest = kmeans(points.centered, components, options.seed, points.threads, rounds)
+    counts, sums, _ = points.sums(lambda rows: (memberships(nearest[rows], components), 0.0))
+    return _maximize(points, counts, sums, options.covariance)
+
+
 def _rounds(
-    points: _Points,
-    mixture: Mixture,
-    tolerance: float,
-    iterations: int,
-    random: np.random.Generator,
-    report: Report | None,
+    points: _Points, mixture: Mixture, options: ScdvOptions, report: Report | None
 ) -> Fitted:
     """Run expectation maximization until convergence."""
     history: list[float] = []
-    reseeded = 0
-    comparable = converged = False
     while True:
         counts, sums, likelihood = _expect(points, mixture)
         history.append(likelihood)
         if report:
             report(len(history) - 1, likelihood)
-        converged = comparable and history[-1] - history[-2] < tolerance
-        if converged or len(history) > iterations:
-            return Fitted(mixture, history, converged, reseeded)
-        empty = np.flatnonzero(counts < _EMPTY)
+        converged = len(history) > 1 and history[-1] - history[-2] < options.tolerance
+        if converged or len(history) > options.iterations:
+            return Fitted(mixture, history, converged)
         mixture = _maximize(points, counts, sums, mixture.kind)
-        comparable = not len(empty)
-        if len(empty):
-            mixture = _reseed(points, mixture, empty, random)
-            reseeded += len(empty)
-
-
-def _best_start(points: _Points, options: ScdvOptions) -> Mixture:
-    """Return the best of several mixtures of hard clusters after a few iterations."""
-    starts, components = [], options.clusters
-    rounds = max(_MIN_ROUNDS, min(ROUNDS, _START_WORK // len(points.centered)))
-    for number in range(_STARTS):
-        random = np.random.default_rng([options.seed, 0, number])
-        seed = int(random.integers(2**31))
-        _, nearest = kmeans(points.centered, components, seed, points.threads, rounds)
-        counts, sums, _ = points.sums(
-            lambda rows, own=nearest: (memberships(own[rows], components), 0.0)  # type: ignore[misc]
-        )
-        start = _maximize(points, counts, sums, options.covariance)
-        tried = _rounds(points, start, 0.0, _TRIAL_ROUNDS, random, None)
-        starts.append((tried.log_likelihoods[-1], start))
-    return max(starts, key=lambda scored: scored[0])[1]
 
 
 def _expect(points: _Points, mixture: Mixture) -> Sums:
@@ -259,18 +232,3 @@ def _maximize(points: _Points, counts: F64, sums: F64, covariance: str) -> Mixtu
     else:
         variances[np.diag_indices(dim)] += points.least
     return Mixture(covariance, counts / counts.sum(), means, variances)
-
-
-def _reseed(points: _Points, mixture: Mixture, empty: I64, random: np.random.Generator) -> Mixture:
-    """Move empty components to points far from all means, with an average weight."""
-    weights, means = mixture.weights.copy(), mixture.means.copy()
-    filled = np.delete(means, empty, axis=0)
-    gaps = np.empty(len(points.centered))
-    for rows in blocks_of_rows(len(gaps)):
-        block = points.centered[rows].astype(np.float64)
-        distances = (block**2).sum(axis=1)[:, None] - 2 * block @ filled.T + (filled**2).sum(axis=1)
-        gaps[rows] = np.maximum(distances.min(axis=1), 0)
-    chances = gaps / gaps.sum() if gaps.sum() > 0 else None
-    means[empty] = points.centered[random.choice(len(gaps), len(empty), p=chances)]
-    weights[empty] = 1 / len(weights)
-    return replace(mixture, weights=weights / weights.sum(), means=means)
