@@ -34,6 +34,8 @@ ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # and thei
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
 # Parallel zstd compressors start with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
+FASTTEXT = (793712314).to_bytes(4, "little")  # start of its .bin files
+LONGEST_HEADER = 100_000_000  # of safetensors
 MAGIC: dict[str, tuple[bytes, ...]] = {
     "gzip": (b"\x1f\x8b\x08",),
     "bzip2": BZIP2,
@@ -46,6 +48,11 @@ MAGIC: dict[str, tuple[bytes, ...]] = {
     "Arrow": (b"ARROW1",),
     "an Arrow stream": (b"\xff\xff\xff\xff",),
     "JSON lines": (b"{", BYTE_ORDER_MARK + b"{"),
+    "npy": (b"\x93NUMPY",),
+    "fasttext": (FASTTEXT,),
+    "pickle": tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6)),
+    "HDF5": (b"\x89HDF\r\n\x1a\n",),
+    "SQLite": (b"SQLite format 3\0",),
 }
 ARCHIVES = "zip", "7z", "rar", "tar"
 TAR, TAR_AT = b"ustar", 257
@@ -56,6 +63,8 @@ def sniff(head: bytes) -> str | None:
     """Return the format of a file by its first bytes; None for text and what is not in `MAGIC`."""
     if head[TAR_AT:HEAD_BYTES] == TAR:
         return "tar"
+    if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < LONGEST_HEADER:
+        return "safetensors"
     return next((kind for kind, starts in MAGIC.items() if head.startswith(starts)), None)
 
 

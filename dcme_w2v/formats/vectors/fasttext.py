@@ -28,6 +28,7 @@ import numpy as np
 from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.compress import compression_of
+from dcme_w2v.files.opening import FASTTEXT
 from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.options import SubwordOptions
 from dcme_w2v.platform import PathLike
@@ -35,7 +36,7 @@ from dcme_w2v.platform import PathLike
 from ..vocabulary import Vocabulary, Words
 from .subwords import Subwords
 from .vectors_io import blocks_of
-from .vectors_reader import FASTTEXT, FAULT_NAMES, MAX_DIM, word_faults
+from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 
 VERSION, WITHOUT_NGRAMS = 12, 11
 NEGATIVE_SAMPLING = 2
