@@ -135,6 +135,11 @@ def types_of(cls: type) -> dict[str, tuple[type, bool]]:
     return found
 
 
+def part_of(options: Any, cls: type[T]) -> T:
+    """Return the options of a class among others."""
+    return cls(**{item.name: getattr(options, item.name) for item in options_in(cls)})
+
+
 def filled(options: T, found: Mapping[str, Any]) -> T:
     """Return options with values for those that are None."""
     left_open = {name: value for name, value in found.items() if getattr(options, name) is None}

@@ -225,14 +225,14 @@ class CheckpointOptions(Checked, group="Run"):
         return self.resume if self.checkpoint is None else self.checkpoint
 
     @property
-    def epochs(self) -> int | None:
+    def every_epochs(self) -> int | None:
         """Epochs between checkpoints; None if the interval is a time."""
         return int(self.checkpoint_every) if self.checkpoint_every.isdigit() else None
 
     @property
-    def seconds(self) -> float | None:
+    def every_seconds(self) -> float | None:
         """Seconds between checkpoints; None if the interval is in epochs."""
-        if self.epochs is not None:
+        if self.every_epochs is not None:
             return None
         unit = {"s": 1, "m": 60, "h": 3600}[self.checkpoint_every[-1]]
         return float(self.checkpoint_every[:-1]) * unit

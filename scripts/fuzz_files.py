@@ -45,7 +45,7 @@ from dcme_w2v.words.check import check_vectors
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import TrainOptions
-from dcme_w2v.words.run import WordsRun
+from dcme_w2v.words.train import WordsRun
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 
@@ -66,7 +66,7 @@ def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
         training_options = resolved(TrainOptions(dim=4, threads=1, epochs=2))
         training = Trainer(np.array(encoded.ids), encoded.counts, training_options)
         training.epoch(0)
-        task = WordsRun(TrainJob(vocabulary=options), encoded, training, None)
+        task = WordsRun(TrainJob(min_count=1), encoded, training)
         fingerprint = task.fingerprint()
         saved = CheckpointFolder(str(folder / "k"), resuming=False)
         record = record_of(

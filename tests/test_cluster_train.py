@@ -125,9 +125,6 @@ def test_a_dry_run_reports_shards_rounds_and_bytes(cli):
     assert (two["shards"], two["rounds"]) == (2, 10)
     assert (eight["shards"], eight["rounds"]) == (8, 20)
     assert eight["bytes_a_round"] == 7 * two["bytes_a_round"]
-    alone = cli.json("train c.txt --dry-run --epochs 2 --quiet")
-    collected = two["disk"][0]["bytes"] - sum(one["bytes"] for one in alone["disk"])
-    assert collected == 2 * 4 * 112 * two["vocabulary"]  # both tables, rows padded
     assert "--dry-run requires --shards" in cli.error(f"{line} tcp://nowhere:1")
     # the workers of other machines take no memory here, nor do their tables
     memory = [

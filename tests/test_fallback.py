@@ -16,7 +16,7 @@ from dcme_w2v.classify.model import Classifier
 from dcme_w2v.files import atomic as files
 from dcme_w2v.files import disk
 from dcme_w2v.scdv.model import DocumentModel
-from dcme_w2v.words import run as run_module
+from dcme_w2v.words import train as run_module
 from dcme_w2v.words.vectors import Vectors
 
 SMALL = "--dim 4 --epochs 1 --threads 1 --quiet"
@@ -147,7 +147,6 @@ def test_the_file_size_limit_is_checked_before_the_work(work, cli, monkeypatch, 
     monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
     monkeypatch.setattr("dcme_w2v.scdv.fit._with_words", None)
     monkeypatch.setattr(disk, "file_limit", lambda: 100)
-    monkeypatch.setattr("dcme_w2v.words.resources.file_limit", lambda: 100)
     assert "the file-size limit is 100: raise it with ulimit -f" in cli.error(COMMANDS[name])
     assert not list(Path("to").iterdir())
 
@@ -163,7 +162,7 @@ def test_disk_space_is_checked_before_the_work(work, cli, monkeypatch, name):
 LIMITED = """
 import resource, sys
 from dcme_w2v.cli import main
-from dcme_w2v.words import run
+from dcme_w2v.words import train as run
 end = run.run_epochs
 def limited(*a):
     found = end(*a)
@@ -188,7 +187,7 @@ def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_name_lengths_are_checked_before_the_work(work, cli, monkeypatch, name):
-    for read in ("words.run.encode", "classify.train.read_documents", "scdv.fit.count_words"):
+    for read in ("words.train.encode", "classify.train.read_documents", "scdv.fit.count_words"):
         monkeypatch.setattr(f"dcme_w2v.{read}", None)
     for long in ("x" * 256, "ä" * 128, "/".join(["x" * 200] * 30)):
         error = cli.error(COMMANDS[name].replace("to/o", f"to/{long}", 1))

@@ -22,6 +22,7 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import DcmeError, UsageError, in_python_terms, in_shell_terms
 from dcme_w2v.options import CheckpointOptions, VocabularyOptions
 from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import OutputOptions, PresetOptions, TrainOptions
 
 CLASSES = (PresetOptions, VocabularyOptions, TrainOptions, CheckpointOptions, OutputOptions)
@@ -184,8 +185,8 @@ def test_default_sample_depends_on_the_vocabulary_size():
 )
 def test_blocks_are_refused_where_they_are_not_supported(flag, given):
     with pytest.raises(UsageError, match=f"block=16: is not supported with {flag}; "):
-        resolved(TrainOptions(**given, block=16))
-    assert resolved(TrainOptions(**given, block=1)).block == 1
+        TrainJob.of(["c"], {**given, "block": 16})
+    assert TrainJob.of(["c"], {**given, "block": 1}).block == 1
 
 
 # ---- errors ----

@@ -9,9 +9,9 @@ import pytest
 from helpers import write_corpus
 
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.options import CheckpointOptions, VocabularyOptions
-from dcme_w2v.words import resources
-from dcme_w2v.words import run as run_module
+from dcme_w2v.files import disk
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.words import train as run_module
 from dcme_w2v.words import trainer as trainer_module
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.options import TrainOptions
@@ -33,12 +33,12 @@ LINE = "train c --output v --quiet"
 
 def plan_of(**more):
     with run_module.encode(["c"], VocabularyOptions()) as encoded:
-        job = run_module.TrainJob(corpus=("c",), output="v.txt", **more)
-        return resources.resource_estimate(job, encoded, resolved(TrainOptions(threads=1)))
+        job = resolved(run_module.TrainJob(corpus=("c",), output="v.txt", threads=1, **more))
+        return run_module.Machine().plan(job, encoded, None)
 
 
 def test_insufficient_memory_is_an_error_before_training(cli, monkeypatch):
-    monkeypatch.setattr(resources, "memory_limit", lambda: 1_000)
+    monkeypatch.setattr(run_module, "memory_limit", lambda: 1_000)
     monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
     assert "bytes of memory, 1,000 are available: lower --dim" in cli.error(LINE)
     assert "memory available bytes: 1,000" in cli("train c --dry-run", code=1)
@@ -46,14 +46,14 @@ def test_insufficient_memory_is_an_error_before_training(cli, monkeypatch):
 
 
 def test_insufficient_disk_is_an_error_before_training(cli, monkeypatch):
-    monkeypatch.setattr(resources, "free_bytes", lambda folder: 500)
+    monkeypatch.setattr(disk, "free_bytes", lambda folder: 500)
     monkeypatch.setattr(run_module, "Trainer", None)
-    assert "need about" in cli.error(LINE)
+    assert "needs about" in cli.error(LINE)
 
 
-def test_outputs_on_one_file_system_are_added_up():
+def test_outputs_and_checkpoints_are_added_up():
     plain, both = plan_of(), plan_of(output_tables="tables")
-    kept = plan_of(checkpoints=CheckpointOptions(checkpoint="k"))
+    kept = plan_of(checkpoint="k")
     assert both["output_bytes"] > plain["output_bytes"] + 2 * 4 * plain["vocabulary"]
     assert kept["disk"][0]["bytes"] == plain["disk"][0]["bytes"] + 3 * kept["checkpoint_bytes"]
     assert plain["checkpoint_bytes"] == 0 < kept["checkpoint_bytes"]
@@ -119,7 +119,7 @@ def test_a_dry_run_reports_and_writes_nothing(cli, line):
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_more_than_the_available_memory_is_an_error(cli, monkeypatch, line):
-    for module in ("numeric.memory", "words.resources", "classify.resources", "scdv.fit"):
+    for module in ("numeric.memory", "words.train", "classify.resources", "scdv.fit"):
         monkeypatch.setattr(f"dcme_w2v.{module}.memory_limit", lambda: 100)
     plan = json.loads(cli(f"{line} --dry-run --json", code=1))
     assert "bytes of memory, 100 are available: lower" in plan["refused"]

@@ -18,7 +18,7 @@ from dcme_w2v.training.checkpoint_folder import (
     Checkpoint,
     generations_in,
 )
-from dcme_w2v.words import run as run_module
+from dcme_w2v.words import train as run_module
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
 

@@ -49,8 +49,6 @@ def test_options_with_an_effect_cause_no_warning(here):
 @pytest.mark.parametrize(
     "flags, line",
     [
-        ("--checkpoint-every 1 --cluster local:0",
-         "--checkpoint-every has no effect with --cluster"),
         ("--preset similarity --objective ns",
          "--preset similarity is for --objective dcme; only part"),
         ("--lr 1e-06", "--lr 1e-06 is unusual"),

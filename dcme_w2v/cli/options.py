@@ -323,8 +323,8 @@ def show_plan(plan: dict[str, Any], as_json: bool = False) -> None:
     Parameters
     ----------
     plan : dict
-        Figures by name, "disk", a list of folders with their bytes, and "refused", an error or
-        None.
+        Figures by name, perhaps "disk", a list of folders with their bytes, and "refused", an
+        error or None.
     as_json : bool
         Print one JSON object; "refused" is the error's message.
     """
@@ -336,7 +336,7 @@ def show_plan(plan: dict[str, Any], as_json: bool = False) -> None:
         for name, value in plan.items():
             if value is not None and name not in ("refused", "disk"):
                 click.echo(f"{name.replace('_', ' ')}: {value:,}")
-        for one in plan["disk"]:
+        for one in plan.get("disk", ()):
             figures = f"{one['bytes']:,} bytes needed at most, {one['free_bytes']:,} free"
             click.echo(f"disk of {one['folder']}: {figures}")
     if refused:

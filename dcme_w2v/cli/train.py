@@ -1,12 +1,10 @@
 """`dcme-w2v train`: train word vectors; supports word2vec.c's command lines too."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import check_standard_output
+from dcme_w2v.files.atomic import STANDARD, check_standard_output
 from dcme_w2v.options import (
     CheckpointOptions,
     ClusterOptions,
@@ -36,9 +34,6 @@ from .options import (
 )
 from .streams import ignore_broken_pipe, print_json
 
-if TYPE_CHECKING:
-    from dcme_w2v.words.job import TrainJob
-
 
 @command(
     warns=False,
@@ -66,46 +61,39 @@ def train(
     differ between runs, unless --deterministic is given. SIGINT, SIGTERM or SIGHUP saves the state
     and stops.
     """
-    from dcme_w2v.cluster.train import dry_run as plan_job
-    from dcme_w2v.cluster.train import train_job
-    from dcme_w2v.formats.vectors.manifest import audit_line
-    from dcme_w2v.training.progress import reporting
-    from dcme_w2v.words.job import FIELDS, TrainJob, paths_of
+    from dcme_w2v import train as trained
+    from dcme_w2v.formats.sentences import CorpusPaths
 
     from .signals import recording_signals
 
-    given = {name: values[name] for name in given_options() if name in FIELDS}
-    job = TrainJob.of(corpus, given)
-    _check(job, dry_run)
-    paths_of(job).stdout(as_json).check()
-    with reporting(quiet, job.log_json, append=job.checkpoints.resume is not None) as reporter:
-        if job.options.word_order and job.output_tables is None:
-            reporter.message(
-                "--word-order: to score text with the model later, give --output-tables FILE, too"
-            )
-        if dry_run:
-            plan = plan_job(job, reporter)
-        else:
-            vectors = train_job(job, reporter, recording_signals())
-            manifest = vectors.manifest or {}
-            reporter.message(audit_line(manifest))
-            reporter.message(f"{'classes' if job.classes else 'vectors'}: {job.output}")
+    given = {name: values[name] for name in given_options() if name in values}
+    _check(corpus, given, dry_run, as_json)
+    found = trained(
+        CorpusPaths(corpus),
+        progress=False if quiet else "stderr",
+        signals=recording_signals(),
+        dry_run=dry_run,
+        **given,
+    )
     if dry_run:
-        show_plan(plan, as_json)
+        show_plan(found, as_json)
     elif as_json:
-        print_json(manifest)
+        print_json(found.manifest)
 
 
-def _check(job: TrainJob, dry_run: bool) -> None:
-    unk = job.new_words.unk
-    if not job.corpus and unk is not None and Path(unk).exists():
+def _check(corpus: tuple[str, ...], given: dict[str, Any], dry_run: bool, as_json: bool) -> None:
+    unk = given.get("unk")
+    if not corpus and unk is not None and Path(unk).exists():
         raise UsageError(f"no corpus: --unk {unk} is its word; give --unk after the corpus")
-    if not job.corpus:
+    if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
-    if job.output is None and not dry_run:
-        alone = "; dcme-w2v vocab counts alone" * bool(job.save_vocab)
+    if "output" not in given and not dry_run:
+        alone = "; dcme-w2v vocab counts alone" * ("save_vocab" in given)
         raise UsageError(f"no --output; give the file for the vectors, or --dry-run{alone}")
     if dry_run:
         check_standard_output()
-    written = (job.output, job.output_context, job.output_fasttext, job.save_vocab, job.log_json)
-    ignore_broken_pipe(*written, job.checkpoints.folder)
+    names = ("output", "output_context", "output_fasttext", "save_vocab", "log_json")
+    written = [given.get(name) for name in names]
+    if as_json and STANDARD in written:
+        raise UsageError("--json: standard output is written to already; give a file for that")
+    ignore_broken_pipe(*written, given.get("checkpoint"), given.get("resume"))

@@ -1,4 +1,4 @@
-"""Training of word vectors on a cluster: its rounds are the epochs of `dcme_w2v.words.run`.
+"""Training of word vectors on a cluster: its rounds are the epochs of `dcme_w2v.words.train`.
 
 All shards learn from the same tables, then rows are mixed. The tables are divided into B blocks of
 rows, which stay on the workers. With p shards, a round runs p tasks that learn; p * B tasks that
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dcme_w2v.declarations import part_of
 from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.formats.vocabulary import Vocabulary
@@ -28,10 +29,9 @@ from dcme_w2v.training.executor import Executor, Future, figures_of, given_value
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.trainer import Fingerprint, Progress, hash_of
-from dcme_w2v.words import run
+from dcme_w2v.words import train as run
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import TrainOptions
-from dcme_w2v.words.vectors import Vectors
 
 from .address import local_workers, open_cluster
 from .mixing import GRAINS
@@ -288,12 +288,13 @@ class Cluster(run.Machine):
             return super().encode(job, known, reporter)
         assert known is None or isinstance(known, Vocabulary)
         reporter.stage("reading", None, "bytes")
-        parts = cut(job.corpus, self._shards, job.vocabulary)
+        options = part_of(job, VocabularyOptions)
+        parts = cut(job.corpus, self._shards, options)
         self._names = [one.name for one in parts]
-        counted, vocabulary = count(executor, parts, job.vocabulary, known)
+        counted, vocabulary = count(executor, parts, options, known)
         self._data = [
             executor.submit(
-                load, one, job.vocabulary, job.cache_dir, vocabulary, number=k,
+                load, one, options, job.cache_dir, vocabulary, number=k,
                 label=f"shard {k + 1} ({one.name})",
             )
             for k, one in enumerate(parts)
@@ -310,52 +311,47 @@ class Cluster(run.Machine):
             held_out=empty, held_out_tokens=0,
         )  # fmt: skip
 
-    def resolved(self, options: TrainOptions, words: int) -> TrainOptions:
+    def resolved(self, job: TrainJob, words: int) -> TrainJob:
         """Return the options with all defaults."""
-        return resolved_for(options, words, self._shards)
+        return resolved_for(job, words, self._shards)
 
     def plan(
-        self, job: TrainJob, corpus: EncodedCorpus, options: TrainOptions, ngrams: WordNgrams | None
+        self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None
     ) -> dict[str, Any]:
         """Return the resources, and the number of shards and rounds.
 
         Also `tokens_a_round` of a shard, `bytes_a_round` that all workers together send, and
         `worker_memory_bytes`.
         """
-        plan, shards = super().plan(job, corpus, options, ngrams), self._shards
-        local = local_workers(job.cluster.cluster or "")
+        plan, shards = super().plan(job, corpus, ngrams), self._shards
+        local = local_workers(job.cluster or "")
         process = 0 if local == 0 else DASK_BYTES
-        tables = len(TABLES) * 4 * len(corpus.vocabulary) * options.dim
+        tables = len(TABLES) * 4 * len(corpus.vocabulary) * job.dim
         worker = process + WORKER_TABLES * tables + round(4 * corpus.tokens / shards)
         if shards > 1:  # the result of `moments` for both tables
-            worker += len(TABLES) * GRAINS * 8 * (options.dim + 1) ** 2
+            worker += len(TABLES) * GRAINS * 8 * (job.dim + 1) ** 2
         here = 0 if local is None else max(1, local) * worker
-        rounds = rounds_of(job.rounds.rounds, options.epochs, corpus.tokens, shards)
+        rounds = rounds_of(job.rounds, job.epochs, corpus.tokens, shards)
         return {
             **plan,
             "memory_bytes": plan["memory_bytes"] + process + here,
             "worker_memory_bytes": worker,
             "shards": shards,
             "rounds": rounds,
-            "tokens_a_round": round(corpus.tokens * options.epochs / rounds / shards),
+            "tokens_a_round": round(corpus.tokens * job.epochs / rounds / shards),
             "bytes_a_round": 2 * (shards - 1) * tables,
         }
 
     def run(
-        self,
-        job: TrainJob,
-        corpus: EncodedCorpus,
-        options: TrainOptions,
-        ngrams: WordNgrams | None,
-        reporter: Reporter,
+        self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None, reporter: Reporter
     ) -> run.WordsRun:
         """Return the training."""
         executor, words = self._executor, corpus.vocabulary
         assert executor is not None
-        rounds = rounds_of(job.rounds.rounds, options.epochs, corpus.tokens, self._shards)
+        rounds = rounds_of(job.rounds, job.epochs, corpus.tokens, self._shards)
         if warning := warning_of(self._shards, rounds):
             reporter.message(warning)
-        plan = Plan.of(options, self._shards, rounds, words.counts)
+        plan = Plan.of(part_of(job, TrainOptions), self._shards, rounds, words.counts)
         training = ClusterTrainer(executor, plan, words, self._data, self._names, job.cache_dir)
         fingerprint = run.fingerprint_of(self._hashes, words, corpus.tokens, job.corpus)
         return ClusterRun(job, corpus, training, fingerprint, executor)
@@ -374,11 +370,13 @@ def train(
     job: TrainJob,
     reporter: Reporter,
     signals: AbstractContextManager[ReceivedSignal] | None = None,
-) -> Vectors:
-    """Train word vectors on a cluster and write them; see `dcme_w2v.words.run.train`.
+    dry_run: bool = False,
+) -> Any:
+    """Train word vectors on a cluster and write them; see `dcme_w2v.words.train.train_job`.
 
     The number of workers does not change the vectors. With one shard, one round an epoch and one
-    thread, the vectors equal the vectors of one machine.
+    thread, the vectors equal the vectors of one machine. A dry run reads the corpus on this
+    machine, and returns the resources: see `Cluster.plan`.
 
     Raises
     ------
@@ -387,39 +385,33 @@ def train(
         workers.
     """
     job = _checked(job)
-    assert job.cluster.cluster is not None
-    with open_cluster(job.cluster.cluster, reporter) as executor:
-        shards = job.cluster.shards or max(1, executor.workers)
-        return run.train(job, reporter, signals, Cluster(shards, executor))
-
-
-def dry_run(job: TrainJob, reporter: Reporter) -> dict[str, Any]:
-    """Read the corpus on this machine and return the resources; see `Cluster.plan`."""
-    job = _checked(job)
-    local = local_workers(job.cluster.cluster or "")
-    if job.cluster.shards is None and local is None:
-        raise UsageError(f"--cluster={job.cluster.cluster}: --dry-run requires --shards, too")
-    shards = job.cluster.shards or max(1, local or 0)
-    return run.dry_run(job, reporter, Cluster(shards, None))
+    assert job.cluster is not None
+    if dry_run:
+        local = local_workers(job.cluster)
+        if job.shards is None and local is None:
+            raise UsageError(f"--cluster={job.cluster}: --dry-run requires --shards, too")
+        machine = Cluster(job.shards or max(1, local or 0), None)
+        return run.train_job(job, reporter, signals, dry_run, machine)
+    with open_cluster(job.cluster, reporter) as executor:
+        machine = Cluster(job.shards or max(1, executor.workers), executor)
+        return run.train_job(job, reporter, signals, machine=machine)
 
 
 def _checked(job: TrainJob) -> TrainJob:
     """Check files and options, and return them as a resumed run needs them."""
-    assert job.cluster.cluster is not None
-    check_files(job.cluster.cluster, job.corpus)
-    check_mixed(job.options)
-    if job.sentences is not None:
-        raise UsageError(f"--cluster={job.cluster.cluster}: workers read the corpus from files")
-    if job.new_words.init_vocab != "new":
+    assert job.cluster is not None
+    check_files(job.cluster, job.corpus)
+    check_mixed(job)
+    if job.text is not None:
+        raise UsageError(f"--cluster={job.cluster}: workers read the corpus from files")
+    if job.init_vocab != "new":
         raise UsageError(
-            f"--init-vocab={job.new_words.init_vocab}: is not supported with --cluster; remove it"
+            f"--init-vocab={job.init_vocab}: is not supported with --cluster; remove it"
         )
-    found = find_checkpoint(job.checkpoints, ClusterRun.kind)
+    found = find_checkpoint(job, ClusterRun.kind)
     if found is not None:
-        cluster = found.with_run_values(job.cluster, "shards")
-        rounds = found.with_run_values(job.rounds, "rounds")
-        job = dataclasses.replace(job, cluster=cluster, rounds=rounds)
-    rounds_of(job.rounds.rounds, job.options.epochs, 0, job.cluster.shards or 1)  # or raise
-    if job.options.threads is None:
-        job = dataclasses.replace(job, options=dataclasses.replace(job.options, threads=1))
+        job = found.with_run_values(job, "shards", "rounds")
+    rounds_of(job.rounds, job.epochs, 0, job.shards or 1)  # or raise
+    if job.threads is None:
+        job = dataclasses.replace(job, threads=1)
     return job

@@ -20,7 +20,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.numeric.core import new_table
 from dcme_w2v.text.cache import LAST
-from dcme_w2v.words.defaults import resolved
+from dcme_w2v.words.defaults import Options, resolved
 from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer
 
@@ -264,7 +264,7 @@ def warning_of(shards: int, rounds: int) -> str | None:
     )
 
 
-def resolved_for(options: TrainOptions, words: int, shards: int) -> TrainOptions:
+def resolved_for(options: Options, words: int, shards: int) -> Options:
     """Return the options with all defaults; with several shards, the learning rate is higher."""
     if options.lr is None and shards > 1:
         rate = resolved(options, words).lr

@@ -47,7 +47,8 @@ def nearest_rows(
             scores = np.concatenate([scores, np.take_along_axis(new, best, 1)], axis=1)
             rows = np.concatenate([rows, best + tile.start], axis=1)
             order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-            scores, rows = (np.take_along_axis(one, order, 1) for one in (scores, rows))
+            scores = np.take_along_axis(scores, order, 1)
+            rows = np.take_along_axis(rows, order, 1)
         pairs = zip(rows, scores, strict=True)
         return [(row[score > -np.inf], score[score > -np.inf]) for row, score in pairs]
 

@@ -241,7 +241,7 @@ class Progress(Reporter):
                 )
 
 
-ProgressLike = bool | Callable[[ProgressUpdate], object] | Reporter
+ProgressLike = bool | str | Callable[[ProgressUpdate], object] | Reporter
 
 
 def reporting(
@@ -258,9 +258,14 @@ def reporting(
 def reporting_to(
     progress: ProgressLike, log_json: str | None = None, append: bool = False
 ) -> contextlib.AbstractContextManager[Reporter]:
-    """Create the reporter for a call from Python: a bar for True, a callback, or a reporter."""
+    """Create the reporter for a call from Python: a bar for True, a callback, or a reporter.
+
+    "stderr" is what fits stderr, as for the program.
+    """
     if isinstance(progress, Reporter):
         return _closing(progress)
+    if progress == "stderr":
+        return reporting(False, log_json, append)
     if not (isinstance(progress, bool) or callable(progress)):
         raise UsageError(f"--progress={progress!r}: must be True, False or a function")
     if progress is not True:

@@ -95,9 +95,9 @@ class Checkpointer:
 
     def is_time(self) -> bool:
         """Return whether the interval in seconds since the last checkpoint has passed."""
-        if self.folder is None or self._options is None or self._options.seconds is None:
+        if self.folder is None or self._options is None or self._options.every_seconds is None:
             return False
-        return time.monotonic() - self._saved >= self._options.seconds
+        return time.monotonic() - self._saved >= self._options.every_seconds
 
     def save_if_due(self) -> None:
         """Write a checkpoint if an interval, in seconds or epochs, has passed.
@@ -105,7 +105,7 @@ class Checkpointer:
         If it cannot be written, the run continues, and the previous checkpoint is unchanged.
         """
         between = self._run.trainer.unfinished is None
-        epochs = self._options.epochs if self._options else None
+        epochs = self._options.every_epochs if self._options else None
         by_epochs = epochs is not None and self.position.epoch % epochs == 0
         if self.is_time() or (self.folder is not None and between and by_epochs):
             try:

@@ -1,12 +1,13 @@
 """Defaults that depend on model and objective, with their justification."""
 
 import dataclasses
-from typing import Any
+from typing import Any, TypeVar
 
-from dcme_w2v.declarations import check_conflicts, default_threads, filled, with_min_lr
-from dcme_w2v.errors import UsageError
+from dcme_w2v.declarations import default_threads, filled, with_min_lr
 
 from .options import TrainOptions
+
+Options = TypeVar("Options", bound=TrainOptions)
 
 # (model, objective) -> defaults. Tuned on text of 17 million tokens; see docs/results/words.md.
 #
@@ -77,24 +78,17 @@ def _defaults_for(options: TrainOptions, words: int | None) -> dict[str, Any]:
     return found
 
 
-def resolved(options: TrainOptions, words: int | None = None) -> TrainOptions:
-    """Return the options with nothing left open, or raise where they contradict each other.
+def resolved(options: Options, words: int | None = None) -> Options:
+    """Return the options with nothing left open.
 
     Parameters
     ----------
-    options : TrainOptions
+    options : TrainOptions, or a class with more options
     words : int, optional
         Size of the vocabulary, which the default of `sample` depends on; by default a large one.
     """
     if options.objective == "hs":
         options = dataclasses.replace(options, negative=0)
-    elif options.objective != "dcme" and options.negative == 0:
-        raise UsageError(f"--negative=0: {options.objective} requires at least 1")
-    check_conflicts([TrainOptions], vars(options))
-    if options.block > 1 and options.negative == 0:
-        raise UsageError(
-            f"--block={options.block}: is not supported with --negative=0; remove one of them"
-        )
     return with_min_lr(filled(options, _defaults_for(options, words)))
 
 

@@ -17,10 +17,8 @@ from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.encode import EncodedCorpus, encode
-from dcme_w2v.training.progress import Reporter
+from dcme_w2v.text.encode import encode
 
-from .job import TrainJob
 from .likelihood import contexts, figures_of, log_probabilities, pieces
 from .trainer import Trainer
 
@@ -172,17 +170,3 @@ class HeldOut:
             "heldout_clusters_used": int(np.count_nonzero(used)),
             "heldout_largest_cluster": float(used.max() / used.sum()),
         }
-
-
-def prepared(
-    job: TrainJob, corpus: EncodedCorpus, training: Trainer, reporter: Reporter
-) -> HeldOut | None:
-    """Return the scorer of the held-out text of a run; None without held-out text."""
-    if job.holdout is None:
-        return None
-    ids, words, threads = corpus.held_out, corpus.vocabulary, training.options.threads or 1
-    if job.file is not None:
-        ids = ids_of([job.file], words, job.vocabulary, threads, job.new_words.unk)
-    found = HeldOut(ids, words.counts, training)
-    reporter.message(found.line)
-    return found

@@ -1,12 +1,12 @@
-"""A training run of word vectors: its options, and what it reads and writes."""
+"""A training run of word vectors: all of its options, and what it reads and writes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
-from dcme_w2v.declarations import Checked, check_conflicts, options_in, warn_of_options
+from dcme_w2v.declarations import check_conflicts, options_in, warn_of_options
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import Paths, as_paths
@@ -40,48 +40,59 @@ from .options import (
     preset_values,
 )
 from .tables import KIND
-from .vectors import Vectors
 
-OPTIONS = (PresetOptions, VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions,
-           HoldoutOptions, OutputOptions, ClusterOptions, RoundsOptions, CheckpointOptions,
-           FileOptions, ClassesOptions)  # fmt: skip
+OPTIONS = (
+    PresetOptions,
+    VocabularyOptions,
+    TrainOptions,
+    SubwordOptions,
+    NewWordsOptions,
+    HoldoutOptions,
+    OutputOptions,
+    ClusterOptions,
+    RoundsOptions,
+    CheckpointOptions,
+    FileOptions,
+    ClassesOptions,
+)
 FIELDS = {item.name: item for cls in OPTIONS for item in options_in(cls)}
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class TrainJob(FileOptions, HoldoutOptions, OutputOptions, ClassesOptions):
-    """A training run of word vectors: its files, and all of its options.
-
-    Files, held-out text and the format of the output are the fields of its base classes.
+class TrainJob(
+    PresetOptions,
+    VocabularyOptions,
+    TrainOptions,
+    SubwordOptions,
+    NewWordsOptions,
+    HoldoutOptions,
+    OutputOptions,
+    ClusterOptions,
+    RoundsOptions,
+    CheckpointOptions,
+    FileOptions,
+    ClassesOptions,
+):
+    """A training run of word vectors: all of its options, and the corpus.
 
     Attributes
     ----------
     corpus : tuple of str
         Files, folders, URLs, or ``-`` for standard input.
-    sentences : Sentences, optional
+    text : Sentences, optional
         The corpus if it is not in files.
     read_vocab : str or Vocabulary, optional
         The vocabulary, instead of counting the corpus.
     init, init_context : str or Vectors, optional
         Vectors to start from, see `dcme_w2v.words.start`.
-    vocabulary, options, checkpoints, cluster, rounds, subwords, new_words
-        The other options, see `dcme_w2v.words.options` and `dcme_w2v.options`.
     """
 
     corpus: tuple[str, ...] = ()
-    sentences: Sentences | None = None
+    text: Sentences | None = None
     # In Python, these may be objects.
-    read_vocab: str | Vocabulary | None = None  # type: ignore[assignment]
-    init: str | Vectors | None = None  # type: ignore[assignment]
-    init_context: str | Vectors | None = None  # type: ignore[assignment]
-    vocabulary: VocabularyOptions = field(default_factory=VocabularyOptions)
-    options: TrainOptions = field(default_factory=TrainOptions)
-    checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
-    cluster: ClusterOptions = field(default_factory=ClusterOptions)
-    rounds: RoundsOptions = field(default_factory=RoundsOptions)
-    subwords: SubwordOptions = field(default_factory=SubwordOptions)
-    new_words: NewWordsOptions = field(default_factory=NewWordsOptions)
+    read_vocab: Any = None
+    init: Any = None
+    init_context: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,7 +102,7 @@ class TrainJob(FileOptions, HoldoutOptions, OutputOptions, ClassesOptions):
 
     @classmethod
     def of(
-        cls, corpus: Sequence[str], given: Mapping[str, Any], sentences: Sentences | None = None
+        cls, corpus: Sequence[str], given: Mapping[str, Any], text: Sentences | None = None
     ) -> TrainJob:
         """Create a job from the options that the user has given; the others have their defaults.
 
@@ -103,7 +114,7 @@ class TrainJob(FileOptions, HoldoutOptions, OutputOptions, ClassesOptions):
             Paths.
         given : mapping
             Options by name. `read_vocab` may be a mapping of words to counts.
-        sentences : Sentences, optional
+        text : Sentences, optional
             The corpus if it is not in files.
 
         Raises
@@ -112,40 +123,15 @@ class TrainJob(FileOptions, HoldoutOptions, OutputOptions, ClassesOptions):
             An option is not valid, or conflicts with another one.
         """
         values = dict(given)
-        preset = _made(PresetOptions, values).preset
-        if preset is not None:
-            values = {**preset_values(preset, values), **values, "preset": preset}
+        if (preset := PresetOptions(values.get("preset")).preset) is not None:
+            values = {**preset_values(preset, values), **values}
         if isinstance(values.get("read_vocab"), Mapping):
             values["read_vocab"] = Vocabulary.from_counts(values["read_vocab"])
-        parts = {name: _made(part, values) for name, part in _PARTS.items()}
-        own = [item.name for base in cls.__bases__ for item in options_in(base)]
-        job = cls(
-            corpus=as_paths(corpus),
-            sentences=sentences,
-            **{name: values[name] for name in own if name in values},
-            **parts,  # type: ignore[arg-type]
-        )
-        known = {**{name: item.default for name, item in FIELDS.items()}, **values}
-        warn_of_options(OPTIONS, given, known)
-        check_conflicts(OPTIONS, known)
+        job = cls(corpus=tuple(corpus), text=text, **values)
+        warn_of_options(OPTIONS, given, vars(job))
+        check_conflicts(OPTIONS, vars(job))
         warn_of_suffix(job.output, job.format)
         return job
-
-
-_PARTS: dict[str, type[Checked]] = {
-    "vocabulary": VocabularyOptions,
-    "options": TrainOptions,
-    "checkpoints": CheckpointOptions,
-    "cluster": ClusterOptions,
-    "rounds": RoundsOptions,
-    "subwords": SubwordOptions,
-    "new_words": NewWordsOptions,
-}
-
-
-def _made(cls: type[T], values: Mapping[str, Any]) -> T:
-    """Return the options of a class among others."""
-    return cls(**{item.name: values[item.name] for item in options_in(cls) if item.name in values})
 
 
 def paths_of(job: TrainJob) -> Paths:
@@ -157,7 +143,7 @@ def paths_of(job: TrainJob) -> Paths:
     paths = Paths().reads("CORPUS", *job.corpus).reads("--read-vocab", vocabulary)
     paths.reads("--init", init)
     paths.reads("--init-context", context)
-    paths.reads("--holdout", HoldoutOptions(job.holdout).file)
+    paths.reads("--holdout", job.file)
     for flag, path in (("--output", job.output), ("--output-context", job.output_context)):
         if path is not None:
             if (job.format or format_of(path)) == "npy":
@@ -170,7 +156,12 @@ def paths_of(job: TrainJob) -> Paths:
         check_model_name(job.output_fasttext)
     paths.writes("--output-fasttext", job.output_fasttext)
     paths.writes("--save-vocab", job.save_vocab).log("--log-json", job.log_json)
-    return paths_in(paths, job.checkpoints).temporary("--cache-dir", job.cache_dir)
+    return paths_in(paths, job).temporary("--cache-dir", job.cache_dir)
+
+
+def output_format(job: TrainJob) -> str | None:
+    """Return the format of --output."""
+    return job.format or (None if job.output is None else format_of(job.output))
 
 
 def counts_path(job: TrainJob) -> str | None:

@@ -180,6 +180,15 @@ class TrainOptions(Checked, group="Model"):
         group="Run",
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.negative == 0 and self.objective in ("ns", "nce"):
+            raise UsageError(f"--negative=0: {self.objective} requires at least 1")
+        if self.negative == 0 and self.block > 1:
+            raise UsageError(
+                f"--block={self.block}: is not supported with --negative=0; remove one of them"
+            )
+
 
 @dataclass(frozen=True)
 class NewWordsOptions(Checked, group="Input"):

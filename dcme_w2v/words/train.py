@@ -1,29 +1,78 @@
-"""`train`: train word vectors from Python; `dcme_w2v.words.run` does the work."""
+"""Trains word vectors: from text to vectors, vocabulary and manifest."""
 
+from __future__ import annotations
+
+import contextlib
+import dataclasses
 import inspect
 import numbers
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from dcme_w2v.declarations import check_names, declaration_of
-from dcme_w2v.errors import UnknownOptionError, in_python_terms
-from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
-from dcme_w2v.training.progress import ProgressUpdate, Reporter, reporting_to
+import numpy as np
 
-from . import run
-from .job import FIELDS, TrainJob
+from dcme_w2v._core.train import row_stride
+from dcme_w2v.declarations import check_names, declaration_of, part_of, threads_of
+from dcme_w2v.errors import CorpusError, OutOfMemoryError, UnknownOptionError, in_python_terms
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.disk import Result, disk_plan, require_disk, write_with_fallback
+from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.formats.artifact import words_arrays
+from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
+from dcme_w2v.formats.vectors.fasttext import save_model
+from dcme_w2v.formats.vectors.manifest import audit_line, manifest_of, sidecars_of
+from dcme_w2v.formats.vectors.subwords import WordNgrams
+from dcme_w2v.formats.vectors.vectors_io import CombinedRows, format_of, save_vectors
+from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.numeric.arrays import F32, Array
+from dcme_w2v.numeric.memory import memory_limit
+from dcme_w2v.options import HoldoutOptions, SubwordOptions, VocabularyOptions
+from dcme_w2v.text.encode import EncodedCorpus, encode
+from dcme_w2v.text.select_vocabulary import Given
+from dcme_w2v.text.split import HeldOutLines, check_file
+from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.training.checkpoint_folder import KEPT as KEPT_CHECKPOINTS
+from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
+from dcme_w2v.training.interrupts import ReceivedSignal
+from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
+from dcme_w2v.training.run import Checkpointer, interruptible, run_epochs
+from dcme_w2v.training.trainer import Fingerprint, Progress, TrainingRun, hash_of
+
+from .classes import check_classes, save_classes, word_classes
+from .defaults import has_context, resolved, vectors_of
+from .heldout import HeldOut, ids_of
+from .job import FIELDS, TrainJob, counts_path, output_format, paths_of
+from .options import ClassesOptions, NewWordsOptions, OutputOptions, TrainOptions
+from .start import Initial, Trained, load_initial, start_from
+from .tables import combine_in_place, save_tables
+from .trainer import Trainer
 from .vectors import Vectors
 
-TrainFunction = Callable[[TrainJob, Reporter], Vectors]
+# Options in a checkpoint, which a resumed run may not change, and in the manifest.
+KEPT = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions)
+RECORDED = (*KEPT, HoldoutOptions, OutputOptions, ClassesOptions)
+
+PROCESS_BYTES = 24 << 20  # Python, NumPy, this package
+WORD_BYTES = 28  # count, offset, probability of being kept, cell of the noise distribution
+SAVED_BYTES = 22  # at most, a word's count in a file
+TEXT_NUMBER_BYTES = 13  # approximate: sign, nine digits, point, space
+TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
 
 
 def train(
     corpus: CorpusLike | None = None,
     *,
-    progress: bool | Callable[[ProgressUpdate], object] = False,
+    progress: ProgressLike = False,
+    signals: AbstractContextManager[ReceivedSignal] | None = None,
+    dry_run: bool = False,
+    run: Callable[..., Any] | None = None,
     **options: Any,
-) -> Vectors:
+) -> Any:
     """Train word vectors.
 
     Parameters
@@ -37,6 +86,8 @@ def train(
     progress : bool or callable
         True draws progress bars with tqdm, in a notebook too. A function is called with a
         `ProgressUpdate` about five times a second.
+    signals, dry_run, run
+        For the program: see `train_job`, which `run` replaces.
     **options
         See below. Paths may be `pathlib.Path`; `read_vocab` may also be a mapping of words to
         counts, `init` and `init_context` also `Vectors`, `holdout` also a float.
@@ -76,25 +127,15 @@ def train(
       ...
     dcme_w2v.errors.UsageError: dim=0: must be at least 1
     """
-    return train_by(run.train, corpus, progress, options)
-
-
-def train_by(
-    train_job: TrainFunction,
-    corpus: CorpusLike | None,
-    progress: bool | Callable[[ProgressUpdate], object],
-    options: dict[str, Any],
-) -> Vectors:
-    """Make a job of the arguments of `train`, and train it by the given function."""
     check_names(options, [*FIELDS, "progress"])
     if corpus is None:
         raise UnknownOptionError("no corpus; give a path, paths, or sentences first")
     given = {name: _plain(name, value) for name, value in options.items()}
     paths, sentences = paths_or_sentences(corpus)
     job = TrainJob.of(paths, given, sentences)
-    with reporting_to(progress, job.log_json, job.checkpoints.resume is not None) as reporter:
+    with reporting_to(progress, job.log_json, job.resume is not None) as reporter:
         try:
-            return train_job(job, reporter)
+            return (run or train_job)(job, reporter, signals, dry_run)
         except KeyboardInterrupt as error:
             error.partial = getattr(error, "partial", None)  # type: ignore[attr-defined]
             raise
@@ -111,12 +152,12 @@ def _plain(name: str, value: Any) -> Any:
 def _signature() -> inspect.Signature:
     """Return the signature with all options, for help() and completion."""
     signature = inspect.signature(train)
-    kept = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-    kept[0] = kept[0].replace(default=inspect.Parameter.empty)
+    corpus, progress = (signature.parameters[name] for name in ("corpus", "progress"))
     keyword = inspect.Parameter.KEYWORD_ONLY
     options = [inspect.Parameter(item.name, keyword, default=item.default, annotation=item.type)
                for item in FIELDS.values()]  # fmt: skip
-    return signature.replace(parameters=[*kept, *options])
+    kept = [corpus.replace(default=inspect.Parameter.empty), progress]
+    return signature.replace(parameters=[*kept, *options], return_annotation=Vectors)
 
 
 def _described() -> str:
@@ -130,3 +171,411 @@ def _described() -> str:
 
 train.__signature__ = _signature()  # type: ignore[attr-defined]
 train.__doc__ = (train.__doc__ or "").rstrip() + "\n" + _described()
+
+
+# ---- where to train ----
+
+
+class Machine:
+    """Where word vectors are trained: on this machine, or on a cluster by a subclass."""
+
+    kind = "words"
+
+    def encode(self, job: TrainJob, known: Given, reporter: Reporter) -> EncodedCorpus:
+        """Read the corpus; `known` are words that the vocabulary has."""
+        return encode(
+            job.corpus if job.text is None else job.text,
+            job,
+            vocabulary=known,
+            unk=job.unk,
+            cache_dir=job.cache_dir,
+            threads=job.threads or 1,
+            reporter=reporter,
+            holdout=None if job.fraction is None else HeldOutLines(job.fraction, job.seed),
+        )
+
+    def resolved(self, job: TrainJob, words: int) -> TrainJob:
+        """Return the options with all defaults."""
+        return resolved(job, words)
+
+    def plan(
+        self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None
+    ) -> dict[str, Any]:
+        """Return the required and available resources of a run, in tokens and bytes."""
+        words, text = len(corpus.vocabulary), len(corpus.vocabulary.text)
+        state = words * TREE_BYTES_A_WORD if job.objective == "hs" else 0
+        if job.objective == "dcme" and job.block == 1:
+            state = job.clusters * words * (5 if job.dcme_update == "paper" else 17)
+        buckets, lists = 0, 0
+        if ngrams is not None:  # and the vectors of the words, which are means
+            buckets = job.buckets
+            lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * job.dim * 4
+        rows = (4 if job.word_order else 2) * words + buckets
+        tables = 0 if job.cluster else rows * row_stride(words + buckets, job.dim) * 4
+        memory = tables + state + lists + words * (WORD_BYTES + SAVED_BYTES) + 2 * text
+        number_bytes = TEXT_NUMBER_BYTES if output_format(job) == "text" else 4
+        file = words * job.dim * number_bytes + text
+        whole = 4 * rows * job.dim + text + SAVED_BYTES * words
+        files = sum(path is not None for path in (job.output, job.output_context))
+        wholes = sum(path is not None for path in (job.output_tables, job.output_fasttext))
+        written, checkpoint = files * file + wholes * whole, whole + state if job.folder else 0
+        return {
+            "threads": job.threads,
+            "vocabulary": words,
+            "tokens": corpus.tokens,
+            "distinct_words": corpus.types,
+            "out_of_vocabulary": corpus.out_of_vocabulary,
+            "memory_bytes": PROCESS_BYTES + max(memory, corpus.counting_bytes),
+            "memory_available_bytes": memory_limit(),
+            "cache_bytes": len(corpus.ids) * 4,
+            "output_bytes": written,
+            "largest_file_bytes": max(file, whole * wholes, checkpoint),
+            "checkpoint_bytes": checkpoint,
+            "disk": disk_plan(job.output or ".", written + (KEPT_CHECKPOINTS + 1) * checkpoint),
+        }
+
+    def run(
+        self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None, reporter: Reporter
+    ) -> WordsRun:
+        """Return the training."""
+        words, options = corpus.vocabulary, part_of(job, TrainOptions)
+        training = Trainer(corpus.ids, words.counts, options, ngrams=ngrams)
+        if job.holdout is None:
+            return WordsRun(job, corpus, training)
+        ids = corpus.held_out
+        if job.file is not None:
+            ids = ids_of([job.file], words, job, job.threads or 1, job.unk)
+        held_out = HeldOut(ids, words.counts, training)
+        reporter.message(held_out.line)
+        return WordsRun(job, corpus, training, held_out)
+
+
+def train_job(
+    job: TrainJob,
+    reporter: Reporter,
+    signals: AbstractContextManager[ReceivedSignal] | None = None,
+    dry_run: bool = False,
+    machine: Machine | None = None,
+) -> Any:
+    """Train word vectors and write them.
+
+    Parameters
+    ----------
+    job : TrainJob
+        Inputs, outputs and options; an option that is None has a default of
+        `dcme_w2v.words.defaults`.
+    reporter : Reporter
+        Receives the progress.
+    signals : context manager, optional
+        Records signals while training. Without it, no handler is installed.
+    dry_run : bool
+        Only read the corpus.
+    machine : Machine, optional
+        Where to train, by default on this machine.
+
+    Returns
+    -------
+    Vectors, or dict for a dry run
+        With counts, context vectors and the manifest, see `dcme_w2v.formats.vectors.manifest`; or
+        the plan of the machine, and as "refused" the error if there is not enough memory.
+
+    Raises
+    ------
+    UsageError, CorpusError, ResourceError
+        Options are inconsistent; the corpus cannot be read, or has no token to train on; there is
+        not enough memory, or a file cannot be written.
+    DivergedError
+        A parameter is NaN or infinite.
+    Interrupted
+        A signal arrived; the state or the result so far is saved, see `dcme_w2v.training.run`.
+    KeyboardInterrupt
+        While training; its attribute `partial` is the `Vectors` so far.
+    """
+    start, machine = time.monotonic(), machine or Machine()
+    job, found = _prepared(job, machine)
+    initial = _initial(job, found)
+    with (
+        contextlib.nullcontext() if dry_run else open_folder(job) as folder,
+        _encoded(job, reporter, initial, machine) as corpus,
+    ):
+        words = corpus.vocabulary
+        job = machine.resolved(job, len(words))
+        ngrams = WordNgrams.of_words(job, words)
+        plan = machine.plan(job, corpus, ngrams)
+        refused = _shortage(plan)
+        if dry_run:
+            return {**plan, "refused": refused}
+        if refused:
+            raise refused
+        if job.output is not None and not is_stream(job.output):
+            require_disk(job.output, plan["disk"][0]["bytes"], plan["largest_file_bytes"])
+        threads = f"{job.threads} thread" + "s" * (job.threads != 1)
+        megabytes = plan["memory_bytes"] / 1e6
+        reporter.message(f"training: {threads}, {megabytes:,.0f} MB of memory")
+        if job.word_order and job.output_tables is None:
+            reporter.message(
+                "--word-order: to score text with the model later, give --output-tables FILE, too"
+            )
+        if job.save_vocab:
+            words.save(job.save_vocab)
+        run = machine.run(job, corpus, ngrams, reporter)
+        checkpointer = Checkpointer(run, reporter, folder, job, found)
+        if found is None and initial is not None:
+            start_from(initial, job.init_context, run.training, words)
+        del initial
+        with interruptible(run, signals) as received:
+            last = run_epochs(run, checkpointer, reporter, received)
+            seconds = checkpointer.position.seconds, time.monotonic() - start
+            manifest = run.manifest(last, *seconds)
+            save_results(job, run.training, corpus, checkpointer, manifest=manifest)
+        reporter.message(audit_line(manifest))
+        if job.output is not None:
+            reporter.message(f"{'classes' if job.classes else 'vectors'}: {job.output}")
+        return as_vectors(job, run.training, words, manifest)
+
+
+def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | None]:
+    """Check the files; options that are left open may have the values of the checkpoint."""
+    paths_of(job).check()
+    check_file(job, job.corpus)
+    found = find_checkpoint(job, machine.kind)
+    if found is not None:
+        job = found.with_run_values(job, "threads", "sample", "lr", "min_lr")
+    vectors = "input"
+    if job.subwords is None:
+        vectors = vectors_of(job.vectors, job, job.output_context)
+    saved, threads = job.save_vocab or counts_path(job), threads_of(job.threads)
+    return dataclasses.replace(job, vectors=vectors, save_vocab=saved, threads=threads), found
+
+
+def _initial(job: TrainJob, found: Checkpoint | None) -> Initial | None:
+    """Return the vectors to start from, or whose words a resumed run has."""
+    if job.init is None or (found is not None and job.init_vocab == "new"):
+        return None
+    return load_initial(job.init, "--init")
+
+
+def _encoded(
+    job: TrainJob, reporter: Reporter, initial: Initial | None, machine: Machine
+) -> EncodedCorpus:
+    """Read the corpus and report its size; raise if it has fewer words than classes are wanted."""
+    known: Given = None if initial is None else initial.words(job.init_vocab)
+    if job.read_vocab is not None:
+        given = job.read_vocab
+        known = given if isinstance(given, Vocabulary) else Vocabulary.load(given)
+    corpus = machine.encode(job, known, reporter)
+    words = len(corpus.vocabulary)
+    line = f"{corpus.tokens:,} tokens in {corpus.lines:,} lines, {words:,} words in the vocabulary"
+    for name, count in (("replaced", corpus.replaced), ("skipped", corpus.skipped)):
+        line += f", {count:,} tokens that are not UTF-8 {name}" * (count > 0)
+    reporter.message(line)
+    check_classes(job.classes, words)
+    if job.unk is not None and job.unk in corpus.vocabulary:
+        reporter.message(f"{corpus.unk_tokens:,} tokens of other words are trained as {job.unk}")
+    elif job.unk is not None:
+        reporter.message(f"warning: no vector for {job.unk}: all words are in the vocabulary")
+    for place in corpus.truncated:
+        reporter.message(f"warning: {place}: read up to there")
+    return corpus
+
+
+def _shortage(plan: Mapping[str, Any]) -> OutOfMemoryError | None:
+    """Return an error if there is not enough memory, otherwise None."""
+    memory, limit = plan["memory_bytes"], plan["memory_available_bytes"]
+    if limit is None or memory <= limit:
+        return None
+    return OutOfMemoryError(
+        f"training needs {memory:,} bytes of memory, {limit:,} are available: lower --dim, "
+        "--max-vocab, --clusters or --buckets, or raise --min-count"
+    )
+
+
+# ---- the run ----
+
+
+class WordsRun(TrainingRun):
+    """Training of word vectors, for the run engine."""
+
+    kind, unit = "words", "words"
+
+    def __init__(
+        self, job: TrainJob, corpus: EncodedCorpus, training: Any, held_out: HeldOut | None = None
+    ) -> None:
+        super().__init__(training, _values(job, KEPT), corpus.tokens * job.epochs)
+        self.free = ("threads",) if job.deterministic else ()
+        self.training: Trained = training
+        self._job, self._corpus, self._held_out = job, corpus, held_out
+
+    def fingerprint(self) -> Fingerprint:
+        """Return hashes of the ids and of the words."""
+        corpus = self._corpus
+        files = [str(file["path"]) for file in corpus.files]
+        return fingerprint_of(hash_of([corpus.ids]), corpus.vocabulary, corpus.tokens, files)
+
+    def done(self, progress: Progress) -> int:
+        """Return the progress in tokens of the corpus."""
+        # out-of-vocabulary tokens are not in the cache: counted in proportion
+        return progress.done * self._corpus.tokens // len(self._corpus.ids)
+
+    def scores(self) -> dict[str, float]:
+        """Return the scores of the held-out text."""
+        return self._held_out.score() if self._held_out else {}
+
+    def final_figures(self) -> dict[str, Any]:
+        """Return further figures for the manifest."""
+        return self._held_out.figures or self._held_out.score() if self._held_out else {}
+
+    def manifest(
+        self, last: Progress, train_seconds: float, total_seconds: float
+    ) -> dict[str, Any]:
+        """Return how the vectors were made; raise if no token was trained on."""
+        if not last.trained:
+            raise CorpusError(
+                f"no token was trained: {last.subsampled:,} were dropped by subsampling (raise "
+                f"--sample, or give --sample=0) and {last.without_context:,} have no context in "
+                "their line (lower --min-count, or give longer lines)"
+            )
+        job, corpus = self._job, self._corpus
+        job = dataclasses.replace(job, format=output_format(job))
+        return manifest_of(
+            options=[part_of(job, part) for part in RECORDED],
+            corpus=[(file["path"], file["size"]) for file in corpus.files],
+            vocabulary=len(corpus.vocabulary),
+            tokens={
+                "corpus": corpus.tokens,
+                "trained": last.trained,
+                "out_of_vocabulary": corpus.out_of_vocabulary * job.epochs,
+                "subsampled": last.subsampled,
+                "without_context": last.without_context,
+                "held_out": corpus.held_out_tokens * job.epochs,
+            },
+            seconds={"count": corpus.seconds, "train": train_seconds, "total": total_seconds},
+            loss=last.loss if np.isfinite(last.loss) else None,
+            kernels=self.training.kernels,
+            unk_tokens=corpus.unk_tokens,
+            **Tokenizer(job).entry(),
+            **self.final_figures(),
+        )
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the vocabulary, with which the input table can be read as word vectors."""
+        words = self._corpus.vocabulary
+        return {**words_arrays(words), "counts": words.counts}
+
+    def start_hint(self, checkpoint: Path) -> str:
+        """Return that the vectors can be used as initial values."""
+        return f", whose vectors --init={checkpoint} reads"
+
+    def current_model(self) -> Vectors:
+        """Return the vectors so far."""
+        return as_vectors(self._job, self.training, self._corpus.vocabulary)
+
+    def save_partial(self) -> str | None:
+        """Save the vectors so far beside the outputs, except streams."""
+        written = save_results(self._job, self.training, self._corpus, suffix=PARTIAL)
+        return f"the vectors so far are in {' and '.join(written)}" if written else None
+
+
+def _values(job: TrainJob, classes: Sequence[type]) -> dict[str, Any]:
+    """Return the options of some classes by name."""
+    return {name: value for one in classes for name, value in vars(part_of(job, one)).items()}
+
+
+def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[str]) -> Fingerprint:
+    """Return hashes of a text, from the hash of its ids, and a description of the text."""
+    vocabulary = hash_of((words.text, words.offsets, words.counts))
+    described = f"{tokens:,} tokens and {len(words):,} words of {', '.join(files[:3])}"
+    return Fingerprint({"ids": ids, "vocabulary": vocabulary}, described)
+
+
+# ---- results ----
+
+
+def as_vectors(
+    job: TrainJob,
+    training: Trained,
+    vocabulary: Vocabulary,
+    manifest: dict[str, Any] | None = None,
+) -> Vectors:
+    """Return the word vectors with the context vectors; ends the training."""
+    assert job.vectors is not None
+    counts, subwords = vocabulary.counts, training.subwords
+    context = Vectors(vocabulary, training.output, counts) if has_context(job) else None
+    if subwords is None:
+        matrix = combine_in_place(training.input, training.output, job.vectors)
+    else:
+        matrix = subwords.vectors_of(vocabulary, training.input)
+    return Vectors(
+        vocabulary, matrix, counts, context=context, manifest=manifest, subwords=subwords
+    )
+
+
+def save_results(
+    job: TrainJob,
+    training: Trained,
+    corpus: EncodedCorpus,
+    checkpointer: Checkpointer | None = None,
+    suffix: str = "",
+    manifest: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """Write the results and return the paths.
+
+    With a suffix, which is for vectors so far, neither streams nor classes and both tables are
+    written. The manifest is written beside `job.output`. If a file cannot be written, a checkpoint
+    is saved, or see `dcme_w2v.files.disk`.
+    """
+    if manifest is not None:
+        manifest = {**manifest, **sidecars_of(job.output, job.output_context, job.save_vocab)}
+    words, ngrams = corpus.vocabulary, training.subwords
+    assert job.vectors is not None
+    matrix: F32 | CombinedRows = CombinedRows(training.input, training.output, job.vectors)
+    if ngrams is not None:
+        matrix = ngrams.vectors_of(words, training.input)
+
+    def vectors(path: str | None, rows: F32 | CombinedRows, **more: Any) -> Callable[[str], None]:
+        format = job.format or format_of(path or "")
+        return partial(
+            save_vectors, words=words, matrix=rows, counts=words.counts, format=format, **more
+        )
+
+    write = vectors(job.output, matrix, manifest=manifest)
+    if job.classes and not suffix:
+        found = word_classes(matrix[: len(words)], job.classes, seed=job.seed, threads=job.threads)
+        write = partial(save_classes, words=words, classes=found, manifest=manifest)
+    inputs = [training.input] if ngrams is None else [training.input, ngrams.rows]
+    outputs: list[tuple[str | None, str, Callable[[str], None]]] = [
+        (job.output, "classes" if job.classes else "vectors", write),
+        (job.output_context, "context", vectors(job.output_context, training.output)),
+        (
+            job.output_fasttext,
+            "model",
+            partial(
+                save_model, vocabulary=words, options=job, tables=(inputs, [training.output]),
+                subwords=job, tokens=corpus.tokens,
+            ),
+        ),
+        (
+            None if suffix else job.output_tables,
+            "tables",
+            partial(
+                save_tables, vocabulary=words, input=training.input, output=training.output,
+                neighbors=training.neighbors,
+                options=_values(job, [TrainOptions]) | Tokenizer(job).entry(),
+            ),
+        ),
+    ]  # fmt: skip
+    results = [
+        Result(path + suffix, name, write)
+        for path, name, write in outputs
+        if path is not None and not (suffix and is_stream(path))
+    ]
+    write_with_fallback(results, partial(_checkpoint, checkpointer))
+    return [one.path for one in results]
+
+
+def _checkpoint(checkpointer: Checkpointer | None) -> str | None:
+    """Write a checkpoint, if there is a folder for them, and return a message."""
+    saved = checkpointer.save() if checkpointer is not None else None
+    if saved is None:
+        return None
+    return f"nothing is lost: free some space, and resume with --resume={saved.parent}"
