@@ -149,7 +149,7 @@ def test_invalid_options_are_named_in_pythons_terms(corpus, given, error, messag
         ("a b\nc d", UsageError, "is text, no file"),
         (b"corpus.txt", UsageError, "must be a path, paths, or an iterable"),
         (7, UsageError, "corpus=7: must be a path, paths, or an iterable"),
-        ([["a", "b"], 7], UsageError, "sentence 1: 7 is neither a line nor a list of tokens"),
+        ([["a", "b"], 7], UsageError, "sentence 1: 7 is neither a text nor a list of tokens"),
         ([["a", "b"], ["a", 7]], UsageError, "sentence 1: "),
         ([["a", "New York"]], ValueError, "sentence 0: the token 'New York' is empty or has"),
         ([["a", ""]], ValueError, "the token '' is empty"),
