@@ -37,7 +37,7 @@ def test_tokens_are_separated_by_whitespace():
 )  # fmt: skip
 def test_ideographs_and_hiragana_are_words(tokens, words):
     features = TextFeatures(FeatureOptions(tokens=tokens))
-    features.fit_counts(["中文テストです。Abc_1, 한국어 É".encode()])
+    features.fit_transform(["中文テストです。Abc_1, 한국어 É".encode()])
     assert [features.name(i) for i in range(features.columns)] == words
 
 

@@ -12,19 +12,12 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v.classify import loss as loss_module
 from dcme_w2v.classify.calibration import _calibration, likeliest_factors
+from dcme_w2v.classify.choose import Problem, like_svm
 from dcme_w2v.classify.fit import Labeled, fit
-from dcme_w2v.classify.loss import LossSearch, is_loss_open, loss_line
-from dcme_w2v.classify.metrics import (
-    average_precision,
-    calibrated,
-    calibration_of,
-    log_softmax,
-    relevance,
-)
+from dcme_w2v.classify.metrics import calibrated, calibration_of, log_softmax
 from dcme_w2v.classify.model import load_classifier
-from dcme_w2v.classify.options import TREE_CLASSES, ClassifyOptions, resolved
+from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.errors import DcmeWarning, DivergedError
 
@@ -90,44 +83,6 @@ def test_a_document_with_its_set_of_labels_is_one_example(classes):
     assert records[0]["loss"] > 0
 
 
-def test_folds_choose_the_rate_of_several_labels():
-    rows, labels = sets_problem(classes=12, documents=120)
-    data, given = Labeled(rows, labels), ClassifyOptions(threads=1)
-    assert is_loss_open(given, data, TREE_CLASSES - 1)
-    assert not is_loss_open(given, data, TREE_CLASSES)
-    tuned = LossSearch(data, 12, given).run()
-    assert tuned.setting["loss"] == "hinge" and {one["loss"] for one in tuned.trials} == {"hinge"}
-    found = {one["lr"]: one["accuracy"] for one in tuned.trials if one["epochs"] == 5}
-    assert len(found) == 4 and all(0 < one <= 1 for one in found.values())
-    assert tuned.options(given, 12).loss == "hinge"
-    batches = [tuned.options(given, 3000, sets).batch for sets in (True, False)]
-    assert batches == [16, 16]  # similar documents of a long batch would correct the same error
-
-
-def test_with_many_labels_a_part_of_them_chooses_the_rate(monkeypatch):
-    """Each label is learned as if all were, so a trial has the same scores of these labels."""
-    rows, labels = sets_problem(classes=40, documents=200)
-    data, given = Labeled(rows, labels), ClassifyOptions(threads=1)
-    monkeypatch.setattr(loss_module, "SHORT_SETS", 7999)
-    monkeypatch.setattr(loss_module, "SHORT_PART", 200 * 9)
-    some, classes = loss_module._with_some_labels(data, 40)
-    counts = np.bincount(data.instances()[1], minlength=40)
-    kept = np.bincount(some.instances()[1])
-    order = np.argsort(-counts, kind="stable")[np.arange(1, 18, 2) * 40 // 18]
-    assert classes == 10 and kept[:-1].tolist() == counts[order].tolist()
-    assert kept[-1] == sum(9 in one for one in some.labels) and min(map(len, some.labels)) == 1
-    search = LossSearch(data, 40, given)
-    tuned = search.run()
-    found = {one["lr"]: one["accuracy"] for one in tuned.trials}
-    assert len(found) == len(tuned.trials) == 3 and {one["epochs"] for one in tuned.trials} == {5}
-    learned = search._order[40:]
-    whole, _ = fit(data.some(np.sort(learned)), 40, resolved(given, 40, True), multilabel=True)
-    held = data.some(np.sort(search._order[:40]))
-    scores = whole.scores(core_documents(held.matrix), 0, 40, 1)
-    expected = average_precision(scores[:, order], relevance(held.labels, 40)[:, order])
-    assert found[0.5] == pytest.approx(expected, abs=0.02)
-
-
 @pytest.mark.parametrize(
     "more, loss",
     [({"loss": "softmax"}, "softmax"), ({"objective": "ns"}, "softmax"),
@@ -146,42 +101,6 @@ def test_calibration_finds_the_logistic_function_of_scores():
     assert calibration_of(scores, labels) == pytest.approx((0.7, -1.5), abs=0.05)
 
 
-@pytest.mark.parametrize("count", [600, 200, 40])
-def test_a_candidate_near_the_optimum_is_taken_unless_another_is_clearly_better(count):
-    """Few documents have weaker L2; with fewer than 50 nothing is compared."""
-    rows, labels = problem(rows=count, features=550)
-    l2 = float(f"{float(f'{0.5 / count:.2g}') / (10 if count < 500 else 1):.2g}")
-    tuned = LossSearch(Labeled(rows, labels[:, None].tolist()), 5, ClassifyOptions()).run()
-    if count < 50:
-        assert tuned.setting["epochs"] == 20 and tuned.setting["l2"] == l2 and not tuned.trials
-        assert "fewer than 50 documents" in loss_line(tuned)
-        return
-    assert {one["loss"] for one in tuned.trials} == {"hinge", "softmax"}
-    of_optimum = {one["l2"]: one["accuracy"] for one in tuned.trials if one["epochs"] == 20}
-    assert len(of_optimum) == (2 if count < 500 else 1)
-    first = of_optimum[l2]
-    highest = max(one["accuracy"] for one in tuned.trials)
-    errors = 1.5 if count < 500 else 0.75
-    is_clear = highest > first + errors * np.sqrt(highest * (1 - highest) / tuned.held_out)
-    is_first = tuned.setting["epochs"] == 20 and tuned.setting["l2"] == l2
-    assert is_first != is_clear
-
-
-@pytest.mark.parametrize("count, better, taken", [
-    (499, 0.025, "hinge"), (499, 0.04, "softmax"), (500, 0.01, "hinge"), (500, 0.025, "softmax"),
-])  # fmt: skip
-def test_few_documents_need_a_clearer_difference(monkeypatch, count, better, taken):
-    """The standard error of 64 % of 495 documents is 2.2 points."""
-
-    def accuracies(_, path, *more):
-        return [0.64 - better * (one["loss"] == "hinge") for one in path]
-
-    monkeypatch.setattr(LossSearch, "_trial", accuracies)
-    rows, labels = problem(rows=count, features=12)
-    tuned = LossSearch(Labeled(rows, labels[:, None].tolist()), 5, ClassifyOptions()).run()
-    assert tuned.setting["loss"] == taken
-
-
 def test_many_rare_classes_are_learned_to_the_optimum():
     """After five epochs without L2 regularization the correlation of scores would be about .6."""
     random = np.random.default_rng(0)
@@ -192,7 +111,8 @@ def test_many_rare_classes_are_learned_to_the_optimum():
     rows[:, 0] += 0.01  # none is empty
     rows = csr_matrix(unit_rows(rows))
     data, given = Labeled(rows, labels[:, None].tolist()), ClassifyOptions(threads=1)
-    weights, _ = fit(data, 520, LossSearch(data, 520, given).run().options(given, 520))
+    near = Problem.of(data, 520, given)
+    weights, _ = fit(data, 520, near.options(like_svm(near, {})))
     scores = weights.scores(core_documents(rows), 0, 1600, 1)
     svm = LinearSVC().fit(rows, labels).decision_function(rows)
     assert np.corrcoef(scores.ravel(), svm.ravel())[0, 1] > 0.8

@@ -9,7 +9,7 @@ import pytest
 from helpers import arrays_in, described, edit, records, stop_in, write_corpus
 
 import dcme_w2v as dw
-from dcme_w2v.classify import loss, solver
+from dcme_w2v.classify import choose, estimator, solver
 from dcme_w2v.classify.trainer import ClassifierTrainer
 
 SHORT = "classify train d.tsv --epochs 4 --threads 1 --quiet"
@@ -18,10 +18,10 @@ OBJECTIVES = ["gd", "nce", "dcme", "dcme --dcme-update paper"]
 
 @pytest.fixture(autouse=True)
 def no_search(monkeypatch):
-    """Signals arrive in the epochs of the training itself; see test_classify_rate.py."""
-    monkeypatch.setattr(loss, "HINGE_CLASSES", 0)
-    monkeypatch.setattr(loss, "SHORT_SETS", 0)
-    monkeypatch.setattr(loss, "SMALL_WEIGHTS", 0)
+    """Signals arrive in the epochs of the training itself; see test_choose.py."""
+    monkeypatch.setattr(choose, "HINGE_CLASSES", 0)
+    monkeypatch.setattr(choose, "MANY_SETS", 0)
+    monkeypatch.setattr(estimator, "SMALL_WEIGHTS", 0)
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from helpers import arrays_in, described
 
-from dcme_w2v.classify import feature_sets
+from dcme_w2v.classify import dataset, train
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.ngrams import MAX_WORD
 from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.few_labels import jobs
 
 TRAIN = "classify train d.tsv --threads 1"
 ALL = ["", "a", "Ab ab, né ñ", "中文。中", "x" * 40, "<a> a>", "ab ab ab"]
@@ -93,7 +94,7 @@ def test_subwords_are_chosen_where_they_predict_better(cli, corpus, more, chosen
 def test_words_alone_are_kept_where_they_say_everything(cli, corpus):
     Path("d.tsv").write_text(texts(is_in_ending=False))
     cli(f"{TRAIN} --output m")
-    assert "character n-grams" in cli.err
+    assert "--subwords 1-4 " in cli.err
     assert described("m")["features"]["subwords"] == "none"
 
 
@@ -113,12 +114,11 @@ def test_few_short_texts_have_them_unless_words_are_clearly_better(
 
 
 def test_longer_texts_have_them_only_if_they_are_given(cli, corpus, monkeypatch):
-    monkeypatch.setattr(feature_sets, "KEPT_BYTES", 1000)
+    monkeypatch.setattr(train, "KEPT_BYTES", 1000)
     cli(f"{TRAIN} --output m")
     assert described("m")["features"]["subwords"] == "none"
     cli(f"{TRAIN} --output m --subwords 1-4")
     assert described("m")["features"]["subwords"] == "1-4"
-    assert "--lead-ngrams 1" in cli.err or "pairs of the first words" in cli.err
 
 
 def test_a_resumed_run_has_the_same_subwords(cli, corpus):
@@ -184,15 +184,15 @@ def test_few_labels_of_longer_texts_keep_words_where_they_say_more(cli, corpus, 
     assert "short texts: character n-grams are features" in cli.err
     cli(f"{fit} --output short --subwords 1-4")
     assert arrays_in("m") == arrays_in("short")
-    monkeypatch.setattr(feature_sets, "SHORT_TEXT", 10)
+    monkeypatch.setattr(dataset, "SHORT_TEXT", 10)
     cli(f"{fit} --output m")
-    assert "with character n-grams" in cli.err
+    assert "features: --subwords none" in cli.err
     cli(f"{fit} --output words --subwords none")
     assert arrays_in("m") == arrays_in("words")
     Path("few.tsv").write_text(texts(40))
     cli(f"{fit} --output m")
     assert described("m")["features"]["subwords"] == "1-4"
-    monkeypatch.setattr(feature_sets, "KEPT_BYTES", 1000)
+    monkeypatch.setattr(jobs, "KEPT_BYTES", 1000)
     cli(f"{fit} --output m")
-    assert "character n-grams" not in cli.err
+    assert "features:" not in cli.err
     assert described("m")["features"]["subwords"] == "none"

@@ -19,7 +19,8 @@ from scipy.special import expit
 from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.training.progress import Reporter
 
-from .fit import Labeled, fit
+from .choose import FOLDS, OutOfFold, Problem, Search
+from .fit import Labeled
 from .metrics import (
     Calibration,
     best_threshold,
@@ -35,7 +36,7 @@ from .trainer import Weights, core_documents
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
 SHORT = 20_000  # documents: below, a training of its own leaves some out; above, one in SHARE
 SHORT_TABLE = 10_000_000  # documents times classes, one label a document: the same
-FOLD, SHARE = 5, 50
+SHARE = 50
 CERTAIN = 1500  # documents left out, in several folds; so many are enough
 
 _Scores = tuple[F64, list[Sequence[int]]]
@@ -230,6 +231,7 @@ def calibration_data(
     reporter: Reporter,
     counts: I64 | None = None,
     may_be_none: bool = False,
+    scores: OutOfFold | None = None,
 ) -> tuple[Labeled, Labeled | None, Calibrated | None]:
     """Return the documents to train on, those left out, or the calibration of another training.
 
@@ -242,6 +244,8 @@ def calibration_data(
     reporter : Reporter
     counts, may_be_none
         See `calibration_on`.
+    scores : OutOfFold, optional
+        Of these options and documents, if they are known.
     """
     count = len(data.labels)
     order = np.random.default_rng(options.seed).permutation(count)
@@ -250,19 +254,10 @@ def calibration_data(
         left_out = min(count // SHARE, max(1, MAX_SCORES // classes))
         left_out = min(left_out, CERTAIN) if counts is None else left_out
         return data.some(np.sort(order[left_out:])), data.some(np.sort(order[:left_out])), None
-    left_out = count // FOLD
-    if not left_out:
+    if count < FOLDS:
         return data, None, None
-    reporter.stage("calibrating the probabilities", None, "documents")
-    parts, labels = [], list[Sequence[int]]()
-    for begin in range(0, min(FOLD * left_out, CERTAIN), left_out):
-        out = order[begin : begin + left_out]
-        learned = data.some(np.setdiff1d(order, out))
-        weights, _ = fit(learned, classes, options)
-        if counts is None:  # of a class that was not learned, nothing is known
-            known = np.unique(learned.labels)
-            out = out[[data.labels[i][0] in known for i in out]]
-        scores, own = scores_of(weights, data.some(np.sort(out)), options.threads or 1)
-        parts.append(scores)
-        labels += own
-    return data, None, _calibration(np.concatenate(parts), labels, options, counts, may_be_none)
+    if scores is None:
+        reporter.stage("calibrating the probabilities", None, "documents")
+        scores = Search(Problem.of(data, classes, options), reporter=reporter).scores({})
+    found = _calibration(scores.scores, scores.labels, options, counts, may_be_none)
+    return data, None, found

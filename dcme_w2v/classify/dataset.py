@@ -26,6 +26,7 @@ from dcme_w2v.options import HoldoutOptions
 from .features import TextFeatures
 from .fit import Labeled
 from .model import COLUMNS, Predictor
+from .options import SHORT_TEXT, FeatureOptions
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ class Dataset:
         Of rows of .npz files; see `dcme_w2v.formats.sparse_io.columns_of`.
     text : TextFeatures or None
         The features of text; None for vectors.
+    texts, held_texts : list of bytes
+        The training documents and those that are held out, if they are kept.
     """
 
     matrix: csr_matrix
@@ -106,6 +109,8 @@ class Dataset:
     is_first: list[bool] = field(default_factory=list)
     columns: int | None = None
     text: TextFeatures | None = None
+    texts: list[bytes] = field(default_factory=list, repr=False)
+    held_texts: list[bytes] = field(default_factory=list, repr=False)
 
     @functools.cached_property
     def counts(self) -> dict[str, int]:
@@ -140,6 +145,23 @@ class Dataset:
         if not self.is_first:
             return np.arange(len(self.labels))
         return np.cumsum(self.is_first) - 1
+
+    @property
+    def has_short_texts(self) -> bool:
+        """Whether texts are kept, and so short that n-grams of characters predict few of them."""
+        return 0 < sum(map(len, self.texts)) <= SHORT_TEXT * len(self.texts)
+
+    def with_features(self, options: FeatureOptions, most: int) -> Dataset:
+        """Return the training documents, whose texts are kept, with other features."""
+        text = TextFeatures(options)
+        matrix = text.fit_transform(self.texts, lambda: (most, True))
+        return replace(self, text=text, matrix=matrix)
+
+    def with_held(self) -> Dataset:
+        """Return the documents with the rows of those that are held out, if texts are kept."""
+        if self.text is None or not self.held_texts:
+            return self
+        return replace(self, held_matrix=self.text.transform(self.held_texts))
 
     def by_label(self) -> tuple[Dataset, csr_matrix]:
         """Return the training documents that have labels, and the rows of the others."""
@@ -215,10 +237,11 @@ def read(
     seed: int,
     keep_unlabeled: bool = False,
     hint: str = "",
-    most: Callable[[int], int] | None = None,
+    most: Callable[[int], tuple[int, bool]] | None = None,
     *,
     unlabeled: Sequence[str] = (),
     trained: Predictor | None = None,
+    keep: float = 0,
 ) -> Dataset:
     """Read documents once, of text or of vectors.
 
@@ -240,23 +263,23 @@ def read(
     hint : str
         The end of the error if no document of text has a label.
     most : callable, optional
-        Returns the number of words that are kept for a number of classes.
+        Returns for a number of classes how many features are kept, and whether n-grams are.
     unlabeled : sequence of str
         Files of further documents, whose labels are ignored.
     trained : Predictor, optional
         A model whose features, the features of `text` included, are not changed.
+    keep : float
+        Texts are kept if they have no more bytes.
     """
     if text is None:
         return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled, trained)
     if labels is not None:
         raise UsageError(f"--labels={labels}: is for .npz; text contains its labels")
     random, share = np.random.default_rng(seed), holdout.fraction
-    held: list[Document] = []
-    kept: Labels = []
-    is_first: list[bool] = []
-    found, without = Doubts(docs[0]), 0
+    held, kept, is_first = list[Document](), Labels(), list[bool]()
+    found, without, texts = Doubts(docs[0]), 0, _Texts(keep)
 
-    def texts() -> Iterator[bytes]:
+    def training() -> Iterator[bytes]:
         nonlocal without
         is_held = False
         for document in text.read(docs, text.options.strict):
@@ -273,7 +296,7 @@ def read(
                     continue
             kept.append(document.labels)
             is_first.append(document.is_first)
-            yield document.text
+            yield texts.kept(document.text)
         if held and not kept:
             raise _too_few(holdout, 0, len(held))
         if not kept and not keep_unlabeled:
@@ -281,20 +304,37 @@ def read(
         for document in text.read(unlabeled, text.options.strict) if unlabeled else ():
             kept.append(())
             is_first.append(document.is_first)
-            yield document.text
+            yield texts.kept(document.text)
 
     words = None if most is None else functools.partial(_words, most, kept)
-    matrix = text.fit_transform(texts(), words) if trained is None else text.transform(texts())
+    rows = training()
+    matrix = text.fit_transform(rows, words) if trained is None else text.transform(rows)
     found.warn(text.is_by_token)
     if holdout.file is not None:
         held = [one for one in text.read([like(holdout.file, docs[0])]) if one.labels]
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
-    return Dataset(matrix, kept, without, held_matrix, held_labels, is_first, text=text)
+    found_held = [document.text for document in held] if texts.list else []
+    own = (is_first, None, text, texts.list, found_held)
+    return Dataset(matrix, kept, without, held_matrix, held_labels, *own)
 
 
-def _words(most: Callable[[int], int], labels: Labels) -> int:
-    """Return how many words are kept for documents with these labels."""
+class _Texts:
+    """Texts that are kept if they have no more bytes than there is room for."""
+
+    def __init__(self, room: float) -> None:
+        self.list: list[bytes] = []
+        self._room = room
+
+    def kept(self, text: bytes) -> bytes:
+        """Return a text after keeping it."""
+        self._room -= len(text)
+        self.list.append(text) if self._room >= 0 else self.list.clear()
+        return text
+
+
+def _words(most: Callable[[int], tuple[int, bool]], labels: Labels) -> tuple[int, bool]:
+    """Return what is kept for documents with these labels."""
     return most(len(set(itertools.chain.from_iterable(labels))))
 
 

@@ -26,8 +26,8 @@ from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.progress import QUIET
 
 from .calibration import Calibrated, calibration_data, calibration_on
+from .choose import MIN_COMPARED, OutOfFold, Problem, choose
 from .fit import Fit, Labeled, RemoteTraining, fit
-from .loss import MIN_DOCUMENTS, LossSearch, PenaltySearch, is_loss_open, is_small
 from .metrics import Calibration, calibrated, check_scores
 from .mixins import LinearMixin, check_classes
 from .options import (
@@ -45,8 +45,8 @@ from .trainer import (
     documents_at_once,
     warn_of_short_rows,
 )
-from .tune import Rows, Search
 
+SMALL_WEIGHTS, SMALL_PRODUCTS = 1 << 16, 1 << 22  # L-BFGS takes a second at most
 MAX_LABELS = 2**31 - 2  # the core has numbers of 32 bits; one class is for rows without a label
 
 
@@ -85,7 +85,20 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
     return [part.tolist() for part in np.split(found.indices, found.indptr[1:-1])], found.shape[1]
 
 
-def fit_sets(data: Labeled, labels: int, options: ClassifyOptions) -> tuple[Fit, Calibrated]:
+def is_small(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> bool:
+    """Return whether L-BFGS reaches the optimum as fast, and no option of another solver is set.
+
+    Few documents of text have more words than documents; the hinge loss is better on them.
+    """
+    own = (given.solver, given.loss, given.lr, given.min_lr, given.epochs, given.batch, given.trees)
+    is_short = (matrix.shape[1] + 1) * classes <= SMALL_WEIGHTS
+    is_short = is_short and matrix.nnz * classes <= SMALL_PRODUCTS
+    rows, columns = matrix.shape
+    is_short = is_short and (columns < rows or 2 * matrix.nnz > rows * columns)
+    return is_short and is_hinge_possible(given) and not any(one is not None for one in own)
+
+
+def fit_sets(data: Labeled, labels: int, given: ClassifyOptions) -> tuple[Fit, Calibrated]:
     """Train on documents with sets of labels, which may be empty, by the squared hinge loss.
 
     Parameters
@@ -93,8 +106,8 @@ def fit_sets(data: Labeled, labels: int, options: ClassifyOptions) -> tuple[Fit,
     data : Labeled
     labels : int
         Number of labels.
-    options : ClassifyOptions
-        Resolved.
+    given : ClassifyOptions
+        Not resolved.
 
     Returns
     -------
@@ -108,11 +121,14 @@ def fit_sets(data: Labeled, labels: int, options: ClassifyOptions) -> tuple[Fit,
     if any(one == [labels] for one in sets):
         classes += 1
         data = Labeled(data.matrix, sets, data.weights)
+    options, scores = resolved(given, labels, multilabel=True), None
+    if choice := choose(problem := Problem.of(data, classes, given)):
+        options, scores = problem.options(choice.setting), choice.scores
     plan = resource_estimate(data.matrix, sum(map(len, sets)), classes, options, holdout=False)
     if shortage := resource_shortage(plan):
         raise shortage
     counts = np.bincount(data.instances()[1], minlength=labels)[:labels]
-    data, left_out, by = calibration_data(data, classes, options, QUIET, counts, may_be_none=True)
+    data, left_out, by = calibration_data(data, classes, options, QUIET, counts, True, scores)
     task = Fit(data, classes, options, multilabel=True)
     task.train(QUIET)
     if left_out is not None:
@@ -176,8 +192,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     objective_ : str
         The objective in use: with `objective="auto"`, the one that was chosen.
     loss_ : str
-        Of `fit`: the loss in use. By default held-out rows choose it, if there are 50 rows and at
-        most 5,000 classes.
+        Of `fit`: the loss in use.
     lr_ : float
         Of `fit`: the initial learning rate in use. The default is as for the parameter `lr`, or
         lower, if held-out rows are predicted better.
@@ -255,11 +270,13 @@ class MaxentClassifier(LinearMixin, Estimator):
             kept = weights > 0
             matrix, numbers, weights = matrix[kept], numbers[kept], weights[kept]
         data = Labeled(matrix, numbers[:, None].tolist(), weights)
-        options = self._options_for(data, given, is_remote=remote is not None)
+        options, scores = self._options_for(data, given, is_remote=remote is not None)
         self._indicator = self._calibration = None
         left_out = by = None
         if options.loss == "hinge" and remote is None:
-            data, left_out, by = calibration_data(data, len(self.classes_), options, QUIET)
+            data, left_out, by = calibration_data(
+                data, len(self.classes_), options, QUIET, scores=scores
+            )
         try:
             self._take(options, *fit(data, len(self.classes_), options, remote=remote))
         except KeyboardInterrupt as error:
@@ -272,26 +289,27 @@ class MaxentClassifier(LinearMixin, Estimator):
 
     def _options_for(
         self, data: Labeled, given: ClassifyOptions, is_remote: bool
-    ) -> ClassifyOptions:
-        """Return the options of the training; held-out rows choose some of them."""
+    ) -> tuple[ClassifyOptions, OutOfFold | None]:
+        """Return the options of the training, and scores of the rows that chose them."""
         classes, seconds = len(self.classes_), _seconds_of(self.tune)
         options = resolved(given, classes)
         if options.objective == "tree":
             raise UsageError('objective="tree": is only for files; see dcme-w2v classify train')
-        if seconds is not None:
-            if is_remote:
+        if is_remote:
+            if seconds is not None:
                 raise UsageError(f"tune={self.tune}: is not supported with cluster; omit one")
-            rows = Rows(data.matrix)
-            search = Search(rows, data.labels, classes, given, seconds, data.weights)
-            self.tuned_ = dict((tuned := search.run()).setting)
-            return tuned.options(given, classes)
-        has_few_numbers = given.solver != self.solver
-        enough = len(data.labels) >= max(MIN_DOCUMENTS, 2 * classes)
-        if has_few_numbers and given.l2 is None and enough:
-            return PenaltySearch(data, classes, given).run().options(given, classes)
-        if not is_remote and is_loss_open(given, data, classes):
-            return LossSearch(data, classes, given).run().options(given, classes)
-        return options
+            return options, None
+        is_path = given.solver == "lbfgs" and seconds is None
+        enough = len(data.labels) >= max(MIN_COMPARED, 2 * classes)
+        if is_path and (given.solver == self.solver or given.l2 is not None or not enough):
+            return options, None  # penalties are chosen where L-BFGS is
+        problem = Problem.of(data, classes, given)
+        choice = choose(problem, seconds)
+        if choice is None:
+            return options, None
+        if seconds is not None:
+            self.tuned_ = dict(choice.setting)
+        return problem.options(choice.setting), choice.scores
 
     def _fit_sets(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> MaxentClassifier:
         """Fit to rows and an indicator matrix."""
@@ -312,15 +330,11 @@ class MaxentClassifier(LinearMixin, Estimator):
             weights = check_weights(sample_weight, len(sets)).astype(np.float32)
             data = Labeled(matrix, sets, weights).some(np.flatnonzero(weights))
         given = replace(given, loss="hinge")
-        known = data.some(np.flatnonzero([bool(one) for one in data.labels]))
-        options = resolved(given, count, multilabel=True)
-        if is_loss_open(given, known, count):
-            options = LossSearch(known, count, given).run().options(given, count, True)
-        task, found = fit_sets(data, count, options)
+        task, found = fit_sets(data, count, given)
         self._calibration, self.threshold_ = found.by, found.threshold
         self.classes_ = np.arange(count)
         self._indicator = (issparse(y), y.dtype if hasattr(y, "dtype") else np.dtype(np.int64))
-        return self._take(options, task.weights, task.records)
+        return self._take(task.resolved, task.weights, task.records)
 
     def _remote_training(self) -> RemoteTraining | None:
         """Return the training on `cluster`, which the class of `dcme_w2v.cluster` supports."""

@@ -10,6 +10,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,6 @@ WORDS = {
     "words": re.compile(r"\w+"),
     "unicode": re.compile(rf"[^\W{SINGLE}{KATAKANA}]+|[{SINGLE}]|[{KATAKANA}]+"),
 }
-Choose = Callable[..., tuple[list[bytes], csr_matrix]]
 DOCUMENTS_AT_ONCE = 4096
 # With more hash values than this, only those that occur get a column: 2^30 floats take 4 GB.
 DENSE_HASHING = 1 << 24
@@ -116,7 +116,7 @@ class TextFeatures:
         return read_documents(docs, encoding_errors=errors, strict=strict)
 
     def fit_transform(
-        self, documents: Iterable[bytes], most: Callable[[], int] | None = None
+        self, documents: Iterable[bytes], most: Callable[[], tuple[int, bool]] | None = None
     ) -> csr_matrix:
         """Choose the columns and return the documents' rows; reads the documents once.
 
@@ -124,56 +124,25 @@ class TextFeatures:
         ----------
         documents : iterable of bytes
         most : callable, optional
-            Returns the number of words that are kept, after the documents were read; by default
-            `features` of the options is that number.
+            Returns, after the documents were read, how many features are kept, by default
+            `features` of the options, and whether n-grams of words are.
 
         Raises
         ------
         CorpusError
             There are no features.
         """
-        return self._weighted(self.fit_counts(documents, most))
-
-    def fit_counts(
-        self, documents: Iterable[bytes], most: Callable[[], int] | None = None
-    ) -> csr_matrix:
-        """Choose the columns and return the documents' counts; see `fit_transform`."""
         if self.options.hashing is not None:
             counts = self._counts(documents, self._hashed, self.options.hashing)
             if self.options.hashing > DENSE_HASHING:
                 counts = self._occurring(counts)
         else:
             counts = self._most_frequent(documents, most)
-        self._set_idf(counts)
-        return counts
-
-    def _set_idf(self, counts: csr_matrix) -> None:
         present = np.bincount(counts.indices, minlength=counts.shape[1])
         self.idf = np.ones(counts.shape[1], dtype=np.float32)
         if self.options.weighting == "tfidf":
             self.idf = (np.log((1 + counts.shape[0]) / (1 + present)) + 1).astype(np.float32)
-
-    def narrowed(
-        self, options: FeatureOptions, counts: csr_matrix, most: int
-    ) -> tuple[TextFeatures, csr_matrix]:
-        """Return the first of these columns, weighted, without reading the documents again.
-
-        Parameters
-        ----------
-        options : FeatureOptions
-            With fewer features, or another weighting or norm; the other options are as in `self`.
-        counts : csr_matrix
-            As `fit_counts` returned them.
-        most : int
-            Number of columns that are kept, except of hashed features.
-        """
-        names = self.names
-        if names is not None and len(names) > most:
-            names, counts = names[:most], counts[:, :most]
-        found = TextFeatures.restored(options, names, self.idf, self.buckets)
-        found.tag_pairs = self.tag_pairs
-        found._set_idf(counts)
-        return found, found._weighted(counts)
+        return self._weighted(counts)
 
     def _occurring(self, counts: csr_matrix) -> csr_matrix:
         """Give a column to each hash value that occurs."""
@@ -252,7 +221,7 @@ class TextFeatures:
         return found
 
     def _most_frequent(
-        self, documents: Iterable[bytes], most: Callable[[], int] | None
+        self, documents: Iterable[bytes], most: Callable[[], tuple[int, bool]] | None
     ) -> csr_matrix:
         words, texts, subwords, counts = self._read(documents)
         grams = None
@@ -277,21 +246,18 @@ class TextFeatures:
                 return spelled[number - others]
             return words[number] if grams is None else grams.name(words, number)
 
-        def choose(count: int, is_single: bool = False) -> tuple[list[bytes], csr_matrix]:
-            kept = order[eligible[order]]
-            if is_single:
-                kept = kept[(kept < len(words)) | (kept >= others)]
-            chosen = kept[:count]
-            column_of = np.full(len(totals), -1, dtype=np.int32)
-            column_of[chosen] = np.arange(len(chosen), dtype=np.int32)
-            found = _renumbered(everything, column_of, len(chosen))
-            return list(map(name, chosen.tolist())), found
-
-        self._note_counts(choose)
-        names, matrix = choose(most() if most else self.options.most_features)
+        count, has_pairs = most() if most else (self.options.most_features, True)
+        if not has_pairs:
+            order = order[(order < len(words)) | (order >= others)]
+            self.options = replace(self.options, lead_ngrams=1)
+            self._lengths = range(0)
+        order = order[eligible[order]][:count]
+        column_of = np.full(len(totals), -1, dtype=np.int32)
+        column_of[order] = np.arange(len(order), dtype=np.int32)
+        names = list(map(name, order.tolist()))
         self.names = Words.from_words(names)
         self._column = {gram: column for column, gram in enumerate(names)}
-        return matrix
+        return _renumbered(everything, column_of, len(order))
 
     def _read(
         self, documents: Iterable[bytes]
@@ -327,9 +293,6 @@ class TextFeatures:
                 "or raise --max-df"
             )
         return eligible
-
-    def _note_counts(self, choose: Choose) -> None:
-        """Do nothing; see `dcme_w2v.classify.feature_sets.KeptText`."""
 
     def _counts(
         self,

@@ -26,6 +26,10 @@ MAX_BIAS = 1e3
 LEAD, LEAD_NGRAMS, LEAD_FEATURES = 80, 2, 40_000
 TOKENS = "unicode"
 SUBWORDS, NO_SUBWORDS = "1-4", "none"
+KEPT_BYTES = 1 << 23  # of texts, whose features are compared
+SHORT_TEXT = 256  # mean bytes of a document; with few of these, words are rarely seen twice
+MIN_OF_PAIRS = 1000  # documents; with fewer, pairs of long ones are rare
+HINGE_CLASSES = 5000  # with more, all classes take too long for each document
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,7 @@ class FeatureOptions(TokenizerOptions, group="Features"):
     )
     ngrams: int | None = option(
         None,
-        "features are n-grams of up to N words (default: 1; classify train: 2 where that predicts "
-        "held-out documents clearly better)",
+        "features are n-grams of up to N words (default: 1)",
         minimum=1,
         maximum=10,
         only={"by": ("document",)},
@@ -188,9 +191,8 @@ class ClassifyOptions(Checked, group="Model"):
     )
     loss: str | None = option(
         None,
-        "softmax, or the squared hinge loss, one class against the rest (sgd; the objective is "
-        "gd; default: hinge for documents with several labels; up to 5,000 classes the better "
-        "one on held-out documents; otherwise softmax)",
+        "softmax, or the squared hinge loss, one class against the rest (default: hinge with "
+        "several labels, and up to 5,000 classes unless --lr is given)",
         choices=("softmax", "hinge"),
         advanced=True,
         group="Objective",
@@ -368,8 +370,8 @@ class TuneOptions(Checked, group="Model"):
 
     tune: float | None = option(
         None,
-        "choose loss, learning rate, epochs, L2, n-grams, number and weighting of features, as far "
-        "as not given, on held-out documents, for X seconds at most (default of X: 60)",
+        "choose loss, learning rate, epochs, L2 and n-grams, as far as not given, on held-out "
+        "documents, for at most SECONDS (default: 60)",
         metavar="SECONDS",
         above=0.0,
         maximum=1e9,

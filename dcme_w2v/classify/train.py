@@ -1,6 +1,7 @@
 """The command ``classify train``, from files to a saved model."""
 
 import contextlib
+import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -22,6 +23,7 @@ from dcme_w2v.training.run import Checkpointer, interruptible
 
 from . import sequences
 from .calibration import Calibrated, calibration_data, calibration_on
+from .choose import Choice, OutOfFold, Problem, Setting, choose
 from .dataset import (
     Dataset,
     DocumentsJob,
@@ -30,13 +32,15 @@ from .dataset import (
     corpus_line,
 )
 from .dataset import read as read_documents
-from .feature_sets import FeatureSets, KeptText
 from .features import TextFeatures
 from .fit import Fit, Labeled, RemoteTraining
-from .loss import LossSearch, is_loss_open, loss_line
 from .model import COLUMNS, KIND, Classifier
 from .options import (
+    HINGE_CLASSES,
+    KEPT_BYTES,
+    MIN_OF_PAIRS,
     NO_SUBWORDS,
+    SUBWORDS,
     ClassifyOptions,
     FeatureOptions,
     TuneOptions,
@@ -46,7 +50,6 @@ from .predict import held_out_line
 from .resources import resource_estimate, resource_shortage
 from .trainer import Weights, warn_of_short_rows
 from .tree_model import TreeClassifier, trained
-from .tune import HINGE_CLASSES, Rows, Search, Tuned
 
 # a resumed run has these from its start
 OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2", "batch", "bias")
@@ -65,8 +68,6 @@ class TrainJob(DocumentsJob):
         Held-out documents: a share of the documents, or a file.
     tune : TuneOptions
         Whether settings are searched.
-    fixed : frozenset of str
-        Options of features that are not searched.
     checkpoints : CheckpointOptions
         Folder for checkpoints, by default the folder of `resume`, and their interval; and the
         folder to resume from.
@@ -78,7 +79,6 @@ class TrainJob(DocumentsJob):
 
     holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
     tune: TuneOptions = field(default_factory=TuneOptions)
-    fixed: frozenset[str] = frozenset()
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
     compress: Compress | None = None
 
@@ -133,21 +133,25 @@ def train(
         own = ("lead", "lead_ngrams", "tokens", "ngrams", "subwords")
         features = found.with_run_values(features, *own)
         features = filled(features, {"lead": 0, "lead_ngrams": 1, "subwords": NO_SUBWORDS})
-    features = features.with_lead()
     with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
         corpus = _read_documents(job, features, options, reporter, remote is None)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
         _resolved(job, options, corpus, remote)  # raises before a search
-        tuned, corpus = _searched(job, features, options, corpus, remote, reporter, received)
-        if tuned is not None:
-            options = tuned.options(options, len(corpus.classes), corpus.multilabel)
-        features = features if corpus.text is None else corpus.text.options
+        choice = None
+        if remote is None:
+            sets = FeatureSets(corpus, features, job.tune.tune is not None)
+            choice = _chosen(job, options, sets, reporter, received)
+            corpus = sets.under(choice.setting if choice else {}).with_held()
+            if choice is not None:
+                options = sets.problem(options).options(choice.setting)
+        features = features.with_lead() if corpus.text is None else corpus.text.options
         given, options = options, _resolved(job, options, corpus, remote)
         if given.objective == "auto" and options.solver == "sgd":
             reporter.message(_objective_line(given, options, len(corpus.classes)))
         if options.objective == "tree":
             return _train_trees(job, options, corpus, reporter, received, start)
-        data, calibration = _divided(options, corpus, remote, reporter)
+        scores = choice.scores if choice is not None else None
+        data, calibration = _divided(options, corpus, scores, remote, reporter)
         task = _Fit(job, features, options, corpus, data, remote)
         checkpointer = None
         if options.solver != "lbfgs" and remote is None:
@@ -158,7 +162,7 @@ def train(
             model = task.current_model()
             seconds = time.monotonic() - start - read_seconds
             seconds = checkpointer.position.seconds if checkpointer else seconds
-            model.record |= _record(job, read_seconds, seconds, tuned)
+            model.record |= _record(job, read_seconds, seconds, choice)
             if remote is not None:
                 model.record["cluster"] = remote.finish(task.weights, corpus.holdout)
             return _saved(job, model, corpus.holdout, calibration(model.weights), reporter)
@@ -193,20 +197,24 @@ def _resolved(
 def _divided(
     options: ClassifyOptions,
     corpus: Dataset,
+    scores: OutOfFold | None,
     remote: RemoteTraining | None,
     reporter: Reporter,
 ) -> tuple[Labeled, Callable[[Weights], Calibrated | None]]:
     """Return the documents to train on, and what makes the calibration of the trained weights.
 
-    Without held-out documents, some are left out for the calibration of the hinge loss.
+    The hinge loss is calibrated by scores out of fold, or by documents that are left out; on a
+    cluster, by the held-out documents.
     """
-    data, left_out, by = corpus.data, corpus.holdout, None
-    multilabel, classes = corpus.multilabel, len(corpus.classes)
-    if options.loss != "hinge" and not multilabel:
+    data, multilabel, classes = corpus.data, corpus.multilabel, len(corpus.classes)
+    if options.loss != "hinge":
         return data, lambda _: None
     counts = np.bincount(data.instances()[1], minlength=classes) if multilabel else None
-    if options.loss == "hinge" and left_out is None and remote is None:
-        data, left_out, by = calibration_data(data, classes, options, reporter, counts)
+    left_out, by = corpus.holdout, None
+    if remote is None:
+        data, left_out, by = calibration_data(
+            data, classes, options, reporter, counts, scores=scores
+        )
 
     def calibration(weights: Weights) -> Calibrated | None:
         found = by
@@ -254,15 +262,15 @@ def _record(
     job: TrainJob,
     read_seconds: float,
     train_seconds: float,
-    tuned: Tuned | None,
+    choice: Choice | None,
 ) -> dict[str, Any]:
     """Return what a model's JSON file says of its training."""
     found: dict[str, Any] = {
         "read_seconds": round(read_seconds, 3),
         "train_seconds": round(train_seconds, 3),
     }
-    if tuned is not None:
-        found["loss" if job.tune.tune is None else "tune"] = tuned.record
+    if choice is not None:
+        found["choice"] = choice.record
     return found
 
 
@@ -311,12 +319,10 @@ def dry_run(
     paths_of(job).check()
     check_file(job.holdout, job.docs)
     _check_solver(options, job.checkpoints)
-    features = features.with_lead()
-    corpus = _read_documents(job, features, options, reporter)
-    sets = _feature_sets(job, features, corpus)
-    if sets is not None and is_loss_open(options, corpus.data, len(corpus.classes)):
-        largest = max(sets.choices(), key=lambda one: sets.matrix(one).shape[1])
-        corpus = sets.dataset(corpus, largest)
+    sets = FeatureSets(
+        _read_documents(job, features, options, reporter), features, job.tune.tune is not None
+    )
+    corpus = max(map(sets.under, sets.settings), key=lambda one: one.matrix.shape[1])
     plan = _plan(job, corpus, resolved(options, len(corpus.classes), corpus.multilabel))
     return {
         **plan,
@@ -367,26 +373,83 @@ class _Fit(Fit):
         return f"the model so far is in {result.path}"
 
 
+class FeatureSets:
+    """The same documents under several settings of their features, if their texts are kept.
+
+    Parameters
+    ----------
+    corpus : Dataset
+        With the default features.
+    given : FeatureOptions
+        As given.
+    tuned : bool
+        Whether pairs of all words are compared, too.
+
+    Attributes
+    ----------
+    settings : list of dict
+        What is compared; few documents have single words first, or n-grams of characters.
+    """
+
+    def __init__(self, corpus: Dataset, given: FeatureOptions, tuned: bool) -> None:
+        self._corpus, self._options = corpus, given.with_lead()
+        self._found: dict[tuple[Any, ...], Dataset] = {}
+        self.settings: list[Setting] = [{}]
+        if not corpus.texts:
+            return
+        few, lead = len(corpus.labels) < MIN_OF_PAIRS, self._options.lead_ngrams
+        pairs: Setting = {"lead_ngrams": lead}
+        pairs |= {"subwords": NO_SUBWORDS} if given.subwords is None else {}
+        self.settings = [pairs]
+        if given.lead_ngrams is None and lead != 1:
+            words = {**pairs, "lead_ngrams": 1}
+            self.settings = [words, pairs] if few else [pairs, words]
+        if given.subwords is None:
+            own = {**pairs, "subwords": SUBWORDS}
+            first = few and corpus.has_short_texts
+            self.settings = [own, *self.settings] if first else [*self.settings, own]
+        if tuned:
+            self.settings.append({**pairs, "ngrams": 2})
+
+    def under(self, setting: Setting) -> Dataset:
+        """Return the training documents under a setting, which may have other names as well."""
+        own = {k: v for k, v in setting.items() if k in ("ngrams", "lead_ngrams", "subwords")}
+        options = replace(self._options, **own)
+        text, key = self._corpus.text, tuple(sorted(own.items()))
+        if not own or (text is not None and options.resolved() == text.options):
+            return self._corpus
+        if key not in self._found:
+            most = options.features_of(len(self._corpus.classes))
+            self._found[key] = self._corpus.with_features(options, most)
+        return self._found[key]
+
+    def problem(self, options: ClassifyOptions) -> Problem:
+        """Return the problem of choosing settings."""
+        data = self._corpus.data
+        return Problem(
+            data.labels, len(self._corpus.classes), options, lambda one: self.under(one).matrix,
+            self.settings, None, self._corpus.groups,
+        )  # fmt: skip
+
+
 def _read_documents(
     job: TrainJob,
-    features: FeatureOptions,
+    given: FeatureOptions,
     options: ClassifyOptions,
     reporter: Reporter,
-    searches: bool = True,
+    chooses: bool = True,
 ) -> Dataset:
-    """Read the documents and report their number; they are kept if features are searched."""
+    """Read the documents and report their number; their texts are kept if features are compared."""
     reporter.stage("reading", None, "documents")
-    text: TextFeatures | None = None
-    if not are_vectors(job.docs):
-        is_open = features.ngrams is None and features.by == "document"
-        if job.tune.tune is not None:
-            text = KeptText(FeatureSets.widest(features, job.fixed))
-        elif searches and is_open and features.hashing is None:
-            text = KeptText(features, keeps_all=False)
-        else:
-            text = TextFeatures(features)
-    most = features.features_of if job.tune.tune is None else None
-    read = read_documents(job.docs, job.labels, text, job.holdout, options.seed, most=most)
+    features, is_open = given.with_lead(), given.ngrams is None and given.hashing is None
+    text = None if are_vectors(job.docs) else TextFeatures(features)
+    is_pairs = given.ngrams is not None or given.lead_ngrams is not None
+    keep = KEPT_BYTES if job.tune.tune is None else math.inf
+    read = read_documents(
+        job.docs, job.labels, text, job.holdout, options.seed,
+        most=lambda count: (features.features_of(count), is_pairs or count <= HINGE_CLASSES),
+        keep=keep if chooses and is_open and features.by == "document" else 0,
+    )  # fmt: skip
     check_held_out(job.holdout, read, read.classes)
     job.check_classes(read.classes)
     warn_of_short_rows(read.matrix, options.bias)
@@ -396,44 +459,24 @@ def _read_documents(
     return read
 
 
-def _searched(
+def _chosen(
     job: TrainJob,
-    features: FeatureOptions,
     options: ClassifyOptions,
-    corpus: Dataset,
-    remote: RemoteTraining | None,
+    sets: FeatureSets,
     reporter: Reporter,
     received: ReceivedSignal,
-) -> tuple[Tuned | None, Dataset]:
-    """Search settings, or only loss and learning rate; returns them and the documents with them."""
-    data, text, number = corpus.data, corpus.text, len(corpus.classes)
-    sets, tuned = _feature_sets(job, features, corpus), None
-    if job.tune.tune is not None:
-        seconds = job.tune.tune
-        found = sets or Rows(data.matrix)
-        tuned = Search(found, data.labels, number, options, seconds, None, reporter, received).run()
-        reporter.message(tuned.line)
-    else:
-        if remote is not None or (text is not None and text.is_by_token):
-            options = replace(options, loss=resolved(options, number, corpus.multilabel).loss)
-        if is_loss_open(options, data, number):
-            tuned = LossSearch(data, number, options, reporter, received, sets).run()
-            reporter.message(loss_line(tuned))
-    if sets is not None:
-        # pairs lose up to 5 points of P@1 with very many labels, where nothing is measured
-        setting = {"lead_ngrams": 1} if number > HINGE_CLASSES else {}
-        corpus = sets.dataset(corpus, setting if tuned is None else tuned.setting)
-        if corpus.matrix.shape != data.matrix.shape:
-            reporter.message(f"{corpus.matrix.shape[1]:,} features with these")
-    return tuned, corpus
-
-
-def _feature_sets(job: TrainJob, features: FeatureOptions, corpus: Dataset) -> FeatureSets | None:
-    """Return the settings of the features to choose from; None if there is no choice."""
-    if not isinstance(corpus.text, KeptText):
+) -> Choice | None:
+    """Choose settings by held-out documents; tags of tokens are chosen by --tune only."""
+    corpus = sets.under({})
+    if job.tune.tune is None and corpus.text is not None and corpus.text.is_by_token:
         return None
-    fixed = job.fixed | ({"features", "weighting"} if job.tune.tune is None else set())
-    return FeatureSets(corpus.text, features, fixed, len(corpus.classes))
+    found = choose(sets.problem(options), job.tune.tune, reporter, received)
+    if found is not None:
+        reporter.message(f"settings: {found.line}")
+        columns = sets.under(found.setting).matrix.shape[1]
+        if columns != corpus.matrix.shape[1]:
+            reporter.message(f"{columns:,} features with these")
+    return found
 
 
 def _check_trees(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:

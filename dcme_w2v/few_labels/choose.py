@@ -13,8 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from dcme_w2v.classify.calibration import likeliest_factors
+from dcme_w2v.classify.choose import folds_of
 from dcme_w2v.numeric.arrays import F64, I64, Bools
-from dcme_w2v.training.progress import QUIET, Reporter
+from dcme_w2v.training.progress import Reporter
 
 from . import initial
 from .fit import Fitted, TrainingRows, fit_models
@@ -60,7 +61,7 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
     pieces = [data.labeled.matrix[ours], data.unlabeled.matrix[theirs]]
     rows = sparse.vstack(pieces, format="csr")
     sides = np.repeat(np.arange(2), count)
-    folds = initial.folds_of(sides, FOLDS, random)
+    folds = folds_of(sides, FOLDS, random)
     areas = []
     for fold in range(FOLDS):
         out = folds == fold
@@ -124,16 +125,6 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
     )
     record |= {"fold_accuracy": accuracy, "factors": found}
     return found, record | {"fold_log_likelihood": round(log_likelihood, 6)}
-
-
-def of_supervised(data: TrainingRows) -> tuple[float, float]:
-    """Return accuracy and log-likelihood, on the folds, of the classifier of `classify train`."""
-    measured = _measured(data, lambda part: {"": Fitted(part.supervised(), "supervised")}, QUIET)
-    if measured is None:
-        return 0.0, 0.0
-    scores, labels, weights = measured
-    _, log_likelihood = likeliest_factors([scores[""]], labels[:, None].tolist(), weights)
-    return float(weights @ (scores[""].argmax(axis=1) == labels)), log_likelihood
 
 
 def _has_enough(data: TrainingRows) -> bool:

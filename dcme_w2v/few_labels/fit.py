@@ -18,9 +18,10 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.calibration import NEVER, calibration_data, likeliest_factors
+from dcme_w2v.classify.choose import Problem, folds_of
+from dcme_w2v.classify.choose import choose as choose_settings
 from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.fit import fit as train
-from dcme_w2v.classify.loss import LossSearch, is_loss_open
 from dcme_w2v.classify.model import Predictor
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.options import resolved as classifier_options
@@ -85,6 +86,7 @@ class TrainingRows:
         """Return the data with a subset of the labeled documents."""
         found = object.__new__(TrainingRows)
         found.__dict__.update(self.__dict__)
+        found.__dict__.pop("classifier", None)  # chosen by these documents only
         found.labels = self.labels[kept]
         found.documents, found.groups = self.documents[kept], self.groups[kept]
         found.labeled = ScoredRows(self.labeled.matrix[kept], self.threads)
@@ -97,10 +99,8 @@ class TrainingRows:
 
     def folds(self) -> I64:
         """Return the fold of each labeled row, by class; the rows of a document share a fold."""
-        _, first = np.unique(self.groups, return_index=True)
         random = np.random.default_rng(self.options.seed)
-        own = initial.folds_of(self.labels[first], self.options.folds, random)
-        return own[np.searchsorted(self.groups[first], self.groups)]
+        return folds_of(self.labels, self.options.folds, random, self.groups)
 
     def with_all_labels(self) -> Labeled:
         """Return the labeled documents, each with all of its labels."""
@@ -110,16 +110,16 @@ class TrainingRows:
 
     @functools.cached_property
     def classifier(self) -> ClassifyOptions:
-        """The options that `classify train` chooses; if they are known, parts have the same."""
+        """The options that `classify train` chooses by these documents."""
         data = self.with_all_labels()
         several = len(self.labels) > len(data.labels)
         given = ClassifyOptions(
             loss="hinge" if several else None, threads=self.threads, seed=self.options.seed
         )
         is_by_token = not np.array_equal(self.documents, self.groups)
-        if not is_by_token and is_loss_open(given, data, self.classes):
-            found = LossSearch(data, self.classes, given).run()
-            return found.options(given, self.classes, several)
+        problem = Problem.of(data, self.classes, given)
+        if not is_by_token and (choice := choose_settings(problem)):
+            return problem.options(choice.setting)
         return classifier_options(given, self.classes, several)
 
     def supervised(self) -> Weights:

@@ -72,12 +72,3 @@ def train(matrix: csr_matrix, labels: I64, classes: int, l2: float, threads: int
     table[:, there] = found.get()
     weights.set(table)
     return weights
-
-
-def folds_of(labels: I64, folds: int, random: np.random.Generator) -> I64:
-    """Return a fold for each document; the documents of a class are spread evenly over them."""
-    found = np.zeros(len(labels), dtype=np.int64)
-    for label in np.unique(labels):
-        own = random.permutation(np.flatnonzero(labels == label))
-        found[own] = (np.arange(len(own)) + random.integers(folds)) % folds
-    return found

@@ -1,17 +1,24 @@
 """`fuse fit`, `fuse statistics` and `fuse transform`: from files to files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.dataset import Dataset, DocumentsJob, are_vectors, no_labels, pieces
+from dcme_w2v.classify.choose import Problem, Search, Stage, like_svm, of_features
+from dcme_w2v.classify.dataset import (
+    Dataset,
+    DocumentsJob,
+    are_vectors,
+    no_labels,
+    numbers_of,
+    pieces,
+)
 from dcme_w2v.classify.dataset import read as read_documents
-from dcme_w2v.classify.feature_sets import KeptText
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier, require_room
-from dcme_w2v.classify.options import SUBWORDS, FeatureOptions
+from dcme_w2v.classify.options import KEPT_BYTES, SUBWORDS, ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.sequences import tag_pairs
 from dcme_w2v.declarations import filled, threads_of
 from dcme_w2v.errors import CorpusError, UsageError
@@ -24,7 +31,6 @@ from dcme_w2v.numeric.sparse_rows import fit_columns, ones
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import QUIET, Reporter
 
-from .choose import of_supervised
 from .fit import Fitted, TrainingRows, check_data, fit, fit_from_statistics
 from .model import KIND, FusedModel
 from .options import FusedOptions, resolved
@@ -93,9 +99,11 @@ def fit_files(
     reporter.stage("reading", None, "documents")
     reference = load_classifier(job.reference) if job.reference else None
     text = _features(job, features, reference)
+    open_features = (features.subwords, features.ngrams, features.hashing, reference)
+    is_open = text is not None and not text.is_by_token and open_features == (None,) * 4
     everything = read_documents(
         job.docs, job.labels, text, HoldoutOptions(), 0, True, unlabeled=job.unlabeled,
-        trained=reference,
+        trained=reference, keep=KEPT_BYTES if is_open and options.choose is not False else 0,
     )  # fmt: skip
     read, _ = everything.by_label()
     classes, numbers, rows = _numbered(job, read, text, reference)
@@ -114,9 +122,8 @@ def fit_files(
         matrix, groups = read.matrix[rows], read.groups[rows]
         return TrainingRows(matrix, numbers, unlabeled, len(classes), options, rows, groups)
 
-    if isinstance(text, KeptText):
-        is_open = text.is_short and options.choose is not False
-        everything = _chosen(everything, text, rows_of if is_open else None, reporter)
+    if everything.texts:
+        everything = _chosen(everything, options, reporter)
         text = everything.text
     data, (read, unlabeled) = rows_of(everything), everything.by_label()
     reporter.message(_corpus_line(read, unlabeled, text, classes))
@@ -142,34 +149,29 @@ def fit_files(
     return model
 
 
-def _chosen(
-    read: Dataset,
-    kept: KeptText,
-    rows_of: Callable[[Dataset], TrainingRows] | None,
-    reporter: Reporter,
-) -> Dataset:
-    """Return the documents with words as features, or also with subwords.
+def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset:
+    """Return the documents with words as features, or also with character n-grams.
 
-    Short texts have subwords. Of longer ones the classifier of `classify train` has to be better
-    with them on folds, in accuracy and in likelihood.
+    Short texts have them. Of longer ones a classifier has to be better with them on folds.
     """
-    words = TextFeatures.restored(kept.options, kept.names, kept.idf)
-    read = replace(read, text=words)
-    if rows_of is None:
-        return read
-    options = replace(kept.options, subwords=SUBWORDS)
-    counted, counts = kept.with_lengths(options, options.most_features)
-    text, matrix = counted.narrowed(options, counts, options.most_features)
-    wide = replace(read, text=text, matrix=matrix)
-    if kept.has_short_texts:
+    assert read.text is not None
+    own = replace(read.text.options, subwords=SUBWORDS)
+    wide = read.with_features(own, own.most_features)
+    if read.has_short_texts:
         reporter.message("short texts: character n-grams are features")
         return wide
-    own, other = of_supervised(rows_of(read)), of_supervised(rows_of(wide))
-    reporter.message(
-        f"classify train has an accuracy of {own[0]:.4f} on the folds with words, of "
-        f"{other[0]:.4f} with character n-grams"
-    )
-    return wide if other[0] > own[0] and other[1] > own[1] else read
+    labeled = {"none": read.by_label()[0], SUBWORDS: wide.by_label()[0]}
+    words = labeled["none"]
+    problem = Problem(
+        numbers_of(words.labels, words.classes), len(words.classes),
+        ClassifyOptions(threads=options.threads, seed=options.seed),
+        lambda one: labeled[one["subwords"]].matrix,
+        [{"subwords": name} for name in labeled], None, words.groups,
+    )  # fmt: skip
+    stage = Stage(of_features, problem.measure, clearly=1.0)
+    found = Search(problem).run([stage], like_svm(problem, problem.features[0]))
+    reporter.message(f"features: {found.line}")
+    return wide if found.setting["subwords"] == SUBWORDS else read
 
 
 def _fit_with(
@@ -231,11 +233,7 @@ def _features(
             )
         features = replace(features, hashing_signs="none")
     # as classify train, except for pairs of words, which few documents seldom share
-    is_open = features.subwords is None and features.ngrams is None and features.hashing is None
-    features = filled(features, {"lead_ngrams": 1}).with_lead()
-    if is_open and features.by == "document":
-        return KeptText(features, keeps_all=False)
-    return TextFeatures(features)
+    return TextFeatures(filled(features, {"lead_ngrams": 1}).with_lead())
 
 
 def _numbered(

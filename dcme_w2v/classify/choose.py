@@ -1,0 +1,560 @@
+"""The choice of settings on held-out documents: of the defaults, of `--tune`, of L2 penalties.
+
+A `Stage` has candidates: the first one is kept unless another is clearly better. Few candidates
+are trained on all folds; of many, all learn from a part of the documents first, and a third of them
+is kept (successive halving: Jamieson and Talwalkar 2016). A trial has one thread and several run at
+a time, so that the choice does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.declarations import flag_of, threads_of
+from dcme_w2v.errors import CorpusError, DivergedError
+from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
+from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.training.progress import QUIET, Reporter
+
+from .fit import Labeled
+from .metrics import check_scores, log_softmax, ndcg, relevance
+from .options import (
+    FEW_CLASSES,
+    HINGE_CLASSES,
+    MAX_BIAS,
+    RATE_OF_HINGE,
+    TREE_CLASSES,
+    ClassifyOptions,
+    is_hinge_possible,
+    resolved,
+)
+from .solver import solve
+from .trainer import ClassifierTrainer, Weights, core_documents, length_and_steps
+
+FOLDS, HELD_OUT, LEARNED = 5, 5000, 20_000  # documents of a fold, and of a trial, at most
+CERTAIN = 1500  # documents held out, in several folds; so many are enough
+CLEARLY = 1.0  # standard errors of the difference by which another candidate has to be better
+FIRST_SHARE, MIN_LEARNED = 0.25, 1000  # documents that the first of many trials learn from
+MIN_COMPARED, MIN_TUNED = 50, 10  # documents; with fewer, the first candidate is taken
+LONGER, LONG, MANY = 20, 10, 20_000  # epochs at C = 1; with more documents than MANY
+FEW, C_OF_FEW = 500, 10  # documents; with fewer, and fewer than columns, C = 10 is better than 1
+BIAS_OF_SVM = 0.2  # for rows of unit length
+RATE_OF_RARE = 2  # times the default at C = 1, from FEW_CLASSES classes on
+LOWER = 0.25  # times the rate, against wrong labels
+MANY_SETS = 1 << 24  # documents times labels, several a document; above, nothing is compared
+PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+TABLES, KEPT_SCORES = 1 << 28, 1 << 23  # weights of trials at the same time; scores of one setting
+
+Setting = dict[str, Any]  # values of options by name
+Measure = Callable[[F64, Sequence[Sequence[int]]], F64]  # a figure for each document
+
+
+def accuracy(scores: F64, labels: Sequence[Sequence[int]]) -> F64:
+    """Return 1 for documents whose highest score is of a label, otherwise 0."""
+    return relevance(labels, scores.shape[1])[np.arange(len(scores)), scores.argmax(axis=1)] + 0.0
+
+
+def log_likelihood(scores: F64, labels: Sequence[Sequence[int]]) -> F64:
+    """Return the logarithm of the probability of each document's label."""
+    return log_softmax(scores)[np.arange(len(scores)), [own[0] for own in labels]]
+
+
+def ranking(scores: F64, labels: Sequence[Sequence[int]]) -> F64:
+    """Return the nDCG@5 of each document."""
+    return ndcg(scores, relevance(labels, scores.shape[1]))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Documents, and what is given and open.
+
+    Attributes
+    ----------
+    labels : sequence of sequence of int
+        Class indices of each document's labels.
+    classes : int
+    given : ClassifyOptions
+        Not resolved; an option that is not None is not searched.
+    rows : callable
+        Returns the documents under a setting of their features.
+    features : sequence of dict
+        The settings of the features; the first is kept unless another is clearly better.
+    weights : ndarray of float32, shape (documents,), optional
+    groups : ndarray of int64, shape (documents,), optional
+        Documents of a group share a fold.
+    """
+
+    labels: Sequence[Sequence[int]]
+    classes: int
+    given: ClassifyOptions
+    rows: Callable[[Setting], csr_matrix]
+    features: Sequence[Setting] = ({},)
+    weights: F32 | None = None
+    groups: I64 | None = None
+
+    @classmethod
+    def of(cls, data: Labeled, classes: int, given: ClassifyOptions) -> Problem:
+        """Return the problem of documents whose features are as they are."""
+        return cls(data.labels, classes, given, lambda _: data.matrix, weights=data.weights)
+
+    @cached_property
+    def several(self) -> bool:
+        """Whether a document has several labels."""
+        return any(len(one) > 1 for one in self.labels)
+
+    @property
+    def measure(self) -> Measure:
+        """What is compared."""
+        return ranking if self.several else accuracy
+
+    def options(self, setting: Setting) -> ClassifyOptions:
+        """Return the given options with a setting, resolved."""
+        own = {name: value for name, value in setting.items() if hasattr(self.given, name)}
+        return resolved(replace(self.given, **own), self.classes, self.several)
+
+    def open(self, setting: Setting) -> Setting:
+        """Return what is not given; the two learning rates are one schedule."""
+        fixed = {"lr"} if self.given.min_lr is not None else set()
+        return {
+            name: value
+            for name, value in setting.items()
+            if getattr(self.given, name, None) is None and name not in fixed
+        }
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Candidates, given the best setting so far; `shares` of the documents are learned."""
+
+    candidates: Callable[[Problem, Setting], list[Setting]]
+    measure: Measure
+    clearly: float = CLEARLY
+    shares: tuple[float, ...] = (1.0,)
+
+
+# ---- candidates ----
+
+
+def like_svm(problem: Problem, best: Setting) -> Setting:
+    """Return the setting near LinearSVC at C = 1, or C = 10 for few documents of text.
+
+    The objective of LinearSVC is this one with l2 = 1 / (2 C n). With many classes, most of which
+    are rare, a higher learning rate needs half of the epochs; with many documents as well, the
+    defaults of the hinge loss are as good.
+    """
+    count, many = len(problem.labels), problem.classes >= FEW_CLASSES
+    rare = many and not problem.several
+    found: Setting = {"loss": "hinge", "lr": RATE_OF_HINGE * (RATE_OF_RARE if rare else 1)}
+    if not (rare and count > MANY):
+        rows = problem.rows(best)
+        c = C_OF_FEW if count < min(FEW, rows.shape[1]) and not problem.several else 1
+        found["epochs"] = LONG if rare or problem.several or count > MANY else LONGER
+        found["l2"] = float(f"{0.5 / (c * count):.2g}")
+        if not (many or problem.several):
+            square, _ = length_and_steps(rows, np.arange(count), problem.weights)
+            found["bias"] = min(float(f"{BIAS_OF_SVM * math.sqrt(square or 1.0):.2g}"), MAX_BIAS)
+    return {**best, **problem.open(found)}
+
+
+def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
+    """Return the setting near LinearSVC, and a lower rate for few epochs against wrong labels."""
+    first = like_svm(problem, best)
+    options = problem.options({"loss": "hinge"})
+    lower = {"lr": LOWER * RATE_OF_HINGE, "epochs": options.epochs, "l2": options.l2}
+    found = [first, {**first, **problem.open(lower)}]
+    if problem.several:
+        found.append({**first, **problem.open({**lower, "lr": 2 * RATE_OF_HINGE})})
+    return found
+
+
+def of_features(problem: Problem, best: Setting) -> list[Setting]:
+    """Return the settings of the features."""
+    return [{**best, **one} for one in problem.features]
+
+
+def of_losses(problem: Problem, best: Setting) -> list[Setting]:
+    """Return losses and learning rates for --tune."""
+    hinge = is_hinge_possible(problem.given) and problem.classes <= HINGE_CLASSES
+    losses = [problem.given.loss] if problem.given.loss else ["softmax", *["hinge"] * hinge]
+    found = [like_svm(problem, best)] if losses[-1] == "hinge" else []
+    for loss in losses:
+        rate = problem.options({"loss": loss}).lr or 0.0
+        for factor in (1.0, LOWER, LOWER**2):
+            found.append({**best, **problem.open({"loss": loss, "lr": factor * rate})})
+    return found
+
+
+def of_lengths(problem: Problem, best: Setting) -> list[Setting]:
+    """Return numbers of epochs and L2 penalties for --tune."""
+    penalty = 3e-5 if best.get("loss") == "hinge" else 1e-6
+    longer = [{"epochs": epochs, "l2": l2} for epochs in (5, LONG) for l2 in (0.0, penalty)]
+    return [best, *({**best, **problem.open(one)} for one in longer)]
+
+
+def of_penalties(problem: Problem, best: Setting) -> list[Setting]:
+    """Return L2 penalties of L-BFGS."""
+    return [{**best, **problem.open({"l2": l2})} for l2 in PENALTIES]
+
+
+def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
+    """Return what is chosen: by default, or with --tune; nothing if the options leave no choice."""
+    given, measure = problem.given, problem.measure
+    features = Stage(of_features, measure)
+    if given.solver == "lbfgs":
+        penalties = Stage(of_penalties, measure if problem.several else log_likelihood, 0.0)
+        return [penalties, features] if tuned else [penalties]
+    if tuned:
+        shares = (FIRST_SHARE, 1.0)
+        losses = Stage(of_losses, measure, shares=shares)
+        return [losses, features, Stage(of_lengths, measure, shares=shares)]
+    is_open = is_hinge_possible(given) and given.loss != "softmax"
+    is_open = is_open and given.lr is None and given.min_lr is None
+    if problem.several:
+        is_table = problem.classes < TREE_CLASSES
+        is_open = is_open and is_table and len(problem.labels) * problem.classes <= MANY_SETS
+    elif problem.classes > HINGE_CLASSES:
+        is_open = False
+    return [Stage(of_defaults, measure), features] if is_open else []
+
+
+# ---- decisions ----
+
+
+def decide(figures: Sequence[F64], clearly: float = CLEARLY) -> int:
+    """Return which candidate is best: the first one, unless another is clearly better.
+
+    Parameters
+    ----------
+    figures : sequence of ndarray of float64, shape (documents,)
+        Of each candidate, the measure of the same documents; -inf where training diverged.
+    clearly : float
+        Standard errors of the mean difference.
+    """
+    means = [float(one.mean()) for one in figures]
+    best = int(np.argmax(means))
+    if not math.isfinite(means[0]) or not best:
+        return best
+    gained = figures[best] - figures[0]
+    return best if gained.mean() > clearly * gained.std() / math.sqrt(len(gained)) else 0
+
+
+def folds_of(
+    labels: I64, folds: int, random: np.random.Generator, groups: I64 | None = None
+) -> I64:
+    """Return a fold for each document: the documents of a class are spread evenly.
+
+    Documents of a group share a fold; the class of a group is that of its first document.
+    """
+    inverse = np.arange(len(labels))
+    if groups is not None:
+        _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+        labels = labels[first]
+    order = random.permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    found = np.empty(len(labels), dtype=np.int64)
+    found[order] = np.arange(len(labels)) % folds
+    return found[inverse]
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Scores of documents by models that have not learned them, and their labels."""
+
+    scores: F64
+    labels: list[Sequence[int]]
+
+
+@dataclass
+class Choice:
+    """What was chosen, and why.
+
+    Attributes
+    ----------
+    setting : dict
+        Values of the options that were searched, by name.
+    held_out : int
+        Documents that were compared.
+    trials : list of tuple of dict and float
+        Settings with the mean of their measure.
+    seconds : float
+    complete : bool
+        Whether all trials were made; otherwise the time was over.
+    scores : OutOfFold or None
+        Of the chosen setting, if its trials have learned from all other documents.
+    """
+
+    setting: Setting
+    held_out: int = 0
+    trials: list[tuple[Setting, float]] = field(default_factory=list)
+    seconds: float = 0.0
+    complete: bool = True
+    scores: OutOfFold | None = field(default=None, repr=False)
+
+    @property
+    def flags(self) -> str:
+        """The choice as flags of the command."""
+        return flags_of(self.setting)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """For the model's JSON file."""
+        trials = [{**one, "measure": figure} for one, figure in self.trials]
+        return {
+            "flags": self.flags, "held_out": self.held_out, "seconds": round(self.seconds, 3),
+            "complete": self.complete, "trials": trials,
+        }  # fmt: skip
+
+    @property
+    def line(self) -> str:
+        """The choice in words."""
+        if not self.trials:
+            why = "" if self.complete else f": no trial ended in {self.seconds:.1f} s"
+            return f"{self.flags}, without a comparison{why}"
+        best: dict[str, float] = {}
+        for one, figure in self.trials:
+            new = {k: v for k, v in one.items() if self.setting.get(k) != v}
+            best[flags_of(new) or "this"] = figure
+        shown = "; ".join(f"{name} {figure:.4f}" for name, figure in best.items())
+        if len(best) > 2 * FOLDS:
+            shown = f"this {best['this']:.4f}; {len(self.trials)} trials"
+        over = "" if self.complete else "; the time was over before the last trial"
+        return f"{self.flags}, by {self.held_out:,} documents held out ({shown}{over})"
+
+
+def flags_of(setting: Setting) -> str:
+    """Return a setting as flags of the command."""
+    shown = {k: f"{v:g}" if isinstance(v, float) else v for k, v in setting.items()}
+    return " ".join(f"{flag_of(name)} {value}" for name, value in shown.items())
+
+
+@dataclass(frozen=True)
+class _Trial:
+    figures: F64
+    scores: F64 | None = None
+    known: Bools | None = None  # whether documents have labels that were learned
+
+
+class _Over(Exception):
+    """The time is over, or a signal arrived."""
+
+
+class Search:
+    """Measures settings on folds, each setting once.
+
+    Parameters
+    ----------
+    problem : Problem
+    seconds : float
+        No trial goes on for longer.
+    reporter : Reporter, optional
+        Receives the number of trials.
+    received : ReceivedSignal, optional
+        A signal ends the search.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        seconds: float = math.inf,
+        reporter: Reporter = QUIET,
+        received: ReceivedSignal | None = None,
+    ) -> None:
+        self.problem, self._reporter = problem, reporter
+        self._received, self._failed = received or ReceivedSignal(), False
+        self._start, self._end = time.monotonic(), time.monotonic() + seconds
+        self._found: dict[tuple[Any, ...], list[_Trial]] = {}
+        count, random = len(problem.labels), np.random.default_rng(problem.given.seed)
+        self._folds = folds_of(np.zeros(count, np.int64), FOLDS, random, problem.groups)
+        self._order = random.permutation(count)
+        size = max(1, min(count // FOLDS, HELD_OUT))
+        self._held = [
+            self._order[self._folds[self._order] == fold][:HELD_OUT]
+            for fold in range(min(FOLDS, math.ceil(CERTAIN / size)))
+        ]
+        self._is_whole = count - size <= LEARNED
+        self._keeps = sum(map(len, self._held)) * problem.classes <= KEPT_SCORES and self._is_whole
+
+    def run(self, stages: Sequence[Stage], setting: Setting) -> Choice:
+        """Return the best setting, stage by stage.
+
+        Raises
+        ------
+        Interrupted
+            A signal arrived.
+        """
+        choice = Choice(setting)
+        self._reporter.stage("choosing the settings", None, "trials")
+        try:
+            for stage in stages:
+                self._run(stage, choice)
+        except _Over:
+            choice.complete = False
+        if self._received.number is not None:
+            raise Interrupted(
+                f"stopped by {self._received.name} while choosing the settings; nothing was "
+                f"written; the best so far: {choice.flags}",
+                self._received.number,
+            )
+        if stages and choice.complete and self._keeps:
+            key = _key(choice.setting, stages[-1].measure, 1.0)
+            choice.scores = self._out_of_fold(self._found[key]) if key in self._found else None
+        choice.seconds = time.monotonic() - self._start
+        return choice
+
+    def scores(self, setting: Setting) -> OutOfFold:
+        """Return the scores of documents out of fold; of a class that is not learned, nothing."""
+        return self._out_of_fold(self._measured([setting], self.problem.measure, 1.0)[0])
+
+    def _run(self, stage: Stage, choice: Choice) -> None:
+        left = _distinct(stage.candidates(self.problem, choice.setting))
+        choice.setting = left[0]
+        if len(left) < 2:
+            return
+        for share in stage.shares:
+            if share < 1 and len(left) < 3:
+                continue
+            trials = self._measured(left, stage.measure, share)
+            figures = [np.concatenate([one.figures for one in own]) for own in trials]
+            means = [float(one.mean()) for one in figures]
+            choice.trials += zip(left, means, strict=True)
+            if share < 1:
+                ranked = sorted(range(len(left)), key=lambda i: -means[i])
+                kept = {0, *ranked[: math.ceil(len(left) / 3)]}
+                left = [left[i] for i in sorted(kept)]
+        choice.held_out = len(figures[0])
+        choice.setting = left[decide(figures, stage.clearly)]
+
+    def _measured(
+        self, settings: Sequence[Setting], measure: Measure, share: float
+    ) -> list[list[_Trial]]:
+        """Return the trials of settings on every fold, several at the same time."""
+        new = [one for one in settings if _key(one, measure, share) not in self._found]
+        size = max([self.problem.rows(one).shape[1] for one in new], default=1)
+        threads = min(
+            threads_of(self.problem.given.threads), TABLES // (size * self.problem.classes)
+        )
+        with ThreadPoolExecutor(max(1, threads)) as pool:
+            jobs = [
+                [
+                    pool.submit(self._trial, one, measure, share, fold)
+                    for fold in self._folds_at(share)
+                ]
+                for one in new
+            ]
+            try:
+                for one, own in zip(new, jobs, strict=True):
+                    self._found[_key(one, measure, share)] = [job.result() for job in own]
+                    self._reporter.advance(len(self._found))
+            except BaseException:
+                self._failed = True
+                raise
+        return [self._found[_key(one, measure, share)] for one in settings]
+
+    def _folds_at(self, share: float) -> range:
+        return range(len(self._held) if share == 1 else 1)
+
+    def _trial(self, setting: Setting, measure: Measure, share: float, fold: int) -> _Trial:
+        problem, held = self.problem, self._held[fold]
+        rest = self._order[self._folds[self._order] != fold][:LEARNED]
+        learned = np.sort(rest[: max(math.ceil(share * len(rest)), MIN_LEARNED)])
+        data = Labeled(problem.rows(setting), problem.labels, problem.weights)
+        part, out = data.some(learned), data.some(held)
+        try:
+            weights = self._learned(problem.options(setting), part)
+            pieces = []
+            for scores in weights.batches(core_documents(out.matrix), 1):
+                check_scores(scores)
+                pieces.append(scores)
+                if not self._keeps:
+                    begin = sum(map(len, pieces)) - len(scores)
+                    pieces[-1] = measure(scores, out.labels[begin : begin + len(scores)])
+        except DivergedError:
+            return _Trial(np.full(len(held), -math.inf))
+        if not self._keeps:
+            return _Trial(np.concatenate(pieces))
+        scores, known = np.concatenate(pieces), np.unique(part.instances()[1])
+        has = np.array([own[0] in known for own in out.labels]) if not problem.several else None
+        return _Trial(measure(scores, out.labels), scores, has)
+
+    def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
+        """Train on some documents: the penalty is the same in proportion to the sum of losses."""
+        documents, labels = data.instances()
+        l2 = (options.l2 or 0.0) * len(self.problem.labels) / len(data.labels)
+        options = replace(options, l2=l2, threads=1)
+        task = (data.matrix, documents, labels, self.problem.classes, options)
+        sample_weight = None if data.weights is None else data.weights[documents]
+        if options.solver == "lbfgs":
+            weights = solve(*task, lambda *_: self._is_over(), sample_weight)
+        else:
+            training = ClassifierTrainer(*task, sample_weight=sample_weight)
+            for number in range(training.epochs):
+                training.epoch(number, lambda _: self._is_over())
+                if training.unfinished is not None:
+                    break
+            weights = training.weights
+        if self._is_over():
+            raise _Over
+        return weights
+
+    def _is_over(self) -> bool:
+        late = time.monotonic() > self._end
+        return late or self._failed or self._received.number is not None
+
+    def _out_of_fold(self, trials: Sequence[_Trial]) -> OutOfFold:
+        scores, labels = [], list[Sequence[int]]()
+        for held, trial in zip(self._held, trials, strict=True):
+            if trial.scores is None:
+                continue
+            has = np.ones(len(held), dtype=bool) if trial.known is None else trial.known
+            scores.append(trial.scores[has])
+            labels += [self.problem.labels[i] for i in held[has]]
+        return OutOfFold(np.concatenate(scores or [np.zeros((0, self.problem.classes))]), labels)
+
+
+def choose(
+    problem: Problem,
+    seconds: float | None = None,
+    reporter: Reporter = QUIET,
+    received: ReceivedSignal | None = None,
+) -> Choice | None:
+    """Choose settings by held-out documents, by default or (with `seconds`) for --tune.
+
+    Returns
+    -------
+    Choice or None
+        None if the options leave no choice.
+
+    Raises
+    ------
+    CorpusError
+        There are too few documents for --tune.
+    """
+    stages, count = stages_of(problem, seconds is not None), len(problem.labels)
+    if seconds is not None and count < MIN_TUNED:
+        raise CorpusError(
+            f"--tune={seconds:g}: {count} documents of {problem.classes} classes are too few to "
+            f"choose settings; give {MIN_TUNED} or more, or omit it"
+        )
+    if not stages:
+        return None
+    first = dict(problem.features[0])
+    if seconds is None and count < MIN_COMPARED:
+        return Choice(stages[0].candidates(problem, first)[0])
+    return Search(problem, seconds or math.inf, reporter, received).run(stages, first)
+
+
+def _key(setting: Setting, measure: Measure, share: float) -> tuple[Any, ...]:
+    return (*sorted(setting.items()), measure, share)
+
+
+def _distinct(settings: Sequence[Setting]) -> list[Setting]:
+    return list({tuple(sorted(one.items())): one for one in settings}.values())

@@ -1,0 +1,311 @@
+"""Settings that are chosen on held-out documents: by default, with `--tune`, of L-BFGS."""
+
+import math
+import shlex
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import arrays_in, described
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import LinearSVC
+
+from dcme_w2v import MaxentClassifier
+from dcme_w2v.classify import calibration, choose
+from dcme_w2v.classify.choose import (
+    Problem,
+    Search,
+    Stage,
+    decide,
+    folds_of,
+    log_likelihood,
+    of_defaults,
+    of_losses,
+    stages_of,
+)
+from dcme_w2v.classify.fit import Labeled
+from dcme_w2v.classify.metrics import log_softmax
+from dcme_w2v.classify.options import TREE_CLASSES, ClassifyOptions
+from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+
+TRAIN = "classify train d.tsv --threads 1"
+
+
+def labelled(wrong=0.0, count=600, classes=12, seed=0):
+    """Rows of words, few of their class and most common to all; some labels are wrong."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, classes, count)
+    own = labels[:, None] * 8 + random.integers(0, 8, (count, 3))
+    columns = np.sort(np.concatenate([own, random.integers(96, 400, (count, 9))], axis=1))
+    values = np.full(columns.size, 1 / np.sqrt(12), dtype=np.float32)
+    matrix = csr_matrix((values, columns.ravel(), np.arange(0, columns.size + 1, 12)), (count, 400))
+    wrongly = random.random(count) < wrong
+    labels[wrongly] = random.integers(0, classes, wrongly.sum())
+    matrix.sum_duplicates()
+    return Labeled(matrix, labels[:, None].tolist())
+
+
+def problem(data=None, classes=12, **given):
+    given = ClassifyOptions(**{"threads": 1, **given})
+    return Problem.of(data or labelled(), classes, given)
+
+
+def text_of(data):
+    rows = [" ".join(map("w{}".format, row.indices)) for row in data.matrix]
+    return "".join(f"c{own[0]}\t{row}\n" for own, row in zip(data.labels, rows, strict=True))
+
+
+def several(count=600):
+    data = labelled(count=count)
+    return Labeled(data.matrix, [[one[0], (one[0] + 1) % 12] for one in data.labels])
+
+
+# ---- two pure functions ----
+
+
+@pytest.mark.parametrize("count, classes, given, first, others", [
+    (600, 12, {}, {"lr": 0.5, "epochs": 20, "l2": 8.3e-4, "bias": 0.21}, [{"lr": 0.125, "l2": 0}]),
+    (300, 12, {}, {"lr": 0.5, "epochs": 20, "l2": 1.7e-4}, [{"lr": 0.125, "epochs": 5}]),
+    (600, 12, {"epochs": 3, "bias": 1.0}, {"lr": 0.5, "l2": 8.3e-4}, [{"lr": 0.125}]),
+    (600, 500, {}, {"lr": 1.0, "epochs": 10, "l2": 8.3e-4}, [{"lr": 0.125, "epochs": 5}]),
+])  # fmt: skip
+def test_the_default_is_near_linear_svc(count, classes, given, first, others):
+    """C is 1, or 10 with few documents; a given option is no part of a setting."""
+    found = of_defaults(problem(labelled(count=count), classes, **given), {})
+    assert len(found) == 1 + len(others) and {one["loss"] for one in found} == {"hinge"}
+    for one, wanted in zip(found, [first, *others], strict=True):
+        assert {**one, **wanted} == one and not set(one) & set(given)
+    assert ("bias" in found[0]) == (classes < 500 and "bias" not in given)
+
+
+def test_more_candidates():
+    sets = of_defaults(problem(several()), {})
+    assert [one["lr"] for one in sets] == [0.5, 0.125, 1.0]
+    assert [one["epochs"] for one in sets] == [10, 5, 5] and "bias" not in sets[0]
+    tuned = of_losses(problem(), {})
+    rates = [(one["loss"], one["lr"]) for one in tuned]
+    assert rates[0] == ("hinge", 0.5) and rates[1:4] == [("softmax", x) for x in (4, 1, 0.25)]
+    assert {one["loss"] for one in of_losses(problem(objective="dcme"), {})} == {"softmax"}
+    wide = Labeled(labelled().matrix * 1e6, labelled().labels)
+    assert of_defaults(problem(wide), {})[0]["bias"] == 1e3  # its maximum
+
+
+@pytest.mark.parametrize("given, data, classes, chosen", [
+    ({}, None, 12, 2), ({}, None, 5000, 2), ({}, None, 5001, 0), ({"loss": "hinge"}, None, 12, 2),
+    ({"loss": "softmax"}, None, 12, 0), ({"lr": 1.0}, None, 12, 0), ({"min_lr": 0.1}, None, 12, 0),
+    ({"objective": "gd"}, None, 12, 0), ({"draws": 2}, None, 12, 0),
+    ({"solver": "lbfgs"}, None, 12, 1), ({}, several(), 12, 2), ({}, several(), TREE_CLASSES, 0),
+])  # fmt: skip
+def test_settings_are_chosen_only_where_nothing_excludes_it(given, data, classes, chosen):
+    assert len(stages_of(problem(data, classes, **given))) == chosen
+    assert len(stages_of(problem(data, classes, **given), tuned=True)) >= 2
+
+
+def figures(*parts):
+    return [np.repeat(list(one), 25).astype(float) for one in parts]
+
+
+@pytest.mark.parametrize("scores, wanted", [
+    (figures((1, 1, 0, 0), (1, 1, 1, 0)), 1),
+    (figures((1, 1, 0, 0), (1, 1, 0, 0)), 0),
+    (figures((1, 1, 0, 0), (0, 1, 0, 0)), 0),
+    (figures((0, 1, 0, 1), (1, 0, 1, 0)), 0),
+    (figures((-math.inf,) * 4, (0, 0, 0, 0)), 1),
+    (figures((-3, -2, -2, -1), (-math.inf,) * 4), 0),
+    (figures((-3, -2, -2, -1), (-math.inf,) * 4, (-2, -1, -1, -1)), 2),
+    # the error of the difference counts: that of each accuracy is ten times larger
+    ([np.arange(1000) % 2, np.arange(1000) % 2 | (np.arange(1000) < 20)], 1),
+])  # fmt: skip
+def test_another_candidate_has_to_be_clearly_better(scores, wanted):
+    """A candidate that diverged has -inf, which is below every likelihood."""
+    assert decide(scores) == wanted
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_folds_have_all_classes_and_whole_groups(size):
+    labels = np.repeat(np.arange(100) % 4, size)
+    groups = np.repeat(np.arange(100), size)
+    found = folds_of(labels, 5, np.random.default_rng(0), groups)
+    assert (np.bincount(labels * 5 + found) == 5 * size).all()
+    assert all(len(np.unique(found[groups == group])) == 1 for group in range(100))
+
+
+# ---- the search ----
+
+
+def trials_of(monkeypatch):
+    """Return a list that gets the documents of each trained classifier."""
+    trained, made = [], choose.ClassifierTrainer.__init__
+
+    def noted(self, matrix, documents, *more, **named):
+        trained.append(len(documents))
+        made(self, matrix, documents, *more, **named)
+
+    monkeypatch.setattr(choose.ClassifierTrainer, "__init__", noted)
+    return trained
+
+
+def test_the_default_of_text_trains_few_classifiers(here, cli, monkeypatch):
+    """The scores out of fold calibrate it; its flags give the same weights."""
+    Path("d.tsv").write_text(text_of(labelled(count=240)))
+    trained = trials_of(monkeypatch)
+    cli(f"{TRAIN} --output m")
+    assert len(trained) == 21 and set(trained) == {192, 240}
+    record = described("m")["record"]["choice"]
+    assert record["complete"] and record["held_out"] == 240 and len(record["trials"]) == 5
+    assert f"settings: {record['flags']}, by 240 documents held out (" in cli.err
+    cli(f"{TRAIN} --output again", *shlex.split(record["flags"]))
+    assert arrays_in("m") == arrays_in("again")
+    assert described("m")["options"] == described("again")["options"]
+
+
+@pytest.mark.parametrize("wrong", [0, 0.6])
+def test_a_lower_rate_is_chosen_where_labels_are_wrong(here, cli, wrong):
+    """A resumed run has the choice."""
+    Path("d.tsv").write_text(text_of(labelled(wrong, 1500)))
+    train = f"{TRAIN} --output m --subwords none --lead-ngrams 1"
+    cli(f"{train} --checkpoint state --checkpoint-every 2")
+    own = described("m")["options"]
+    assert (own["lr"] < 0.5) == (wrong > 0) and own["loss"] == "hinge"
+    cli(f"{train} --resume state")
+    assert described("m")["options"] == own and "settings:" not in cli.err
+
+
+def test_tune_searches_what_is_not_given(here, cli):
+    Path("d.tsv").write_text(text_of(labelled(0.3)))
+    record = cli.json(f"{TRAIN} --tune --output m --lr 1 --ngrams 1")["choice"]
+    searched = {name for trial in record["trials"] for name in trial}
+    assert searched == {"loss", "epochs", "l2", "bias", "measure"} and record["complete"]
+    cli(f"{TRAIN} --output again --lr 1 --ngrams 1", *shlex.split(record["flags"]))
+    assert arrays_in("m") == arrays_in("again")
+
+
+@pytest.mark.parametrize("more", ["--hashing 512", "--solver lbfgs", "--holdout 0.1"])
+def test_a_tuned_model_predicts(here, cli, more):
+    Path("d.tsv").write_text(text_of(labelled()))
+    cli(f"{TRAIN} --tune --output m {more}")
+    assert cli.json("classify test m d.tsv")["accuracy"] > 0.9
+
+
+def test_too_few_documents(here, cli):
+    Path("d.tsv").write_text("a\tone\nb\ttwo\n")
+    error = cli.error(f"{TRAIN} --tune --output m --quiet")
+    assert "--tune 60: 2 documents of 2 classes are too few" in error
+    cli(f"{TRAIN} --output m")
+    assert "without a comparison" in cli.err
+
+
+def test_the_choice_does_not_depend_on_threads():
+    found = [choose.choose(problem(labelled(0.3), threads=n), 60) for n in (1, 3)]
+    assert found[0].setting == found[1].setting and found[0].trials == found[1].trials
+
+
+def test_trials_learn_from_some_of_many_documents(monkeypatch):
+    monkeypatch.setattr(choose, "LEARNED", 300)
+    trained = trials_of(monkeypatch)
+    found = choose.choose(problem())
+    assert set(trained) == {300} and found.scores is None
+
+
+def test_the_time_limit_keeps_the_first_setting():
+    found = choose.choose(problem(), 1e-9)
+    assert not found.complete and not found.trials and found.setting["lr"] == 0.5
+    assert "no trial ended" in found.line and found.record["complete"] is False
+
+
+def test_a_signal_ends_the_search(monkeypatch):
+    received, epoch = ReceivedSignal(), choose.ClassifierTrainer.epoch
+
+    def signalled(*given):
+        received.number = signal.SIGINT
+        return epoch(*given)
+
+    monkeypatch.setattr(choose.ClassifierTrainer, "epoch", signalled)
+    with pytest.raises(Interrupted, match="nothing was written; the best so far: loss") as error:
+        choose.choose(problem(), received=received)
+    assert error.value.exit_code == 130
+
+
+def test_tags_of_a_sentence_share_a_fold():
+    """Their features are their neighbors."""
+    data, groups = labelled(), np.repeat(np.arange(100), 6)
+    found = Search(
+        Problem(data.labels, 12, ClassifyOptions(), lambda _: data.matrix, groups=groups)
+    )
+    for held in found._held:
+        assert (np.bincount(groups[held])[np.unique(groups[held])] == 6).all()
+
+
+def test_a_trial_that_diverges_does_not_win():
+    """Its likelihood would be above those of all others, which are below 0."""
+    data = labelled(0.3)
+    wild = Labeled(data.matrix * np.inf, data.labels)
+    rows = {1.0: data.matrix, np.inf: wild.matrix}
+    one = Problem(data.labels, 12, ClassifyOptions(loss="softmax"), lambda at: rows[at["length"]])
+    stage = Stage(lambda *_: [{"length": np.inf}, {"length": 1.0}], log_likelihood, 0.0)
+    assert Search(one).run([stage], {}).setting == {"length": 1.0}
+
+
+# ---- in Python ----
+
+
+@pytest.mark.parametrize("wrong, lower, upper", [(0, 0, 1e-3), (0.5, 1e-3, 1)])
+def test_folds_choose_the_penalty_of_few_numbers(wrong, lower, upper):
+    """With wrong labels it is strong; without it, L-BFGS would learn them by heart."""
+    data, other = labelled(wrong, 450), labelled(wrong, 2000, seed=1)
+    wanted, found = np.ravel(other.labels), {}
+    for l2 in (None, 1e-6):
+        model = MaxentClassifier(threads=1, l2=l2).fit(data.matrix, np.ravel(data.labels))
+        found[l2] = np.log(model.predict_proba(other.matrix))[np.arange(2000), wanted].mean()
+        assert model.loss_ == "softmax" and model.n_iter_ > 5
+    assert found[None] >= found[1e-6] + wrong
+    setting = choose.choose(problem(data, solver="lbfgs")).setting
+    assert lower <= setting["l2"] <= upper
+
+
+def test_rows_of_one_document_a_class_have_no_folds():
+    """The strongest penalty would be the most likely one: no class of a fold was learned."""
+    rows, labels = np.random.default_rng(0).normal(size=(80, 5)), np.arange(80)
+    for given in (None, "hinge"):
+        with pytest.warns(UserWarning, match="number of unique classes"):
+            model = MaxentClassifier(threads=1, loss=given).fit(rows, labels)
+        own = model.predict_proba(rows)[labels, labels]
+        assert np.median(own) > 2 / 80  # neither are probabilities calibrated by such folds
+        assert given or model.score(rows, labels) > 0.95
+
+
+@pytest.mark.parametrize("count", [600, 20_000])
+def test_the_softmax_of_the_hinge_loss_is_calibrated(monkeypatch, count):
+    """Its likelihood is near the best that a factor of the scores gives on other documents."""
+    monkeypatch.setattr(calibration, "SHORT_TABLE", 0)  # of 20,000 documents, some are left out
+    data, other = labelled(0.4, count), labelled(0.4, 2000, seed=1)
+    model = MaxentClassifier(loss="hinge", lr=0.5, threads=1)
+    model.fit(data.matrix, np.ravel(data.labels))
+    wanted = np.ravel(other.labels)
+    own = np.log(model.predict_proba(other.matrix))[np.arange(2000), wanted].mean()
+    scores = model.decision_function(other.matrix)
+    best = max(
+        log_softmax(factor * scores)[np.arange(2000), wanted].mean()
+        for factor in np.geomspace(0.1, 10, 60)
+    )
+    assert own > best - 0.02
+
+
+def test_the_estimator_in_scikit_learn():
+    data = labelled(0.3)
+    labels = np.ravel(data.labels)
+    model = MaxentClassifier(tune=True, threads=1, random_state=3)
+    found = clone(model).fit(data.matrix, labels)
+    assert found.get_params()["tune"] is True and found.loss is None
+    assert {"loss", "lr"} <= set(found.tuned_) and found.lr_ == found.tuned_["lr"]
+    plain = MaxentClassifier(**found.tuned_, threads=1, random_state=3).fit(data.matrix, labels)
+    assert np.array_equal(plain.coef_, found.coef_)
+    search = GridSearchCV(model, {"bias": [0.1, 1.0]}, cv=2).fit(data.matrix[:300], labels[:300])
+    assert search.best_score_ > 0.3
+    data, labels = labelled(), np.ravel(labelled().labels)
+    svm = LinearSVC(intercept_scaling=0.2).fit(data.matrix, labels)
+    default = MaxentClassifier(loss="hinge", threads=1).fit(data.matrix, labels)
+    assert (default.predict(data.matrix) == svm.predict(data.matrix)).mean() > 0.97
