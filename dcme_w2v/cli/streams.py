@@ -2,9 +2,7 @@
 
 Messages that cannot be written are dropped, and the run continues. Results that cannot be written
 are an error that names standard output. A closed stream remains unusable, but its file descriptor
-is reserved, so that messages are not written to a file that is opened later. On a terminal, control
-characters of words, paths and labels are shown as escapes and never obeyed; commands need not do
-anything for it.
+is reserved, so that messages are not written to a file that is opened later.
 """
 
 import codecs
@@ -14,9 +12,7 @@ import io
 import json
 import math
 import os
-import re
 import sys
-from collections.abc import Callable
 from typing import Any, TextIO
 
 import click
@@ -27,57 +23,15 @@ from dcme_w2v.files.atomic import STANDARD, OutputFile
 # Opened in the opposite mode, so that reading or writing still fails.
 _CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
 
-# Characters that a terminal obeys: C0 without tab, line feed and carriage return (which draws
-# progress bars), DEL, and C1 as UTF-8.
-_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
-_C1_LEAD = b"\xc2"
-
-
-class _Shown:
-    """Escapes control characters in output to a terminal.
-
-    The first byte of a character that was split between two writes is kept for the next one.
-    """
-
-    def __init__(self, number: int) -> None:
-        self._is_terminal = os.isatty(number)
-        self._kept = b""
-
-    def write(self, data: Any, write: Callable[[Any], int | None]) -> int | None:
-        """Write bytes with `write`, escaped if the file is a terminal."""
-        if not self._is_terminal:
-            return write(data)
-        text = self._kept + bytes(data)
-        self._kept = _C1_LEAD if text.endswith(_C1_LEAD) else b""
-        rest = escaped(text.removesuffix(self._kept))
-        while rest and (written := write(rest)):
-            rest = rest[written:]
-        return len(data)
-
-
-def escaped(text: bytes) -> bytes:
-    r"""Return UTF-8 with control characters as ``\x1b`` or ``\u009b``."""
-
-    def spelled(found: re.Match[bytes]) -> bytes:
-        code = ord(found[0].decode())
-        return b"\\x%02x" % code if code < 0x80 else b"\\u%04x" % code
-
-    return _CONTROL.sub(spelled, text)
-
 
 class _Messages(io.FileIO):
     """Standard error: drops data that cannot be written."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number, "w", closefd=False)
-        self._shown = _Shown(number)
 
     def write(self, data: Any) -> int:
         """Write some bytes, or drop all of them."""
         written = None
         with contextlib.suppress(OSError):
-            # None if a non-blocking pipe is full
-            written = self._shown.write(data, super().write)
+            written = super().write(data)  # None if a non-blocking pipe is full
         return len(data) if written is None else written
 
 
@@ -86,14 +40,10 @@ class _Output(OutputFile):
 
     ignores_broken_pipe = False
 
-    def __init__(self, number: int) -> None:
-        super().__init__(number, "standard output", closefd=False)
-        self._shown = _Shown(number)
-
     def write(self, data: Any) -> int:
         """Write some bytes."""
         try:
-            return self._shown.write(data, super().write)  # type: ignore[return-value]
+            return super().write(data)
         except OSError as error:
             if not platform.is_broken_pipe(error):
                 raise
@@ -109,8 +59,8 @@ def prepare_streams() -> None:
             os.fstat(number)
         except OSError:
             os.set_inheritable(os.open(os.devnull, mode), True)  # the lowest free number
-    sys.stdout = _text(sys.stdout, _Output(1))
-    sys.stderr = _text(sys.stderr, _Messages(2))
+    sys.stdout = _text(sys.stdout, _Output(1, "standard output", closefd=False))
+    sys.stderr = _text(sys.stderr, _Messages(2, "w", closefd=False))
     sys.stderr.reconfigure(line_buffering=True)
     if sys.stdin is None:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)))
