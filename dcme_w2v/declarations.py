@@ -50,6 +50,8 @@ class Declaration:
         The valid values; all values if empty.
     metavar : str, optional
         Name of the value in the help.
+    path : str, optional
+        The role of a path: see `dcme_w2v.files.paths`.
     bare : str, optional
         The value of an option that is given without one on the command line.
     short, word2vec : str, optional
@@ -79,6 +81,7 @@ class Declaration:
     usual: tuple[float, float] | None = None
     choices: tuple[str, ...] = ()
     metavar: str | None = None
+    path: str | None = None
     bare: str | None = None
     short: str | None = None
     word2vec: str | None = None
@@ -117,6 +120,16 @@ def declaration_of(item: Option) -> Declaration:
 def options_in(cls: type) -> list[Option]:
     """Return the fields of a dataclass that are options."""
     return [item for item in dataclasses.fields(cls) if "option" in item.metadata]
+
+
+def paths_in(*options: Any) -> list[tuple[str, str, Any]]:
+    """Return the role, the flag and the value of each path among options."""
+    return [
+        (role, flag_of(item.name), getattr(one, item.name))
+        for one in options
+        for item in options_in(type(one))
+        if (role := declaration_of(item).path) is not None
+    ]
 
 
 def flag_of(name: str) -> str:

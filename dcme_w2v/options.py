@@ -197,7 +197,7 @@ class CheckpointOptions(Checked, group="Run"):
     """Where and how often the state of a run is saved, and what it is resumed from."""
 
     checkpoint: str | None = option(
-        None, "save the whole state to this folder, to resume from", metavar="FOLDER"
+        None, "save the whole state to this folder, to resume from", metavar="FOLDER", path="folder"
     )
     checkpoint_every: str = option(
         "10m",
@@ -207,7 +207,7 @@ class CheckpointOptions(Checked, group="Run"):
         advanced=True,
     )
     resume: str | None = option(
-        None, "resume from the last checkpoint in this folder", metavar="FOLDER"
+        None, "resume from the last checkpoint in this folder", metavar="FOLDER", path="folder"
     )
 
     def __post_init__(self) -> None:
@@ -247,6 +247,7 @@ class HoldoutOptions(Checked, group="Input"):
         "exclude this share of the lines from training, or use this file, and report its "
         "log-likelihood after each epoch",
         metavar="X|FILE",
+        path="reads",
         only=TRAINS_CONTEXT,
         strict=True,
         unless=("cluster",),

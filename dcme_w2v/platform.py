@@ -118,43 +118,6 @@ def user() -> int:
     return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
-# ---- names ----
-
-_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[1-9¹²³]|lpt[1-9¹²³]) *(\..*)?", re.I)
-_NOT_IN_NAMES = re.compile(r'[<>:"|?*\x00-\x1f]')
-
-
-def unusable(path: str, windows: bool = WINDOWS) -> str | None:
-    r"""Return why a system has no file of this name, None if it may have.
-
-    Windows has devices such as ``con`` in every folder, also with a suffix, drops dots and spaces
-    at the end of a name, and takes what follows a colon for a stream of a file.
-
-    >>> unusable("D:\\models\\con.txt", windows=True)
-    "'con.txt' is the name of a device"
-    >>> unusable("con.txt", windows=False)
-    """
-    if not windows or path.lower().removeprefix("\\\\.\\") == "nul":
-        return None
-    if path.startswith(("\\\\?\\", "\\\\.\\")):
-        path = path[4:]
-    for name in re.split(r"[\\/]", re.sub(r"^[A-Za-z]:", "", path)):
-        if name in ("", ".", ".."):
-            continue
-        if _DEVICE.fullmatch(name.rstrip(" .")):
-            return f"{name!r} is the name of a device"
-        if found := _NOT_IN_NAMES.search(name):
-            return f"{name!r} has {found[0]!r}"
-        if name.endswith((" ", ".")):
-            return f"{name!r} ends in a space or a dot"
-    return None
-
-
-def same_name(name: str, folds: bool = WINDOWS or sys.platform == "darwin") -> str:
-    """Return one spelling for all names of one file: most disks of Windows and macOS fold case."""
-    return name.casefold() if folds else name
-
-
 # ---- limits ----
 
 

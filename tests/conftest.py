@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from helpers import COMPRESSORS, Program
 from hypothesis import settings
-from path_rows import declared, made, work
+from path_rows import made, work
 
 from dcme_w2v import platform
 
-__all__ = ["declared", "made", "work"]  # fixtures
+__all__ = ["made", "work"]  # fixtures
 
 # No deadline: the machine may be shared, and sanitizers are slow.
 settings.register_profile("untimed", deadline=None)

@@ -33,10 +33,10 @@ def command_lines(text):
 
 
 def parse(line):
-    """Parse a command line as the program does; wrong usage raises an exception."""
+    """Return the context of a parsed command line; wrong usage raises an exception."""
     name, command, rest = "dcme-w2v", program, line[1:]
     context = click.Context(command, info_name=name)
     while isinstance(command, click.Group):
         name, command, rest = command.resolve_command(context, rest)
         context = click.Context(command, context, name)
-    command.make_context(name, rest, parent=context.parent)
+    return command.make_context(name, rest, parent=context.parent)

@@ -1,212 +1,120 @@
-"""Every command with all its paths, and a folder to run it in, for test_paths*.py."""
+"""A line of every command with all its paths, and a folder to run it in."""
 
-import os
-import re
 import shutil
 import stat
-import zlib
 from pathlib import Path
 
-import click
 import pytest
-from helpers import ALL_COMMANDS
+from documentation import parse
 from scipy.sparse import csr_matrix, save_npz
 
+from dcme_w2v.cli.command import shown_name
 from dcme_w2v.cli.main import run
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import FOLDER, LOG, READS, WRITES
 
 CORPUS = "".join(f"{a}{b} {b}{c} {c}{a} aa bb cc\n" for a in "abc" for b in "abc" for c in "abc")
 DOCS = "".join(f"{'xy'[i % 2]}\t{('aa bb ab', 'cc bc ca')[i % 2]} ac\n" for i in range(20))
 SMALL = "--dim 4 --epochs 1 --min-count 1 --sample 0 --threads 1 --quiet"
 
 
-PLACE = re.compile(r"\{(\w+)(<<?|>>?)(.+?)\}")
-
-
 class Row:
-    """A command line with its paths: {name<file} is read, {name>file} is written.
+    """A command line, and its paths by the roles that the command declares."""
 
-    Of {name<<file} and {name>>folder} the first may be a folder, the second is one. Parameters that
-    are not paths are `texts`; `again`: the line may be run twice.
-    """
-
-    def __init__(self, line, texts="", again=True):
-        self.line, self.texts, self.again = line.replace("SMALL", SMALL), texts.split(), again
-        found = PLACE.findall(line)
-        self.reads = {name: file for name, sign, file in found if "<" in sign}
-        self.writes = {name: file for name, sign, file in found if ">" in sign}
-        self.folders = [name for name, sign, _ in found if sign == "<<"]
-        self.kept = [name for name, sign, _ in found if sign == ">>"]
-
-    @property
-    def command(self):
-        words = self.line.split()
-        return " ".join(words[: 1 + (f"dcme-w2v {' '.join(words[:2])}" in ALL_COMMANDS)])
+    def __init__(self, line):
+        self.line, self.words = line, line.replace("SMALL", SMALL).split()
+        context = parse(["dcme-w2v", *self.words])
+        self.command, self._flags = context.command_path, {}
+        self.reads, self.writes, self.folders, self.models = {}, {}, set(), set()
+        for param in context.command.params:
+            value, role = context.params.get(param.name), getattr(param, "path", None)
+            value = value[0] if isinstance(value, tuple) and value else value
+            self._flags[param.name] = shown_name(param)
+            if value and role == READS:
+                self.reads[param.name] = value
+            elif value and role in (WRITES, LOG, FOLDER):
+                self.writes[param.name] = value
+                self.folders |= {param.name} if role == FOLDER else set()
+                self.models |= {param.name} if param.metavar == "MODEL" else set()
 
     def arguments(self, **paths):
-        if "plot" in self.line:
+        if "plot" in self.words:
             pytest.importorskip("matplotlib")
-        words = self.line.split()
-        return [PLACE.sub(lambda found: paths.get(found[1], found[3]), word) for word in words]
+        given = {**self.reads, **self.writes}
+        changed = {given[name]: path for name, path in paths.items()}
+        return [changed.get(word, word) for word in self.words]
 
     def flag(self, name):
         """The name of a parameter in messages."""
-        param = next(
-            one for one in ALL_COMMANDS[f"dcme-w2v {self.command}"].params if one.name == name
-        )
-        if isinstance(param, click.Argument):
-            return param.metavar or param.name.upper()
-        return next(flag for flag in param.opts if flag.startswith("--"))
+        return self._flags[name]
 
 
-ROWS = [
-    Row(
-        "train {corpus<<c.txt} --output {output>o} --output-context {output_context>oc} "
-        "--save-vocab {save_vocab>ov} --log-json {log_json>ol} --read-vocab {read_vocab<voc} "
-        "--init {init<i.safetensors} --holdout {holdout<<h.txt} "
-        "--init-context {init_context<i2.safetensors} "
-        "--output-tables {output_tables>>ot} --cache-dir . SMALL",
-        "cache_dir corpus_too cluster unk",
-    ),
-    Row(
-        "train {corpus<<c.txt} --output {output>o} --cluster local:0 --shards 2 --save-vocab "
-        "{save_vocab>ov} --checkpoint {checkpoint>>ock} SMALL",
-        again=False,
-    ),
-    Row(
-        "train {corpus<c.txt} --output {output>o.safetensors} --output-context "
-        "{output_context>oc.safetensors} SMALL"
-    ),
-    Row("train {corpus<c.txt} --output {output>o} --output-context {output_context>oc} SMALL"),
-    Row(
-        "train {corpus<<c.txt} --output {output>o} --output-fasttext {output_fasttext>of} "
-        "--init {init<i.bin} --subwords 3-6 --buckets 50 SMALL",
-        "subwords",
-    ),
-    Row(
-        "train {corpus<<c.txt} --output {output>o} --checkpoint {checkpoint>>ock} SMALL",
-        again=False,
-    ),
-    Row(
-        "train {corpus<c.txt} --output {output>o} --resume {resume<ck} --checkpoint "
-        "{checkpoint>>ock} --checkpoint-every 1 SMALL",
-        again=False,
-    ),
-    Row("doctor"),
-    Row("demo {texts<<c.txt}"),
-    Row("demo --collect {collect>o} --documents {documents>od}"),
-    Row("vocab {corpus<<c.txt} --output {output>o} --min-count 1"),
-    Row(
-        "vocab {corpus<c.txt} --output {output>o} --min-count 1 --cluster local:0 --shards 2",
-        "cluster",
-    ),
-    Row("vocab --merge {corpus<voc} --output {output>o}"),
-    Row(
-        "phrases {corpus<<c.txt} --output {output>o} --save-table {save_table>ot} "
-        "--read-table {read_table<tab} --cache-dir .",
-        "cache_dir corpus_too",
-    ),
-    Row("phrases {corpus<<c.txt} --output {output>o} --connectors {connectors<words}"),
-    Row("classes {vectors<i.safetensors} --classes 2 --output {output>o}"),
-    Row("convert {source<i.safetensors} {target>o.txt}"),
-    Row("convert {source<v.txt} {target>o.npy}"),
-    Row("convert {source<v.txt} {target>o.safetensors} --quantize int8", "quantize"),
-    Row("convert {source<v.txt} {target>o.tsv} --to projector"),
-    Row(
-        "convert {source<i.safetensors} {target>>om} --to sentence-transformers "
-        "--scores {scores<sc.json}",
-        "language license",
-    ),
-    Row(
-        "classify train {docs<<d.txt} --output {output>>om} --holdout {holdout<d2.txt} "
-        "--log-json {log_json>ol} --epochs 1 --quiet"
-    ),
-    Row(
-        "classify train {docs<d.txt} --output {output>>om} --resume {resume<kc} --checkpoint "
-        "{checkpoint>>okc} --checkpoint-every 1 --epochs 1 --threads 1 --quiet",
-        again=False,
-    ),
-    Row(
-        "classify train {docs<d.txt} --output {output>>om} --cluster local:0 --shards 2 "
-        "--epochs 1 --quiet",
-        "cluster",
-    ),
-    Row(
-        "classify train {docs<r.npz} --output {output>>om} --labels {labels<l.txt} --epochs 1 "
-        "--quiet"
-    ),
-    Row(
-        "fuse fit {labeled<<d.txt} --unlabeled {unlabeled<<d2.txt} --output {output>>om} "
-        "--log-json {log_json>ol} --statistics {statistics>os.npz} --preset paper --quiet"
-    ),
-    Row(
-        "fuse fit {labeled<w.npz} --labels {labels<l.txt} --unlabeled {unlabeled<w2.npz} "
-        "--output {output>>om} --preset paper --quiet"
-    ),
-    Row(
-        "fuse fit {labeled<<d.txt} --reference {reference<k} --resume-statistics "
-        "{resume_statistics<part.npz} --output {output>>om} --quiet",
-        "keep",
-    ),
-    Row("fuse statistics {model<k} {docs<<d.txt} --output {output>o.npz} --quiet"),
-    Row("fuse transform {model<f} {docs<<d.txt} --output {output>o.svm}"),
-    Row("fuse shrink {model<k} --holdout {holdout<<d.txt} --output {output>>om} --quiet", "keep"),
-    Row(
-        "fuse shrink {model<kr} --holdout {holdout<w.npz} --labels {labels<l.txt} --output "
-        "{output>>om} --quiet"
-    ),
-    Row("fuse levels {model<f}"),
-    Row(
-        "latent fit {docs<<d.txt} --output {output>>om} --holdout {holdout<d2.txt} --log-json "
-        "{log_json>ol} --quiet",
-        "choose",
-    ),
-    Row("latent fit {docs<r.npz} --output {output>>om} --labels {labels<l.txt} --quiet", "choose"),
-    Row("latent transform {model<zv} {docs<v.svm} --output {output>o.svm} --labels {labels>ol}"),
-    Row(
-        "scdv fit {docs<<d.txt} --vectors {vectors<i.safetensors} --output {output>>om} "
-        "--clusters 2 --quiet"
-    ),
-    Row("encode {vectors<i.safetensors} {texts<<c.txt} --output {output>o.tsv} --pooling usif"),
-    Row("eval sts {vectors<i.safetensors} {pairs<<sts.tsv} --pooling mean"),
-    Row("scdv transform {model<m} {docs<<d.svm} --output {output>o.svm} --labels {labels>ol}"),
-    Row("eval analogies {vectors<v.txt} {questions<q.txt}"),
-    Row("eval similarity {vectors<v.txt} {pairs<p.txt}"),
-    Row(
-        "eval likelihood {model<v.txt} {corpus<c.txt} --context {context<v.txt} --read-vocab "
-        "{read_vocab<voc} --analogies {analogies<q.txt} --window 2"
-    ),
-    Row("neighbors {vectors<v.txt} aa", "words"),
-    Row(
-        "predict-word {model<v.txt} aa _ --context {context<v.txt} --read-vocab {read_vocab<voc}",
-        "words",
-    ),
-    Row("check {file<v.txt}"),
-    Row("info {file<v.txt}"),
-    Row(
-        "explore {vectors<v.txt} --output {output>o.html} --labels {labels<lv.txt} --method pca",
-        "method",
-    ),
-    Row("plot {files<log} --output {output>o.png}", "fields column words method labels"),
-    Row(
-        "plot {files<r.npz} --output {output>o.png} --labels {labels<l.txt} --method pca",
-        "fields words method",
-    ),
-    Row("classify test {model<k} {docs<d.txt}", "labels"),
-    Row("classify predict {model<k} {docs<d.txt}", "labels"),
-    Row("classify explain {model<k} x", "label"),
-    Row("latent show {model<z} --documents {documents<d.txt}"),
-    Row("scdv topics {model<m} --coherence {coherence<d.txt}", "word"),
-    Row(
-        "scdv search {model<m} {index<r.npz} --queries {queries<d2.txt} --documents "
-        "{documents<d.txt} --lm 0.5 --labels {labels<l.txt}",
-        "query judgments",
-    ),
+LINES = [
+    "train c.txt --output o --output-context oc --save-vocab ov --log-json ol --read-vocab "
+    "voc --init i.safetensors --holdout h.txt --init-context i2.safetensors "
+    "--output-tables ot --cache-dir . SMALL",
+    "train c.txt --output o --cluster local:0 --shards 2 --save-vocab ov --checkpoint ock SMALL",
+    "train c.txt --output o.safetensors --output-context oc.safetensors SMALL",
+    "train c.txt --output o --output-context oc SMALL",
+    "train c.txt --output o --output-fasttext of --init i.bin --subwords 3-6 --buckets 50 SMALL",
+    "train c.txt --output o --checkpoint ock SMALL",
+    "train c.txt --output o --resume ck --checkpoint ock --checkpoint-every 1 SMALL",
+    "doctor",
+    "demo c.txt",
+    "demo --collect o.txt --documents od",
+    "vocab c.txt --output o --min-count 1",
+    "vocab c.txt --output o --min-count 1 --cluster local:0 --shards 2",
+    "vocab --merge voc --output o",
+    "phrases c.txt --output o --save-table ot --read-table tab --cache-dir .",
+    "phrases c.txt --output o --connectors words",
+    "classes i.safetensors --classes 2 --output o",
+    "convert i.safetensors o.txt",
+    "convert v.txt o.npy",
+    "convert v.txt o.safetensors --quantize int8",
+    "convert v.txt o.tsv --to projector",
+    "convert i.safetensors om --to sentence-transformers --scores sc.json",
+    "classify train d.txt --output om --holdout d2.txt --log-json ol --epochs 1 --quiet",
+    "classify train d.txt --output om --resume kc --checkpoint okc --checkpoint-every 1 "
+    "--epochs 1 --threads 1 --quiet",
+    "classify train d.txt --output om --cluster local:0 --shards 2 --epochs 1 --quiet",
+    "classify train r.npz --output om --labels l.txt --epochs 1 --quiet",
+    "fuse fit d.txt --unlabeled d2.txt --output om --log-json ol --statistics os.npz "
+    "--preset paper --quiet",
+    "fuse fit w.npz --labels l.txt --unlabeled w2.npz --output om --preset paper --quiet",
+    "fuse fit d.txt --reference k --resume-statistics part.npz --output om --quiet",
+    "fuse statistics k d.txt --output o.npz --quiet",
+    "fuse transform f d.txt --output o.svm",
+    "fuse shrink k --holdout d.txt --output om --quiet",
+    "fuse shrink kr --holdout w.npz --labels l.txt --output om --quiet",
+    "fuse levels f",
+    "latent fit d.txt --output om --holdout d2.txt --log-json ol --quiet",
+    "latent fit r.npz --output om --labels l.txt --quiet",
+    "latent transform zv v.svm --output o.svm --labels ol",
+    "scdv fit d.txt --vectors i.safetensors --output om --clusters 2 --quiet",
+    "encode i.safetensors c.txt --output o.tsv --pooling usif",
+    "eval sts i.safetensors sts.tsv --pooling mean",
+    "scdv transform m d.svm --output o.svm --labels ol",
+    "eval analogies v.txt q.txt",
+    "eval similarity v.txt p.txt",
+    "eval likelihood v.txt c.txt --context v.txt --read-vocab voc --analogies q.txt --window 2",
+    "neighbors v.txt aa",
+    "predict-word v.txt aa _ --context v.txt --read-vocab voc",
+    "check v.txt",
+    "info v.txt",
+    "explore v.txt --output o.html --labels lv.txt --method pca",
+    "plot log --output o.png",
+    "plot r.npz --output o.png --labels l.txt --method pca",
+    "classify test kr w.npz --labels l.txt",
+    "classify predict kr w.npz --labels l.txt",
+    "classify explain k x",
+    "latent show z --documents d.txt",
+    "scdv topics m --coherence d.txt",
+    "scdv search m r.npz --queries d2.txt --documents d.txt --lm 0.5 --labels l.txt",
 ]
+LINES += ["scdv search m r.npz --queries d2.txt --judgments jd --map"]
+ROWS = [Row(line) for line in LINES]
 WRITING = [row for row in ROWS if row.writes]
 ids = {"ids": lambda row: row.line[:60] if isinstance(row, Row) else str(row)}
-ONE_OUTPUT = [(row, name) for row in WRITING for name in row.writes]
-ONE_FILE = [(row, name) for row, name in ONE_OUTPUT if name not in row.kept]
+ONE_FILE = [(row, name) for row in WRITING for name in row.writes.keys() - row.folders - row.models]
 
 
 @pytest.fixture(scope="session")
@@ -221,7 +129,7 @@ def made(tmp_path_factory):
             "v.svm": "1 0:1 1:2\n2 2:1\n" * 10,
             "sc.json": '{"sets": [], "pearson": 1, "spearman": 1}',
             "sts.tsv": "1\taa bb\tcc\n2\tab\tac\n",
-            "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
+            "jd": "1 1\n", "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
         }  # fmt: skip
         event = '{"event": "epoch", "seconds": 1, "epoch": %d, "loss": 1}\n'
         texts["lv.txt"] = "x\ny\nz\n" * 3
@@ -271,20 +179,6 @@ def work(made, tmp_path, monkeypatch):
     return folder
 
 
-@pytest.fixture
-def declared(monkeypatch):
-    """Outputs that commands declare to the path guard."""
-    found = []
-    check = Paths.check
-
-    def recording(paths):
-        found.extend(paths._written)
-        check(paths)
-
-    monkeypatch.setattr(Paths, "check", recording)
-    return found
-
-
 def state(folder):
     """Every name below a folder, with its type and content."""
     found = {}
@@ -294,23 +188,6 @@ def state(folder):
         else:
             found[path] = path.read_bytes() if path.is_file() else stat.S_IFMT(path.stat().st_mode)
     return found
-
-
-def names_of(name, exists=True):
-    """Two of the names of a file or folder, links included; other tests take other ones.
-
-    Which ones follows from the test's name, so that every kind of name meets every command.
-    """
-    link = Path("sub", f"link{Path(name).suffix}")
-    plain = [name, f"./{name}", f"sub/../{name}", f"here/{name}", str(Path(name).absolute())]
-    linking = [lambda: link.symlink_to(Path("..", name))]
-    if exists and Path(name).is_file():
-        linking.append(lambda: os.link(name, link))
-    turn = zlib.crc32(f"{os.environ['PYTEST_CURRENT_TEST']} {name}".encode())
-    yield plain[turn % len(plain)]
-    linking[turn % len(linking)]()
-    yield str(link)
-    link.unlink()
 
 
 def refused(work, capsys, row, **paths):

@@ -1,120 +1,128 @@
 """The path guard: conflicts of inputs and outputs; no file of the user is lost.
 
-`path_rows.ROWS` has every command with all its paths. A new command, or a new path of a command,
-requires a row there; all tests below then use it.
+`path_rows.LINES` has a line of every command; the roles of its paths are those that it declares.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 from documentation import COMMANDS
-from path_rows import ONE_OUTPUT, ROWS, WRITING, ids, names_of, refused, state
+from path_rows import ROWS, WRITING, ids, refused, state
 
 from dcme_w2v.cli.main import run
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files.paths import FOLDER, LOG, READS, TEMPORARY, WRITES, guard
 
-# ---- the table ----
+DERIVED = (".json", ".vocab", ".metadata.tsv")  # behind the names of outputs
 
 
-def test_every_command_and_every_path_is_in_the_table():
-    assert COMMANDS.keys() == {f"dcme-w2v {row.command}" for row in ROWS}, "add a row to ROWS"
-    numbers = ("N", "X", "N|Nm", "0|1", "0", "[SECONDS]", "MIN-MAX")
-    for name in COMMANDS:
-        rows = [row for row in ROWS if f"dcme-w2v {row.command}" == name]
-        known = {one for row in rows for one in (*row.reads, *row.writes, *row.texts)}
-        known |= {"text_column", "label_column"}  # names, not paths
-        for param in COMMANDS[name].params:
-            shown = param.metavar or ""
-            a_choice = isinstance(param.type, click.Choice) or shown.islower()
-            a_number = shown in numbers or isinstance(param.type, click.types.IntParamType)
-            if not (getattr(param, "is_flag", False) or a_choice or a_number):
-                assert param.name in known, f"{name}: add {param.name} to its row"
+# ---- the declarations ----
+
+
+def test_every_path_of_every_command_is_in_a_line():
+    used = {(row.command, name) for row in ROWS for name in (*row.reads, *row.writes)}
+    for name, command in COMMANDS.items():
+        roles = {one.name: one.path for one in command.params if getattr(one, "path", None)}
+        paths = {(name, one) for one, role in roles.items() if role != TEMPORARY}
+        assert not paths - used, f"{name}: add a line to LINES"
+        assert name in {row.command for row in ROWS}
 
 
 @pytest.mark.parametrize("row", ROWS, **ids)
-def test_a_command_writes_only_its_declared_outputs(row, work, declared):
+def test_a_command_reads_and_writes_what_it_declares(row, work, made):
     before = state(work)
+    named = {word for word in row.words if Path(word).exists()} - {"."}
+    assert named <= {*row.reads.values(), *row.writes.values()}
     assert run(row.arguments()) == 0
     after = state(work)
     assert {path: after.get(path) for path in before} == before
-    allowed = {Path(one.path).absolute() for one in declared if one.identity is not None}
-    new = after.keys() - before.keys()
-    assert all(allowed & {path, *path.parents} for path in new), new
-    assert all((work / name).exists() for name in row.writes.values())
-    if row.again:
+    new = {path.relative_to(work).parts[0] for path in after.keys() - before.keys()}
+    written = {one for one in row.writes.values() if not (made / one).exists()}
+    assert written <= new
+    assert all(one in written or one.endswith(DERIVED) for one in new)
+    if not row.folders & row.writes.keys():
         assert run(row.arguments()) == 0  # a file that is named is replaced
         assert state(work).keys() == after.keys()
 
 
-# ---- conflicts ----
+@pytest.mark.parametrize("row", [row for row in WRITING if row.reads], **ids)
+def test_an_output_of_a_command_that_is_an_input_is_an_error(row, work, capsys):
+    for output in row.writes:
+        source, name = next(iter(row.reads.items()))
+        err = refused(work, capsys, row, **{output: f"sub/../{name}"})
+        assert f"{row.flag(output)} sub/../{name}" in err and f"{row.flag(source)} {name}" in err
+        assert f"{row.flag(output)}: is empty" in refused(work, capsys, row, **{output: ""})
+
+
+# ---- the guard ----
+
+
+@pytest.fixture
+def names(tmp_path, monkeypatch):
+    """A file `a` with other names, a folder, and a folder that is a link."""
+    monkeypatch.chdir(tmp_path)
+    Path("a").write_text("mine")
+    Path("sub").mkdir()
+    Path("sub/in").write_text("mine")
+    Path("here").symlink_to(".")
+    Path("sub/link").symlink_to("../a")
+    Path("dangling").symlink_to("new")
+    os.link("a", "hard")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["a", "./a", "sub/../a", "here/a", "sub/link", "hard"])
+@pytest.mark.parametrize("role", [WRITES, LOG])
+def test_an_output_that_is_an_input_is_an_error(names, name, role):
+    message = f"output={name}: is the same file as CORPUS a, which is read; choose another"
+    with pytest.raises(UsageError, match=message):
+        guard((READS, "CORPUS", ["sub", "a"]), (role, "--output", name))
+    with pytest.raises(UsageError, match="is the same file as init="):
+        guard((READS, "--init", Path(name)), (role, "--output", "a"))
+
+
+@pytest.mark.parametrize("one, two", [("a", "hard"), ("new", "here/new"), ("dangling", "./new"),
+                                      ("-", "-")])  # fmt: skip
+def test_two_equal_outputs_are_an_error(names, one, two):
+    with pytest.raises(UsageError, match=r"is the same file as log_json=.*give each"):
+        guard((LOG, "--log-json", one), (WRITES, "--output", two))
+
+
+@pytest.mark.parametrize("name", ["sub/in", "sub/new", "here/sub/new"])
+def test_an_output_in_an_input_folder_is_an_error(names, name):
+    with pytest.raises(UsageError, match=f"{name}: is in the folder CORPUS sub, which is read"):
+        guard((READS, "CORPUS", ("a", "sub")), (WRITES, "--output", name))
+
+
+def test_what_does_not_conflict_is_accepted(names):
+    guard((READS, "CORPUS", ["sub", "s3://a/b", "-"]), (WRITES, "--output", "a"))
+    guard((WRITES, "--context", None), (LOG, "--log-json", "log"), (TEMPORARY, "--dir", "sub"))
+    guard((FOLDER, "--checkpoint", "sub/../kept"), (FOLDER, "--resume", "kept"))
+    guard((READS, "CORPUS", "/dev/null"), (WRITES, "--output", "/dev/null"))
+    assert sorted(path.name for path in names.iterdir()) == ["a", "dangling", "hard", "here", "sub"]
 
 
 @pytest.mark.parametrize(
-    "row, output, source",
+    "role, name, message",
     [
-        (row, output, source)
-        for row, output in ONE_OUTPUT
-        for source in row.reads
-        if (output, source) != ("checkpoint", "resume")  # may well be one folder
+        (READS, "", "--x: is empty; name a file"),
+        (WRITES, "", "--x: is empty; name a file"),
+        (WRITES, "sub/new/", "is the name of a folder"),
+        (WRITES, "sub", "is a folder; give a file"),
+        (WRITES, "none/new", "there is no folder"),
+        (LOG, "log.gz", "a log grows line by line"),
+        (FOLDER, "-", "is standard output; name a folder"),
+        (FOLDER, "a", "is a file; give a folder"),
+        (TEMPORARY, "none", "is not a folder; create it first"),
     ],
-    **ids,
 )
-def test_an_output_that_is_an_input_is_an_error(row, output, source, work, capsys):
-    for name in names_of(row.reads[source]):
-        err = refused(work, capsys, row, **{output: name})
-        assert f"{row.flag(output)} {name}" in err
-        assert f"{row.flag(source)} {row.reads[source]}" in err
-    for name in names_of(row.reads[source]):
-        target = row.reads[source]
-        err = refused(work, capsys, row, **{source: name, output: target})
-        assert f"{row.flag(source)} {name}" in err and f"{row.flag(output)} {target}" in err
-
-
-@pytest.mark.parametrize(
-    "row, output, other, there",
-    [
-        (row, one, two, one < two)
-        for row in WRITING
-        for one in row.writes
-        for two in row.writes
-        if one != two
-    ],
-    **ids,
-)
-def test_two_equal_outputs_are_an_error(row, output, other, there, work, capsys):
-    target = row.writes[other]
-    if there:
-        Path(target).touch()
-    for name in names_of(target, exists=there):
-        err = refused(work, capsys, row, **{output: name})
-        assert f"{row.flag(output)} {name}" in err and f"{row.flag(other)} {target}" in err
-
-
-@pytest.mark.parametrize(
-    "row, output, source",
-    [(row, output, one) for row, output in ONE_OUTPUT for one in row.folders],
-    **ids,
-)
-def test_an_output_in_an_input_folder_is_an_error(row, output, source, work, capsys):
-    Path("in", "deep").mkdir(parents=True)
-    shutil.copy(row.reads[source], "in/a.txt")
-    shutil.copy(row.reads[source], "in/deep/b.txt")
-    for place in ("in/a.txt", "in/deep/b.txt", "in/new", "in/deep/new"):
-        for name in names_of(place, exists=False):  # a hard link outside may be replaced
-            err = refused(work, capsys, row, **{source: "in", output: name})
-            assert f"{row.flag(output)} {name}" in err and f"{row.flag(source)} in" in err
-
-
-def test_outputs_in_a_folder_of_checkpoints_are_errors(work, capsys):
-    resume = next(row for row in ROWS if "resume" in row.reads)
-    err = refused(work, capsys, resume, output="ck/000009.safetensors", checkpoint="ck")
-    assert "--output ck/000009.safetensors" in err and "--checkpoint ck" in err
-    err = refused(work, capsys, resume, output="ck/v")
-    assert "--output ck/v" in err and "--resume ck" in err
+def test_a_path_that_cannot_be_used_is_an_error(names, role, name, message):
+    with pytest.raises(UsageError) as caught:
+        guard((role, "--x", name))
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize("command", ["vocab", "phrases", "convert"])
@@ -134,14 +142,3 @@ def test_redirected_standard_input_and_output_are_checked(command, work):
             )  # fmt: skip
         assert done.returncode == 2 and f" {first}" in done.stderr and f" {second}" in done.stderr
         assert state(work) == before
-
-
-@pytest.mark.parametrize("row", [row for row in WRITING if row.kept != ["output"]], **ids)
-def test_empty_names_and_folders_as_outputs_are_errors(row, work, capsys):
-    for name in row.reads:
-        assert f"{row.flag(name)}: is empty" in refused(work, capsys, row, **{name: ""})
-    for name in row.writes:
-        assert f"{row.flag(name)}: is empty" in refused(work, capsys, row, **{name: ""})
-        if name not in row.kept:
-            err = refused(work, capsys, row, **{name: "sub/new/"})
-            assert "sub/new/: is the name of a folder" in err

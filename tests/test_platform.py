@@ -9,53 +9,8 @@ import pytest
 
 from dcme_w2v import platform
 from dcme_w2v.cli import streams
-from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import Paths
 
 HERE = Path(__file__).parent
-
-
-@pytest.mark.parametrize(
-    "path, reason",
-    [
-        ("v.npy", None),
-        ("D:\\models\\v.npy", None),
-        ("D:v.npy", None),
-        ("..\\./a/v.npy", None),
-        ("\\\\?\\C:\\v.npy", None),
-        ("\\\\server\\share\\v.npy", None),
-        ("NUL", None),  # the device is written to
-        ("\\\\.\\nul", None),
-        ("console.txt", None),
-        ("com10", None),
-        ("con.txt", "'con.txt' is the name of a device"),
-        ("a\\Aux\\v.npy", "'Aux' is the name of a device"),
-        ("COM¹.tar.gz", "'COM¹.tar.gz' is the name of a device"),
-        ("nul .txt", "'nul .txt' is the name of a device"),
-        ("v.npy:stream", "'v.npy:stream' has ':'"),
-        ("a?/v.npy", "'a?' has '?'"),
-        ("v.npy.", "'v.npy.' ends in a space or a dot"),
-        ("v ", "'v ' ends in a space or a dot"),
-    ],
-)
-def test_names_that_windows_has_no_files_for(path, reason):
-    assert platform.unusable(path, windows=True) == reason
-    assert platform.unusable(path, windows=False) is None
-
-
-def test_the_path_guard_knows_names_of_windows(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(platform, "same_name", str)
-    Paths().writes("--a", "V.npy").writes("--b", "v.npy").check()
-    monkeypatch.setattr(platform, "same_name", str.casefold)
-    with pytest.raises(UsageError, match="is the same file as a V"):
-        Paths().writes("--a", "V.npy").writes("--b", "v.npy").check()
-    unusable = platform.unusable
-    monkeypatch.setattr(platform, "unusable", lambda path: unusable(path, windows=True))
-    with pytest.raises(UsageError, match=r"a con.txt: 'con.txt' is the name of a device"):
-        Paths().writes("--a", "con.txt").check()
-    with pytest.raises(UsageError, match=r"s3://a/v\.npy: is an address"):
-        Paths().writes("--a", "s3://a/v.npy").check()
 
 
 @pytest.mark.skipif(platform.WINDOWS, reason="nothing is to be taken away")

@@ -14,8 +14,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError, warn
-from dcme_w2v.files.paths import Paths, as_paths
-from dcme_w2v.formats.artifact import kinds_like, replaces
+from dcme_w2v.files.paths import as_paths
 from dcme_w2v.formats.columns import Table, like
 from dcme_w2v.formats.documents import Document, read_documents
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
@@ -52,19 +51,6 @@ class DocumentsJob:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "docs", as_paths(self.docs))
-
-    def paths(
-        self,
-        kind: str,
-        holdout: str | None = None,
-        docs: str = "DOCS",
-    ) -> Paths:
-        """Return the inputs and outputs; `holdout` is a file."""
-        paths = Paths().reads(docs, *self.docs).reads("--labels", self.labels)
-        paths.reads("--holdout", holdout).model(
-            "--output", self.output, replaces(*kinds_like(kind))
-        )
-        return paths.log("--log-json", self.log_json)
 
     def check_classes(self, classes: Sequence[str], hint: str = "") -> None:
         """Raise `CorpusError` for fewer than two classes; `hint` ends the message."""

@@ -358,6 +358,7 @@ class DocumentHoldoutOptions(HoldoutOptions):
         "exclude this share of the documents from training, or use this file, measure it after "
         "each epoch and keep the best one",
         metavar="X|FILE",
+        path="reads",
     )
 
 

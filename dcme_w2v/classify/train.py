@@ -13,10 +13,11 @@ import numpy as np
 from dcme_w2v.declarations import filled
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.disk import Result, disk_plan, require_disk, write_with_fallback
-from dcme_w2v.files.paths import PARTIAL, Paths
+from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.text.split import check_file
-from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder, paths_in
+from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 from dcme_w2v.training.run import Checkpointer, interruptible
@@ -81,12 +82,6 @@ class TrainJob(DocumentsJob):
     tune: TuneOptions = field(default_factory=TuneOptions)
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
     compress: Compress | None = None
-
-
-def paths_of(job: TrainJob) -> Paths:
-    """Return the inputs and outputs of a training run."""
-    paths = job.paths(KIND, job.holdout.file)
-    return paths_in(paths, job.checkpoints)
 
 
 def train(
@@ -169,8 +164,8 @@ def train(
 
 
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
-    """Raise if paths or options exclude each other, before anything is read."""
-    paths_of(job).check()
+    """Raise if options exclude each other or the output, before anything is read."""
+    check_model_target(job.output, KIND)
     check_file(job.holdout, job.docs)
     if options.patience is not None and job.holdout.holdout is None:
         raise UsageError("--patience: requires held-out documents; give --holdout")
@@ -316,7 +311,7 @@ def dry_run(
         See `dcme_w2v.classify.resources.resource_estimate`; "disk" is the folder that is written
         to, "refused" the error if there is not enough memory.
     """
-    paths_of(job).check()
+    check_model_target(job.output, KIND)
     check_file(job.holdout, job.docs)
     _check_solver(options, job.checkpoints)
     sets = FeatureSets(

@@ -16,6 +16,7 @@ from dcme_w2v.classify.options import (
     TuneOptions,
 )
 from dcme_w2v.errors import UsageError
+from dcme_w2v.files.paths import READS
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.small_models.options import ShrinkOptions
 
@@ -38,7 +39,11 @@ from .options import (
 from .streams import print_json
 
 labels_option = flag(
-    "--labels FILE", "for .npz: labels, one line a row, joined by |", group="Input", advanced=True
+    "--labels FILE",
+    "for .npz: labels, one line a row, joined by |",
+    path=READS,
+    group="Input",
+    advanced=True,
 )
 top_option = flag(
     "-k,--top-k N",
@@ -60,7 +65,7 @@ def classify() -> None:
 
 
 @classify.command(example="dcme-w2v classify train train.tsv --output model --holdout 0.1")
-@arguments("docs...")
+@arguments("<docs...")
 @output_option("MODEL", "write the model to this file")
 @options_of(ClassifyOptions, FeatureOptions)
 @options_of(TuneOptions, DocumentHoldoutOptions, CheckpointOptions)
@@ -115,7 +120,6 @@ def train(
         compress=small,
         **values,
     )
-    training.paths_of(job).stdout(dry_run or as_json).check()
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
         if dry_run:
             plan = training.dry_run(job, features, options, reporter)
@@ -129,7 +133,7 @@ def train(
 
 
 @classify.command(example="dcme-w2v classify test model test.tsv")
-@arguments("model docs...")
+@arguments("<model <docs...")
 @flag(
     "--clusters",
     "compare the (latent) classes with the labels as a clustering: NMI, adjusted Rand index, "
@@ -163,7 +167,7 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
 
 
 @classify.command(example="dcme-w2v classify predict model test.tsv -k 3")
-@arguments("model docs...")
+@arguments("<model <docs...")
 @top_option
 @labels_option
 @threads_option
@@ -203,7 +207,7 @@ def _print(rows: Iterable[Any], as_json: bool, text: Callable[[Any], str]) -> No
 
 
 @classify.command(example="dcme-w2v classify explain model sci.space")
-@arguments("model label")
+@arguments("<model label")
 @flag("-k N", "number of features", name="count", default=20, show_default=False, low=1)
 @json_option
 def explain(model: str, label: str, count: int, as_json: bool) -> None:

@@ -8,10 +8,13 @@ import click
 
 from dcme_w2v.declarations import warn_of_options
 from dcme_w2v.errors import DcmeWarning, UsageError
+from dcme_w2v.files.atomic import STANDARD, check_standard_output
+from dcme_w2v.files.paths import FOLDER, LOG, WRITES, guard
 from dcme_w2v.hints import hint
 
-from .options import PATHS, Option, Value, given_options
+from .options import Option, Value, given_options
 from .spellings import set_switched, switches
+from .streams import ignore_broken_pipe
 
 # Headings of the help, in this order; an option declares its own. Others follow.
 HEADINGS = ["Input", "Text", "Features", "Objective", "Model", "Cluster", "Run", "Output"]
@@ -45,6 +48,8 @@ class Command(click.Command):
         Example shown by `--help`.
     warns : bool
         Whether to warn of options without effect; otherwise the command does.
+    guarded : bool
+        Whether paths are checked here; otherwise the function of the Python API does.
     word2vec : bool
         Whether command lines of word2vec.c are accepted: see `dcme_w2v.cli.spellings`.
     """
@@ -54,13 +59,14 @@ class Command(click.Command):
         *arguments: Any,
         example: str = "",
         warns: bool = True,
+        guarded: bool = True,
         word2vec: bool = False,
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
         self.example = example
         self._switches = switches({one.name for one in self.params}) if word2vec else []
-        self._warns = warns
+        self._warns, self._guarded = warns, guarded
         self.help = self.help and self.help.replace("\\b", "\b")  # raw docstrings
         for param in self.params:
             _complete_values(param)
@@ -91,9 +97,26 @@ class Command(click.Command):
         """Run the command, with warnings of options that have no effect or an unusual value."""
         if ctx.params.get("quiet"):
             warnings.simplefilter("ignore", DcmeWarning)
+        self._check_paths(ctx.params)
         if self._warns:
             warn_of_options(self.declared, given_options(ctx), ctx.params)
         return super().invoke(ctx)
+
+    def _check_paths(self, values: dict[str, Any]) -> None:
+        """Raise if paths conflict, or results could not be printed."""
+        paths = [
+            (role, shown_name(param), values[str(param.name)])
+            for param in self.params
+            if (role := _role_of(param))
+        ]
+        written = [value for role, _, value in paths if role in (WRITES, LOG, FOLDER) and value]
+        if values.get("as_json") or values.get("dry_run") or not written:
+            check_standard_output()
+        if values.get("as_json") and STANDARD in written:
+            raise UsageError("--json: prints to standard output; write the results to files")
+        ignore_broken_pipe(*written)
+        if self._guarded:
+            guard(*paths)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings; advanced ones only for ``--help-all``."""
@@ -125,24 +148,25 @@ def _is_advanced(param: click.Parameter) -> bool:
     return isinstance(param, Option) and param.advanced
 
 
-class _Path(click.Path):
-    """A path; an empty one, as of a variable that is not set, would be the current folder."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not value:
-            self.fail("is empty; name a file", param, ctx)
-        return value
-
-
 def _complete_values(param: click.Parameter) -> None:
     """Set the type of a parameter so that shells complete its files or choices."""
-    value = param.metavar or (param.name or "").upper()
     if not isinstance(param.type, click.types.StringParamType):
         return
-    if value.removesuffix("...") in PATHS:
-        param.type = _Path()
-    elif "|" in value:
-        param.type = Value(str, tuple(value.split("|")))
+    if _role_of(param):
+        param.type = click.Path()
+    elif "|" in (param.metavar or ""):
+        param.type = Value(str, tuple((param.metavar or "").split("|")))
+
+
+def shown_name(param: click.Parameter) -> str:
+    """Return the name of a parameter in messages."""
+    if isinstance(param, click.Argument):
+        return param.human_readable_name.strip("[].")
+    return max(param.opts, key=len)
+
+
+def _role_of(param: click.Parameter) -> str | None:
+    return getattr(param, "path", None)
 
 
 class Group(click.Group):

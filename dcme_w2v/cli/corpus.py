@@ -8,7 +8,7 @@ import click
 
 from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import READS, TEMPORARY, WRITES
 from dcme_w2v.options import ClusterOptions, TokenizerOptions, VocabularyOptions
 from dcme_w2v.text.options import PhraseOptions
 
@@ -24,7 +24,7 @@ from .options import (
     quiet_option,
     threads_option,
 )
-from .streams import ignore_broken_pipe, print_json
+from .streams import print_json
 
 if TYPE_CHECKING:
     from dcme_w2v.formats.vocabulary import Vocabulary
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @command(example="dcme-w2v vocab corpus.txt --output corpus.vocab")
-@arguments("corpus...")
+@arguments("<corpus...")
 @output_option("FILE", "write the counts to this file; - is stdout")
 @flag(
     "--merge",
@@ -61,8 +61,6 @@ def vocab(
     options, cluster = collect(VocabularyOptions, kwargs), collect(ClusterOptions, kwargs)
     if merging and cluster.cluster is not None:
         raise UsageError(f"--cluster={cluster.cluster}: is not supported with --merge; omit one")
-    paths = Paths().reads("CORPUS", *corpus).writes("--output", output)
-    paths.stdout(as_json).check()
     if merging:
         vocabulary, summary = _merge(corpus, options)
     else:
@@ -108,14 +106,15 @@ def _merge(files: tuple[str, ...], options: VocabularyOptions) -> tuple[Vocabula
 
 @command(
     word2vec=True,
+    guarded=False,
     example="dcme-w2v phrases corpus.txt --output joined.txt --passes 2\n"
     "dcme-w2v phrases corpus.txt --output - | dcme-w2v train - --output vectors.bin",
 )
-@arguments("[corpus]...")
+@arguments("<[corpus]...")
 @output_option("FILE", "write the text here; - is stdout")
 @options_of(PhraseOptions, TokenizerOptions)
-@flag("--save-table FILE", "write the table of phrases to this file", group="Output")
-@flag("--read-table FILE", "join the phrases of this table only", group="Input")
+@flag("--save-table FILE", "write the table of phrases to this file", path=WRITES, group="Output")
+@flag("--read-table FILE", "join the phrases of this table only", path=READS, group="Input")
 @option_of(VocabularyOptions, "text_column")
 @option_of(VocabularyOptions, "sentences")
 @option_of(VocabularyOptions, "encoding_errors")
@@ -125,6 +124,7 @@ def _merge(files: tuple[str, ...], options: VocabularyOptions) -> tuple[Vocabula
 @flag(
     "--cache-dir FOLDER",
     "folder for the encoded corpus (default: for temporary files)",
+    path=TEMPORARY,
     group="Run",
     advanced=True,
 )
@@ -153,8 +153,6 @@ def phrases(
 
     if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
-    Paths().writes("--output", output).stdout(as_json).check()
-    ignore_broken_pipe(output, values["save_table"])
     with reporting(quiet) as reporter:
         found = join_phrases(
             CorpusPaths(corpus),

@@ -20,8 +20,8 @@ from .options import (
 )
 
 
-@command(example="dcme-w2v encode vectors.npy sentences.txt --output sentences.npy")
-@arguments("vectors texts=TEXTS...")
+@command(guarded=False, example="dcme-w2v encode vectors.npy sentences.txt --output sentences.npy")
+@arguments("<vectors <texts=TEXTS...")
 @output_option("X", "write X.npy, X.npz (sparse rows), X.tsv, or - for tabs on standard output")
 @options_of(EncodeOptions, TokenizerOptions)
 @option_of(VocabularyOptions, "encoding_errors")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dcme_w2v.files.paths import READS
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import EncodeOptions
 from dcme_w2v.words.options import ANALOGY_METHODS
@@ -37,19 +38,17 @@ def evaluate() -> None:
 
 
 @evaluate.command("analogies", example="dcme-w2v eval analogies vectors.bin questions-words.txt")
-@arguments("vectors questions")
+@arguments("<vectors <questions")
 @flag(
     "--restrict N",
     "use only the N most frequent words, in questions and as answers",
     default=30_000,
     type=RESTRICT,
 )
-@click.option(
-    "--method",
+@flag(
+    f"--method {'|'.join(ANALOGY_METHODS)}",
+    "score of an answer x: cos(x, b - a + c), or cos(x, b) cos(x, c) / cos(x, a)",
     default=ANALOGY_METHODS[0],
-    show_default=True,
-    metavar="|".join(ANALOGY_METHODS),
-    help="score of an answer x: cos(x, b - a + c), or cos(x, b) cos(x, c) / cos(x, a)",
 )
 @json_option
 def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> None:
@@ -67,7 +66,7 @@ def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> Non
 
 
 @evaluate.command("similarity", example="dcme-w2v eval similarity vectors.bin wordsim353.tsv")
-@arguments("vectors pairs")
+@arguments("<vectors <pairs")
 @flag("--restrict N", "use only the N most frequent words", default=300_000, type=RESTRICT)
 @json_option
 def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
@@ -91,7 +90,7 @@ def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
 
 
 @evaluate.command("sts", example="dcme-w2v eval sts vectors.npy sts-test.tsv --tokenize words")
-@arguments("vectors pairs=PAIRS...")
+@arguments("<vectors <pairs=PAIRS...")
 @options_of(EncodeOptions, TokenizerOptions)
 @json_option
 def sts(vectors: str, pairs: tuple[str, ...], as_json: bool, **values: Any) -> None:
@@ -119,11 +118,11 @@ def _correlations(pearson: float, spearman: float) -> str:
 
 
 @evaluate.command("likelihood", example="dcme-w2v eval likelihood vectors.npy heldout.txt")
-@arguments("model [corpus]...")
+@arguments("<model <[corpus]...")
 @context_option
 @flag("--window N", "context words on each side (default: as trained)", type=int)
 @read_vocab_option
-@flag("--analogies FILE", "also score these analogy questions")
+@flag("--analogies FILE", "also score these analogy questions", path=READS)
 @json_option
 @reads_documents("corpus", labels=False)
 def likelihood(model: str, corpus: tuple[str, ...], as_json: bool, **values: Any) -> None:

@@ -6,13 +6,12 @@ import click
 
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.few_labels.options import FusedOptions
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.small_models.options import ShrinkOptions
 
 from .command import Command, Group
 from .options import (
     arguments,
-    check_transform,
     collect,
     flag,
     json_option,
@@ -65,10 +64,11 @@ def fuse() -> None:
     cls=SeveralValues,
     example="dcme-w2v fuse fit labeled.tsv --unlabeled texts.txt --output model",
 )
-@arguments("labeled...")
+@arguments("<labeled...")
 @flag(
     "--unlabeled DOCS",
     "documents without labels, one or more files; labels in them are ignored",
+    path=READS,
     group="Input",
     multiple=True,
 )
@@ -78,24 +78,28 @@ def fuse() -> None:
 @flag(
     "--labels FILE",
     "for .npz: labels of LABELED, one line a row, joined by |",
+    path=READS,
     group="Input",
     advanced=True,
 )
 @flag(
     "--reference MODEL",
     "use this classifier as the initial model, without folds",
+    path=READS,
     group="Input",
     advanced=True,
 )
 @flag(
     "--statistics FILE",
     "write the statistics of the first round to this .npz file",
+    path=WRITES,
     group="Output",
     advanced=True,
 )
 @flag(
     "--resume-statistics FILE",
     "add these statistics of unlabeled documents, of fuse statistics with the --reference",
+    path=READS,
     group="Input",
     advanced=True,
     multiple=True,
@@ -129,7 +133,7 @@ def fit(
     example="dcme-w2v fuse statistics model texts-1.txt --output part-1.npz\n"
     "dcme-w2v fuse fit labeled.tsv --reference model --resume-statistics part-*.npz --output fused"
 )
-@arguments("model docs...")
+@arguments("<model <docs...")
 @output_option("PART", "write the sums to this .npz file")
 @flag("--binary", "count features as 1 each, for --preset paper")
 @threads_option
@@ -147,8 +151,6 @@ def statistics(
     from dcme_w2v.few_labels import jobs
     from dcme_w2v.training.progress import reporting
 
-    paths = Paths().reads("MODEL", model).reads("DOCS", *docs).writes("--output", output)
-    paths.stdout(as_json).check()
     with reporting(quiet) as reporter:
         sums = jobs.statistics_of_files(model, docs, output, reporter=reporter, **values)
     if as_json:
@@ -159,7 +161,7 @@ def statistics(
 
 
 @fuse.command(example="dcme-w2v fuse transform model test.tsv --output test.npz")
-@arguments("model docs...")
+@arguments("<model <docs...")
 @output_option("X", "X.npz, X.svm, or - for svmlight")
 @json_option
 @reads_documents("docs")
@@ -170,7 +172,6 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> 
     """
     from dcme_w2v.few_labels import jobs
 
-    check_transform(model, docs, output, as_json)
     figures = jobs.transform_files(model, docs, output)
     print_figures(
         figures, "{rows} rows, {zero_rows} without a known word, {entries} entries", as_json
@@ -182,15 +183,19 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> 
     example="dcme-w2v fuse shrink model --keep 1/20 --output small\n"
     "dcme-w2v fuse shrink model --max-bytes 50000 --holdout test.tsv --output small",
 )
-@arguments("model")
+@arguments("<model")
 @output_option("MODEL", "write the model to this file")
 @options_of(ShrinkOptions)
 @flag(
-    "--holdout DOCS", "labeled documents to measure the model and the small model on", multiple=True
+    "--holdout DOCS",
+    "labeled documents to measure the model and the small model on",
+    path=READS,
+    multiple=True,
 )
 @flag(
     "--labels FILE",
     "for .npz: labels of --holdout, one line a row, joined by |",
+    path=READS,
     group="Input",
     advanced=True,
 )
@@ -202,14 +207,13 @@ def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -
 
     MODEL is a linear model of classify train or fuse fit. No weight is learned again.
     """
-    from dcme_w2v.formats.artifact import replaces
+    from dcme_w2v.formats.artifact import check_model_target
     from dcme_w2v.small_models.job import shrink_file
     from dcme_w2v.small_models.shrink import KIND
     from dcme_w2v.training.progress import reporting
 
     options = collect(ShrinkOptions, values)
-    paths = Paths().reads("MODEL", model).reads("--holdout", *values["holdout"])
-    paths.reads("--labels", values["labels"]).model("--output", output, replaces(KIND)).check()
+    check_model_target(output, KIND)
     with reporting(quiet) as reporter:
         found = shrink_file(model, output, options, reporter=reporter, **values)
     if as_json:
@@ -225,7 +229,7 @@ def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -
 
 
 @fuse.command(example="dcme-w2v fuse levels model")
-@arguments("model")
+@arguments("<model")
 @json_option
 def levels(model: str, as_json: bool) -> None:
     """Print the levels of a model.

@@ -5,14 +5,13 @@ from typing import Any
 import click
 
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.latent.options import LatentOptions
 
 from .classify import labels_option
 from .command import Group
 from .options import (
     arguments,
-    check_transform,
     collect,
     decorated_by,
     flag,
@@ -44,13 +43,14 @@ def latent() -> None:
     example="dcme-w2v latent fit docs.txt --unsupervised --latent 10 --output clusters\n"
     "dcme-w2v latent fit docs.tsv --output model",
 )
-@arguments("docs...")
+@arguments("<docs...")
 @output_option("MODEL", "write the model to this file")
 @options_of(LatentOptions)
 @decorated_by([option_of(FeatureOptions, name, advanced=True) for name in FEATURES])
 @flag(
     "--holdout SHARE|FILE",
     "hold out this share of the labeled documents, or use this file, and report its measures",
+    path=READS,
     group="Input",
 )
 @flag(
@@ -83,10 +83,10 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
 @latent.command(
     "transform", example="dcme-w2v latent transform clusters docs.txt --output classes.npz"
 )
-@arguments("model docs...")
+@arguments("<model <docs...")
 @output_option("X", "X.npz, X.svm, or - for svmlight")
 @flag("--log", "write the logarithms of the probabilities")
-@flag("--labels FILE", "write the documents' labels to this file, one line a row")
+@flag("--labels FILE", "write the documents' labels to this file, one line a row", path=WRITES)
 @threads_option
 @json_option
 @reads_documents("docs")
@@ -98,18 +98,17 @@ def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool, **v
     from dcme_w2v.latent.jobs import transform_files
     from dcme_w2v.latent.model import LatentClassifier
 
-    check_transform(model, docs, output, as_json, values["labels"])
     figures = transform_files(LatentClassifier.load(model), docs, output, **values)
     line = "{rows} rows of {columns} latent classes, {zero_rows} without a known feature"
     print_figures(figures, line, as_json)
 
 
 @latent.command("show", example="dcme-w2v latent show clusters --documents docs.txt")
-@arguments("model")
+@arguments("<model")
 @flag(
     "-k N", "number of words, labels and documents of each class", name="count", default=10, low=1
 )
-@flag("--documents DOCS", "also show the most typical documents of DOCS")
+@flag("--documents DOCS", "also show the most typical documents of DOCS", path=READS)
 @threads_option
 @json_option
 @reads_documents("documents")
@@ -123,7 +122,6 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
     from dcme_w2v.latent.jobs import typical_documents
     from dcme_w2v.latent.model import LatentClassifier
 
-    Paths().reads("MODEL", model).reads("--documents", documents).check()
     loaded = LatentClassifier.load(model)
     found = loaded.describe(count)
     if documents is not None:

@@ -17,11 +17,11 @@ from typing import Any
 import click
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.atomic import check_standard_output, optional_write
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.atomic import optional_write
+from dcme_w2v.files.paths import WRITES
 
 from .command import command
-from .options import flag, json_option
+from .options import arguments, flag, json_option
 from .streams import print_json
 
 # Words whose neighbors are shown, if the text contains them.
@@ -32,8 +32,8 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 
 @command(example="dcme-w2v demo")
-@click.argument("texts", nargs=-1, metavar="CORPUS")
-@flag("--collect FILE", "only write the text, a paragraph a line", group="Output")
+@arguments("<texts=[CORPUS]...")
+@flag("--collect FILE", "only write the text, a paragraph a line", path=WRITES, group="Output")
 @flag(
     "--documents FILE",
     'only write lines "label TAB text", labeled by package or module',
@@ -47,12 +47,8 @@ def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> 
     """
     import dcme_w2v
 
-    paths = Paths().reads("CORPUS", *texts).writes("--collect", collect)
-    paths.writes("--documents", documents).check()
     if texts and (collect or documents):
         raise UsageError("CORPUS: is not supported with --collect or --documents; omit one")
-    if not collect and not documents:
-        check_standard_output()
     start, shown = time.monotonic(), sys.stderr.isatty()
     if texts:
         vectors = dcme_w2v.train([Path(one) for one in texts], progress=shown)

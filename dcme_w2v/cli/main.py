@@ -16,7 +16,7 @@ from dcme_w2v.files.opening import is_address
 from dcme_w2v.hints import hint
 from dcme_w2v.training.interrupts import Interrupted
 
-from .command import Group
+from .command import Group, shown_name
 from .options import flag
 from .signals import number_of, raise_on_signals
 from .streams import drop_output, prepare_streams
@@ -189,9 +189,7 @@ def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
         return f"unknown option {name}{said}"
     if not isinstance(error, click.BadParameter) or error.param is None:
         return error.format_message()
-    name = max(error.param.opts, key=len)
-    if isinstance(error.param, click.Argument) and error.ctx:
-        name = error.param.human_readable_name.strip("[].")
+    name = shown_name(error.param)
     if isinstance(error, click.MissingParameter):
         return f"no {name} is given{_see(error.ctx) if error.ctx else ''}"
     return f"{name}: {error.message}"

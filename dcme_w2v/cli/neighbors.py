@@ -170,7 +170,7 @@ class Completer:
 
 
 @click.command(cls=SignedCommand, example="dcme-w2v neighbors vectors.bin king paris -k 5")
-@arguments("vectors words=[WORD]...")
+@arguments("<vectors words=[WORD]...")
 @count_option
 @json_option
 def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> None:

@@ -1,8 +1,7 @@
 """Converts the option dataclasses to click options, and their values back to objects.
 
 Bounds, types and choices are checked only by the dataclass, in `collect`.
-Flags shared by several commands are also here. A command that writes files first declares its
-inputs and outputs to `dcme_w2v.files.paths.Paths` and calls `check`.
+Flags shared by several commands are also here.
 """
 
 from __future__ import annotations
@@ -18,12 +17,9 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from dcme_w2v.declarations import declaration_of, flag_of, options_in, types_of
-from dcme_w2v.files.atomic import check_standard_output
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import LOG, READS, WRITES
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.options import ColumnOptions, TokenizerOptions
-
-from .streams import ignore_broken_pipe
 
 if TYPE_CHECKING:  # numpy, slow for --help
     from dcme_w2v.text.tokenizer import Tokenizer
@@ -34,26 +30,12 @@ from .streams import print_json
 T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-# Values that are files or folders, for shell completion.
-PATHS = {
-    "CORPUS", "DOCS", "FILE", "FOLDER", "HTML", "IN", "INDEX", "LABELED", "MODEL", "OUT", "PAIRS",
-    "PART", "PNG", "QUESTIONS", "ROWS", "SHARE|FILE", "VECTORS", "X", "X|FILE",
-}  # fmt: skip
-
-
-def _check_reported(ctx: click.Context, param: click.Parameter, as_json: bool) -> bool:
-    """Raise before work starts if a report could not be printed."""
-    writes_files = any(one.name in ("output", "target") for one in ctx.command.params)
-    if (as_json or not writes_files) and not ctx.resilient_parsing:
-        check_standard_output()
-    return as_json
-
 
 class Option(click.Option):
     """An option below a heading of the help; an advanced one is shown by ``--help-all`` only.
 
-    `declared` is the dataclass that has the option as a field, and `word2vec` its name in
-    word2vec.c.
+    `path` is the role of a path, `declared` the dataclass that has the option as a field, and
+    `word2vec` its name in word2vec.c.
     """
 
     def __init__(
@@ -63,11 +45,12 @@ class Option(click.Option):
         advanced: bool = False,
         declared: type | None = None,
         word2vec: str | None = None,
+        path: str | None = None,
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
         self.group, self.advanced = group, advanced
-        self.declared, self._word2vec = declared, word2vec
+        self.declared, self._word2vec, self.path = declared, word2vec, path
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         """Let the parser accept the name in word2vec.c, which the help does not show."""
@@ -117,32 +100,54 @@ def decorated_by(decorators: Sequence[Callable[..., Any]]) -> Callable[[Decorate
     return lambda function: functools.reduce(lambda f, one: one(f), reversed(decorators), function)
 
 
-def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
-    """Return a decorator that adds arguments, as ``model docs...`` or ``file=IN [words]...``.
+class Argument(click.Argument):
+    """An argument; `path` is the role of a path."""
 
-    A name may be followed by = and its metavar. In brackets it is optional.
+    def __init__(self, *arguments: Any, path: str | None = None, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.path = path
+
+
+def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
+    """Return a decorator that adds arguments, as ``<model <docs...`` or ``<source=IN [words]...``.
+
+    Behind < is a path that is read, behind > one that is written. A name may be followed by = and
+    its metavar. In brackets it is optional.
     """
     found = []
     for one in spelled.split():
+        sign, one = (one[0], one[1:]) if one[0] in _SIGNS else ("", one)
         name, _, metavar = one.partition("=")
         many = {"nargs": -1, "required": one[:1] != "[" and "[" not in metavar}
         shape: dict[str, Any] = many if one.endswith("...") else {}
         if metavar:
             shape["metavar"] = metavar.removesuffix("...") if metavar[:1] != "[" else metavar
-        found.append(click.argument(name.strip("[].").removesuffix("..."), **shape))
+        name = name.strip("[].").removesuffix("...")
+        found.append(click.argument(name, cls=Argument, path=_SIGNS.get(sign), **shape))
     return decorated_by(found)
+
+
+_SIGNS = {"<": READS, ">": WRITES}
 
 
 def output_option(metavar: str, help: str) -> Callable[[Decorated], Decorated]:
     """Return the option of the file or folder that a command writes."""
-    return flag(f"-o,--output {metavar}", help, required=True, word2vec="output", group="Output")
+    return flag(
+        f"-o,--output {metavar}",
+        help,
+        required=True,
+        word2vec="output",
+        path=WRITES,
+        group="Output",
+    )
 
 
-json_option = flag("--json", "print JSON", name="as_json", callback=_check_reported, group="Output")
+json_option = flag("--json", "print JSON", name="as_json", group="Output")
 quiet_option = flag("--quiet", "print only errors", group="Run")
 log_json_option = flag(
     "--log-json FILE",
     "log start, progress, epochs and end, one JSON object a line",
+    path=LOG,
     group="Run",
     advanced=True,
 )
@@ -156,8 +161,10 @@ threads_option = flag(
 
 
 count_option = flag("-k N", "number of words in each answer", default=10, low=1)
-context_option = flag("--context FILE", "context vectors (default: from the manifest)")
-read_vocab_option = flag("--read-vocab FILE", "word counts (default: from the manifest)")
+context_option = flag("--context FILE", "context vectors (default: from the manifest)", path=READS)
+read_vocab_option = flag(
+    "--read-vocab FILE", "word counts (default: from the manifest)", path=READS
+)
 
 
 def options_of(*classes: type, advanced: bool | None = None) -> Callable[[Decorated], Decorated]:
@@ -202,6 +209,7 @@ def option_of(
         cls=Option,
         declared=cls,
         word2vec=declared.word2vec,
+        path=declared.path,
         default=item.default,
         show_default=item.default is not None and "(default:" not in declared.help,
         help=declared.help,
@@ -263,19 +271,6 @@ def reads_documents(
     return decorate
 
 
-def check_transform(
-    model: str, docs: Sequence[str], output: str, as_json: bool, labels: str | None = None
-) -> None:
-    """Check the paths of a command that turns documents into rows by a model."""
-    from dcme_w2v.formats.sparse_io import suffix_of
-
-    paths = Paths().reads("MODEL", model).reads("DOCS", *docs)
-    paths.writes("--output", output).writes("--labels", labels)
-    paths.stdout(as_json).check()
-    suffix_of(output)
-    ignore_broken_pipe(output, labels)
-
-
 def value_name(cls: type, item: dataclasses.Field[Any]) -> str:
     """Return the metavar of an option: its choices, or N, X or TEXT."""
     declared = declaration_of(item)
@@ -307,7 +302,7 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the choices that start with the typed text, or files for a path."""
-        if param.metavar in PATHS:
+        if getattr(param, "path", None):
             return [CompletionItem(incomplete, type="file")]
         return [CompletionItem(one) for one in self.choices if one.startswith(incomplete)]
 

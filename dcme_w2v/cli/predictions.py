@@ -2,7 +2,6 @@
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
-from dcme_w2v.files.paths import Paths
 
 from .command import command
 from .neighbors import answer
@@ -10,7 +9,7 @@ from .options import arguments, context_option, count_option, json_option, read_
 
 
 @command("predict-word", example="dcme-w2v predict-word model the queen _ spain")
-@arguments("model words=[WORD]...")
+@arguments("<model words=[WORD]...")
 @count_option
 @context_option
 @read_vocab_option
@@ -36,8 +35,5 @@ def predict_word(
 
     if not words and STANDARD in (model, context, read_vocab):
         raise UsageError("the model is standard input; give the words as arguments")
-    Paths().reads("MODEL", model).reads("--context", context).reads(
-        "--read-vocab", read_vocab
-    ).check()
     predictor = Predictor(LanguageModel.load(model, context, read_vocab), k)
     answer(model, words, as_json, predictor.gaps, predictor.words)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dcme_w2v.errors import UnknownWordError, UsageError
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.scdv.options import DIRICHLET_PRIOR, ScdvOptions
 
 from .command import Group, command
 from .options import (
     arguments,
-    check_transform,
     chosen_tokenizer,
     collect,
     dry_run_option,
@@ -46,18 +45,21 @@ SHOWN = 80  # characters of a text
     "search",
     example='dcme-w2v scdv search model index.npz "launch of the shuttle" -k 5',
 )
-@arguments("model index [query]...")
+@arguments("<model <index [query]...")
 @flag("-k N", "number of documents per query", default=10)
-@flag("--queries DOCS", "more queries, one per line, with or without labels; - is stdin")
-@flag("--documents DOCS", "the documents of INDEX, for --lm and --show")
+@flag(
+    "--queries DOCS", "more queries, one per line, with or without labels; - is stdin", path=READS
+)
+@flag("--documents DOCS", "the documents of INDEX, for --lm and --show", path=READS)
 @flag("--show", "also print the beginning of the text of each result")
 @flag("--lm X", "weight of the language model, 0 to 1", default=0.0)
 @flag("--prior X", "parameter of Dirichlet smoothing, in tokens", default=DIRICHLET_PRIOR)
-@flag("--labels FILE", "labels of INDEX, one line per row")
+@flag("--labels FILE", "labels of INDEX, one line per row", path=READS)
 @flag("--map", "print the mean average precision of the ranking", name="score")
 @flag(
     "--judgments FILE",
     "relevant pairs, lines 'query document', numbered from 1",
+    path=READS,
 )
 @json_option
 @reads_documents("documents", "queries")
@@ -191,8 +193,8 @@ def scdv() -> None:
 
 
 @scdv.command("fit", example="dcme-w2v scdv fit train.tsv --vectors vectors.bin --output model")
-@arguments("docs...")
-@flag("--vectors VECTORS", "word vectors, in any format", group="Input", required=True)
+@arguments("<docs...")
+@flag("--vectors VECTORS", "word vectors, in any format", path=READS, group="Input", required=True)
 @output_option("MODEL", "write the model to this file")
 @threads_option
 @encoding_option
@@ -221,7 +223,7 @@ def fit(
     """
     from dcme_w2v import Vectors
     from dcme_w2v.files.disk import Result, require_disk, write_with_fallback
-    from dcme_w2v.formats.artifact import replaces
+    from dcme_w2v.formats.artifact import check_model_target
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.scdv.fit import fit_documents, resource_estimate
     from dcme_w2v.scdv.model import KIND
@@ -229,8 +231,7 @@ def fit(
 
     options = collect(ScdvOptions, kwargs)
     tokenizer = chosen_tokenizer(kwargs)
-    paths = Paths().reads("DOCS", *docs).reads("--vectors", vectors)
-    paths.model("--output", output, replaces(KIND)).check()
+    check_model_target(output, KIND)
     texts = (document.text for document in read_documents(docs, **kwargs))
     room = partial(require_disk, output)
     loaded = Vectors.load(vectors).tokenized_by(tokenizer)
@@ -249,9 +250,9 @@ def fit(
 
 
 @scdv.command("transform", example="dcme-w2v scdv transform model test.tsv --output test.npz")
-@arguments("model docs...")
+@arguments("<model <docs...")
 @output_option("X", "X.npz, X.svm, or - for svmlight")
-@flag("--labels FILE", "write the documents' labels to this file, one line per row")
+@flag("--labels FILE", "write the documents' labels to this file, one line per row", path=WRITES)
 @flag("--compress", "also compress the values: smaller, slower")
 @threads_option
 @encoding_option
@@ -277,7 +278,6 @@ def transform(
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.scdv.model import DocumentModel, transform_to_files
 
-    check_transform(model, docs, output, as_json, labels)
     documents, loaded = read_documents(docs, **reading), DocumentModel.load(model)
     figures = transform_to_files(loaded, documents, output, labels, threads, compress)
     line = (
@@ -288,9 +288,9 @@ def transform(
 
 
 @scdv.command("topics", example="dcme-w2v scdv topics model --words 5")
-@arguments("model")
+@arguments("<model")
 @flag("--words N", "number of words per topic", default=10)
-@flag("--coherence DOCS", "report coherence on these documents")
+@flag("--coherence DOCS", "report coherence on these documents", path=READS)
 @flag("--word WORD", "only the topics of this word: its senses")
 @json_option
 @reads_documents("coherence")

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import STANDARD, check_standard_output
 from dcme_w2v.options import (
     CheckpointOptions,
     ClusterOptions,
@@ -32,16 +31,17 @@ from .options import (
     quiet_option,
     show_plan,
 )
-from .streams import ignore_broken_pipe, print_json
+from .streams import print_json
 
 
 @command(
     warns=False,
+    guarded=False,
     word2vec=True,
     example="dcme-w2v train corpus.txt --output vectors.bin\n"
     "zcat corpus.gz | dcme-w2v train - --output vectors.npy --dim 200 --checkpoint state",
 )
-@arguments("[corpus]...")
+@arguments("<[corpus]...")
 @options_of(FileOptions)
 @options_of(PresetOptions, VocabularyOptions, NewWordsOptions, TrainOptions, SubwordOptions)
 @options_of(HoldoutOptions, OutputOptions, ClassesOptions)
@@ -67,7 +67,7 @@ def train(
     from .signals import recording_signals
 
     given = {name: values[name] for name in given_options() if name in values}
-    _check(corpus, given, dry_run, as_json)
+    _check(corpus, given, dry_run)
     found = trained(
         CorpusPaths(corpus),
         progress=False if quiet else "stderr",
@@ -81,7 +81,7 @@ def train(
         print_json(found.manifest)
 
 
-def _check(corpus: tuple[str, ...], given: dict[str, Any], dry_run: bool, as_json: bool) -> None:
+def _check(corpus: tuple[str, ...], given: dict[str, Any], dry_run: bool) -> None:
     unk = given.get("unk")
     if not corpus and unk is not None and Path(unk).exists():
         raise UsageError(f"no corpus: --unk {unk} is its word; give --unk after the corpus")
@@ -90,10 +90,3 @@ def _check(corpus: tuple[str, ...], given: dict[str, Any], dry_run: bool, as_jso
     if "output" not in given and not dry_run:
         alone = "; dcme-w2v vocab counts alone" * ("save_vocab" in given)
         raise UsageError(f"no --output; give the file for the vectors, or --dry-run{alone}")
-    if dry_run:
-        check_standard_output()
-    names = ("output", "output_context", "output_fasttext", "save_vocab", "log_json")
-    written = [given.get(name) for name in names]
-    if as_json and STANDARD in written:
-        raise UsageError("--json: standard output is written to already; give a file for that")
-    ignore_broken_pipe(*written, given.get("checkpoint"), given.get("resume"))

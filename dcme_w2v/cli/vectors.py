@@ -9,7 +9,7 @@ import click
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import READS, WRITES, guard
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import CardOptions
 from dcme_w2v.words.options import OutputOptions, PostprocessOptions
@@ -38,8 +38,8 @@ FOLDER = "sentence-transformers"
 RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
 
 
-@command(example="dcme-w2v convert vectors.safetensors vectors.bin")
-@arguments("source=IN target=OUT")
+@command(guarded=False, example="dcme-w2v convert vectors.safetensors vectors.bin")
+@arguments("<source=IN >target=OUT")
 @option_of(OutputOptions, "format")
 @options_of(PostprocessOptions)
 @decorated_by([option_of(TokenizerOptions, name) for name in RULE])
@@ -85,8 +85,9 @@ def convert(source: str, target: str, **values: Any) -> None:
     elif is_stream(target):
         raise UsageError(f"{target}: is a stream, and projector needs two files; give a file")
     second = {"projector": metadata_path, "npy": vocabulary_path}.get(to or format)
-    paths = Paths().reads("IN", source, *read_with(source)).writes("OUT", target)
-    paths.writes("OUT", None if second is None else str(second(target))).check()
+    beside = None if second is None else str(second(target))
+    sources = [source, *read_with(source)]
+    guard((READS, "IN", sources), (WRITES, "OUT", target), (WRITES, "OUT", beside))
     if options.no_header and format != "text":
         raise UsageError(f"--no-header: is for text; {target} has another format")
     if options.quantize and format != "safetensors":
@@ -159,7 +160,7 @@ def _loaded(source: str, options: PostprocessOptions) -> Vectors:
 
 
 @command(example="dcme-w2v check vectors.bin")
-@arguments("file")
+@arguments("<file")
 @json_option
 @click.pass_context
 def check(context: click.Context, file: str, as_json: bool) -> None:
@@ -184,7 +185,7 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
 
 
 @command(example="dcme-w2v info vectors.bin")
-@arguments("file")
+@arguments("<file")
 @json_option
 def info(file: str, as_json: bool) -> None:
     """Print what a file or folder holds, and the command that made it.
@@ -204,7 +205,7 @@ def info(file: str, as_json: bool) -> None:
     example="dcme-w2v classes vectors.bin --classes 500 --output classes.txt\n"
     "dcme-w2v classes vectors.bin --classes 500 --output - | sort -k 2 -n",
 )
-@arguments("vectors")
+@arguments("<vectors")
 @flag("--classes N", "number of classes", low=1, required=True)
 @output_option("FILE", "write the classes here; - is stdout")
 @flag("--limit N", "first N words only", low=1)
@@ -220,8 +221,6 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
     from dcme_w2v import Vectors, word_classes
     from dcme_w2v.words.classes import save_classes
 
-    paths = Paths().reads("VECTORS", vectors)
-    paths.writes("--output", output).check()
     loaded = Vectors.load(vectors, limit=limit)
     found = word_classes(loaded, classes, **values)
     save_classes(output, loaded.words, found)
@@ -229,11 +228,12 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 
 
 @command(
+    guarded=False,
     example="dcme-w2v plot train.log other.log --output curves.svg\n"
     "dcme-w2v plot vectors.npy --words 'king queen man woman' --output words.png\n"
     "dcme-w2v plot rows.npz --labels rows.labels --output rows.png",
 )
-@arguments("files...")
+@arguments("<files...")
 @output_option("PNG", "write the picture to this file (.png, .pdf or .svg); - is stdout")
 @flag(
     "--field NAME",
@@ -243,7 +243,7 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
     multiple=True,
 )
 @flag("--words WORDS", "words to draw, separated by spaces")
-@flag("--labels FILE", "labels of the rows, one line per row; colors are by label")
+@flag("--labels FILE", "labels of the rows, one line per row; colors are by label", path=READS)
 @flag("--limit N", "draw this many words (default: 200) or rows (default: 2000)", low=3)
 @flag("--method tsne|pca", "projection method (default: tsne)")
 @flag("--seed N", "random seed (default: 1)", low=0, high=2**32 - 1)
@@ -259,14 +259,16 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
 
 
 @command(
+    guarded=False,
     example="dcme-w2v explore vectors.npy --output page.html\n"
     "dcme-w2v explore before.npy after.npy --output page.html",
 )
-@arguments("vectors...")
+@arguments("<vectors...")
 @output_option("HTML", "write the page to this file; - is stdout")
 @flag(
     "--labels FILE",
     "labels, one line per row, with columns separated by tabs; points are colored by them",
+    path=READS,
 )
 @flag(
     "--color N",

@@ -30,7 +30,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.opening import read_text
-from dcme_w2v.files.paths import Paths, listed
+from dcme_w2v.files.paths import READS, WRITES, guard, listed
 from dcme_w2v.formats.sparse_io import is_vectors, read_vectors
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8
@@ -373,8 +373,7 @@ def explore_page(
     >>> dw.explore_page("v.npy", "page.html", method="pca")
     """
     sources, output = listed(files), os.fspath(output)
-    paths = Paths().reads("VECTORS", *sources)
-    paths.reads("--labels", labels).writes("--output", output).check()
+    guard((READS, "VECTORS", sources), (READS, "--labels", labels), (WRITES, "--output", output))
     check_method(method)
     if not 1 <= len(sources) <= MAX_FILES:
         raise UsageError(f"{len(sources)} files; give one, or two to compare")

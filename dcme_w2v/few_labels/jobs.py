@@ -24,7 +24,8 @@ from dcme_w2v.declarations import filled, threads_of
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.disk import Result, write_with_fallback
-from dcme_w2v.files.paths import Paths, as_paths
+from dcme_w2v.files.paths import as_paths
+from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.numeric.arrays import I64
 from dcme_w2v.numeric.sparse_rows import fit_columns, ones
@@ -72,14 +73,6 @@ class FuseJob(DocumentsJob):
             object.__setattr__(self, name, as_paths(getattr(self, name)))
 
 
-def paths_of(job: FuseJob) -> Paths:
-    """Return the inputs and outputs of a fit."""
-    paths = job.paths(KIND, docs="LABELED").reads("--unlabeled", *job.unlabeled)
-    paths.reads("--reference", job.reference)
-    paths.reads("--resume-statistics", *job.resume_statistics)
-    return paths.writes("--statistics", job.statistics)
-
-
 def fit_files(
     job: FuseJob, features: FeatureOptions, options: FusedOptions, reporter: Reporter = QUIET
 ) -> FusedModel:
@@ -94,7 +87,7 @@ def fit_files(
     UsageError
         Options contradict each other or the files.
     """
-    paths_of(job).check()
+    check_model_target(job.output, KIND)
     _check_job(job, options)
     reporter.stage("reading", None, "documents")
     reference = load_classifier(job.reference) if job.reference else None

@@ -17,7 +17,7 @@ import os
 import reprlib
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -265,7 +265,7 @@ def save_model(
     UsageError
         `path` has other content.
     """
-    check_model_target(path, *kinds_like(kind))
+    check_model_target(path, kind)
     header = _record(kind, version, description)
     with atomic_write(path) as file:
         file.writelines(tensor_pieces(arrays, header))
@@ -333,12 +333,7 @@ def kinds_like(kind: str) -> tuple[str, ...]:
     return OF_CLASSES if kind in OF_CLASSES else (kind,)
 
 
-def replaces(*kinds: str) -> Callable[[str], None]:
-    """Return the check of `dcme_w2v.files.paths.Paths.model` for a model of one of some kinds."""
-    return lambda path: check_model_target(path, *kinds)
-
-
-def check_model_target(path: PathLike, *kinds: str) -> None:
+def check_model_target(path: PathLike, kind: str) -> None:
     """Raise before work starts if `save_model` could not write `path`."""
     name = os.fspath(path)
     if is_stream(path) or compression_of(path) is not None:
@@ -346,8 +341,8 @@ def check_model_target(path: PathLike, *kinds: str) -> None:
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
-    if kind_of_artifact(path) not in kinds:
-        raise UsageError(f"{name}: exists and is not a model of kind {kinds[0]}; name another file")
+    if kind_of_artifact(path) not in kinds_like(kind):
+        raise UsageError(f"{name}: exists and is not a model of kind {kind}; name another file")
 
 
 # ---- reading ----

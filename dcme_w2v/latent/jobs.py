@@ -24,7 +24,7 @@ from dcme_w2v.classify.model import COLUMNS, require_room, scored
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.disk import Result, write_with_fallback
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import QUIET, Reporter
@@ -54,11 +54,6 @@ class LatentJob(DocumentsJob):
     choose: str | None = None
 
 
-def paths_of(job: LatentJob) -> Paths:
-    """Return the inputs and outputs of a fit."""
-    return job.paths(KIND, HoldoutOptions(job.holdout).file)
-
-
 def fit_files(
     job: LatentJob,
     features: FeatureOptions,
@@ -74,7 +69,7 @@ def fit_files(
     UsageError
         Options contradict each other, or do not fit the documents.
     """
-    paths_of(job).check()
+    check_model_target(job.output, KIND)
     sizes = _sizes(job, options)
     start = time.monotonic()
     reporter.stage("reading", None, "documents")

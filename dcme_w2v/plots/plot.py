@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.paths import Paths, listed
+from dcme_w2v.files.paths import READS, WRITES, guard, listed
 from dcme_w2v.formats.sparse_io import is_vectors, read_labels, read_vectors
 from dcme_w2v.numeric.arrays import F64, unit_vectors
 from dcme_w2v.platform import PathLike
@@ -237,8 +237,7 @@ def plot(
     >>> dw.plot("train.log", "curves.svg")
     """
     paths, output = listed(files), os.fspath(output)
-    guard = Paths().reads("FILES", *paths).reads("--labels", labels and os.fspath(labels))
-    guard.writes("--output", output).check()
+    guard((READS, "FILES", paths), (READS, "--labels", labels), (WRITES, "--output", output))
     picture_format(output)
     kind = _kind_of(paths)
     values: dict[str, Any] = {

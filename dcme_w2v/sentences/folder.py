@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v import __version__
+from dcme_w2v.declarations import paths_in
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_regular
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import FOLDER, READS, guard
 from dcme_w2v.formats.artifact import command_of, recorded_arguments
 from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
 from dcme_w2v.options import TokenizerOptions
@@ -82,11 +83,10 @@ def save_sentence_model(
     if numbers not in NUMBERS:
         raise UsageError(f"numbers={numbers}: must be one of {', '.join(NUMBERS)}")
     card, source = card or CardOptions(), None
-    paths = Paths().reads("--scores", card.scores)
     if not isinstance(vectors, Vectors):
         source = os.fspath(vectors)
-        paths.reads("IN", source)
-    paths.folder("OUT", os.fspath(folder), check=check_static_target).check()
+    guard((READS, "IN", source), *paths_in(card), (FOLDER, "OUT", folder))
+    check_static_target(os.fspath(folder))
     scores = None if card.scores is None else _scores_of(card.scores)
     loaded = with_manifest(vectors)
     manifest = loaded.manifest or {}

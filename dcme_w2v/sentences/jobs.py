@@ -1,7 +1,6 @@
 """From files of sentences to a file of sentence vectors, for ``dcme-w2v encode``."""
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD, atomic_write, is_stream, write_errors
 from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.opening import LINE_BYTES
-from dcme_w2v.files.paths import Paths, listed
+from dcme_w2v.files.paths import READS, WRITES, guard, listed
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.npy import npy_header
 from dcme_w2v.formats.sparse_io import writing_rows
@@ -78,9 +77,8 @@ def encode_files(
     {'rows': 2, 'zero_rows': 0, 'columns': 2}
     """
     options = options or EncodeOptions()
-    given, name = listed(texts), None if isinstance(vectors, Vectors) else os.fspath(vectors)
-    paths = Paths().reads("VECTORS", name).reads("TEXTS", *given)
-    paths.writes("--output", output).check()
+    given = listed(texts)
+    guard((READS, "VECTORS", vectors), (READS, "TEXTS", given), (WRITES, "--output", output))
     kind = _kind_of(output)
     table = SentenceTable(with_manifest(vectors), options, tokenizer)
     columns = int(table.rows.shape[1])

@@ -31,5 +31,9 @@ class CardOptions(Checked, group="Output"):
         None, "license of the vectors, as cc-by-sa-3.0", metavar="NAME", advanced=True
     )
     scores: str | None = option(
-        None, "scores for the card: the output of eval sts --json", metavar="FILE", advanced=True
+        None,
+        "scores for the card: the output of eval sts --json",
+        metavar="FILE",
+        path="reads",
+        advanced=True,
     )

@@ -40,6 +40,7 @@ class PhraseOptions(Checked, group="Model"):
         "words that may be inside of a phrase, as of in university_of_california, but not at its "
         "ends: english, or a file of words",
         metavar="english|FILE",
+        path="reads",
         unless=("read_table",),
     )
     memory: float = option(

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
-from dcme_w2v.declarations import check_names, options_in, threads_of
+from dcme_w2v.declarations import check_names, options_in, paths_in, threads_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import READS, TEMPORARY, WRITES, guard
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F64, I64, U8, U32
@@ -338,11 +338,14 @@ def phrases(
     table: str | None = None
     if isinstance(read_table, str | os.PathLike):
         table, read_table = os.fspath(read_table), None
-    paths = Paths().reads("CORPUS", *sources).writes("--output", os.fspath(output))
-    connectors = None if wanted.connectors in LISTS else wanted.connectors
-    paths.reads("--read-table", table).reads("--connectors", connectors)
-    paths.writes("--save-table", None if save_table is None else os.fspath(save_table))
-    paths.temporary("--cache-dir", cache_dir).check()
+    guard(
+        (READS, "CORPUS", sources),
+        (READS, "--read-table", table),
+        *paths_in(wanted),
+        (WRITES, "--output", output),
+        (WRITES, "--save-table", save_table),
+        (TEMPORARY, "--cache-dir", cache_dir),
+    )
     if table is not None:
         read_table = PhraseTable.load(table)
     with reporting_to(progress) as reporter:

@@ -25,7 +25,6 @@ import numpy as np
 from dcme_w2v import platform
 from dcme_w2v.declarations import Checked, flag_of
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
-from dcme_w2v.files.paths import Paths
 from dcme_w2v.formats.artifact import (
     Model,
     bytes_of,
@@ -338,15 +337,6 @@ def record_of(
 
 
 # ---- a run's folder, by its options ----
-
-
-def paths_in(paths: Paths, options: CheckpointOptions) -> Paths:
-    """Declare the folders that a run with these options reads and writes."""
-    kept, given = options.folder, "--resume" if options.checkpoint is None else "--checkpoint"
-    paths.folder(given, kept, lambda name: bool(_GENERATION.fullmatch(name)) or name == _LOCK)
-    if options.resume is not None and not _same(options.resume, kept):
-        paths.reads("--resume", options.resume)
-    return paths
 
 
 def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dcme_w2v.declarations import check_conflicts, options_in, warn_of_options
+from dcme_w2v.declarations import check_conflicts, options_in, paths_in, warn_of_options
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.paths import Paths, as_paths
-from dcme_w2v.formats.artifact import replaces
+from dcme_w2v.files.paths import READS, WRITES, as_paths, guard
+from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vectors.fasttext import check_model_name
 from dcme_w2v.formats.vectors.vectors_io import (
@@ -27,7 +27,6 @@ from dcme_w2v.options import (
     SubwordOptions,
     VocabularyOptions,
 )
-from dcme_w2v.training.checkpoint_folder import paths_in
 
 from .options import (
     ClassesOptions,
@@ -134,29 +133,22 @@ class TrainJob(
         return job
 
 
-def paths_of(job: TrainJob) -> Paths:
-    """Return what a training run reads and writes."""
-    vocabulary, init, context = (
-        one if isinstance(one, str) else None
-        for one in (job.read_vocab, job.init, job.init_context)
-    )
-    paths = Paths().reads("CORPUS", *job.corpus).reads("--read-vocab", vocabulary)
-    paths.reads("--init", init)
-    paths.reads("--init-context", context)
-    paths.reads("--holdout", job.file)
+def check_paths(job: TrainJob) -> None:
+    """Raise if what a training run reads and writes conflicts, or cannot be written."""
     for flag, path in (("--output", job.output), ("--output-context", job.output_context)):
         if path is not None:
             if (job.format or format_of(path)) == "npy":
                 raise UsageError(f"{flag}={path}: name .safetensors; convert writes .npy")
-            paths.writes(flag, path)
             check_target(path, job.format)
-    paths.writes("--output-context", counts_path(job))
-    paths.model("--output-tables", job.output_tables, replaces(KIND))
+    guard(
+        (READS, "CORPUS", job.corpus),
+        *paths_in(job),
+        (WRITES, "--output-context", counts_path(job)),
+    )
+    if job.output_tables is not None:
+        check_model_target(job.output_tables, KIND)
     if job.output_fasttext is not None:
         check_model_name(job.output_fasttext)
-    paths.writes("--output-fasttext", job.output_fasttext)
-    paths.writes("--save-vocab", job.save_vocab).log("--log-json", job.log_json)
-    return paths_in(paths, job).temporary("--cache-dir", job.cache_dir)
 
 
 def output_format(job: TrainJob) -> str | None:

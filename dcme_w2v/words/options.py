@@ -250,18 +250,21 @@ class FileOptions(Checked, group="Output"):
         "write the word vectors to this file; - is stdout",
         word2vec="output",
         metavar="VECTORS",
+        path="writes",
         short="-o",
     )
     output_context: str | None = option(
         None,
         "write the context vectors (output embeddings) to this file",
         metavar="FILE",
+        path="writes",
         **_OF_CONTEXT,
     )
     output_tables: str | None = option(
         None,
         "write both tables, input and context vectors, to this file, which --init starts from",
         metavar="FILE",
+        path="writes",
         **_OF_CONTEXT,
     )
     output_fasttext: str | None = option(
@@ -269,6 +272,7 @@ class FileOptions(Checked, group="Output"):
         "write words, n-grams and both tables to this file, a model that fastText (.bin) and "
         "gensim read, too",
         metavar="FILE",
+        path="writes",
         **_OF_CONTEXT,
     )
     save_vocab: str | None = option(
@@ -276,6 +280,7 @@ class FileOptions(Checked, group="Output"):
         'write the vocabulary, lines "word count"',
         word2vec="save-vocab",
         metavar="FILE",
+        path="writes",
         advanced=True,
     )
     read_vocab: str | None = option(
@@ -283,6 +288,7 @@ class FileOptions(Checked, group="Output"):
         "read the vocabulary instead of counting",
         word2vec="read-vocab",
         metavar="FILE",
+        path="reads",
         advanced=True,
         group="Input",
     )
@@ -290,12 +296,14 @@ class FileOptions(Checked, group="Output"):
         None,
         "start from these vectors, or from both tables of --output-tables",
         metavar="VECTORS",
+        path="reads",
         group="Input",
     )
     init_context: str | None = option(
         None,
         "start from these context vectors; needs --init",
         metavar="FILE",
+        path="reads",
         group="Input",
         needs=("init",),
         **_OF_CONTEXT,
@@ -304,6 +312,7 @@ class FileOptions(Checked, group="Output"):
         None,
         "folder for the encoded corpus (default: for temporary files)",
         metavar="FOLDER",
+        path="temporary",
         advanced=True,
         group="Run",
     )
@@ -311,6 +320,7 @@ class FileOptions(Checked, group="Output"):
         None,
         "log start, progress, epochs and end, one JSON object a line",
         metavar="FILE",
+        path="log",
         advanced=True,
         group="Run",
     )

@@ -46,7 +46,7 @@ from dcme_w2v.training.trainer import Fingerprint, Progress, TrainingRun, hash_o
 from .classes import check_classes, save_classes, word_classes
 from .defaults import has_context, resolved, vectors_of
 from .heldout import HeldOut, ids_of
-from .job import FIELDS, TrainJob, counts_path, output_format, paths_of
+from .job import FIELDS, TrainJob, check_paths, counts_path, output_format
 from .options import ClassesOptions, NewWordsOptions, OutputOptions, TrainOptions
 from .start import Initial, Trained, load_initial, start_from
 from .tables import combine_in_place, save_tables
@@ -336,7 +336,7 @@ def train_job(
 
 def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | None]:
     """Check the files; options that are left open may have the values of the checkpoint."""
-    paths_of(job).check()
+    check_paths(job)
     check_file(job, job.corpus)
     found = find_checkpoint(job, machine.kind)
     if found is not None:

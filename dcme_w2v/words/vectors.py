@@ -21,7 +21,7 @@ from dcme_w2v.errors import (
 )
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import is_address
-from dcme_w2v.files.paths import Paths
+from dcme_w2v.files.paths import WRITES, guard
 from dcme_w2v.formats.artifact import kind_of_model
 from dcme_w2v.formats.vectors.fasttext import load_words, open_model
 from dcme_w2v.formats.vectors.manifest import read_manifest
@@ -260,7 +260,7 @@ class Vectors(metaclass=_Habits):
         OSError
             The file cannot be written.
         """
-        Paths().writes("path", os.fspath(path)).check()
+        guard((WRITES, "path", path))
         save_vectors(
             path,
             self.words,
