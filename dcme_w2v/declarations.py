@@ -44,8 +44,6 @@ class Declaration:
         One line for ``--help`` and the reference.
     minimum, maximum, above : float, optional
         Bounds: inclusive, inclusive, and an exclusive lower bound.
-    usual : (float, float), optional
-        The lowest and the highest sensible value; others cause a warning.
     choices : tuple of str
         The valid values; all values if empty.
     metavar : str, optional
@@ -54,8 +52,8 @@ class Declaration:
         The role of a path: see `dcme_w2v.files.paths`.
     bare : str, optional
         The value of an option that is given without one on the command line.
-    short, word2vec : str, optional
-        A flag of one letter (``-o``), and the name in word2vec.c (``size``).
+    word2vec : str, optional
+        The name in word2vec.c (``size``).
     group : str, optional
         Heading of the help, by default the heading of the dataclass.
     advanced : bool
@@ -70,20 +68,16 @@ class Declaration:
         Whether a conflict (`only`, `needs`, `unless`) is an error instead of a warning.
     neutral : tuple
         Values that never conflict, besides None, False and the default.
-    sets : mapping
-        Values of other options that follow from a value of this option.
     """
 
     help: str
     minimum: float | None = None
     maximum: float | None = None
     above: float | None = None
-    usual: tuple[float, float] | None = None
     choices: tuple[str, ...] = ()
     metavar: str | None = None
     path: str | None = None
     bare: str | None = None
-    short: str | None = None
     word2vec: str | None = None
     group: str | None = None
     advanced: bool = False
@@ -92,7 +86,6 @@ class Declaration:
     unless: tuple[str, ...] = ()
     strict: bool = False
     neutral: tuple[Any, ...] = ()
-    sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def option(default: Any, help: str, **declaration: Any) -> Any:
@@ -283,7 +276,7 @@ def check_conflicts(classes: Iterable[type], values: Mapping[str, Any]) -> None:
 def warn_of_options(
     classes: Iterable[type], given: Iterable[str], values: Mapping[str, Any]
 ) -> None:
-    """Warn of options that were given and have no effect, or an unusual value.
+    """Warn of options that were given and have no effect.
 
     Parameters
     ----------
@@ -303,16 +296,6 @@ def warn_of_options(
         if not declared.strict:  # otherwise an error, see `check_conflicts`
             for warning, _ in _conflicts(item, items, values):
                 warn(f"{flag} {warning}")
-        objective = declared.sets.get(value, {}).get("objective")
-        if objective not in (None, values.get("objective")):
-            warn(
-                f"{flag}={value} is for --objective={objective}; only part of it has an effect "
-                f"with --objective={values['objective']}"
-            )
-        if declared.usual is not None and isinstance(value, int | float):
-            low, high = declared.usual
-            if 0 < value < low or high < value < math.inf:
-                warn(f"{flag}={value:g} is unusual: {low:g} to {high:g} is the sensible range")
 
 
 def _items(classes: Iterable[type]) -> Options:

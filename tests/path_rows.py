@@ -114,7 +114,12 @@ LINES += ["scdv search m r.npz --queries d2.txt --judgments jd --map"]
 ROWS = [Row(line) for line in LINES]
 WRITING = [row for row in ROWS if row.writes]
 ids = {"ids": lambda row: row.line[:60] if isinstance(row, Row) else str(row)}
-ONE_FILE = [(row, name) for row in WRITING for name in row.writes.keys() - row.folders - row.models]
+FIRST = {row.command: row for row in reversed(WRITING)}
+ONE_FILE = [
+    (row, name)
+    for row in FIRST.values()
+    for name in row.writes.keys() - row.folders - row.models - {"output_tables"}
+]
 
 
 @pytest.fixture(scope="session")

@@ -165,7 +165,6 @@ def test_a_natural_mistake_is_answered(line, message, work, cli):
     [
         ("neighbors v.txt", "the words are empty"),
         ("info", "FILE: is empty; name a file"),
-        ("classify test", "MODEL: is empty"),
         ("classify test m d --labels", "--labels: is empty"),
         ("eval likelihood m c --read-vocab", "--read-vocab: is empty"),
     ],

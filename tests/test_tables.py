@@ -88,7 +88,6 @@ def test_a_folder_has_both_tables(files, folder):
 UNCHANGED = {**OPTIONS, "lr": 1e-12, "vectors": "input"}
 
 
-@pytest.mark.filterwarnings("ignore:lr=1e-12 is unusual")
 @pytest.mark.parametrize("start", ["folder", "input", "sum", "object"])
 def test_training_continues_from_both_tables(files, folder, here, start):
     """From a folder, two files of either kind, and an object."""

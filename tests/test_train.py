@@ -12,7 +12,7 @@ import pytest
 from helpers import manifest, write_corpus
 
 import dcme_w2v as dw
-from dcme_w2v.errors import DcmeWarning, UsageError
+from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.vectors.vectors_io import load_vectors
 from dcme_w2v.options import (
     CheckpointOptions,
@@ -170,8 +170,7 @@ def test_vocabulary_and_initial_vectors_can_be_objects(corpus):
     first = dw.train(corpus, read_vocab=counts, sample=0, **QUICK)
     assert list(first) == ["fish1", "nowhere", "fish2"]
     given = dw.Vectors(words, np.full((3, 8), 7))
-    with pytest.warns(DcmeWarning, match="lr=1e-09 is unusual"):
-        v = dw.train(corpus, init=given, **{**QUICK, "lr": 1e-9})
+    v = dw.train(corpus, init=given, **{**QUICK, "lr": 1e-9})
     assert np.allclose(v["fish2"], 7) and "nowhere" not in v
     with pytest.raises(ValueError, match="init: has 8 dimensions and dim is 4: give dim=8"):
         dw.train(corpus, init=given, **{**QUICK, "dim": 4})

@@ -314,7 +314,6 @@ class ClassifyOptions(Checked, group="Model"):
         above=0.0,
         maximum=1e6,
         only={"solver": ("sgd",)},
-        usual=(1e-4, 100.0),
     )
     min_lr: float | None = option(
         None,

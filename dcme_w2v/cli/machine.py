@@ -37,6 +37,7 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 @flag(
     "--documents FILE",
     'only write lines "label TAB text", labeled by package or module',
+    path=WRITES,
     group="Output",
 )
 def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> None:

@@ -191,7 +191,7 @@ def option_of(
     kind, optional = types_of(cls)[name]
     shape: dict[str, Any] = {"is_flag": True}
     declared = declaration_of(item)
-    flags = [*([declared.short] if declared.short else []), flag_of(name)]
+    flags = ["-o", "--output"] if name == "output" else [flag_of(name)]
     if kind is not bool:
         shape = {"type": Value(kind, declared.choices)}
         shape["metavar"] = value_name(cls, item)

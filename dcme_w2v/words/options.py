@@ -78,7 +78,6 @@ class TrainOptions(Checked, group="Model"):
         group="Objective",
         only={"objective": ("nce", "dcme")},
         strict=True,
-        neutral=(0.0,),
     )
     clusters: int = option(
         20,
@@ -123,7 +122,6 @@ class TrainOptions(Checked, group="Model"):
         above=0.0,
         maximum=1000.0,
         word2vec="alpha",
-        usual=(1e-5, 1.0),
     )
     min_lr: float | None = option(
         None,
@@ -251,7 +249,6 @@ class FileOptions(Checked, group="Output"):
         word2vec="output",
         metavar="VECTORS",
         path="writes",
-        short="-o",
     )
     output_context: str | None = option(
         None,
@@ -450,5 +447,4 @@ class PresetOptions(Checked, group="Model"):
         "a set of defaults: the defaults of word2vec.c (word2vec), or dcme for word vectors "
         "(similarity) or for a language model (likelihood); explicit options override it",
         choices=tuple(PRESETS),
-        sets=PRESETS,
     )
