@@ -85,7 +85,7 @@ def convert(source: str, target: str, **values: Any) -> None:
     elif is_stream(target):
         raise UsageError(f"{target}: is a stream, and projector needs two files; give a file")
     second = {"projector": metadata_path, "npy": vocabulary_path}.get(to or format)
-    beside = None if second is None else str(second(target))
+    beside = str(second(target)) if second and target else None
     sources = [source, *read_with(source)]
     guard((READS, "IN", sources), (WRITES, "OUT", target), (WRITES, "OUT", beside))
     if options.no_header and format != "text":
