@@ -74,7 +74,7 @@ def test_bad_line_is_named(bad):
 def test_word_that_is_not_utf8(spelling):
     path = Path("vocab")
     path.write_bytes(b"a 5\n" + spelling + b" 4\n")
-    with pytest.raises(FormatError, match=r"vocab:2: the word is not UTF-8$"):
+    with pytest.raises(FormatError, match=r"vocab:2: is not a word, a space and a count"):
         Vocabulary.load(path)
 
 

@@ -343,10 +343,8 @@ static void shrink(const dcme_problem *problem, void *shared, real factor) {
 const dcme_class_objective dcme_class_dcme = {
     .open = open_shared,
     .shared_size = sizeof(shared_state),
-    .whole = {"the clusters", "lower --class-clusters or --features"},
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
-    .own = {"the clusters", "lower --class-clusters or --features"},
     .step = step,
     .fold = fold,
     .shrink = shrink,

@@ -21,11 +21,9 @@ typedef struct {
     /* Make what the threads share, in `shared`, shared_size bytes of zeros. */
     void (*open)(void *shared, dcme_arena *arena, const dcme_problem *problem);
     int64_t shared_size;
-    dcme_purpose whole;
     /* Make what one thread holds, in `thread`, thread_size bytes of zeros. */
     void (*thread_open)(void *thread, dcme_arena *arena, const dcme_problem *problem, void *shared);
     int64_t thread_size;
-    dcme_purpose own;
     /* Learn the batch's instances at a rate. */
     void (*step)(void *thread, dcme_batch *batch, real rate, dcme_loss *loss);
     /* Put into the weights what the objective keeps beside them, after an epoch; or NULL. */

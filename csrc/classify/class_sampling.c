@@ -78,9 +78,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
 const dcme_class_objective dcme_class_sampling = {
     .open = open_shared,
     .shared_size = sizeof(dcme_noise),
-    .whole = {"the noise distribution", "give fewer classes"},
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
-    .own = {"a thread's samples", "lower --threads or --negative"},
     .step = step,
 };

@@ -90,7 +90,8 @@ static void end_epoch(void *job, int64_t epoch) {
 }
 
 static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, dcme_error *error) {
-    const dcme_purpose documents = {"the documents of a batch", "lower --batch"};
+    const dcme_purpose memory = {"the memory of a thread",
+                                 "lower --threads, --batch or --features"};
     dcme_classifier *c = job;
     worker *w = argument;
     const dcme_class_objective *objective = c->objective;
@@ -98,9 +99,9 @@ static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, d
     w->done = &thread->done;
     dcme_batch_open(&w->batch, &thread->arena, &c->model, c->options.batch, c->problem.widest);
     w->thread = dcme_take(&thread->arena, 1, objective->thread_size);
-    DCME_TRY(dcme_arena_check(&thread->arena, documents, error));
+    DCME_TRY(dcme_arena_check(&thread->arena, memory, error));
     objective->thread_open(w->thread, &thread->arena, &c->problem, c->shared);
-    return dcme_arena_check(&thread->arena, objective->own, error);
+    return dcme_arena_check(&thread->arena, memory, error);
 }
 
 static const dcme_work WORK = {
@@ -113,15 +114,16 @@ static const dcme_work WORK = {
 };
 
 static dcme_status open_parts(dcme_classifier *c, dcme_error *error) {
-    const dcme_purpose order = {"the order of the documents", "give fewer documents"};
+    const dcme_purpose shared = {"what the threads share",
+                                 "lower --features, or give fewer documents"};
     dcme_arena *arena = &c->engine.arena;
     DCME_TRY(dcme_engine_open(&c->engine, error));
     DCME_TAKE(arena, c->order, c->instances.count);
     c->shared = dcme_take(arena, 1, c->objective->shared_size);
-    DCME_TRY(dcme_arena_check(arena, order, error));
+    DCME_TRY(dcme_arena_check(arena, shared, error));
     if (c->objective->open)
         c->objective->open(c->shared, arena, &c->problem);
-    DCME_TRY(dcme_arena_check(arena, c->objective->whole, error));
+    DCME_TRY(dcme_arena_check(arena, shared, error));
     return dcme_engine_open_workers(&c->engine, error);
 }
 

@@ -186,9 +186,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
 const dcme_class_objective dcme_class_hinge = {
     .open = open_shared,
     .shared_size = sizeof(shared_state),
-    .whole = {"the classes to score", "give fewer documents"},
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
-    .own = {"the scores of a batch", "lower --batch"},
     .step = step,
 };

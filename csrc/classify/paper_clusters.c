@@ -190,10 +190,8 @@ static void shrink(const dcme_problem *problem, void *shared, real factor) {
 const dcme_class_objective dcme_class_dcme_paper = {
     .open = open_shared,
     .shared_size = sizeof(dcme_paper_clusters),
-    .whole = {"the clusters", "lower --clusters or --features"},
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
-    .own = {"the clusters", "lower --clusters or --features"},
     .step = step,
     .shrink = shrink,
 };

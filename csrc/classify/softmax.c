@@ -35,6 +35,5 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
 const dcme_class_objective dcme_class_softmax = {
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
-    .own = {"the scores of a batch", "lower --batch"},
     .step = step,
 };

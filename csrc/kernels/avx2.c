@@ -1,7 +1,7 @@
 /* The kernels for AVX2 with FMA: 8 floats a vector. */
 #include "kernels.h"
 
-#if defined(__AVX2__) && defined(DCME_REAL_IS_FLOAT)
+#if defined(__AVX2__)
 #include <immintrin.h>
 
 #define KERNELS dcme_kernels_avx2

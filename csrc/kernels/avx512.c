@@ -1,7 +1,7 @@
 /* The kernels for AVX-512F: 16 floats a vector. */
 #include "kernels.h"
 
-#if defined(__AVX512F__) && defined(DCME_REAL_IS_FLOAT)
+#if defined(__AVX512F__)
 #include <immintrin.h>
 
 #define KERNELS dcme_kernels_avx512

@@ -4,18 +4,15 @@
 
 #include <string.h>
 
-#ifdef DCME_REAL_IS_FLOAT
 #if defined(__x86_64__)
 extern const dcme_kernels dcme_kernels_avx2, dcme_kernels_avx512;
 #elif defined(__aarch64__)
 extern const dcme_kernels dcme_kernels_neon;
 #endif
-#endif
 
 const dcme_kernels *dcme_kernels_choose(const char *name) {
     const dcme_kernels *found[4];
     int count = 0;
-#ifdef DCME_REAL_IS_FLOAT
 #if defined(__x86_64__)
     int avx2, avx512;
     dcme_find_instructions(&avx2, &avx512);
@@ -25,7 +22,6 @@ const dcme_kernels *dcme_kernels_choose(const char *name) {
         found[count++] = &dcme_kernels_avx2;
 #elif defined(__aarch64__)
     found[count++] = &dcme_kernels_neon;
-#endif
 #endif
     found[count++] = &dcme_kernels_scalar;
     for (int i = 0; i < count; i++)

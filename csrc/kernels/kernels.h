@@ -3,9 +3,6 @@
  * scalar.c is the specification, written to be read. The other files say the same for one
  * instruction set and are tested against it. Rows are `size` numbers long, a multiple of DCME_QUAD,
  * padded with zeros; they need not be aligned, but are fastest at 64 bytes.
- *
- * The core is compiled with real = float. Tests compile it with -DDCME_REAL=double as well, to
- * compare gradients with central differences; there is only the scalar kernel then.
  */
 #pragma once
 
@@ -13,11 +10,7 @@
 
 #include <stddef.h>
 
-#ifndef DCME_REAL
-#define DCME_REAL float
-#define DCME_REAL_IS_FLOAT 1
-#endif
-typedef DCME_REAL real;
+typedef float real;
 
 enum { DCME_QUAD = 4, DCME_PAD = 16 };
 

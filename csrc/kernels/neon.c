@@ -1,7 +1,7 @@
 /* The kernels for arm64: 4 floats a vector. */
 #include "kernels.h"
 
-#if defined(__aarch64__) && defined(DCME_REAL_IS_FLOAT)
+#if defined(__aarch64__)
 #include <arm_neon.h>
 
 #define KERNELS dcme_kernels_neon

@@ -229,10 +229,8 @@ static void flush(void *thread) {
 const dcme_objective dcme_objective_blocks = {
     .open = dcme_word_noise_open,
     .shared_size = sizeof(dcme_word_noise),
-    .whole = {"the noise distribution", "lower --max-vocab or raise --min-count"},
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
-    .own = {"a thread's samples", "lower --threads or --negative"},
     .seed = seed,
     .prefetch = prefetch,
     .step_block = step_block,

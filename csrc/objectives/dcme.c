@@ -305,10 +305,8 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
 const dcme_objective dcme_objective_dcme = {
     .open = open_shared,
     .shared_size = sizeof(shared_state),
-    .whole = {"the clusters", "lower --clusters or --max-vocab"},
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
-    .own = {"a thread's cluster sums", "lower --threads, --clusters or --max-vocab"},
     .seed = seed,
     .prefetch = prefetch,
     .step = step,

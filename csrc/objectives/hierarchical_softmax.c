@@ -208,10 +208,8 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
 const dcme_objective dcme_objective_hs = {
     .open = open_tree,
     .shared_size = sizeof(tree_state),
-    .whole = {"the Huffman tree", "lower --max-vocab or raise --min-count"},
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
-    .own = {"a thread's copies of rows", "lower --threads"},
     .seed = seed,
     .prefetch = prefetch,
     .step = step,

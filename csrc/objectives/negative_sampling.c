@@ -165,10 +165,8 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     {                                                                                              \
         .open = dcme_word_noise_open,                                                              \
         .shared_size = sizeof(dcme_word_noise),                                                    \
-        .whole = {"the noise distribution", "lower --max-vocab or raise --min-count"},             \
         .thread_open = thread_open,                                                                \
         .thread_size = sizeof(thread_state),                                                       \
-        .own = {"a thread's samples", "lower --threads or --negative"},                            \
         .seed = seed,                                                                              \
         .prefetch = own_prefetch,                                                                  \
         .step = step,                                                                              \

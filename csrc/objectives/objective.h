@@ -36,13 +36,11 @@ typedef struct dcme_objective {
     void (*open)(void *shared, dcme_arena *arena, const dcme_model *model,
                  const dcme_train_options *options);
     int64_t shared_size;
-    dcme_purpose whole;
 
     /* Make what one thread holds, in `thread`, thread_size bytes of zeros. `seed` names the stream
      * of random numbers for what follows. No target that was prefetched waits then. */
     void (*thread_open)(void *thread, dcme_arena *arena, void *shared);
     int64_t thread_size;
-    dcme_purpose own;
     void (*seed)(void *thread, uint64_t stream);
 
     /* Name a target up to DCME_AHEAD steps ahead, so that its rows are on their way from memory.

@@ -89,11 +89,6 @@ void dcme_renumber_start(dcme_renumbering *state);
 int64_t dcme_renumber(dcme_renumbering *state, uint32_t *to, const uint32_t *from, int64_t n,
                       const uint32_t *map, int32_t newline);
 
-/* Read lines "word count" into a vocabulary; a row </s> is skipped. DCME_BAD_FORMAT: the message
- * starts with the line's number. */
-dcme_status dcme_counts_parse(dcme_vocabulary *vocabulary, const char *text, int64_t length,
-                              dcme_error *error);
-
 /* The longest that the count of a line can be, with the space before and the newline behind. */
 enum { DCME_COUNT_MAX = 22 };
 

@@ -34,7 +34,8 @@ static int has_blocks_of(const dcme_train_options *options, const dcme_corpus *c
 }
 
 static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
-    const dcme_purpose shards = {"the list of shards", "split the corpus"};
+    const dcme_purpose shared = {"what the threads share",
+                                 "lower --max-vocab or --clusters, or raise --min-count"};
     const dcme_corpus *corpus = &t->corpus;
     dcme_arena *arena = &t->engine.arena;
     DCME_TRY(dcme_engine_open(&t->engine, error));
@@ -48,9 +49,9 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
         fill_keep(t->keep, corpus, t->options.sample);
     t->starts = dcme_shards_cut(&t->engine, corpus);
     t->shared = dcme_take(arena, 1, t->objective->shared_size);
-    DCME_TRY(dcme_arena_check(arena, shards, error));
+    DCME_TRY(dcme_arena_check(arena, shared, error));
     t->objective->open(t->shared, arena, &t->model, &t->options);
-    DCME_TRY(dcme_arena_check(arena, t->objective->whole, error));
+    DCME_TRY(dcme_arena_check(arena, shared, error));
     DCME_TRY(dcme_engine_open_workers(&t->engine, error));
     dcme_release_freed(); /* memory of counting, and the noise distribution's weights */
     return DCME_OK;

@@ -58,7 +58,8 @@ static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, d
     dcme_arena *arena = &thread->arena;
     const dcme_train_options *options = &trainer->options;
     const dcme_objective *objective = trainer->objective;
-    const dcme_purpose buffers = {"the buffers of a thread", "lower --threads, --window or --dim"};
+    const dcme_purpose buffers = {"the memory of a thread",
+                                  "lower --threads, --window, --dim or --clusters"};
     int64_t stride = trainer->model.stride, block = options->block;
     worker->trainer = trainer;
     worker->done = &thread->done;
@@ -78,7 +79,7 @@ static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, d
     worker->thread = dcme_take(arena, 1, objective->thread_size);
     DCME_TRY(dcme_arena_check(arena, buffers, error));
     objective->thread_open(worker->thread, arena, trainer->shared);
-    return dcme_arena_check(arena, objective->own, error);
+    return dcme_arena_check(arena, buffers, error);
 }
 
 static void take_shard(void *argument, int64_t shard, int64_t *begin, int64_t *end) {

@@ -89,11 +89,10 @@ bool dcme_keep_word(const dcme_block *block, dcme_rows *rows, int64_t row, dcme_
                     const char *word, int64_t size);
 
 /* Words: note a fault of a row; find the fault of one word (DCME_NO_FAULT: none); check
- * the words of a list; find those that an earlier word equals (*earlier: the first one's equal).
+ * the words of a list; find those that an earlier word equals.
  * Empty words are not compared. `seed` is a vocabulary's. */
 void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int64_t offset);
 dcme_fault_kind dcme_check_word(const char *word, int64_t size);
 void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, dcme_fault *faults);
 dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
-                                 uint64_t seed, dcme_fault *faults, int64_t *earlier,
-                                 dcme_error *error);
+                                 uint64_t seed, dcme_fault *faults, dcme_error *error);

@@ -2,7 +2,7 @@
 #include "vectors.h"
 
 #include "common/integer.h"
-#include "text/table.h"
+#include "text/text.h"
 #include "text/utf8.h"
 
 #include <math.h>
@@ -60,34 +60,26 @@ void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, d
 
 /* ---- words that repeat ---- */
 
-/* A word's count is the row that it is in first. */
 static dcme_status find_duplicates(dcme_vocabulary *seen, const char *text, const int64_t *offsets,
-                                   int64_t count, dcme_fault *faults, int64_t *earlier,
-                                   dcme_error *error) {
+                                   int64_t count, dcme_fault *faults, dcme_error *error) {
     for (int64_t row = 0; row < count; row++) {
-        int64_t size = offsets[row + 1] - offsets[row], types = seen->types;
+        int64_t size = offsets[row + 1] - offsets[row], types = dcme_vocabulary_types(seen);
         uint32_t id;
         if (size == 0)
             continue;
         DCME_TRY(dcme_vocabulary_add(seen, text + offsets[row], size, 0, &id, error));
-        if (seen->types > types) {
-            seen->counts[id] = row;
-            continue;
-        }
-        if (faults[DCME_FAULT_DUPLICATE].count == 0)
-            *earlier = seen->counts[id];
-        dcme_note_fault(faults, DCME_FAULT_DUPLICATE, row, offsets[row]);
+        if (dcme_vocabulary_types(seen) == types)
+            dcme_note_fault(faults, DCME_FAULT_DUPLICATE, row, offsets[row]);
     }
     return DCME_OK;
 }
 
 dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
-                                 uint64_t seed, dcme_fault *faults, int64_t *earlier,
-                                 dcme_error *error) {
+                                 uint64_t seed, dcme_fault *faults, dcme_error *error) {
     dcme_vocabulary *seen = NULL;
     dcme_status status = dcme_vocabulary_open(&seen, seed, error);
     if (status == DCME_OK)
-        status = find_duplicates(seen, text, offsets, count, faults, earlier, error);
+        status = find_duplicates(seen, text, offsets, count, faults, error);
     dcme_vocabulary_close(seen);
     return status;
 }

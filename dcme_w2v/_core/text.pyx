@@ -89,9 +89,6 @@ cdef extern from "text/text.h" nogil:
         dcme_renumbering *state, uint32_t *to, const uint32_t *ids, int64_t n,
         const uint32_t *map, int32_t newline
     )
-    dcme_status dcme_counts_parse(
-        dcme_vocabulary *vocabulary, const char *text, int64_t length, dcme_error *error
-    )
     int64_t dcme_counts_format(
         const char *text, const int64_t *offsets, const int64_t *counts, int64_t n, char *lines
     )
@@ -179,15 +176,6 @@ cdef class Table:
                 check(dcme_vocabulary_add(
                     self.vocabulary, block + offsets[i], offsets[i + 1] - offsets[i], counts[i],
                     &number, &error), &error)
-
-    def parse(self, const uint8_t[::1] lines):
-        """Add the words of lines "word count"."""
-        cdef dcme_error error
-        if lines.shape[0] == 0:
-            return
-        with nogil:
-            check(dcme_counts_parse(
-                self.vocabulary, <const char *>&lines[0], lines.shape[0], &error), &error)
 
     def encode(self, const uint8_t[::1] text, int refuse, uint32_t[::1] ids=None):
         """Count the words of a block; returns tokens, newlines, newline first, bad offset or -1."""

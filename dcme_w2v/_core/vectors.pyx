@@ -53,8 +53,7 @@ cdef extern from "vectors/vectors.h" nogil:
     void dcme_check_words(const char *text, const int64_t *offsets, int64_t count,
                           dcme_fault *faults)
     dcme_status dcme_find_duplicates(const char *text, const int64_t *offsets, int64_t count,
-                                     uint64_t seed, dcme_fault *faults, int64_t *earlier,
-                                     dcme_error *error)
+                                     uint64_t seed, dcme_fault *faults, dcme_error *error)
 
 
 FAULT_KINDS = DCME_FAULTS
@@ -154,11 +153,9 @@ def check_words(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, 
 
 
 def find_duplicates(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, ::1] faults):
-    """Note the words that an earlier word equals; return the row of the first one's equal."""
-    cdef int64_t earlier = -1
+    """Note the words that an earlier word equals."""
     cdef uint64_t seed = secrets.randbits(64)
     cdef dcme_error error
     with nogil:
         check(dcme_find_duplicates(<const char *>&text[0], &offsets[0], offsets.shape[0] - 1, seed,
-                                   <dcme_fault *>&faults[0, 0], &earlier, &error), &error)
-    return earlier
+                                   <dcme_fault *>&faults[0, 0], &error), &error)

@@ -12,6 +12,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from dcme_w2v._core import text as core
+from dcme_w2v._core.vectors import FAULT_KINDS, find_duplicates, read_counts
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
@@ -196,13 +197,24 @@ class Vocabulary(Words):
         CorpusError
             The file cannot be read.
         """
-        table = core.Table()
-        try:
-            table.parse(read_whole(os.fspath(path)))
-        except FormatError as error:
-            raise FormatError(f"{os.fspath(path)}:{error.message}") from None
+        name, faults = os.fspath(path), np.zeros((FAULT_KINDS, 3), dtype=np.int64)
+        data = np.frombuffer(read_whole(name), dtype=np.uint8)
+        if not len(data):
+            raise FormatError(f"{name}: has no words; give lines 'word count'")
+        text, offsets, counts, _ = read_counts(data, len(data), faults)
+        wrong = [*faults[faults[:, 0] > 0, 1], *np.flatnonzero(counts < 1)]
+        if wrong:
+            raise FormatError(
+                f"{name}:{min(wrong) + 1}: is not a word, a space and a count; give what vocab writes"
+            )
+        find_duplicates(text, offsets, faults)
+        if faults.any():
+            raise FormatError(f"{name}:{faults[:, 1].max() + 1}: the word has been listed before")
+        table, end = core.Table(), Words(text, offsets).find("</s>")
+        for rows in (slice(end), slice(len(counts) if end is None else end + 1, None)):
+            table.add(text, offsets[rows.start or 0 :][: len(counts[rows]) + 1], counts[rows])
         if not len(table):
-            raise FormatError(f"{os.fspath(path)}: has no words; give lines 'word count'")
+            raise FormatError(f"{name}: has no words; give lines 'word count'")
         return cls.from_table(table)
 
     def save(self, path: PathLike) -> None:
