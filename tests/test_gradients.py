@@ -211,7 +211,11 @@ class Problem:
         random = np.random.default_rng(8)
         dense = random.uniform(0.2, 1, (DOCUMENTS, FEATURES)).astype(np.float32)
         dense *= random.random((DOCUMENTS, FEATURES)) < 0.7
-        self.x, self.labels, self.weight = dense[list(which)], LABELS[list(which)], WEIGHTS[list(which)]
+        self.x, self.labels, self.weight = (
+            dense[list(which)],
+            LABELS[list(which)],
+            WEIGHTS[list(which)],
+        )
         self.table = np.zeros((FEATURES + 1, 48), dtype=np.float32)
         self.table[:, :CLASSES] = scale * random.uniform(-1, 1, (FEATURES + 1, CLASSES))
         self.W = self.table[:, :CLASSES].astype(float)

@@ -1,9 +1,9 @@
 /* Dual-clustering maximum entropy with a bound that is exact for the most probable classes.
  *
  * In the paper one center alpha_z approximates the dual distribution mu of a document in (5). Here
- * each cluster's center is a distribution over some neighboring classes of its own
- * (class_clusters.h), and mu is free to share itself out among the clusters; within the Q clusters
- * of the greatest bounds and the target's it is free altogether: the head. Only in the tail, the
+ * each cluster's center is a distribution over some neighboring classes of its own, and mu is free
+ * to share itself out among the clusters; within the Q clusters of the greatest bounds and the
+ * target's it is free altogether: the head. Only in the tail, the
  * other clusters, it is in proportion to the center. Maximizing (5) over these mu gives in closed
  * form log Z >= log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail) with
  * the maximizer p_j, p_k in proportion to the summands. The gap is what a tail cluster's classes
@@ -23,26 +23,51 @@
  *
  * A cluster of 16 classes is one cache line of a row of W, which is read and written a line at a
  * time. The caller numbers the classes so that similar ones are neighbors.
+ *
+ * Cluster k has the classes of the columns k width .. (k + 1) width of W and a center alpha_k over
+ * them, so that its bound on the share of its classes in the partition function,
+ *     log(sum of exp(s_j) over its classes) >= u_k . x + H(alpha_k),    u_k = W alpha_k,
+ * takes one column, and all bounds one product of K columns. What a document's share p_k of a
+ * cluster asks of its classes, w_j -= rate p_k alpha_kj x, is one more column: owed_k += rate p_k
+ * x, in place of which u_k . x - |alpha_k|^2 owed_k . x and s_j - alpha_kj owed_k . x are the
+ * products with the weights as they ought to be. It is folded into W when the center changes.
+ *
+ * Legend: C classes, F features with the bias, K clusters, alpha center, H entropy.
  */
-#include "classify/class_clusters.h"
+#include "classify/class_objective.h"
 #include "common/random.h"
 #include "common/top_k.h"
+#include "objectives/center.h"
 
 #include <math.h>
+
+typedef struct {
+    const dcme_problem *problem;
+    int64_t count;     /* K */
+    int64_t width;     /* classes of a cluster, a multiple of DCME_PAD; the last may have fewer */
+    int64_t stride;    /* dcme_stride(K) */
+    int64_t features;  /* F */
+    real *table;       /* (F, 2 stride) u and owed of a feature side by side */
+    real *alpha;       /* (stride of W) all centers, each at its classes */
+    real *entropy;     /* (stride) H(alpha_k) */
+    real *square;      /* (stride) |alpha_k|^2 */
+    real *weight;      /* (stride) sum of rate p_k in owed_k */
+    _Atomic int *busy; /* (K) a thread is at its offline update */
+} class_clusters;
 
 enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
 
 /* Columns of cluster k in W, padding included, and without. */
-static int64_t columns_of(const dcme_class_clusters *clusters, int64_t k) {
+static int64_t columns_of(const class_clusters *clusters, int64_t k) {
     return dcme_min(clusters->width, clusters->problem->model->stride - k * clusters->width);
 }
 
-static int64_t classes_of(const dcme_class_clusters *clusters, int64_t k) {
+static int64_t classes_of(const class_clusters *clusters, int64_t k) {
     return dcme_min(clusters->width, clusters->problem->model->classes - k * clusters->width);
 }
 
 /* Square and u of a center that has just been made, of this entropy. */
-static void update_moments(dcme_class_clusters *clusters, int64_t k, real entropy) {
+static void update_moments(class_clusters *clusters, int64_t k, real entropy) {
     real *alpha = clusters->alpha + k * clusters->width;
     double square = 0;
     for (int64_t j = 0; j < classes_of(clusters, k); j++)
@@ -53,7 +78,7 @@ static void update_moments(dcme_class_clusters *clusters, int64_t k, real entrop
                  clusters->table + k, 2 * clusters->stride);
 }
 
-static void start_cluster(dcme_class_clusters *clusters, int64_t k) {
+static void start_cluster(class_clusters *clusters, int64_t k) {
     const int64_t *counts = clusters->problem->counts + k * clusters->width;
     real *alpha = clusters->alpha + k * clusters->width;
     int64_t classes = classes_of(clusters, k);
@@ -67,7 +92,7 @@ static void start_cluster(dcme_class_clusters *clusters, int64_t k) {
 }
 
 /* At most --clusters of them; centers start as the frequencies of their classes. */
-static void open_clusters(dcme_class_clusters *c, dcme_arena *arena, const dcme_problem *problem) {
+static void open_clusters(class_clusters *c, dcme_arena *arena, const dcme_problem *problem) {
     int64_t stride = problem->model->stride, lines = stride / DCME_PAD;
     int64_t most = problem->options->class_clusters, each = (lines + most - 1) / most;
     c->problem = problem;
@@ -85,8 +110,9 @@ static void open_clusters(dcme_class_clusters *c, dcme_arena *arena, const dcme_
         start_cluster(c, k);
 }
 
-void dcme_class_clusters_bounds(const dcme_class_clusters *clusters, dcme_batch *batch, int64_t d,
-                                real *products, real *bounds) {
+/* products (2 stride) = table . x of instance d; then bounds (stride), -INFINITY in the padding. */
+static void bounds_of(const class_clusters *clusters, dcme_batch *batch, int64_t d, real *products,
+                      real *bounds) {
     int64_t stride = clusters->stride;
     DCME_CLEAR(products, 2 * stride);
     dcme_batch_multiply(batch, d, clusters->table, 2 * stride, 0, 2 * stride, products);
@@ -97,7 +123,7 @@ void dcme_class_clusters_bounds(const dcme_class_clusters *clusters, dcme_batch 
 }
 
 /* W -= owed_k alpha_k, and scores = W' mean of the x owed. */
-static void fold_cluster(dcme_class_clusters *clusters, int64_t k, real *scores) {
+static void fold_cluster(class_clusters *clusters, int64_t k, real *scores) {
     const dcme_linear *model = clusters->problem->model;
     int64_t columns = columns_of(clusters, k);
     real *alpha = clusters->alpha + k * clusters->width, *rows[ROWS], steps[ROWS];
@@ -123,7 +149,7 @@ static void fold_cluster(dcme_class_clusters *clusters, int64_t k, real *scores)
 
 /* Fold what cluster k owes into W; alpha_k = softmax(W' mean of x) over its classes (14), the mean
  * of the x owed; then u_k, the entropy and the square. `scratch` has room for `width`. */
-static void update_cluster(dcme_class_clusters *clusters, int64_t k, real *scratch) {
+static void update_cluster(class_clusters *clusters, int64_t k, real *scratch) {
     if (!(clusters->weight[k] > 0) || atomic_exchange(&clusters->busy[k], 1))
         return; /* nothing is pending, or another thread holds the lock */
     fold_cluster(clusters, k, scratch);
@@ -134,7 +160,9 @@ static void update_cluster(dcme_class_clusters *clusters, int64_t k, real *scrat
     atomic_store(&clusters->busy[k], 0);
 }
 
-void dcme_class_clusters_fold(dcme_class_clusters *clusters) {
+/* Fold what all clusters owe into W, after an epoch; centers stay. */
+static void fold(void *shared) {
+    class_clusters *clusters = shared; /* the first of what threads share */
     const dcme_linear *model = clusters->problem->model;
     for (int64_t f = 0; f < clusters->features; f++) {
         real *u = clusters->table + 2 * f * clusters->stride, *owed = u + clusters->stride;
@@ -152,7 +180,7 @@ void dcme_class_clusters_fold(dcme_class_clusters *clusters) {
 /* ---- the objective ---- */
 
 typedef struct {
-    dcme_class_clusters clusters;
+    class_clusters clusters;
     int64_t top;           /* Q, at most K - 1 */
     int64_t draws;         /* S, at most the classes that are left */
     int64_t interval;      /* documents from one offline update to the next */
@@ -203,7 +231,7 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
 
 /* Draw clusters of the tail, each at most once. */
 static void draw(thread_state *me, uint64_t *stream) {
-    const dcme_class_clusters *g = &me->shared->clusters;
+    const class_clusters *g = &me->shared->clusters;
     int64_t first = me->shared->top + 1;
     for (me->scored = first; me->scored < first + me->shared->draws; me->scored++) {
         int64_t left = dcme_below(dcme_random(stream), g->count - me->scored), k = 0;
@@ -221,7 +249,7 @@ static void draw(thread_state *me, uint64_t *stream) {
 /* The target's cluster and the Q of the greatest bounds among the others, whose bounds go; and
  * those drawn, whose bounds stay. */
 static void choose(thread_state *me, dcme_batch *batch, int64_t d) {
-    const dcme_class_clusters *g = &me->shared->clusters;
+    const class_clusters *g = &me->shared->clusters;
     me->head[0] = (int32_t)(batch->targets[d] / g->width);
     me->bounds[me->head[0]] = -INFINITY;
     dcme_top_k(me->head + 1, me->shared->top, me->bounds, g->count);
@@ -237,7 +265,7 @@ static void choose(thread_state *me, dcme_batch *batch, int64_t d) {
 
 /* Scores of the classes of these clusters, -INFINITY in the padding. */
 static void score(thread_state *me, dcme_batch *batch, int64_t d) {
-    const dcme_class_clusters *g = &me->shared->clusters;
+    const class_clusters *g = &me->shared->clusters;
     const dcme_linear *model = batch->model;
     DCME_CLEAR(me->scores, me->scored * g->width);
     for (int64_t i = 0; i < me->scored; i++) {
@@ -255,7 +283,7 @@ static void score(thread_state *me, dcme_batch *batch, int64_t d) {
 /* Where a drawn cluster's classes have more than its bound, make their summands the correction in
  * the head of this file, else 0; returns by how much the sum changes. */
 static double correct(thread_state *me) {
-    const dcme_class_clusters *g = &me->shared->clusters;
+    const class_clusters *g = &me->shared->clusters;
     int64_t first = me->shared->top + 1;
     real factor = (real)(g->count - first) / (real)(me->shared->draws > 0 ? me->shared->draws : 1);
     double change = 0;
@@ -276,7 +304,7 @@ static double correct(thread_state *me) {
 
 /* `steps` = 1[j = i] - p_j of the head, `shares` = p_k of the tail; returns -Q_t of (8). */
 static double to_errors(thread_state *me, const dcme_batch *batch, int64_t d) {
-    const dcme_class_clusters *g = &me->shared->clusters;
+    const class_clusters *g = &me->shared->clusters;
     const dcme_kernels *kernels = batch->model->kernels;
     int64_t count = me->scored * g->width, target = batch->targets[d] % g->width;
     real largest = -INFINITY;
@@ -296,7 +324,7 @@ static double to_errors(thread_state *me, const dcme_batch *batch, int64_t d) {
 }
 
 static void update(thread_state *me, dcme_batch *batch, int64_t d, real rate) {
-    dcme_class_clusters *g = &me->shared->clusters;
+    class_clusters *g = &me->shared->clusters;
     const dcme_linear *model = batch->model;
     int64_t begin = batch->starts[d], n = batch->starts[d + 1] - begin;
     dcme_scale(me->rates, rate, batch->values + begin, n);
@@ -320,7 +348,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
     shared_state *s = me->shared;
     for (int64_t d = 0; d < batch->count; d++) {
-        dcme_class_clusters_bounds(&s->clusters, batch, d, me->products, me->bounds);
+        bounds_of(&s->clusters, batch, d, me->products, me->bounds);
         choose(me, batch, d);
         score(me, batch, d);
         dcme_loss_add(loss, batch->weights[d] * to_errors(me, batch, d));
@@ -331,11 +359,9 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     }
 }
 
-static void fold(void *shared) { dcme_class_clusters_fold(&((shared_state *)shared)->clusters); }
-
 /* All weights but the biases have been multiplied by `factor`. */
 static void shrink(const dcme_problem *problem, void *shared, real factor) {
-    const dcme_class_clusters *g = &((shared_state *)shared)->clusters;
+    const class_clusters *g = &((shared_state *)shared)->clusters;
     (void)problem;
     dcme_scale(g->table, factor, g->table, (g->features - 1) * 2 * g->stride);
 }

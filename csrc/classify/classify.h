@@ -73,13 +73,19 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
                                  const dcme_sparse_rows *documents, int64_t begin, int64_t end,
                                  int32_t threads, dcme_error *error);
 
-/* The documents of instances by feature, for gradients; `features` is their number without the
- * bias. Nothing that is given must outlive it. It must be closed, also if opening failed. */
-typedef struct dcme_by_feature dcme_by_feature;
-dcme_status dcme_by_feature_open(dcme_by_feature **columns, const dcme_sparse_rows *documents,
-                                 const dcme_instances *instances, int64_t features,
-                                 dcme_error *error);
-void dcme_by_feature_close(dcme_by_feature *columns);
+/* The documents of instances by feature, which X^T E is summed by. Instances are taken DCME_PIECE
+ * at a time: the errors of a strip of classes stay in the last cache, and most of the gradient is
+ * read and written once a piece, so not too often. Piece i has the columns first[i] <= c < first[i
+ * + 1], ascending by feature; column c has the values from starts[c] to starts[c + 1], ascending by
+ * instance. */
+enum { DCME_PIECE = 16384 };
+typedef struct {
+    const int64_t *first;      /* (pieces + 1) */
+    const int32_t *feature;    /* (columns) without the bias */
+    const int64_t *starts;     /* (columns + 1) */
+    const uint16_t *instances; /* (values) number within the piece */
+    const real *values;
+} dcme_by_feature;
 
 /* The data of the exact problem; `columns` are made from these documents and instances. */
 typedef struct {

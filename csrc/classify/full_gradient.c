@@ -10,107 +10,6 @@
 
 enum { BATCH = 64 }; /* documents whose rows fit the cache */
 
-/* ---- documents by feature ----
- *
- * X^T E is summed by features: made once for all gradients. Instances are taken PIECE at a
- * time: the errors of a strip of classes stay in the last cache, and most of the gradient is read
- * and written once a piece, so not too often. */
-
-enum { PIECE = 16384 };
-
-/* Piece i has the columns first[i] <= c < first[i + 1], ascending by feature; column c has the
- * values from starts[c] to starts[c + 1], ascending by instance. */
-struct dcme_by_feature {
-    dcme_arena arena;
-    const dcme_sparse_rows *documents;
-    const dcme_instances *of; /* instances of the documents; both only until all is filled */
-    int64_t features;         /* of the documents, without the bias */
-    int64_t *places;     /* (features) values of a feature in a piece, then where the next goes */
-    int64_t *first;      /* (pieces + 1) */
-    int32_t *feature;    /* (columns) */
-    int64_t *starts;     /* (columns + 1) */
-    uint16_t *instances; /* (values) number within the piece */
-    real *values;
-};
-
-void dcme_by_feature_close(dcme_by_feature *columns) {
-    if (columns)
-        dcme_arena_close(&columns->arena);
-    dcme_free(columns);
-}
-
-/* Where the values of instance i begin, and end. */
-static const int64_t *bounds_of(const dcme_by_feature *columns, int64_t i) {
-    return columns->documents->starts + columns->of->documents[i];
-}
-
-static int64_t piece_end(const dcme_by_feature *columns, int64_t piece) {
-    return dcme_min((piece + 1) * PIECE, columns->of->count);
-}
-
-/* Count each feature's values in a piece; returns how many features have some. */
-static int64_t count_values(dcme_by_feature *columns, int64_t piece) {
-    int64_t distinct = 0;
-    DCME_CLEAR(columns->places, columns->features);
-    for (int64_t i = piece * PIECE; i < piece_end(columns, piece); i++) {
-        const int64_t *bounds = bounds_of(columns, i);
-        for (int64_t v = bounds[0]; v < bounds[1]; v++)
-            distinct += columns->places[columns->documents->features[v]]++ == 0;
-    }
-    return distinct;
-}
-
-static void fill_piece(dcme_by_feature *columns, int64_t piece) {
-    int64_t c = columns->first[piece], at = columns->starts[c];
-    count_values(columns, piece);
-    for (int64_t f = 0; f < columns->features; f++) {
-        int64_t values = columns->places[f];
-        columns->places[f] = at;
-        if (!values)
-            continue;
-        at += values;
-        columns->feature[c] = (int32_t)f;
-        columns->starts[++c] = at;
-    }
-    for (int64_t i = piece * PIECE; i < piece_end(columns, piece); i++) {
-        const int64_t *bounds = bounds_of(columns, i);
-        for (int64_t v = bounds[0]; v < bounds[1]; v++) {
-            int64_t place = columns->places[columns->documents->features[v]]++;
-            columns->instances[place] = (uint16_t)(i % PIECE);
-            columns->values[place] = columns->documents->values[v];
-        }
-    }
-}
-
-dcme_status dcme_by_feature_open(dcme_by_feature **opened, const dcme_sparse_rows *documents,
-                                 const dcme_instances *instances, int64_t features,
-                                 dcme_error *error) {
-    const dcme_purpose purpose = {"the documents by feature", "give fewer documents"};
-    dcme_by_feature *columns = *opened = dcme_allocate_zeros(1, sizeof *columns);
-    int64_t values = 0, pieces = (instances->count + PIECE - 1) / PIECE;
-    if (!columns)
-        return dcme_no_memory(error, sizeof *columns, purpose.what, purpose.advice);
-    columns->documents = documents, columns->of = instances, columns->features = features;
-    for (int64_t i = 0; i < instances->count; i++)
-        values += bounds_of(columns, i)[1] - bounds_of(columns, i)[0];
-    dcme_arena *arena = &columns->arena;
-    DCME_TAKE(arena, columns->places, features);
-    DCME_TAKE(arena, columns->first, pieces + 1);
-    DCME_TAKE_UNSET(arena, columns->instances, values);
-    DCME_TAKE_UNSET(arena, columns->values, values);
-    for (int64_t i = 0; arena->status == DCME_OK && i < pieces; i++)
-        columns->first[i + 1] = columns->first[i] + count_values(columns, i);
-    if (arena->status == DCME_OK) {
-        DCME_TAKE(arena, columns->feature, columns->first[pieces]);
-        DCME_TAKE(arena, columns->starts, columns->first[pieces] + 1);
-    }
-    for (int64_t i = 0; arena->status == DCME_OK && i < pieces; i++)
-        fill_piece(columns, i);
-    return dcme_arena_check(arena, purpose, error);
-}
-
-/* ---- scores, loss and gradient ---- */
-
 typedef struct {
     const dcme_linear *model;
     const dcme_exact_problem *problem; /* NULL: scores are wanted */
@@ -268,7 +167,7 @@ static void share_documents(piece *p, share *shares, int32_t threads, void *(*wo
 /* Let threads share the columns of a piece, each about the same number of values. */
 static void share_columns(piece *p, share *shares, int32_t threads) {
     const dcme_by_feature *columns = p->problem->columns;
-    const int64_t *first = columns->first + p->first / PIECE, *starts = columns->starts;
+    const int64_t *first = columns->first + p->first / DCME_PIECE, *starts = columns->starts;
     int64_t c = first[0], values = starts[first[1]] - starts[c];
     for (int32_t i = 0; i < threads; i++) {
         int64_t end = starts[first[0]] + values / threads * (i + 1);
@@ -311,8 +210,8 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
 
 static void add_pieces(double *loss, piece *p, share *shares, int32_t threads) {
     int64_t total = p->problem->instances->count;
-    for (p->first = 0; p->first < total; p->first += PIECE) {
-        p->count = dcme_min(total - p->first, PIECE);
+    for (p->first = 0; p->first < total; p->first += DCME_PIECE) {
+        p->count = dcme_min(total - p->first, DCME_PIECE);
         share_documents(p, shares, threads, compute_errors);
         for (int64_t d = 0; d < p->count; d++)
             *loss += p->losses[d];
@@ -329,7 +228,7 @@ dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_li
     piece p = {.model = model, .problem = problem, .gradient = gradient};
     dcme_arena arena = {0};
     p.documents = problem->documents;
-    int64_t count = dcme_min(problem->instances->count, PIECE);
+    int64_t count = dcme_min(problem->instances->count, DCME_PIECE);
     DCME_TAKE_UNSET(&arena, p.scores, count * model->stride);
     DCME_TAKE(&arena, p.losses, count);
     share *shares = open_shares(&p, &arena, count, threads);

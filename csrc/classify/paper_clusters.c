@@ -7,13 +7,39 @@
  * Offline, once z has seen beta C instances:
  *     w_j -= alpha_zj (sum of rate x) for all other classes j                    (16b)
  *     alpha_z = softmax(W' mean of x), then u_z, H_z, top Q; restart the sums          (14)
+ *
+ * As for word vectors (../objectives/clusters.h), with a sparse x for the context vector h and the
+ * weights W by feature for the rows V: E_alpha_k[s] = u_k . x with u_k = W alpha_k (10). All u_k
+ * lie side by side by feature, so that one pass over the features of a document gives the K
+ * products, as one pass over W gives scores.
+ *
+ * Legend: C classes, F features with the bias, K clusters, Q top classes, alpha center, H entropy.
  */
-#include "classify/paper_clusters.h"
+#include "classify/class_objective.h"
+#include "objectives/center.h"
+
+typedef struct {
+    const dcme_problem *problem;
+    int64_t count, top_items; /* K; Q, at most C */
+    double threshold;         /* beta C, instances that make a cluster's sums full */
+    int64_t features;         /* F */
+    int64_t stride;           /* of a row of u */
+    real *u;                  /* (F, stride) u_k in column k */
+    real *entropy;            /* (stride) H(alpha_k) */
+    dcme_cluster *clusters;   /* (K) */
+} paper_clusters;
+
+/* One thread's sums over the instances of one cluster since its last offline update. */
+typedef struct {
+    int64_t count;
+    real weight; /* sum of the instances' weights v */
+    real *sums;  /* (F, 2) sum of v x and sum of rate v x, side by side */
+} paper_sums;
 
 enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
 
 /* H, the top classes and u of a center that has just been made. */
-static void update_moments(dcme_paper_clusters *paper, int64_t k, real entropy) {
+static void update_moments(paper_clusters *paper, int64_t k, real entropy) {
     const dcme_linear *model = paper->problem->model;
     real *alpha = paper->clusters[k].alpha;
     paper->entropy[k] = entropy;
@@ -23,7 +49,7 @@ static void update_moments(dcme_paper_clusters *paper, int64_t k, real entropy) 
 
 /* Centers start as the unigram distribution, each disturbed at random. */
 static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *problem) {
-    dcme_paper_clusters *p = shared;
+    paper_clusters *p = shared;
     const dcme_classify_options *options = problem->options;
     int64_t classes = problem->model->classes, stride = problem->model->stride;
     p->problem = problem;
@@ -46,8 +72,8 @@ static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *pro
 }
 
 /* The sums of one thread, one for each cluster. */
-static dcme_paper_sums *open_sums(dcme_arena *arena, const dcme_paper_clusters *paper) {
-    dcme_paper_sums *sums = dcme_take(arena, paper->count, sizeof *sums);
+static paper_sums *open_sums(dcme_arena *arena, const paper_clusters *paper) {
+    paper_sums *sums = dcme_take(arena, paper->count, sizeof *sums);
     for (int64_t k = 0; sums && k < paper->count; k++) {
         DCME_SAVE(arena, sums[k].count);
         DCME_SAVE(arena, sums[k].weight);
@@ -56,7 +82,7 @@ static dcme_paper_sums *open_sums(dcme_arena *arena, const dcme_paper_clusters *
     return sums;
 }
 
-void dcme_paper_sums_add(dcme_paper_sums *sums, const dcme_batch *batch, int64_t i, real rate) {
+static void add_to_sums(paper_sums *sums, const dcme_batch *batch, int64_t i, real rate) {
     for (int64_t n = batch->starts[i]; n < batch->starts[i + 1]; n++) {
         real *place = sums->sums + 2 * (int64_t)batch->features[n];
         real weighted = batch->weights[i] * batch->values[n];
@@ -67,14 +93,16 @@ void dcme_paper_sums_add(dcme_paper_sums *sums, const dcme_batch *batch, int64_t
     sums->count++;
 }
 
-void dcme_paper_clusters_bounds(const dcme_paper_clusters *paper, dcme_batch *batch, int64_t i,
-                                real *values) {
+/* values (stride) = u_k . x + H_k of instance i (9). */
+static void bounds_of(const paper_clusters *paper, dcme_batch *batch, int64_t i, real *values) {
     DCME_COPY(values, paper->entropy, paper->stride);
     dcme_batch_multiply(batch, i, paper->u, paper->stride, 0, paper->stride, values);
 }
 
-void dcme_paper_sums_apply(const dcme_paper_sums *sums, const dcme_paper_clusters *paper,
-                           const real *weights, real *scores) {
+/* W -= (sum of rate x) weights' for the features in the sums, and scores (C's stride) = W' mean of
+ * x afterwards. */
+static void apply_sums(const paper_sums *sums, const paper_clusters *paper, const real *weights,
+                       real *scores) {
     const dcme_linear *model = paper->problem->model;
     real *rows[ROWS], steps[ROWS], means[ROWS];
     DCME_CLEAR(scores, model->stride);
@@ -92,20 +120,14 @@ void dcme_paper_sums_apply(const dcme_paper_sums *sums, const dcme_paper_cluster
     }
 }
 
-void dcme_paper_clusters_move(dcme_paper_clusters *paper, int64_t k, real *scores) {
-    const dcme_linear *model = paper->problem->model;
-    real *alpha = paper->clusters[k].alpha;
-    update_moments(paper, k, dcme_soften(model->kernels, alpha, scores, model->classes));
-}
-
 /* ---- the objective ---- */
 
 typedef struct {
-    dcme_paper_clusters *paper;
-    dcme_paper_sums *sums; /* (K) */
-    real *values;          /* (stride of u) */
-    real *weights;         /* (stride of W) */
-    real *scores;          /* (stride of W) */
+    paper_clusters *paper;
+    paper_sums *sums; /* (K) */
+    real *values;     /* (stride of u) */
+    real *weights;    /* (stride of W) */
+    real *scores;     /* (stride of W) */
 } thread_state;
 
 static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *problem,
@@ -119,15 +141,17 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
 }
 
 static void update_offline(thread_state *me, int64_t z) {
-    dcme_paper_clusters *paper = me->paper;
+    paper_clusters *paper = me->paper;
     dcme_cluster *cluster = &paper->clusters[z];
     int64_t classes = paper->problem->model->classes;
     if (!dcme_cluster_take(cluster))
         return; /* another thread is at it: try again with the next instance */
     for (int64_t j = 0; j < classes; j++)
         me->weights[j] = cluster->is_top[j] ? 0 : cluster->alpha[j];
-    dcme_paper_sums_apply(&me->sums[z], paper, me->weights, me->scores);
-    dcme_paper_clusters_move(paper, z, me->scores);
+    apply_sums(&me->sums[z], paper, me->weights, me->scores);
+    real *alpha = cluster->alpha; /* softmax(scores) (14) */
+    update_moments(paper, z,
+                   dcme_soften(paper->problem->model->kernels, alpha, me->scores, classes));
     dcme_cluster_release(cluster);
     DCME_CLEAR(me->sums[z].sums, 2 * paper->features);
     me->sums[z].count = 0, me->sums[z].weight = 0;
@@ -167,29 +191,29 @@ static double loss_of(dcme_batch *batch, int64_t d, double bound) {
 
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
-    dcme_paper_clusters *paper = me->paper;
+    paper_clusters *paper = me->paper;
     for (int64_t d = 0; d < batch->count; d++) {
-        dcme_paper_clusters_bounds(paper, batch, d, me->values);
+        bounds_of(paper, batch, d, me->values);
         int64_t z = dcme_cluster_best(paper->clusters, me->values, paper->count);
         double weight = batch->weights[d];
         if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
             dcme_loss_add(loss, weight * loss_of(batch, d, me->values[z]));
         update_online(me, batch, d, z, rate * batch->weights[d]);
-        dcme_paper_sums_add(&me->sums[z], batch, d, rate);
+        add_to_sums(&me->sums[z], batch, d, rate);
         if (me->sums[z].count >= paper->threshold)
             update_offline(me, z);
     }
 }
 
 static void shrink(const dcme_problem *problem, void *shared, real factor) {
-    dcme_paper_clusters *paper = shared;
+    paper_clusters *paper = shared;
     (void)problem;
     dcme_scale(paper->u, factor, paper->u, (paper->features - 1) * paper->stride);
 }
 
 const dcme_class_objective dcme_class_dcme_paper = {
     .open = open_shared,
-    .shared_size = sizeof(dcme_paper_clusters),
+    .shared_size = sizeof(paper_clusters),
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
     .step = step,

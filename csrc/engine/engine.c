@@ -146,7 +146,7 @@ dcme_status dcme_engine_restored(dcme_engine *e, dcme_error *error) {
     return DCME_OK;
 }
 
-/* Numbers that are not finite give no zero when they are multiplied by it. */
+/* x times 0 is 0 for a finite x and NaN otherwise: one sum tells. */
 static int are_finite(const real *numbers, int64_t count) {
     real sums[DCME_PAD] = {0};
     int64_t i = 0;

@@ -39,8 +39,8 @@ typedef struct {
 
 typedef struct dcme_thread dcme_thread;
 
-/* Callbacks of a kind of training. A job is shared by threads, a worker is of one thread. Those
- * of the last part may be NULL. */
+/* Callbacks of a kind of training. A job is shared by threads, a worker is of one thread. flush,
+ * begin and end may be NULL. */
 typedef struct {
     /* Make a worker, worker_size bytes of zeros. */
     dcme_status (*open)(void *job, void *worker, dcme_thread *thread, dcme_error *error);

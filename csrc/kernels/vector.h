@@ -26,7 +26,7 @@ INLINE void store(float *p, vec v) { *(unaligned *)p = v; }
 
 #include "exponential.h"
 
-/* Unrolled at once: GCC takes a loop that loads or stores registers for a copy of memory. */
+/* Without the pragma GCC turns these loops into copies of memory before it unrolls them. */
 #define UNROLL(i, count) _Pragma("GCC unroll 32") for (int i = 0; i < (count); i++)
 #define EACH_CHUNK(c) UNROLL (c, chunks)
 

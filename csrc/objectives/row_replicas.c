@@ -28,7 +28,7 @@ void dcme_replicas_begin(dcme_row_replicas *replicas) {
     replicas->copied = 1;
 }
 
-static void synchronise(dcme_row_replicas *replicas, int64_t word) {
+static void synchronize(dcme_row_replicas *replicas, int64_t word) {
     int64_t stride = replicas->model->stride;
     real *shared = replicas->model->output + word * stride, *base = replicas->base + word * stride;
     real *rows[] = {replicas->tables[1] + word * stride, base};
@@ -41,7 +41,7 @@ void dcme_replicas_step(dcme_row_replicas *replicas) {
     int64_t stride = replicas->model->stride;
     if (replicas->count == 0 || --replicas->left > 0)
         return;
-    synchronise(replicas, replicas->turn);
+    synchronize(replicas, replicas->turn);
     replicas->left = replicas->every;
     replicas->turn = replicas->turn + 1 < replicas->count ? replicas->turn + 1 : 0;
     dcme_prefetch(replicas->model->output + replicas->turn * stride, stride);
@@ -50,6 +50,6 @@ void dcme_replicas_step(dcme_row_replicas *replicas) {
 void dcme_replicas_end(void *thread) {
     dcme_row_replicas *replicas = thread;
     for (int64_t i = 0; replicas->copied && i < replicas->count; i++)
-        synchronise(replicas, (replicas->turn + i) % replicas->count);
+        synchronize(replicas, (replicas->turn + i) % replicas->count);
     replicas->copied = 0;
 }

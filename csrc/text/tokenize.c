@@ -91,7 +91,7 @@ static dcme_status reserve_bytes(dcme_tokenizer *t, int64_t more, dcme_error *er
         return DCME_OK;
     char *out = realloc(t->out, capacity);
     if (!out)
-        return dcme_no_memory(error, capacity, "tokenised text", "give shorter texts");
+        return dcme_no_memory(error, capacity, "tokenized text", "give shorter texts");
     t->out = out;
     t->capacity = capacity;
     return DCME_OK;
@@ -365,7 +365,7 @@ dcme_status dcme_tokenizer_open(dcme_tokenizer **tokenizer, const dcme_unicode *
                                 dcme_error *error) {
     dcme_tokenizer *t = *tokenizer = dcme_allocate_zeros(1, sizeof *t);
     if (!t)
-        return dcme_no_memory(error, sizeof *t, "a tokeniser", "free some memory");
+        return dcme_no_memory(error, sizeof *t, "a tokenizer", "free some memory");
     t->unicode = *unicode;
     memset(t->actions, OTHER, sizeof t->actions);
     for (int32_t c = 1; c < ASCII; c++) {

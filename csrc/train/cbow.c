@@ -82,7 +82,8 @@ void dcme_learn_cbow(dcme_worker *worker) {
     int64_t ahead = trainer->options.window + 1 + DCME_AHEAD;
     real **rows = worker->rows, step = worker->input_scale * batch->rate;
 
-    /* The input rows of all words but the target, so that the rows of a context are adjacent. */
+    /* rows[] has no entry for the target, so that the rows of a context are adjacent: entries
+     * before it are the words' own, later ones are one place down. */
     for (int64_t i = 1; i < batch->length; i++)
         rows[i - 1] = model->input + batch->words[i] * model->stride;
     for (int64_t i = 0; i < ahead; i++)
@@ -99,7 +100,7 @@ void dcme_learn_cbow(dcme_worker *worker) {
         learn_targets(worker, i, 1);
         kernels->add_to_rows(context, step * share(&trainer->options, (real)count),
                              worker->gradient, count, model->size);
-        rows[i] = model->input + batch->words[i] * model->stride; /* instead of the next target's */
+        rows[i] = model->input + batch->words[i] * model->stride; /* the gap moves on */
     }
 }
 

@@ -1,5 +1,8 @@
 """Binding of csrc/classify: linear classifiers from options and arrays."""
 
+import numpy as np
+from scipy.sparse import csr_matrix
+
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 
 from dcme_w2v._core.engine cimport Run, dcme_engine
@@ -69,19 +72,20 @@ cdef extern from "classify/classify.h" nogil:
         float *scores, const dcme_linear *model, const dcme_sparse_rows *documents, int64_t begin,
         int64_t end, int32_t threads, dcme_error *error
     )
+    const int DCME_PIECE
+
     ctypedef struct dcme_by_feature:
-        pass
+        const int64_t *first
+        const int32_t *feature
+        const int64_t *starts
+        const uint16_t *instances
+        const float *values
     ctypedef struct dcme_exact_problem:
         const dcme_sparse_rows *documents
         const dcme_instances *instances
         const dcme_by_feature *columns
         const dcme_soft_targets *soft
 
-    dcme_status dcme_by_feature_open(
-        dcme_by_feature **columns, const dcme_sparse_rows *documents,
-        const dcme_instances *instances, int64_t features, dcme_error *error
-    )
-    void dcme_by_feature_close(dcme_by_feature *columns)
     dcme_status dcme_classify_gradient(
         double *loss, double *gradient, const dcme_linear *model,
         const dcme_exact_problem *problem, int32_t threads, dcme_error *error
@@ -184,25 +188,34 @@ cdef class Instances:
 cdef class Columns:
     """The documents of instances by feature, which gradients are summed by."""
 
-    cdef dcme_by_feature *core
+    cdef dcme_by_feature core
     cdef const int64_t *numbers
     cdef int64_t features, count
     cdef object kept
 
     def __init__(self, Documents documents, Instances instances):
-        cdef dcme_error error
-        if instances.documents > documents.core.count or self.core != NULL:
+        if instances.documents > documents.core.count:
             raise ValueError("documents and instances do not fit together")
-        with nogil:
-            check(dcme_by_feature_open(
-                &self.core, &documents.core, &instances.core, documents.features, &error), &error)
+        starts, columns, values = map(np.asarray, documents.kept)
+        shape = documents.core.count, documents.features
+        rows, numbers = csr_matrix((values, columns, starts), shape), np.asarray(instances.kept[0])
+        pieces = [rows[numbers[i : i + DCME_PIECE]].tocsc()
+                  for i in range(0, len(numbers), DCME_PIECE)]
+        sizes = [np.diff(piece.indptr) for piece in pieces]
+        cdef const int64_t[::1] first = np.cumsum([0, *map(np.count_nonzero, sizes)])
+        cdef const int32_t[::1] feature = np.concatenate(
+            [np.flatnonzero(size) for size in sizes]).astype(np.int32)
+        found = np.concatenate(sizes)
+        cdef const int64_t[::1] begins = np.append(0, np.cumsum(found[found > 0], dtype=np.int64))
+        cdef const uint16_t[::1] places = np.concatenate(
+            [piece.indices for piece in pieces]).astype(np.uint16)
+        cdef const float[::1] entries = np.concatenate([piece.data for piece in pieces])
+        self.core = dcme_by_feature(
+            &first[0], &feature[0], &begins[0], &places[0], &entries[0])
         self.numbers = instances.core.documents
         self.count = instances.core.count
         self.features = documents.features
-        self.kept = instances.kept[0]
-
-    def __dealloc__(self):
-        dcme_by_feature_close(self.core)
+        self.kept = instances.kept[0], first, feature, begins, places, entries
 
 
 cdef class Linear:
@@ -284,7 +297,7 @@ cdef class Linear:
             if (columns.features != documents.features or columns.count != instances.core.count
                     or columns.numbers != instances.core.documents):
                 raise ValueError("columns and instances do not fit together")
-            problem.columns = columns.core
+            problem.columns = &columns.core
             gradient = &out[0, 0]
         with nogil:
             check(dcme_classify_gradient(
