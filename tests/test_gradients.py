@@ -207,7 +207,8 @@ MARGIN = 4
 class Problem:
     """Documents of some features, and weights of a classifier, all in the precision of floats."""
 
-    def __init__(self, which=range(DOCUMENTS), scale=1.0):
+    def __init__(self, which=None, scale=1.0):
+        which = range(DOCUMENTS) if which is None else which
         random = np.random.default_rng(8)
         dense = random.uniform(0.2, 1, (DOCUMENTS, FEATURES)).astype(np.float32)
         dense *= random.random((DOCUMENTS, FEATURES)) < 0.7

@@ -204,9 +204,8 @@ class Vocabulary(Words):
         text, offsets, counts, _ = read_counts(data, len(data), faults)
         wrong = [*faults[faults[:, 0] > 0, 1], *np.flatnonzero(counts < 1)]
         if wrong:
-            raise FormatError(
-                f"{name}:{min(wrong) + 1}: is not a word, a space and a count; give what vocab writes"
-            )
+            line = f"{name}:{min(wrong) + 1}"
+            raise FormatError(f"{line}: is not a word, a space and a count; give what vocab writes")
         find_duplicates(text, offsets, faults)
         if faults.any():
             raise FormatError(f"{name}:{faults[:, 1].max() + 1}: the word has been listed before")
