@@ -73,6 +73,13 @@ def test_a_start_from_given_tables(learn, refused, cli):
     assert "old: has 16 dimensions" in refused(ON, "--dim 7 --init old")
 
 
+def test_blocks_of_rows_do_not_change_the_bytes(learn, monkeypatch):
+    line = f"{ON} --shards 3 --rounds 2"
+    whole = learn("one.bin", line)
+    monkeypatch.setattr("dcme_w2v.cluster.words.BLOCK_BYTES", 1000)
+    assert learn("two.bin", line) == whole
+
+
 def test_words_of_one_topic_are_similar_after_training_on_shards(learn):
     learn("v.safetensors", "--cluster local:0 --shards 4 --epochs 10 --seed 3")
     assert topic_margin("v.safetensors") > 0.2

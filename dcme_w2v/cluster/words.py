@@ -37,7 +37,7 @@ ROUNDS_A_SHARD, ROUNDS_ENOUGH = 5, 20
 TOKENS_A_ROUND = 5_000_000  # default maximum of a shard
 TABLES = ("vectors", "context")
 MIXED = ("ns", "nce")  # objectives whose shards can be mixed
-BLOCK_BYTES = 64 << 20
+BLOCK_BYTES = 32 << 20  # of rows; on their way to the program they are in memory several times
 
 
 @dataclass(frozen=True)
