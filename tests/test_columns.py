@@ -122,6 +122,21 @@ def test_names_of_columns_are_unicode_and_may_have_dots_and_commas(kind):
     assert [lines_of(path, (name,)) for name in names] == [[[one]] for one in "wxyz"]
 
 
+def test_whitespace_and_lines_are_the_same_in_files_columns_and_lists():
+    text = "bonjour\u00a0! a\u202fb c\u2028d e\u0085f\x1cg\x0bh\x0ci"
+    Path("t").write_text(f"{text}\n", encoding="utf-8", newline="")
+    tokens = [word.decode() for word in text.encode().split()]
+    assert len(tokens) == 6
+    for corpus in ("t", [text], [tokens]):
+        assert sorted(dw.count_words(corpus, min_count=1)) == sorted(tokens)
+    for kind in ("parquet", "jsonl", "csv"):
+        for value in [text] if kind == "csv" else [text, tokens]:
+            path = write(f"t.{kind}", [{"x": value}])
+            assert sorted(dw.count_words(path, min_count=1, text_column="x")) == sorted(tokens)
+            (document,) = read_documents([Table(path, "x")])
+            assert [word.decode() for word in document.words] == tokens
+
+
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv", "nothing"])
 def test_files_without_rows(kind):
     if kind == "parquet":

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import json
 import math
-import os
 import re
 import sys
 import time
@@ -22,7 +21,6 @@ FIGURES = ("loss", "lr")  # in a line or a bar
 BAR = "{l_bar}{bar}| {rate_fmt}, {remaining}{postfix}"
 BAR_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed}{postfix}"
 LINE_SECONDS, EVENT_SECONDS = 10, 1  # between lines, and between events of progress in a log
-UNKNOWN_SIZE = 80, 24  # of a terminal that reports no size, as through script(1)
 
 
 class Reporter:
@@ -128,7 +126,7 @@ class Progress(Reporter):
         if self._tqdm:
             self._bar = self._tqdm(
                 total=total, desc=name, unit=f" {unit}", unit_scale=True, file=self._stream,
-                bar_format=BAR if total else BAR_WITHOUT_TOTAL, **self._size(),
+                bar_format=BAR if total else BAR_WITHOUT_TOTAL, dynamic_ncols=True,
             )  # fmt: skip
         self._update(ProgressUpdate(name, 0, total, unit))
         more = {} if options is None else {"options": dict(options)}
@@ -200,13 +198,6 @@ class Progress(Reporter):
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-
-    def _size(self) -> dict[str, Any]:
-        """Return tqdm's arguments: the size of the terminal, or a fixed one if it reports 0."""
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            if os.get_terminal_size(self._stream.fileno()).columns == 0:  # type: ignore[union-attr]
-                return {"ncols": UNKNOWN_SIZE[0], "nrows": UNKNOWN_SIZE[1]}
-        return {"dynamic_ncols": True}
 
     @property
     def _log_name(self) -> str:
