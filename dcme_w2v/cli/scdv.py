@@ -129,9 +129,9 @@ def _loaded(model: str) -> DocumentModel | SentenceTable:
     if kind_of_artifact(model) == KIND:
         return DocumentModel.load(model)
     from dcme_w2v.sentences.options import EncodeOptions
-    from dcme_w2v.sentences.table import SentenceTable, with_manifest
+    from dcme_w2v.sentences.table import SentenceTable, load_if_path
 
-    return SentenceTable(with_manifest(model), EncodeOptions())
+    return SentenceTable(load_if_path(model), EncodeOptions())
 
 
 def _queries(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple[str, ...]]]:

@@ -32,7 +32,6 @@ from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.opening import read_text
 from dcme_w2v.files.paths import READS, WRITES, guard, listed
 from dcme_w2v.formats.sparse_io import is_vectors, read_vectors
-from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8
 from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.numeric.kmeans import kmeans
@@ -94,7 +93,7 @@ def read_items(path: str, labels: str | None, column: int, limit: int, seed: int
         vectors = Vectors.load(path)
         total, found, names = len(vectors), [], list(vectors.words[:limit])
         matrix = np.array(vectors.vectors[:limit])
-        about = _made(vectors.manifest or read_manifest(path))
+        about = _made(vectors.manifest or {})
     else:
         rows, own = read_vectors(path, None)
         total, found = rows.shape[0], ["|".join(one) for one in own[:limit]]

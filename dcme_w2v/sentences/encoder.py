@@ -16,7 +16,7 @@ from dcme_w2v.text.tokenizer import Tokenizer
 
 from .options import EncodeOptions
 from .pooling import Components
-from .table import SentenceTable, with_manifest
+from .table import SentenceTable, load_if_path
 
 
 @parameters(EncodeOptions, first={"vectors": None}, last={"tokenize": None, "threads": None})
@@ -90,7 +90,7 @@ class SentenceEncoder(TextTransformer):
             raise ValueError("SentenceEncoder needs vectors: SentenceEncoder(path or Vectors)")
         options = options_of(self)
         self._table = SentenceTable(
-            with_manifest(self.vectors), options, Tokenizer.of(self.tokenize)
+            load_if_path(self.vectors), options, Tokenizer.of(self.tokenize)
         )
         self.n_features_out_ = self._table.columns
         rows = self._table.vectors_of(X, self.threads)

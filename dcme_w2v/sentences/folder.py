@@ -27,7 +27,7 @@ from dcme_w2v.words.vectors import Vectors
 
 from .options import CardOptions
 from .pooling import Pooling
-from .table import pooled_rows, with_manifest
+from .table import load_if_path, pooled_rows
 
 NUMBERS = ("float32", "float16", "int8")
 
@@ -88,7 +88,7 @@ def save_sentence_model(
     guard((READS, "IN", source), *paths_in(card), (FOLDER, "OUT", folder))
     check_static_target(os.fspath(folder))
     scores = None if card.scores is None else _scores_of(card.scores)
-    loaded = with_manifest(vectors)
+    loaded = load_if_path(vectors)
     manifest = loaded.manifest or {}
     if manifest.get("pooled"):
         raise UsageError(

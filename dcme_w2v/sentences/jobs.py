@@ -25,7 +25,7 @@ from dcme_w2v.words.vectors import Vectors
 
 from .options import EncodeOptions
 from .pooling import Components
-from .table import SentenceTable, with_manifest
+from .table import SentenceTable, load_if_path
 
 
 def encode_files(
@@ -80,7 +80,7 @@ def encode_files(
     given = listed(texts)
     guard((READS, "VECTORS", vectors), (READS, "TEXTS", given), (WRITES, "--output", output))
     kind = _kind_of(output)
-    table = SentenceTable(with_manifest(vectors), options, tokenizer)
+    table = SentenceTable(load_if_path(vectors), options, tokenizer)
     columns = int(table.rows.shape[1])
     corpus = Corpus(given, block_bytes=1 << 20)
     blocks = (_checked(block, corpus.paths, encoding_errors) for block in corpus)

@@ -19,7 +19,7 @@ from dcme_w2v.words.vectors import Vectors
 
 from .options import EncodeOptions
 from .pooling import Components
-from .table import SentenceTable, with_manifest
+from .table import SentenceTable, load_if_path
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def eval_sts(
     2
     """
     options = EncodeOptions(pooling=pooling, dim=dim)
-    table = SentenceTable(with_manifest(vectors), options, Tokenizer.of(tokenize))
+    table = SentenceTable(load_if_path(vectors), options, Tokenizer.of(tokenize))
     sets, skipped = [], 0
     for path in expand(listed(pairs)):
         scores, sentences, others = _read(path)

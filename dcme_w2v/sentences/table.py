@@ -1,18 +1,15 @@
 """Sentences to vectors by the rows of their words: a table of rows, in a stream of blocks."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, FormatError, UsageError, import_optional
-from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.opening import is_utf8
 from dcme_w2v.formats.sentences import Sentence
 from dcme_w2v.formats.texts import Tokenized, as_texts, blocks, joined
-from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.parallel import ordered_map
@@ -27,14 +24,9 @@ from .pooling import Pooling
 _BLOCK_BYTES = 1 << 20
 
 
-def with_manifest(vectors: PathLike | Vectors) -> Vectors:
-    """Return vectors, loaded if they are a path, with the manifest beside the file."""
-    if isinstance(vectors, Vectors):
-        return vectors
-    loaded, name = Vectors.load(vectors), os.fspath(vectors)
-    if loaded.manifest is None and not is_stream(name):
-        loaded.manifest = read_manifest(name) or None
-    return loaded
+def load_if_path(vectors: PathLike | Vectors) -> Vectors:
+    """Return vectors, loaded if they are a path."""
+    return vectors if isinstance(vectors, Vectors) else Vectors.load(vectors)
 
 
 class LibraryTokenizer:

@@ -19,7 +19,6 @@ from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.artifact import kind_of_artifact
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
-from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.options import VocabularyOptions
@@ -98,10 +97,10 @@ class LanguageModel:
         if isinstance(model, LanguageModel):
             return model
         if isinstance(model, Vectors):
-            path, input, manifest = "the model", model, model.manifest or {}
+            path, input = "the model", model
         else:
             path, input = os.fspath(model), Vectors.load(model)
-            manifest = input.manifest or read_manifest(path)
+        manifest = input.manifest or {}
         options = manifest.get("options", {})
         check_scoring_options(path, options)
         neighbors = None

@@ -8,7 +8,6 @@ import numpy as np
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats.artifact import kind_of_artifact
 from dcme_w2v.formats.vectors.fasttext import NEGATIVE_SAMPLING, open_model
-from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
@@ -84,11 +83,9 @@ class Initial:
 
 def load_initial(given: str | Vectors, flag: str) -> Initial:
     """Load the vectors of an option such as --init."""
-    if not isinstance(given, Vectors):
-        vectors = Vectors.load(given)
-        manifest = vectors.manifest or read_manifest(given)
-        return Initial(vectors, given, manifest.get("options", {}), given)
-    return Initial(given, flag, (given.manifest or {}).get("options", {}), None)
+    path = None if isinstance(given, Vectors) else given
+    vectors = given if isinstance(given, Vectors) else Vectors.load(given)
+    return Initial(vectors, path or flag, (vectors.manifest or {}).get("options", {}), path)
 
 
 def start_from(

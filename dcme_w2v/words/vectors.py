@@ -19,8 +19,6 @@ from dcme_w2v.errors import (
     UsageError,
     import_optional,
 )
-from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.opening import is_address
 from dcme_w2v.files.paths import WRITES, guard
 from dcme_w2v.formats.artifact import kind_of_model
 from dcme_w2v.formats.vectors.fasttext import load_words, open_model
@@ -217,7 +215,10 @@ class Vectors(metaclass=_Habits):
             if subwords is not None and not mmap:
                 subwords = replace(subwords, rows=np.array(subwords.rows))
             return cls(*load_words(model, path, limit), subwords=subwords)
-        return cls(*load_vectors(path, format, limit=limit, mmap=mmap), manifest=_recorded(path))
+        return cls(
+            *load_vectors(path, format, limit=limit, mmap=mmap),
+            manifest=read_manifest(path) or None,
+        )
 
     @classmethod
     def _of_contents(cls, found: Contents) -> Vectors:
@@ -574,10 +575,3 @@ def _read_only(values: ArrayLike, dtype: type) -> Array:
     array: Array = np.asanyarray(values, dtype=dtype).view()
     array.flags.writeable = False
     return array
-
-
-def _recorded(path: PathLike) -> dict[str, Any] | None:
-    """Return the manifest beside vectors if it has a tokenizer."""
-    name = os.fspath(path)
-    manifest = {} if is_stream(name) or is_address(name) else read_manifest(name)
-    return manifest if Tokenizer.of_entry(manifest).entry() else None

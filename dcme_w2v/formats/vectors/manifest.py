@@ -95,12 +95,12 @@ def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
         file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")
 
 
-def read_manifest(path: str) -> dict[str, Any]:
+def read_manifest(path: PathLike) -> dict[str, Any]:
     """Return how vectors were made, by their file or PATH.json; nothing where it is not known."""
     if kind_of_artifact(path) is not None:
         found = read_artifact(path)[0].get("manifest")
         return found if isinstance(found, dict) else {}
-    return _manifest_in(Path(f"{path}{MANIFEST}")) or {}
+    return _manifest_in(Path(f"{os.fspath(path)}{MANIFEST}")) or {}
 
 
 def _manifest_in(path: Path) -> dict[str, Any] | None:
