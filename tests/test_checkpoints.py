@@ -181,7 +181,7 @@ def test_a_table_of_another_shape_is_rejected(kept):
 def test_checkpoint_every():
     for every, expected in {"10": (10, None), "1.5m": (None, 90), "2h": (None, 7200)}.items():
         found = CheckpointOptions(checkpoint_every=every)
-        assert (found.epochs, found.seconds) == expected
+        assert (found.every_epochs, found.every_seconds) == expected
     for every in ("0", "-1", "1.5", "m", "1d", "1e3", "10 m", "", "९m"):
         with pytest.raises(UsageError, match="checkpoint_every="):
             CheckpointOptions(checkpoint_every=every)

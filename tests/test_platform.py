@@ -46,11 +46,11 @@ def test_the_limits_of_groups_of_processes_are_known(tmp_path, monkeypatch, grou
 def test_a_closed_pipe_on_windows_is_a_broken_pipe(monkeypatch):
     """Its writes fail with EINVAL."""
 
-    def closed(data, write):
+    def closed(output, data):
         raise OSError(errno.EINVAL, "Invalid argument")
 
-    output = streams._Output(1)
-    monkeypatch.setattr(output._shown, "write", closed)
+    output = streams._Output(1, "standard output", closefd=False)
+    monkeypatch.setattr(streams.OutputFile, "write", closed)
     monkeypatch.setattr(platform, "WINDOWS", False)
     with pytest.raises(OSError, match="Invalid argument"):
         output.write(b"x")
