@@ -164,9 +164,9 @@ def _described() -> str:
     """Return the options as a section of the docstring."""
     lines = ["", "    Other Parameters", "    ----------------"]
     for item in FIELDS.values():
-        help = in_python_terms(declaration_of(item).help)
-        lines += [f"    {item.name} : {item.type}, default {item.default!r}", f"        {help}"]
-    return "\n".join(lines)
+        lines.append(f"    {item.name} : {item.type}, default {item.default!r}")
+        lines.append(f"        {declaration_of(item).help}")
+    return in_python_terms("\n".join(lines))
 
 
 train.__signature__ = _signature()  # type: ignore[attr-defined]
