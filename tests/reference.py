@@ -164,7 +164,7 @@ class Reference:
         for t in range(len(sentence)):
             context = [sentence[p] for p in around(t, self.half_window(), len(sentence))]
             gradient = self.step_at(t, sentence, self.input[context].mean(axis=0), rate)
-            move = self.options.input_rate * rate * self.share(len(context)) * gradient
+            move = rate * self.share(len(context)) * gradient
             np.add.at(self.input, context, move)
         self.trained += len(sentence)
 
@@ -197,7 +197,7 @@ class Reference:
 
     def leave(self, sentence, position, owed, rate):
         """The row of a position is updated."""
-        self.input[sentence[position]] += self.options.input_rate * rate * owed[position]
+        self.input[sentence[position]] += rate * owed[position]
 
     def step_block(self, block, sentence, contexts, rate):
         near = [self.near(t, sentence) for t in block]
@@ -220,7 +220,7 @@ class Reference:
             h = before.copy()
             for p in around(t, self.half_window(), len(sentence)):
                 gradient = self.step(sentence[p], h, rate)
-                h += self.options.input_rate * rate * gradient
+                h += rate * gradient
             self.add(word, h - before)
         self.trained += len(sentence)
 

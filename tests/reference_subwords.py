@@ -35,7 +35,7 @@ class SubwordReference(Reference):
                 continue
             places = np.array(around(p - c, self.half_window(), n))
             gradient = self.step(sentence[p - c], vectors[places].mean(axis=0), rate)
-            vectors[places] += self.options.input_rate * rate * self.share(len(places)) * gradient
+            vectors[places] += rate * self.share(len(places)) * gradient
             if p >= 2 * c:
                 self.add(sentence[p - 2 * c], vectors[p - 2 * c] - before[p - 2 * c])
         for p in range(max(0, n - c), n):

@@ -112,7 +112,7 @@ def test_a_resumed_run_has_the_shards_and_rounds_of_its_checkpoint(learn, refuse
 
 
 def test_a_diverging_shard_is_named_and_the_last_round_is_kept(refused):
-    err = refused(ON, f"--shards 2 --lr 1000 --input-rate 1000 {KEPT}")
+    err = refused(ON, f"--shards 2 --lr 1000 {KEPT}")
     assert "shard 1 of round 1 (c.txt" in err and "training diverged" in err
     assert "no checkpoint was written" in err
 

@@ -111,7 +111,7 @@ def test_every_combination_equals_the_reference(objective, model, mode, gradient
     [
         {"objective": "ns", "negative": 1, "noise_power": 0.0, "window": 1, "dim": 16},
         {"objective": "nce", "negative": 16, "noise_power": 0.5, "sample": 0.0, "dim": 33},
-        {"objective": "nce", "window": 40, "input_rate": 3.0, "min_lr": 0.08},
+        {"objective": "nce", "window": 40, "min_lr": 0.08},
         {"objective": "nce", "prior": 1.0},
         PAPER | {"prior": 0.75},
         {"objective": "dcme", "prior": 0.0, "noise_power": 0.5},
@@ -144,7 +144,7 @@ def test_word_order(objective, mode):
         {"block": 16},
         {"block": 2, "negative": 12, "noise_power": 1.0},  # many samples are targets
         {"block": 5, "window": 40, "dim": 33, "sample": 0.0},
-        {"block": 7, "negative": 1, "input_rate": 3.0},
+        {"block": 7, "negative": 1},
         {"block": 16, "word_order": True},
         {"block": 3, "word_order": True, "gradient": "word2vec"},
     ],

@@ -201,7 +201,7 @@ def test_the_rows_of_a_context_step_together(gradient):
     plan = plan_of(4, options_of({}, **given).epochs, counts, **given)
     options = plan.options
     size = cluster.context_size(options)
-    rate = options.input_rate * cluster.rate_at(options, 0.5 / plan.rounds)
+    rate = cluster.rate_at(options, 0.5 / plan.rounds)
     step = rate * cluster.SLOPE * (1 + options.negative) * curvature  # of each row of a context
     left = (1 - step / (size if gradient == "exact" else 1)) ** (size * counts / 4)[:, None]
     start, learned = np.ones((3, 1), dtype=np.float32), [left.astype(np.float32)] * 4

@@ -52,7 +52,7 @@ def fill(training, reference):
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
 def test_rows_equal_the_reference(model, mode, gradient, kernels):
     text = corpus(tokens=1200)
-    choice = {"model": model, "window_mode": mode, "gradient": gradient, "input_rate": 0.5}
+    choice = {"model": model, "window_mode": mode, "gradient": gradient}
     options = resolved(TrainOptions(**SMALL | choice | {"epochs": 1}))
     ngrams = some_ngrams(len(text[1]))
     training = Trainer(*text, options, kernels, ngrams)

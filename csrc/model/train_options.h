@@ -27,7 +27,6 @@ typedef struct {
     double sample;
     double lr;
     double min_lr;
-    double input_rate;
     int32_t gradient;
     int32_t word_order;
     int32_t block;

@@ -80,7 +80,7 @@ void dcme_learn_cbow(dcme_worker *worker) {
     const dcme_kernels *kernels = model->kernels;
     const dcme_sentence_batch *batch = &worker->batch;
     int64_t ahead = trainer->options.window + 1 + DCME_AHEAD;
-    real **rows = worker->rows, step = worker->input_scale * batch->rate;
+    real **rows = worker->rows, step = batch->rate;
 
     /* rows[] has no entry for the target, so that the rows of a context are adjacent: entries
      * before it are the words' own, later ones are one place down. */
@@ -110,7 +110,7 @@ static void push_direction(dcme_worker *worker, const real *direction, real scal
     const dcme_sentence_batch *batch = &worker->batch;
     const dcme_model *model = &worker->trainer->model;
     real *row = model->input + batch->words[dcme_max(i, 0)] * model->stride;
-    dcme_sliding_push(&worker->gradients, direction, scale, row, worker->input_scale * batch->rate);
+    dcme_sliding_push(&worker->gradients, direction, scale, row, batch->rate);
 }
 
 /* Prefetch rows that are needed soon: of a target of this block, or one some steps ahead. */

@@ -29,7 +29,6 @@ typedef struct {
     uint64_t subsample_stream, window_stream;
     dcme_sentence_batch batch;
     real *h, *gradient;               /* (block, stride) each: of the targets of a block */
-    real input_scale;                 /* input rows step by this times the rate */
     real **rows;                      /* input rows of a batch's words, one missing */
     dcme_sliding contexts, gradients; /* of fixed windows */
     dcme_word_window words;           /* with subwords */

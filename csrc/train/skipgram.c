@@ -31,8 +31,7 @@ static void learn_pair(dcme_worker *worker, pair p, int64_t *current) {
         return;
     real rate = worker->batch.rate;
     dcme_learn_target(worker, p.target, rate, h);
-    dcme_axpy(trainer->model.kernels, h, worker->input_scale * rate, worker->gradient,
-              trainer->model.size);
+    dcme_axpy(trainer->model.kernels, h, rate, worker->gradient, trainer->model.size);
 }
 
 void dcme_learn_skipgram(dcme_worker *worker) {

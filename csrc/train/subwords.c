@@ -109,7 +109,7 @@ static void learn_target(dcme_worker *worker, int64_t i) {
     dcme_learn_target(worker, worker->batch.words[i], rate, worker->h);
     if (trainer->options.gradient != DCME_EXACT) /* word2vec does not divide it */
         share *= (real)count;
-    set_weights(worker, count, share * (worker->input_scale * rate));
+    set_weights(worker, count, share * rate);
     dcme_rank1_update(kernels, words->context, words->weights, worker->gradient, count, stride);
 }
 

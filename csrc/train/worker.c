@@ -73,7 +73,6 @@ static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, d
     DCME_TAKE(arena, worker->h, block * stride);
     DCME_TAKE(arena, worker->gradient, block * stride);
     DCME_TAKE_UNSET(arena, worker->rows, CAPACITY);
-    worker->input_scale = (real)options->input_rate;
     DCME_SAVE(arena, worker->subsample_stream);
     DCME_SAVE(arena, worker->window_stream);
     worker->thread = dcme_take(arena, 1, objective->thread_size);

@@ -25,7 +25,6 @@ cdef extern from "model/train_options.h" nogil:
         double sample
         double lr
         double min_lr
-        double input_rate
         int32_t gradient
         int32_t word_order
         int32_t block

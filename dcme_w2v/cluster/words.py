@@ -197,7 +197,7 @@ class Plan:
             m_i (for the input table: the tokens after subsampling), and lr * kappa * m_i.
         """
         options, size = self.options, context_size(self.options)
-        assert options.negative is not None and options.input_rate is not None
+        assert options.negative is not None
         share = options.epochs / self.rounds / self.shards
         kept = share * counts * keep_shares(counts, self.tokens, options.sample or 0.0)
         noise = options.negative * share * self.kept * _noise(options, counts) / self.noise
@@ -212,7 +212,7 @@ class Plan:
         elif options.gradient == "exact":
             input_slope /= size
         rate = rate_at(options, (number + 0.5) / self.rounds)
-        input_steps = rate * options.input_rate * input_slope * size * kept
+        input_steps = rate * input_slope * size * kept
         return {"vectors": (kept, input_steps), "context": (output, rate * slope * output)}
 
 

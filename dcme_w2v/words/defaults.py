@@ -11,20 +11,19 @@ Options = TypeVar("Options", bound=TrainOptions)
 
 # (model, objective) -> defaults. Tuned on text of 17 million tokens; see docs/results/words.md.
 #
-# lr is the learning rate of the output embeddings, lr * input_rate of the word vectors.
 # For ns with CBOW, word2vec's gradient (not divided by the size of the context) is the default:
 # with the exact gradient, analogies were at least two points worse for all pairs of rates. The same
 # holds for dcme: log-likelihoods are equal, and analogies four points better. For nce, whose
 # vectors also represent word frequencies (see --prior), the exact gradient is the default.
 DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
-    ("cbow", "ns"): {"input_rate": 1.0, "gradient": "word2vec"},
-    ("cbow", "nce"): {"lr": 0.2, "input_rate": 1.0, "gradient": "exact"},
-    ("cbow", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "word2vec"},
-    ("cbow", "hs"): {"lr": 0.05, "input_rate": 1.0, "gradient": "word2vec"},
-    ("skipgram", "ns"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
-    ("skipgram", "nce"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
-    ("skipgram", "dcme"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
-    ("skipgram", "hs"): {"lr": 0.05, "input_rate": 1.0, "gradient": "exact"},
+    ("cbow", "ns"): {"gradient": "word2vec"},
+    ("cbow", "nce"): {"lr": 0.2, "gradient": "exact"},
+    ("cbow", "dcme"): {"lr": 0.05, "gradient": "word2vec"},
+    ("cbow", "hs"): {"lr": 0.05, "gradient": "word2vec"},
+    ("skipgram", "ns"): {"lr": 0.05, "gradient": "exact"},
+    ("skipgram", "nce"): {"lr": 0.05, "gradient": "exact"},
+    ("skipgram", "dcme"): {"lr": 0.05, "gradient": "exact"},
+    ("skipgram", "hs"): {"lr": 0.05, "gradient": "exact"},
 }
 
 # Noise and subsampling. For CBOW's ns they were tuned again for the sum of both tables: ten samples

@@ -130,13 +130,6 @@ class TrainOptions(Checked, group="Model"):
         maximum=1000.0,
         advanced=True,
     )
-    input_rate: float | None = option(
-        None,
-        "learning-rate multiplier of the word vectors (default: depends on the objective)",
-        above=0.0,
-        maximum=1000.0,
-        advanced=True,
-    )
     gradient: str | None = option(
         None,
         "cbow: exact gradient of the word vectors, or as in word2vec.c, not divided by the number "

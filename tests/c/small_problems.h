@@ -75,7 +75,6 @@ static inline dcme_train_options word_options(int32_t model, int32_t window_mode
                                 .sample = 1e-2,
                                 .lr = 0.01,
                                 .min_lr = 0.001,
-                                .input_rate = 1,
                                 .block = block_of(form, model, window_mode),
                                 .threads = threads};
 }

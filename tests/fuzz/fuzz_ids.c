@@ -36,7 +36,6 @@ static dcme_train_options options_of(const uint8_t *head) {
                                 .sample = head[4] & 4 ? 1e-2 : 0,
                                 .lr = 0.01,
                                 .min_lr = 0.001,
-                                .input_rate = 1,
                                 .gradient = head[3] & 1,
                                 .threads = 1 + (head[5] & 1),
                                 .seed = head[2]};
