@@ -21,6 +21,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import Quiet
 
+SETTING = "--ngrams 1 --subwords none --l2 1e-5"  # which one machine would choose by folds
 METHODS = {
     "mixture": "--solver lbfgs",
     "mixture of sgd": "--objective gd",
@@ -53,7 +54,7 @@ def docs(tmp_path_factory):
 @pytest.fixture
 def learn(docs, here, cli):
     def train(output, flags):
-        cli(f"classify train {docs} --output {output} --quiet --threads 1 {flags}")
+        cli(f"classify train {docs} --output {output} --quiet --threads 1 {SETTING} {flags}")
         return load_classifier(output)
 
     return train
