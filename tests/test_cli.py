@@ -132,8 +132,7 @@ REFUSED = [
     ("plot i.safetensors --labels c.txt", "is not an option of word vectors"),
     ("plot r.npz --labels c.txt", "has more lines than 20 rows"),
     ("fuse statistics m d.txt", "is a model of kind"),
-    ("latent transform k d.txt", "is a model of kind"),
-    ("scdv transform k d.txt", "is a model of kind"),
+    ("transform k d.txt", "is a model of kind"),
 ]
 
 

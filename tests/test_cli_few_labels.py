@@ -71,7 +71,7 @@ def test_shards_give_the_same_model_as_all_documents(here, cli):
 
 
 def test_columns_are_in_the_order_of_the_documents(here, cli):
-    line = "fuse transform levels"
+    line = "transform levels"
     cli(f"{line} test.tsv --output x.npz")
     rows = load_npz("x.npz")
     assert rows.shape == (22, 16)
@@ -123,7 +123,6 @@ ERRORS = [
     ("fit labeled.tsv --reference model0 --unlabeled texts.txt --output m --final beside",
      "leave out --reference"),
     ("statistics model0 empty.txt --output p2.npz", "has no documents"),
-    ("transform model0 test.tsv --output x.npz", "has no levels"),
 ]  # fmt: skip
 
 

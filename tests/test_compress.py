@@ -58,7 +58,7 @@ def test_every_command_compresses_its_files(here, cli, suffix):
         "convert v.txt v.bin@",
         "vocab corpus --output vocab@",
         "phrases corpus --output joined@ --save-table table@ --threshold 1 --quiet",
-        "scdv transform m docs --output rows.svm@ --labels labels@",
+        "transform m docs --output rows.svm@ --labels labels@",
     )
     for line in lines:
         cli(line.replace("@", ""))

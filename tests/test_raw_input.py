@@ -93,7 +93,7 @@ def test_document_vectors_use_the_rule_of_the_vectors(trained, cli):
     Path("docs.tsv").write_text("a\tThe KING.\nb\tQueen, sea!\na\tking\n")
     for flags, zero in (("", 0), ("--tokenize whitespace", 2)):
         cli(f"scdv fit prepared.txt --vectors v.safetensors --clusters 2 -o m {flags}")
-        assert cli.json("scdv transform m docs.tsv -o x.npz")["zero_rows"] == zero
+        assert cli.json("transform m docs.tsv -o x.npz")["zero_rows"] == zero
 
 
 def test_the_document_estimator_keeps_tokens_and_splits_text(trained):

@@ -20,8 +20,8 @@ USES = (
     "classify predict m {rows}",
 )
 OTHERS = {
-    "latent": "latent transform m {rows} --output out.npz",
-    "fused": "fuse transform m {rows} --output out.npz",
+    "latent": "transform m {rows} --output out.npz",
+    "fused": "transform m {rows} --output out.npz",
     "classifier": "fuse statistics m {rows} --output out.npz",
 }
 

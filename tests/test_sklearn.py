@@ -203,7 +203,7 @@ for i in range(9):
 for line in (
     "train docs.tsv --output v.npy --min-count 1 --dim 4",
     "classify train docs.tsv --output c", "classify predict c docs.tsv",
-    "latent fit docs.tsv --output l --latent 2", "latent transform l docs.tsv --output l.npz",
+    "latent fit docs.tsv --output l --latent 2", "transform l docs.tsv --output l.npz",
     "scdv fit docs.tsv --vectors v.npy --clusters 2 --output s",
     "fuse fit docs.tsv --unlabeled docs.tsv --no-choose --output f",
     "encode v.npy docs.tsv --output e.npy", "eval sts v.npy pairs.tsv --pooling mean",

@@ -22,7 +22,7 @@ WRITERS = {
     "classify train": "classify train d.txt --output o --epochs 2 --loss softmax --holdout 0.2 "
     "--threads 1",
     "scdv fit": "scdv fit d.txt --vectors v.bin --output o --clusters 2 --iterations 4",
-    "scdv transform": "scdv transform scdv d.txt --output o.npz --labels o.labels",
+    "transform": "transform scdv d.txt --output o.npz --labels o.labels",
     "vocab": "vocab c.txt --output o.txt",
     "phrases": "phrases c.txt --output o.txt --save-table o.table --passes 2 --threshold 0.1",
     "convert": "convert v.bin o.txt",
@@ -158,7 +158,7 @@ def test_a_stdout_without_a_reader_is_no_error(name):
         (f"train c.txt --output o.bin --output-context - {QUICK}", ["o.bin", "o.bin.json"]),
         (f"train c.txt --output o.bin --log-json - {QUICK}", ["o.bin", "o.bin.json"]),
         ("phrases c.txt --output - --save-table o.table --threshold 0.1", ["o.table"]),
-        ("scdv transform scdv d.txt --output - --labels o.labels", ["o.labels"]),
+        ("transform scdv d.txt --output - --labels o.labels", ["o.labels"]),
         ("vocab c.txt --output o.txt --json", ["o.txt"]),
     ],
 )
@@ -186,7 +186,7 @@ def test_files_are_complete_when_stdout_is_closed(command, files):
         "classify train - --output o",
         "classify predict classes -",
         "scdv fit - --vectors v.bin --output o",
-        "scdv transform scdv - --output o.npz",
+        "transform scdv - --output o.npz",
     ],
 )
 def test_a_closed_stdin_is_an_error_before_any_work(command):

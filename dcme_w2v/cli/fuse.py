@@ -22,7 +22,7 @@ from .options import (
     reads_documents,
     threads_option,
 )
-from .streams import print_figures, print_json
+from .streams import print_json
 
 
 class SeveralValues(Command):
@@ -158,24 +158,6 @@ def statistics(
     if not quiet:
         line = f"{sums.documents:,} documents ({sums.empty:,} without a known feature)"
         click.echo(line, err=True)
-
-
-@fuse.command(example="dcme-w2v fuse transform model test.tsv --output test.npz")
-@arguments("<model <docs...")
-@output_option("X", "X.npz, X.svm, or - for svmlight")
-@json_option
-@reads_documents("docs")
-def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool) -> None:
-    """Convert documents to a column for each level and class.
-
-    MODEL is a model of fuse fit with levels. Writes one row for each document, in order.
-    """
-    from dcme_w2v.few_labels import jobs
-
-    figures = jobs.transform_files(model, docs, output)
-    print_figures(
-        figures, "{rows} rows, {zero_rows} without a known word, {entries} entries", as_json
-    )
 
 
 @fuse.command(

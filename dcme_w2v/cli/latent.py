@@ -1,11 +1,11 @@
-"""The commands ``latent fit``, ``transform`` and ``show``."""
+"""The commands ``latent fit`` and ``show``."""
 
 from typing import Any
 
 import click
 
 from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.files.paths import READS, WRITES
+from dcme_w2v.files.paths import READS
 from dcme_w2v.latent.options import LatentOptions
 
 from .classify import labels_option
@@ -24,7 +24,7 @@ from .options import (
     reads_documents,
     threads_option,
 )
-from .streams import print_figures, print_json
+from .streams import print_json
 
 FEATURES = ("tokenize", "features", "ngrams", "min_df", "max_df", "weighting")
 
@@ -78,29 +78,6 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
     with reporting(quiet, log_json) as reporter:
         jobs.fit_files(job, features, options, reporter)
         reporter.message(f"model: {values['output']}")
-
-
-@latent.command(
-    "transform", example="dcme-w2v latent transform clusters docs.txt --output classes.npz"
-)
-@arguments("<model <docs...")
-@output_option("X", "X.npz, X.svm, or - for svmlight")
-@flag("--log", "write the logarithms of the probabilities")
-@flag("--labels FILE", "write the documents' labels to this file, one line a row", path=WRITES)
-@threads_option
-@json_option
-@reads_documents("docs")
-def transform(model: str, docs: tuple[str, ...], output: str, as_json: bool, **values: Any) -> None:
-    """Write the probabilities of the latent classes of documents, one row for each.
-
-    In svmlight, labels are numbered from 1 in order of appearance; 0 is no label.
-    """
-    from dcme_w2v.latent.jobs import transform_files
-    from dcme_w2v.latent.model import LatentClassifier
-
-    figures = transform_files(LatentClassifier.load(model), docs, output, **values)
-    line = "{rows} rows of {columns} latent classes, {zero_rows} without a known feature"
-    print_figures(figures, line, as_json)
 
 
 @latent.command("show", example="dcme-w2v latent show clusters --documents docs.txt")

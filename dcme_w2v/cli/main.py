@@ -39,6 +39,7 @@ COMMANDS = {
     "classify": "classify",
     "fuse": "fuse",
     "scdv": "scdv",
+    "transform": "transform",
     "latent": "latent",
     "demo": "machine",
     "doctor": "machine",

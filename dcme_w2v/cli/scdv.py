@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dcme_w2v.errors import UnknownWordError, UsageError
-from dcme_w2v.files.paths import READS, WRITES
+from dcme_w2v.files.paths import READS
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.scdv.options import DIRICHLET_PRIOR, ScdvOptions
 
@@ -80,7 +80,7 @@ def search(
 ) -> None:
     """Rank documents by similarity to queries.
 
-    INDEX is a file of rows (X.npz) that MODEL made: a model of `scdv fit` by `scdv transform`, or
+    INDEX is a file of rows (X.npz) that MODEL made: a model of `scdv fit` by `transform`, or
     word vectors or a folder of sentence vectors by `encode --pooling static`. Prints query, rank,
     document (from 1), score, labels and, with --show, the first 80 characters of the document's
     text. The score is the cosine; with --lm X, it is X times the language model's plus (1 - X)
@@ -247,44 +247,6 @@ def fit(
     write_with_fallback([Result(output, "model", model.save)])
     figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}
     print_figures(figures, FITTED, as_json)
-
-
-@scdv.command("transform", example="dcme-w2v scdv transform model test.tsv --output test.npz")
-@arguments("<model <docs...")
-@output_option("X", "X.npz, X.svm, or - for svmlight")
-@flag("--labels FILE", "write the documents' labels to this file, one line per row", path=WRITES)
-@flag("--compress", "also compress the values: smaller, slower")
-@threads_option
-@encoding_option
-@strict_option
-@json_option
-@reads_documents("docs")
-def transform(
-    model: str,
-    docs: tuple[str, ...],
-    output: str,
-    labels: str | None,
-    compress: bool,
-    threads: int | None,
-    as_json: bool,
-    **reading: Any,
-) -> None:
-    """Convert documents to sparse vectors.
-
-    Writes one row for each document, in order, in one pass. Rows have unit length before small
-    entries are set to zero. In svmlight, labels are numbered from 1 in order of appearance; 0 is no
-    label.
-    """
-    from dcme_w2v.formats.documents import read_documents
-    from dcme_w2v.scdv.model import DocumentModel, transform_to_files
-
-    documents, loaded = read_documents(docs, **reading), DocumentModel.load(model)
-    figures = transform_to_files(loaded, documents, output, labels, threads, compress)
-    line = (
-        "{rows} rows, {zero_rows} without a vocabulary word, {entries} entries "
-        "(density {density:.4f})"
-    )
-    print_figures(figures, line, as_json)
 
 
 @scdv.command("topics", example="dcme-w2v scdv topics model --words 5")

@@ -1,4 +1,4 @@
-"""`fuse fit`, `fuse statistics` and `fuse transform`: from files to files."""
+"""`fuse fit` and `fuse statistics`: from files to files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,6 @@ from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.disk import Result, write_with_fallback
 from dcme_w2v.files.paths import as_paths
 from dcme_w2v.formats.artifact import check_model_target
-from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.numeric.arrays import I64
 from dcme_w2v.numeric.sparse_rows import fit_columns, ones
 from dcme_w2v.options import HoldoutOptions
@@ -293,15 +292,3 @@ def statistics_of_files(
     identity = identity_of(loaded.text, columns, loaded.classes, model, binary)
     write_part(output, sums, identity)
     return sums
-
-
-def transform_files(model: str, docs: Sequence[str], output: str) -> dict[str, int]:
-    """Write h of documents, a row each, in order; the documents are read in batches."""
-    loaded = load_classifier(model)
-    if not isinstance(loaded, FusedModel):
-        raise UsageError(f"{model}: has no levels; give a model of fuse fit")
-    batches = (
-        (loaded.transform(matrix), labels)
-        for matrix, labels, _ in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE)
-    )
-    return write_batches(output, len(loaded.column_names()), batches)

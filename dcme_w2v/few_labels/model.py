@@ -41,7 +41,7 @@ class FusedModel(Classifier):
         """Whether values of features count as 1."""
         return self.fitted.predicts_binary
 
-    def transform(self, matrix: csr_matrix) -> csr_matrix:
+    def transform(self, matrix: csr_matrix, threads: int | None = None) -> csr_matrix:
         """Return h of documents: float32, shape (documents, classes x levels)."""
         return self.fitted.transform(fit_columns(matrix, self.features))
 

@@ -97,7 +97,7 @@ def read_npz(path: PathLike) -> csr_matrix:
         There is not enough memory.
     """
     name = os.fspath(path)
-    remedy = "write it again, by scipy's save_npz or dcme-w2v scdv transform"
+    remedy = "write it again, by scipy's save_npz or dcme-w2v transform"
     with _opening(name, "is not a valid sparse matrix", remedy) as (file, total):
         matrix = sparse.load_npz(file)
         if matrix.format not in ("coo", "csr", "csc"):
@@ -312,7 +312,7 @@ class _NpzWriter:
     """Collects values and columns in temporary files until their number is known.
 
     Columns are 16-bit integers if possible, which scipy widens when reading, and compressed, which
-    halves them. Values hardly compress, and are stored unless `compress` is set.
+    halves them. Values hardly compress, and are stored.
     """
 
     def __init__(self, columns: int, values: BinaryIO, numbers: BinaryIO) -> None:
@@ -326,26 +326,23 @@ class _NpzWriter:
             self._values.write(rows.data.astype("<f4", copy=False).data)
             self._numbers.write(rows.indices.astype(self._dtype).data)
 
-    def finish(self, file: BinaryIO, compress: bool) -> None:
+    def finish(self, file: BinaryIO) -> None:
         """Write the file."""
         lengths = np.concatenate([np.zeros(1, dtype=np.int64), *self._lengths])
         starts = np.cumsum(lengths)
         count = int(starts[-1])
         narrow = np.int32 if count <= np.iinfo(np.int32).max else np.int64
-        method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             _store(archive, "indptr", starts.astype(narrow))
             _store(archive, "format", np.array(b"csr"))
             _store(archive, "shape", np.array([len(starts) - 1, self._columns]))
             _store_file(archive, "indices", npy_header(self._dtype, (count,)), self._numbers)
-            archive.compression = method
+            archive.compression = zipfile.ZIP_STORED
             _store_file(archive, "data", npy_header(np.dtype("<f4"), (count,)), self._values)
 
 
 @contextlib.contextmanager
-def writing_rows(
-    path: PathLike, columns: int, compress: bool = False
-) -> Iterator[_SvmWriter | _NpzWriter]:
+def writing_rows(path: PathLike, columns: int) -> Iterator[_SvmWriter | _NpzWriter]:
     """Open a file of rows for an atomic write.
 
     Parameters
@@ -354,8 +351,6 @@ def writing_rows(
         X.npz, X.svm, or ``-`` for svmlight on standard output.
     columns : int
         Number of columns.
-    compress : bool
-        Also compress the values of X.npz.
     """
     kind = suffix_of(path)
     with atomic_write(path) as file:
@@ -365,7 +360,7 @@ def writing_rows(
         with tempfile.TemporaryFile() as values, tempfile.TemporaryFile() as numbers:
             writer = _NpzWriter(columns, values, numbers)
             yield writer
-            writer.finish(file, compress)
+            writer.finish(file)
 
 
 def write_batches(
@@ -373,13 +368,12 @@ def write_batches(
     columns: int,
     batches: Iterable[tuple[csr_matrix, Sequence[tuple[str, ...]]]],
     labels: str | None = None,
-    compress: bool = False,
 ) -> dict[str, int]:
     """Write batches of rows with the labels of each row, and return their figures.
 
     Parameters
     ----------
-    path, columns, compress
+    path, columns
         See `writing_rows`.
     batches : iterable of (csr_matrix, sequence of tuples of str)
     labels : str, optional
@@ -391,7 +385,7 @@ def write_batches(
         `rows`; `zero_rows`, the number of rows without an entry; `entries`.
     """
     found = {"rows": 0, "zero_rows": 0, "entries": 0}
-    with writing_rows(path, columns, compress) as writer, optional_write(labels) as lines:
+    with writing_rows(path, columns) as writer, optional_write(labels) as lines:
         for rows, own in batches:
             writer.add(rows, own)
             if lines:

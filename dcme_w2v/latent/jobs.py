@@ -1,4 +1,4 @@
-"""`latent fit`, `latent transform` and `latent show`: from files to results."""
+"""`latent fit` and `latent show`: from files to results."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.dataset import (
     Dataset,
@@ -25,7 +24,6 @@ from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.disk import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
-from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import QUIET, Reporter
 
@@ -132,49 +130,6 @@ def _require_room(
         columns = min(one.lsa, features) if one.lsa else features
         numbers.append(columns * (one.latent or 2) + (columns * features if one.lsa else 0))
     require_room(output, text, min(numbers))
-
-
-def transform_files(
-    model: LatentClassifier,
-    docs: Sequence[str],
-    output: str,
-    *,
-    log: bool = False,
-    labels: str | None = None,
-    threads: int | None = None,
-) -> dict[str, Any]:
-    """Write p(z | x) of documents, a row each, in order, some at a time.
-
-    Parameters
-    ----------
-    model : LatentClassifier
-    docs : sequence of str
-    output : str
-        X.npz, X.svm, or ``-`` for svmlight on standard output.
-    log : bool
-        Write the logarithms instead.
-    labels : str, optional
-        Write the documents' labels to this file, joined by ``|``, a line a row.
-    threads : int, optional
-
-    Returns
-    -------
-    dict
-        `rows`; `zero_rows`, the number of documents without a known feature, which have the row
-        softmax(b); and `columns`.
-    """
-    zero_rows = 0
-
-    def batches() -> Iterator[tuple[csr_matrix, list[tuple[str, ...]]]]:
-        nonlocal zero_rows
-        for matrix, own, _ in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
-            zero_rows += int((np.diff(matrix.indptr) == 0).sum())
-            for part, log_p in scored(model, matrix, threads, is_latent=True):
-                values = log_p if log else np.exp(log_p)
-                yield csr_matrix(values.astype(np.float32)), own[part]
-
-    rows = write_batches(output, model.latent, batches(), labels)["rows"]
-    return {"rows": rows, "zero_rows": zero_rows, "columns": model.latent}
 
 
 def typical_documents(

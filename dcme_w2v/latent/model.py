@@ -81,6 +81,15 @@ class LatentClassifier(Predictor):
         for log_p in self.latent_log_probabilities(matrix, threads):
             yield log_p if self.alpha is None else through_alpha(log_p, self.alpha)
 
+    def transform(self, matrix: csr_matrix, threads: int | None = None) -> csr_matrix:
+        """Return p(z | x) of documents, shape (documents, latent); without a feature softmax(b)."""
+        parts = list(self.latent_log_probabilities(matrix, threads))
+        return csr_matrix(np.exp(np.concatenate(parts)).astype(np.float32))
+
+    def column_names(self) -> list[str]:
+        """Return the names of the columns of `transform`."""
+        return [f"latent{k}" for k in range(self.latent)]
+
     def weights_of_class(self, number: int) -> F32:
         """Return the mean weights of the latent classes, by p(z | label) in the fit's documents."""
         weights = self.feature_weights()

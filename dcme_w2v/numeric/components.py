@@ -1,7 +1,7 @@
 """Principal components and singular vectors of dense or sparse rows."""
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import LinearOperator, svds
 
 from .arrays import F64, Array
@@ -46,7 +46,7 @@ def singular_vectors(
             )  # fmt: skip
             left, values, right = svds(operator, count, random_state=seed)
         else:
-            dense = matrix.toarray() if issparse(matrix) else matrix
+            dense = matrix.toarray() if isinstance(matrix, csr_matrix) else matrix
             left, values, right = np.linalg.svd(dense - mean, full_matrices=False)
     order = np.argsort(-values, kind="stable")[:count]
     squares = np.square(values[order])
@@ -56,6 +56,6 @@ def singular_vectors(
 
 def _varies(matrix: csr_matrix | Array, mean: F64) -> bool:
     """Return whether rows less the mean are not all zeros up to rounding: svds needs that."""
-    data = matrix.data if issparse(matrix) else matrix.ravel()
+    data = matrix.data if isinstance(matrix, csr_matrix) else matrix.ravel()
     squares = float(data @ data)
     return squares - matrix.shape[0] * float(mean @ mean) > 1e-12 * squares

@@ -241,7 +241,7 @@ def plot(
     picture_format(output)
     kind = _kind_of(paths)
     values: dict[str, Any] = {
-        "fields": fields, "words": words, "labels": labels and os.fspath(labels), "limit": limit,
+        "fields": fields, "words": words, "labels": labels, "limit": limit,
         "method": method, "seed": seed,
     }  # fmt: skip
     given = {name: value for name, value in values.items() if value}

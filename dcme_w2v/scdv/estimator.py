@@ -51,7 +51,7 @@ class SCDV(TextTransformer):
     Attributes
     ----------
     model_ : DocumentModel
-        The fitted model; its `save` writes the file that ``dcme-w2v scdv transform`` reads.
+        The fitted model; its `save` writes the file that ``dcme-w2v transform`` reads.
     n_features_out_ : int
         Number of columns.
 

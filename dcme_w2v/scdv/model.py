@@ -23,7 +23,6 @@ from dcme_w2v._core.documents import Composer
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.formats.artifact import Model, load_model, save_model, words_arrays
 from dcme_w2v.formats.documents import Document
-from dcme_w2v.formats.sparse_io import write_batches
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64, Array
 from dcme_w2v.numeric.core import kernels_named
@@ -155,6 +154,15 @@ class DocumentModel:
         make = self._rows()
         yield from ordered_map(make, self.numbering().batches(texts), threads)
 
+    def transform_labeled(
+        self, documents: Iterable[Document], threads: int | None = None
+    ) -> Iterator[tuple[sparse.csr_matrix, list[tuple[str, ...]]]]:
+        """Yield the rows of documents, which are read once, with the labels of each row."""
+        labeled, read = itertools.tee(documents)
+        labels = (document.labels for document in labeled)
+        for rows in self.transform((document.text for document in read), threads):
+            yield rows, list(itertools.islice(labels, rows.shape[0]))
+
     def _rows(self) -> Any:
         options, bags = self.options, self.options.features in BAGS
         log, tfidf = options.term_frequency == "log", options.tfidf or 0.0
@@ -259,42 +267,3 @@ def _load_mixture(model: Model, options: ScdvOptions, topics: int, dim: int) -> 
         model.array("mixture_means", "float64", topics, dim),
         model.array("mixture_covariance", "float64", *shapes[options.covariance]),
     )
-
-
-def transform_to_files(
-    model: DocumentModel,
-    documents: Iterable[Document],
-    output: str,
-    labels: str | None = None,
-    threads: int | None = None,
-    compress: bool = False,
-) -> dict[str, Any]:
-    """Write the vectors of documents, and their labels, a line a row.
-
-    Parameters
-    ----------
-    model : DocumentModel
-    documents : iterable of Document
-        Read once; rows are in this order.
-    output : str
-        X.npz, X.svm, or ``-`` for svmlight on standard output.
-    labels : str, optional
-        File of labels, joined by ``|``.
-    threads : int, optional
-    compress : bool
-        Also compress the values of X.npz.
-
-    Returns
-    -------
-    dict
-        `rows`, `zero_rows` (documents without a vocabulary word), `entries`, and `density`, entries
-        / (rows x columns).
-    """
-    labeled, read = itertools.tee(documents)
-    owns = (document.labels for document in labeled)
-    batches = (
-        (part, list(itertools.islice(owns, part.shape[0])))
-        for part in model.transform((document.text for document in read), threads)
-    )
-    found = write_batches(output, model.columns, batches, labels, compress)
-    return {**found, "density": found["entries"] / max(1, found["rows"] * model.columns)}

@@ -1,0 +1,78 @@
+"""The command ``transform``: documents to rows of numbers, by any model that has such rows."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files.paths import WRITES
+
+from .command import command
+from .options import (
+    arguments,
+    flag,
+    json_option,
+    output_option,
+    reads_documents,
+    threads_option,
+)
+from .streams import print_figures
+
+DOCUMENTS_AT_ONCE = 2048
+
+
+@command(
+    example="dcme-w2v transform model test.tsv --output test.npz\n"
+    "dcme-w2v transform clusters docs.txt --output classes.svm",
+)
+@arguments("<model <docs...")
+@output_option("X", "X.npz, X.svm, or - for svmlight")
+@flag("--labels FILE", "write the documents' labels to this file, one line per row", path=WRITES)
+@threads_option
+@json_option
+@reads_documents("docs")
+def transform(
+    model: str,
+    docs: tuple[str, ...],
+    output: str,
+    labels: str | None,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Convert documents to rows of numbers: one row per document, in order.
+
+    MODEL is a model of `scdv fit` (document vectors), of `latent fit` (probabilities of the latent
+    classes) or of `fuse fit` (a column for each level and class). In svmlight, labels are numbered
+    from 1 in order of appearance; 0 is no label.
+    """
+    from dcme_w2v.formats.sparse_io import suffix_of, write_batches
+
+    suffix_of(output)
+    columns, batches = _batches(model, docs, threads)
+    figures: dict[str, Any] = {**write_batches(output, columns, batches, labels)}
+    density = figures["entries"] / max(1, figures["rows"] * columns)
+    figures |= {"columns": columns, "density": density}
+    line = "{rows} rows of {columns} columns, {zero_rows} of zeros, {entries} entries"
+    print_figures(figures, f"{line} (density {{density:.4f}})", as_json)
+
+
+def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[int, Iterable[Any]]:
+    """Return the number of columns, and batches of rows with their labels."""
+    from dcme_w2v.classify.dataset import pieces
+    from dcme_w2v.classify.model import load_classifier
+    from dcme_w2v.formats.artifact import kind_of_model
+    from dcme_w2v.formats.documents import read_documents
+    from dcme_w2v.scdv.model import KIND, DocumentModel
+
+    kind = kind_of_model(model)
+    if kind == KIND:
+        document_model = DocumentModel.load(model)
+        labeled = document_model.transform_labeled(read_documents(docs), threads)
+        return document_model.columns, labeled
+    loaded: Any = load_classifier(model)
+    if not hasattr(loaded, "transform"):
+        raise UsageError(
+            f"{model}: is a model of kind {kind!r}; give one of scdv fit, latent fit or fuse fit"
+        )
+    found: Iterator[Any] = pieces(loaded, docs, None, DOCUMENTS_AT_ONCE)
+    rows = ((loaded.transform(matrix, threads), labels) for matrix, labels, _ in found)
+    return len(loaded.column_names()), rows
