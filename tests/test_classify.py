@@ -4,6 +4,8 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
@@ -13,6 +15,7 @@ from dcme_w2v.classify.fit import Labeled, fit
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer, core_documents
 from dcme_w2v.errors import DivergedError, UsageError
+from dcme_w2v.numeric.sklearn_base import split_labels
 
 OBJECTIVES = ["gd", "dcme", "nce", "ns"]
 
@@ -132,7 +135,7 @@ def test_of_epochs_that_are_equally_good_the_last_one_is_kept():
     rows, labels = problem(3, 60)
     data = Labeled(rows.astype(np.float32), [[int(label)] for label in labels])
     held = Labeled(data.matrix[:3], data.labels[:3])
-    options = resolved(ClassifyOptions(epochs=6, threads=1), 3)
+    options = resolved(ClassifyOptions(epochs=6, patience=9, threads=1), 3)
     weights, epochs = fit(data, 3, options, held)
     figures = [record["heldout_accuracy"] for record in epochs]
     assert figures[-1] == figures[-2] == max(figures)
@@ -166,10 +169,31 @@ def test_marks_of_rows_without_a_label():
 
     with pytest.warns(UserWarning, match="y has -1 in 2 rows"):
         fit([0, 1, 2, -1, -1])
-    with pytest.raises(UsageError, match="2 rows without a label"):
-        fit(np.array(["a", "b", -1, -1]))
+    for named in (np.array(["a", "b", -1, -1]), ["a", "b", None, None], [0, 1, np.nan, np.nan],
+                  pd.Series(["a", "b", pd.NA, pd.NA]), pd.Series([1, 2, None, None], dtype="Int64"),
+                  pa.array(["a", "b", None, None]), pa.array([1, 2, None, None])):  # fmt: skip
+        with pytest.raises(UsageError, match=r"2 rows without a label \((-1|nan|None|<NA>)\)"):
+            fit(named)
     for classes in ([-1, 0, 1], [-1, 1], ["-1", "1"]):  # of sentiments, of two classes
         assert fit(classes).classes_.tolist() == sorted(classes)
+
+
+@pytest.mark.parametrize("labels", [
+    [3, 5, None], [3, 5, np.nan], np.array([3, 5, np.nan]), np.array([3, 5, -1]),
+    pd.Series([3, 5, None]), pd.Series([3, 5, None], dtype="Int64"), pa.array([3, 5, None]),
+])  # fmt: skip
+def test_integers_beside_nulls_stay_integers(labels):
+    found, unlabeled = split_labels(labels)
+    assert unlabeled.tolist() == [False, False, True]
+    assert found[:2].tolist() == [3, 5] and found.dtype.kind == "i"
+
+
+def test_the_same_seed_gives_the_same_bits_with_any_threads():
+    rows, labels = problem(10, 300, noise=0.3)
+    found = [MaxentClassifier(loss=loss, threads=threads, lr=0.5).fit(rows, labels).coef_
+             for loss in ("hinge", "softmax") for threads in (1, 4, None)]  # fmt: skip
+    assert all(np.array_equal(found[0], one) for one in found[1:3])
+    assert all(np.array_equal(found[3], one) for one in found[4:])
 
 
 # ---- the engine through its bindings; tests/c/test_resume.c stops and resumes every objective ----

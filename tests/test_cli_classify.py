@@ -221,3 +221,31 @@ def test_predicted_labels_always_have_the_most_probable_one(cli, more):
     cli(f"{TRAIN} {more}")
     found = cli.rows("classify predict m d.tsv -k 0")
     assert {frozenset(row[::2]) for row in found} == {frozenset("ab"), frozenset("c")}
+
+
+@pytest.mark.parametrize("more, chose", [
+    ("", ""), (" --patience 2", ", which chose the epoch"),
+    (" --max-bytes 9000", ", which chose the size of levels"),
+])  # fmt: skip
+def test_held_out_documents_say_what_they_chose(cli, more, chose):
+    write(lines())
+    cli(f"{TRAIN} --holdout 0.25{more}")
+    [line] = [line for line in cli.err.splitlines() if line.startswith("held-out: ")]
+    assert line.endswith(f" documents{chose})")
+
+
+@pytest.mark.parametrize("content, classes", [
+    ("a | b\tx\n b\ty\n", ["a", "b"]), ("sport \tx\nnews\ty\nsport\tz\n", ["news", "sport"]),
+])  # fmt: skip
+def test_labels_have_no_spaces_around_them(cli, content, classes):
+    Path("s.tsv").write_text(content)
+    cli("classify train s.tsv --output s")
+    assert load_classifier("s").classes == classes
+
+
+def test_signs_of_svmlight_and_empty_labels(cli):
+    Path("s.svm").write_text("+1 1:1\n1 1:2\n-1 2:1\n")
+    cli("classify train s.svm --output s")
+    assert load_classifier("s").classes == ["-1", "1"]
+    Path("s.txt").write_text("__label__a x\n__label__ y\n")
+    assert "line 2 has an empty label" in cli.error("classify train s.txt --output s")

@@ -204,3 +204,10 @@ def test_weights_in_levels_are_near_and_stay_as_they_are():
     assert np.abs(np.log(np.abs(found / values))).max() < 0.06
     assert np.array_equal(decoded(*coded(found)), found)
     assert decoded(*coded(np.float32([-2, 2, -2]))).tolist() == [-2, 2, -2]
+
+
+def test_probabilities_of_one_label_sum_to_one(here, cli):
+    Path("d.tsv").write_text("".join(f"c{i % 3}\tw{i % 3} v{i % 7}\n" for i in range(300)))
+    cli("classify train d.tsv --output m --objective tree")
+    rows = cli.rows("classify predict m d.tsv -k 3")
+    assert [sum(map(float, row[1::2])) for row in rows] == pytest.approx([1] * 300, abs=2e-6)

@@ -42,6 +42,7 @@ CERTAIN = 1500  # documents left out, in several folds; so many are enough
 _Scores = tuple[F64, list[Sequence[int]]]
 FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # ranges of a, or a factor, and of b
 PRECISION = 1e-5  # of the log-likelihood, and of the derivatives by log a and b
+PLAIN = Calibration("logistic", 1.0, 0.0)
 NEVER = -1e9  # score of a class without documents
 BALANCES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8)  # times the logarithm of a label's documents
 CLEARLY = 1.0  # standard errors of nDCG@5 by which a balance has to be better than none
@@ -54,8 +55,8 @@ class Calibrated(NamedTuple):
     ----------
     offsets : ndarray of float64, shape (labels,)
         Added to the scores of documents with several labels; no numbers for none.
-    by : tuple of two floats or None
-        Calibration of the scores with these offsets; None for the softmax.
+    by : Calibration or None
+        Of the scores with these offsets; None for the softmax.
     threshold : float
         Of the probabilities of several labels.
     """
@@ -116,7 +117,7 @@ def _calibration(
     may_be_none: bool,
 ) -> Calibrated:
     if counts is None:
-        return Calibrated(by=_likeliest(scores, labels) if len(labels) else None)
+        return Calibrated(by=likeliest(scores, labels) if len(labels) else None)
     size = len(counts)  # a further class is for documents without a label
     scores, labels = scores[:, :size], [[one for one in own if one < size] for own in labels]
     offsets, by = np.zeros(0), None
@@ -125,7 +126,7 @@ def _calibration(
             offsets = _best_offsets(scores, labels, counts)
             if len(offsets):
                 scores += offsets
-        by = calibration_of(scores, labels) if any(labels) else (1.0, 0.0)
+        by = calibration_of(scores, labels) if any(labels) else PLAIN
     if not any(labels):
         return Calibrated(by=by)
     threshold = best_threshold(calibrated(scores, by), labels, may_be_none)
@@ -152,7 +153,7 @@ def _best_offsets(scores: F64, labels: Sequence[Sequence[int]], counts: I64) -> 
     return best
 
 
-def _likeliest(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
+def likeliest(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
     """Return a and b of `calibrated` that give labels, one a document, the highest likelihood.
 
     As b falls, the probabilities become the softmax of a times the scores. Of each document one
@@ -165,7 +166,7 @@ def _likeliest(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
 
     def loss(at: F64) -> tuple[float, F64]:
         a, b = math.exp(at[0]), at[1]
-        log_p = calibrated(scores, (a, b), one_label=True)
+        log_p = calibrated(scores, Calibration("normalized", a, b))
         # the derivative of log sigma(x) is sigma(-x)
         slopes = (np.exp(log_p) - wanted) * expit(-(a * centered + b))
         gradient = np.array([a * np.vdot(slopes, centered), slopes.sum()])
@@ -173,7 +174,7 @@ def _likeliest(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
 
     bounds = [(math.log(FACTORS[0]), math.log(FACTORS[1])), BIASES]
     found = minimize(loss, np.zeros(2), jac=True, tol=PRECISION, bounds=bounds).x
-    return math.exp(found[0]), float(found[1])
+    return Calibration("normalized", math.exp(found[0]), float(found[1]))
 
 
 def likeliest_factors(

@@ -25,7 +25,7 @@ from dcme_w2v.numeric.sklearn_base import (
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.progress import QUIET
 
-from .calibration import Calibrated, calibration_data, calibration_on
+from .calibration import PLAIN, Calibrated, calibration_data, calibration_on
 from .choose import MIN_COMPARED, OutOfFold, Problem, choose
 from .fit import Fit, Labeled, RemoteTraining, fit
 from .metrics import Calibration, calibrated, check_scores
@@ -136,7 +136,7 @@ def fit_sets(data: Labeled, labels: int, given: ClassifyOptions) -> tuple[Fit, C
     if classes > labels:
         found, task.weights = task.weights, Weights(data.matrix.shape[1], labels, options.bias)
         task.weights.set(found.get()[:, :-1])
-    by = by or Calibrated(by=(1.0, 0.0))
+    by = by or Calibrated(by=PLAIN)
     by.adjust(task.weights)
     return task, by
 
@@ -209,9 +209,10 @@ class MaxentClassifier(LinearMixin, Estimator):
     set, `fit` uses L-BFGS, which reaches the optimum; folds choose `l2` from 1e-6 to 0.1, by the
     likelihood, where there are 50 rows, two a class, and none is given. The default learning rates
     are for rows of unit length and are divided by the mean squared length of the rows; if lengths
-    differ much, by the median, and steps of longer rows are bounded. With several threads, which
-    update the weights without locks, results differ slightly between runs; use ``threads=1`` or
-    ``solver="lbfgs"`` for reproducible results.
+    differ much, by the median, and steps of longer rows are bounded. Up to 2^33 products of a value
+    and a weight, one thread trains, and the same `random_state` gives the same bits with any
+    `threads`. Longer trainings with several threads update the weights without locks, and differ
+    slightly between runs; ``threads=1`` and ``solver="lbfgs"`` do not.
 
     Examples
     --------
@@ -255,8 +256,8 @@ class MaxentClassifier(LinearMixin, Estimator):
         """
         if is_indicator(y):
             return self._fit_sets(X, y, sample_weight)
+        check_all_labeled(y)
         matrix, labels = check_training(self, X, y, reset=True)
-        check_all_labeled(labels)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         check_classes(self.classes_)
         given, remote = options_of(self), self._remote_training()
@@ -442,7 +443,7 @@ class MaxentClassifier(LinearMixin, Estimator):
 
         After `fit` with an indicator matrix, each label has a probability by itself.
         """
-        return calibrated(self._scores(X), self._calibration, self._indicator is None)
+        return calibrated(self._scores(X), self._calibration)
 
     def _linear(self) -> Weights:
         return self._weights
@@ -467,7 +468,6 @@ class MaxentClassifier(LinearMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
-        tags.non_deterministic = self.solver != "lbfgs" and self.threads != 1
         return tags
 
 

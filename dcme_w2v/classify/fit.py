@@ -81,8 +81,8 @@ class Fit(TrainingRun):
     options : ClassifyOptions
         Resolved.
     holdout : Labeled, optional
-        Held-out documents, measured after every epoch; the weights of the last epoch with the best
-        accuracy (with several labels: precision at 1) are kept.
+        Held-out documents, measured after every epoch. With `patience` the weights of the last
+        epoch with the best accuracy (with several labels: precision at 1) are kept.
     multilabel : bool
         Whether documents may have several labels.
     others : mapping, optional
@@ -141,7 +141,7 @@ class Fit(TrainingRun):
             super().__init__(training, named, training.count * training.epochs)
             self.weights = training.weights
         self._best_tables: dict[str, F32] = {}
-        if holdout is not None:
+        if holdout is not None and options.patience:
             self._best_tables = {k: np.zeros_like(v) for k, v in self.weights.tables.items()}
 
     # ---- what the engine calls ----

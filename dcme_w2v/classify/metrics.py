@@ -1,7 +1,7 @@
 """Measures of a classifier over batches of documents: of one label, of multilabel, of clusters."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,22 @@ from dcme_w2v.numeric.arrays import F64, I64, Bools
 RANKS = (1, 3, 5)
 NEWTON_STEPS = 50  # at most
 PROPENSITY = 0.55, 1.5  # A and B of Jain, Prabhu and Varma (2016)
-Calibration = tuple[float, float]  # a and b of log-probabilities log sigma(a s + b)
+
+
+class Calibration(NamedTuple):
+    """What makes probabilities of scores s; without it, they are the softmax.
+
+    Attributes
+    ----------
+    kind : str
+        "logistic": of each label by itself, sigma(a s + b). "normalized": of one label a document,
+        the same of scores minus their mean, divided by their sum.
+    a, b : float
+    """
+
+    kind: str
+    a: float
+    b: float
 
 
 def log_softmax(scores: F64) -> F64:
@@ -31,17 +46,13 @@ def log_softmax(scores: F64) -> F64:
     return found
 
 
-def calibrated(scores: F64, by: Calibration | None, one_label: bool = False) -> F64:
-    """Return log-probabilities: of each label by itself, log sigma(a s + b), or the softmax.
+def calibrated(scores: F64, by: Calibration | None) -> F64:
+    """Return log-probabilities, by the softmax or a calibration.
 
     Parameters
     ----------
     scores : ndarray of float64, shape (documents, classes)
-    by : tuple of two floats or None
-        a and b; None for the softmax.
-    one_label : bool
-        Whether a document has one label. The mean of the document's scores is subtracted then, and
-        probabilities sum to 1, so that only differences of scores affect them.
+    by : Calibration or None
 
     Raises
     ------
@@ -51,10 +62,10 @@ def calibrated(scores: F64, by: Calibration | None, one_label: bool = False) -> 
     if by is None:
         return log_softmax(scores)
     check_scores(scores)
-    if one_label:
+    if by.kind == "normalized":
         scores = scores - scores.mean(axis=1, keepdims=True)
-    found: F64 = -np.logaddexp(0.0, -(by[0] * scores + by[1]))
-    return log_softmax(found) if one_label else found
+    found: F64 = -np.logaddexp(0.0, -(by.a * scores + by.b))
+    return log_softmax(found) if by.kind == "normalized" else found
 
 
 def calibration_of(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
@@ -90,7 +101,7 @@ def calibration_of(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
         value, last = loss(point), value
         if last - value < 1e-9 * max(value, 1.0):
             break
-    return float(max(point[0], 1e-6)), float(point[1])
+    return Calibration("logistic", float(max(point[0], 1e-6)), float(point[1]))
 
 
 def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:
@@ -110,13 +121,6 @@ def ndcg(scores: F64, relevant: Bools) -> F64:
     discounts = 1 / np.log2(np.arange(2, k + 2))
     ideal = np.cumsum(discounts)[np.minimum(relevant.sum(axis=1), k) - 1]
     return hits @ discounts / ideal
-
-
-def average_precision(scores: F64, relevant: Bools) -> float:
-    """Return the average precision of all pairs of a document and a class; see `relevance`."""
-    order = np.argsort(-scores, axis=None, kind="stable")
-    places = np.flatnonzero(relevant.ravel()[order])
-    return float((np.arange(1, len(places) + 1) / (places + 1)).mean()) if len(places) else 0.0
 
 
 def check_scores(scores: NDArray[np.floating]) -> None:
@@ -217,7 +221,7 @@ class Measures:
             among = np.array([(row[known] >= row[label]).sum() for label in known])
             self._count(
                 coverage=ranks.max(), label_ranking_average_precision=(among / ranks).mean(),
-                log_likelihood=row[known].mean(), known=1,
+                known=1,
             )  # fmt: skip
 
     def _add_gains(self, row: F64, wanted: Sequence[int], gains: F64) -> None:

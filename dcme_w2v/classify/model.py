@@ -74,8 +74,8 @@ class Predictor(ABC):
         With several labels, the minimum probability of a predicted label.
     record : dict
         Other entries of the record about the training.
-    calibration : tuple of two floats, optional
-        a and b of `dcme_w2v.classify.metrics.calibrated`; None for the softmax.
+    calibration : Calibration, optional
+        What makes probabilities of scores; None for the softmax.
     """
 
     classes: list[str]
@@ -248,7 +248,7 @@ class Classifier(Predictor):
         """Yield the log-probabilities of all classes; see `Predictor.log_probabilities`."""
         documents = core_documents(self.align_features(matrix))
         for scores in self.weights.batches(documents, threads_of(threads)):
-            yield calibrated(scores, self.calibration, not self.multilabel)
+            yield calibrated(scores, self.calibration)
 
     def weights_of_class(self, number: int) -> F32:
         """Return the weights of a class minus their mean over all classes.
@@ -292,14 +292,13 @@ def _calibration_in(model: Model) -> Calibration | None:
     found = model.description.get("calibration")
     if found is None:
         return None
-    if not (
-        isinstance(found, list)
-        and len(found) == 2
-        and all(type(one) in (int, float) and math.isfinite(one) for one in found)
-        and found[0] > 0
-    ):
-        raise model.fault("calibration", "is not two numbers, the first above 0")
-    return float(found[0]), float(found[1])
+    kind, *rest = found if isinstance(found, list) and found else [""]
+    numbers: list[Any] = rest
+    is_sound = kind in ("logistic", "normalized") and len(numbers) == 2
+    is_sound = is_sound and all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
+    if not is_sound or numbers[0] <= 0:
+        raise model.fault("calibration", "is not a kind and two numbers, the first above 0")
+    return Calibration(kind, float(numbers[0]), float(numbers[1]))
 
 
 def store_text(

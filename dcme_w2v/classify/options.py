@@ -302,7 +302,8 @@ class ClassifyOptions(Checked, group="Model"):
     )
     patience: int | None = option(
         None,
-        "early stopping: with --holdout, stop after N epochs without improvement",
+        "early stopping: with --holdout, stop after N epochs without improvement and keep the best "
+        "one",
         minimum=1,
         advanced=True,
     )
@@ -354,8 +355,8 @@ class DocumentHoldoutOptions(HoldoutOptions):
 
     holdout: str | None = option(
         None,
-        "exclude this share of the documents from training, or use this file, measure it after "
-        "each epoch and keep the best one",
+        "exclude this share of the documents from training, or use this file, and measure it after "
+        "each epoch",
         metavar="X|FILE",
         path="reads",
     )

@@ -57,7 +57,7 @@ def test(
             measures.add(log_p, own[rows])
     assert measures is not None  # there are labels
     result = measures.result()
-    if not is_latent and "log_likelihood" not in result:
+    if not is_latent and not {"log_likelihood", "coverage"} & set(result):
         raise CorpusError(
             f"{docs[0]}: no label is a class of the model, such as {model.classes[0]!r}; give "
             "documents with its labels"
@@ -113,10 +113,11 @@ def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
     return measures.result()
 
 
-def held_out_line(model: Predictor, data: Labeled) -> str:
-    """Return one line with the measures of a model on held-out documents."""
+def held_out_line(model: Predictor, data: Labeled, chose: Sequence[str] = ()) -> str:
+    """Return one line with the measures of a model on held-out documents, and what they chose."""
     found = measured(model, data)
     shown = ", ".join(
         f"{name.replace('_', ' ')} {found[name]:.4f}" for name in MEASURED if name in found
     )
-    return f"held-out: {shown} ({len(data.labels):,} documents)"
+    also = f", which chose {' and '.join(chose)}" if chose else ""
+    return f"held-out: {shown} ({len(data.labels):,} documents{also})"

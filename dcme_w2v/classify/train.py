@@ -160,7 +160,8 @@ def train(
             model.record |= _record(job, read_seconds, seconds, choice)
             if remote is not None:
                 model.record["cluster"] = remote.finish(task.weights, corpus.holdout)
-            return _saved(job, model, corpus.holdout, calibration(model.weights), reporter)
+            found_by = calibration(model.weights)
+            return _saved(job, model, corpus.holdout, found_by, remote, reporter)
 
 
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
@@ -227,12 +228,14 @@ def _saved(
     model: Classifier,
     holdout: Labeled | None,
     calibration: Calibrated | None,
+    remote: RemoteTraining | None,
     reporter: Reporter,
 ) -> Classifier:
     """Complete a trained model, report its held-out measures, and save and return it."""
     if calibration is not None:
         model.calibration = calibration.by
         model.threshold = calibration.threshold if model.multilabel else model.threshold
+    patience = model.options.patience
     if job.compress is not None:
         try:
             model, holdout = job.compress(model, holdout, reporter)
@@ -241,7 +244,12 @@ def _saved(
             write_with_fallback([whole])
             raise UsageError(f"{error.message}; the whole model is in {whole.path}") from None
     if holdout is not None:
-        reporter.message(held_out_line(model, holdout))
+        chose = {
+            "the epoch": patience, "the size of levels": job.compress,
+            "the calibration": remote and model.calibration,
+        }  # fmt: skip
+        own = [name for name, value in chose.items() if value is not None]
+        reporter.message(held_out_line(model, holdout, own))
     write_with_fallback([Result(job.output, "model", model.save)])
     return model
 
@@ -286,9 +294,7 @@ def _train_trees(
         if received.number is not None:
             raise Interrupted(f"stopped by {received.name}; nothing was written", received.number)
 
-    model = trained(
-        corpus.data, corpus.classes, corpus.text, options, corpus.multilabel, corpus.holdout, watch
-    )
+    model = trained(corpus.data, corpus.classes, corpus.text, options, corpus.multilabel, watch)
     seconds = time.monotonic() - start - read_seconds
     model.record = {**_corpus_record(corpus), **_record(job, read_seconds, seconds, None)}
     if corpus.holdout is not None:

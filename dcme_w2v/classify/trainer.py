@@ -6,6 +6,7 @@ here are in the order of the caller.
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,7 @@ def _split(points: F64, members: I64) -> I64:
 PAD = 16  # DCME_PAD: rows of weights are padded to a multiple
 CHUNK = 2048  # documents that are scored at a time
 SCORES_AT_ONCE = 1 << 23  # of all classes: with many of them, fewer documents
+SHORT_TRAINING = 1 << 33  # products of a value and a weight
 SHORT = 0.1  # of the bias: from here the hinge loss diverges
 WEIGHTS_AT_ONCE = 1 << 21  # copied at once
 
@@ -268,6 +270,12 @@ def length_and_steps(
     return float(np.dot(found, counts) / counts.sum()), None
 
 
+def is_short(matrix: csr_matrix, instances: int, classes: int, options: ClassifyOptions) -> bool:
+    """Return whether a training is so short that one thread does it, the same way each time."""
+    entries = matrix.nnz * instances / max(1, matrix.shape[0])
+    return entries * classes * (options.epochs or 1) <= SHORT_TRAINING
+
+
 def warn_of_short_rows(matrix: csr_matrix, bias: float | None) -> None:
     """Warn if the rows of documents are so short that the bias alone is learned."""
     bias = BIAS if bias is None else bias
@@ -315,6 +323,8 @@ class ClassifierTrainer(Trainer):
         weights: Weights | None = None,
         sample_weight: F32 | None = None,
     ) -> None:
+        if len(documents) and is_short(matrix, len(documents), classes, options):
+            options = replace(options, threads=1)  # several add in another order each time
         if weights is None:
             order = order_of(matrix, documents, labels, classes, options)
             weights = new_weights(matrix.shape[1], classes, options, order)

@@ -16,6 +16,7 @@ from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.platform import PathLike
 
+from .calibration import PLAIN, likeliest
 from .features import TextFeatures
 from .fit import Labeled
 from .label_tree import ARRAYS, Tree, coded, decoded, train_trees
@@ -39,14 +40,14 @@ SHARE, ENOUGH, CALIBRATED = 50, 200, 1000
 class TreeClassifier(Predictor):
     """A classifier by trees of labels; see `dcme_w2v.classify.label_tree` and `Predictor`.
 
-    The probability of a label by itself is sigma(a log p + b) with the mean p over the trees.
+    Scores are log p with the mean p over the trees.
 
     Attributes
     ----------
     trees : list of Tree
     """
 
-    calibration: Calibration | None = (1.0, 0.0)
+    calibration: Calibration | None = PLAIN
     trees: list[Tree] = field(kw_only=True)
 
     @property
@@ -96,6 +97,9 @@ class TreeClassifier(Predictor):
         self, matrix: csr_matrix, count: int, threads: int | None = None
     ) -> Iterator[Top]:
         """Yield the most probable classes and their log-probabilities for batches of documents."""
+        if not self.multilabel:  # probabilities need the scores of all labels
+            yield from super().most_probable(matrix, count, threads)
+            return
         for found in self._found(matrix, threads):
             sizes = np.diff(found.indptr)
             if sizes.min(initial=count) < count:
@@ -116,6 +120,9 @@ class TreeClassifier(Predictor):
         """Choose calibration and threshold by documents that the trees were not trained on."""
         scores = next(self.scores(data.matrix, threads), np.empty((0, len(self.classes))))
         if not (count := len(scores)):
+            return
+        if not self.multilabel:
+            self.calibration = likeliest(scores, data.labels[:count])
             return
         self.calibration = calibration_of(scores, data.labels[:count])
         self.threshold = best_threshold(calibrated(scores, self.calibration), data.labels[:count])
@@ -175,17 +182,18 @@ def trained(
     text: TextFeatures | None,
     options: ClassifyOptions,
     multilabel: bool,
-    holdout: Labeled | None,
     watch: Callable[[int], None],
 ) -> TreeClassifier:
-    """Train trees, and calibrate them on `holdout`, or on documents that are left out."""
-    if holdout is None and len(data.labels) >= 2 * SHARE:
+    """Train trees, and calibrate them on documents that are left out."""
+    left_out = None
+    if len(data.labels) >= 2 * SHARE:
         order = np.random.default_rng(options.seed).permutation(len(data.labels))
         count = min(max(len(order) // SHARE, ENOUGH), len(order) // 5, CALIBRATED)
-        holdout, data = data.some(np.sort(order[:count])), data.some(np.sort(order[count:]))
+        left_out, data = data.some(np.sort(order[:count])), data.some(np.sort(order[count:]))
     trees = train_trees(data, len(classes), options, watch)
     model = TreeClassifier(classes, text, options, multilabel, trees=trees)
-    if holdout is not None:
-        known = np.array([i for i, one in enumerate(holdout.labels) if min(one) >= 0])
-        model.calibrate(holdout.some(known[:CALIBRATED].astype(np.int64)), options.threads)
+    if not multilabel:
+        model.calibration = PLAIN._replace(kind="normalized")
+    if left_out is not None:
+        model.calibrate(left_out, options.threads)
     return model

@@ -163,7 +163,7 @@ def statistics(
 @fuse.command(
     cls=SeveralValues,
     example="dcme-w2v fuse shrink model --keep 1/20 --output small\n"
-    "dcme-w2v fuse shrink model --max-bytes 50000 --holdout test.tsv --output small",
+    "dcme-w2v fuse shrink model --max-bytes 50000 --holdout dev.tsv --output small",
 )
 @arguments("<model")
 @output_option("MODEL", "write the model to this file")

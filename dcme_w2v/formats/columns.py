@@ -235,13 +235,18 @@ def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
     return value
 
 
+def labels_of(joined: str) -> tuple[str, ...]:
+    """Return labels that are joined by |, without spaces around them."""
+    return tuple(label for one in joined.split("|") if (label := " ".join(one.split())))
+
+
 def _labels(name: str, value: Any) -> list[str]:
     if is_null(value):
         return []
     if isinstance(value, str):
-        value = value.split("|")
-    elif isinstance(value, int | float):  # bool, too
-        value = [str(value)]
+        return list(labels_of(value))
+    if isinstance(value, int | float):  # bool, too; integers beside nulls are stored as 1.0
+        value = [str(int(value) if isinstance(value, float) and value.is_integer() else value)]
     if not isinstance(value, list) or not all(isinstance(one, str | int) for one in value):
         raise ValueError(f"{name} is {type(value).__name__}; labels are text, numbers or lists")
     return [label for one in value if (label := " ".join(str(one).split()))]

@@ -8,7 +8,7 @@ from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.opening import read_lines
 
-from .columns import Table, check_no_table, read_rows
+from .columns import Table, check_no_table, labels_of, read_rows
 from .corpus import expand
 from .texts import ENCODING_ERRORS, Tokenized, valid
 
@@ -115,12 +115,12 @@ def _valid_lines(path: str, encoding_errors: str) -> Iterator[tuple[int, bytes]]
 def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
     """Return the labels and the text of a line."""
     if form == "fasttext" or (form == "auto" and line.startswith(FASTTEXT_LABEL)):
-        return _fasttext_labels(line)
+        return _fasttext_labels(line, path, number)
     if form == "text":
         return (), line
     labels, tab, text = line.partition(b"\t")
     if tab:
-        return tuple(label for label in labels.decode().split("|") if label), text
+        return labels_of(labels.decode()), text
     if form == "tab" and line:
         raise CorpusError(
             f"{path}: line {number} has no TAB between labels and text; "
@@ -129,11 +129,15 @@ def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[s
     return (), line
 
 
-def _fasttext_labels(line: bytes) -> tuple[tuple[str, ...], bytes]:
+def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
     labels = []
     rest = line.lstrip()
     while rest.startswith(FASTTEXT_LABEL):
         first, *behind = rest.split(None, 1)
+        if first == FASTTEXT_LABEL:
+            raise CorpusError(
+                f"{path}: line {number} has an empty label: write its name behind __label__"
+            )
         labels.append(first[len(FASTTEXT_LABEL) :].decode())
         rest = behind[0] if behind else b""
     return tuple(labels), rest

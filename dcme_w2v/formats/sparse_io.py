@@ -26,6 +26,7 @@ from dcme_w2v.numeric.memory import require_memory
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, checked_rows
 from dcme_w2v.platform import PathLike
 
+from .columns import labels_of
 from .npy import npy_header, read_head
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
@@ -165,7 +166,7 @@ def read_labels(path: str, rows: int | None = None) -> Labels:
             labels = line.removesuffix(b"\n").removesuffix(b"\r").decode()
         except ValueError:
             raise FormatError(f"{path}: line {number} is not UTF-8 text; convert it") from None
-        found.append(tuple(label for label in labels.split("|") if label))
+        found.append(labels_of(labels))
     if rows is not None and len(found) != rows:
         raise FormatError(f"{path}: has {len(found)} lines for {rows} rows; give one line per row")
     return found
@@ -208,7 +209,8 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
 
 def _text(label: bytes, path: str, number: int) -> str:
     try:
-        return label.decode()
+        found = " ".join(label.decode().split())
+        return found[1:] if found[:1] == "+" and found[1:].isdigit() else found  # +1 is 1
     except UnicodeDecodeError:
         raise FormatError(
             f"{path}: line {number}: a label is not UTF-8; convert the file"

@@ -206,27 +206,27 @@ def is_unlabeled(labels: Array) -> Bools:
     )
 
 
-def check_all_labeled(labels: Array) -> None:
+def check_all_labeled(y: Any) -> None:
     """Warn of rows that look unlabeled to an estimator that learns from labeled rows only.
 
     Raises
     ------
     UsageError
-        The mark cannot be a class: None, or -1 among names.
+        The mark cannot be a class: None, NaN or NA, or -1 among names.
     """
-    marked = is_unlabeled(labels)
-    if not marked.any():
+    labels = _as_array(y)
+    if labels.ndim != 1 or not (marked := is_unlabeled(labels)).any():
         return
-    if labels.dtype.kind in "SU":
+    count, mark, known = int(marked.sum()), labels[marked][0], labels[~marked].tolist()
+    if isinstance(mark, str | bytes):
         with contextlib.suppress(ValueError):
-            labels.astype(np.float64)
+            np.array(known, dtype=np.float64)
             return  # "-1" is a class among numbers as text
-    count = int(marked.sum())
     remedy = "leave these rows out, or give them to LatentClassModel or FusedFeatures"
-    if labels.dtype.kind not in "iuf":
-        raise UsageError(f"y has {count:,} rows without a label (-1 or None); {remedy}")
-    numbers = np.unique(labels)
-    if numbers[0] == -1 and numbers[-1] > 1:  # -1, 0, 1 are classes
+    is_number = all(isinstance(one, numbers.Real) for one in (mark, *known))
+    if not is_number or mark != -1:
+        raise UsageError(f"y has {count:,} rows without a label ({mark}); {remedy}")
+    if max(known, default=0) > 1:  # -1, 0, 1 are classes
         warn(f"y has -1 in {count:,} rows, which is a class here; if it means no label, {remedy}")
 
 
@@ -288,6 +288,8 @@ def check_weights(sample_weight: Any, count: int) -> F64:
 def split_labels(y: Any) -> tuple[Any, Bools]:
     """Return labels without gaps, and which rows are unlabeled.
 
+    Integers beside NaN become integers again; see `is_unlabeled`.
+
     Parameters
     ----------
     y : array or sequence, shape (rows,)
@@ -317,6 +319,8 @@ def split_labels(y: Any) -> tuple[Any, Bools]:
         raise UsageError(f"no row has a label: all are {array[0]!r}; give labels of two classes")
     filled = array.copy()
     filled[without] = array[~without][0]
+    if array.dtype.kind == "f" and (filled == np.rint(filled)).all():
+        filled = filled.astype(np.int64)  # integers beside NaN are floating
     return (np.array(filled.tolist()) if array.dtype == object else filled), without
 
 

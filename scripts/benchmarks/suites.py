@@ -372,7 +372,7 @@ def label_options(s: Setup) -> Iterator[Line]:
             found = s.json("classify", "test", s.out("m"), folder / "test.tsv")
             right = found.get("accuracy", found.get("precision_at_1", 0.0))
             yield folder.name, seed, name, 100 * right, "%"
-            if name in ("defaults", "softmax"):
+            if name in ("defaults", "softmax") and "log_likelihood" in found:
                 yield folder.name, seed, f"{name}: log-likelihood", found["log_likelihood"], ""
 
 
