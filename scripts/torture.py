@@ -316,16 +316,14 @@ def after_fault(run: Run, code: int) -> str | None:
 def version_of(path: Path) -> int:
     """Return the version of vectors or of a model; raise if its parts are of several."""
     from dcme_w2v.formats.artifact import load_model
-    from dcme_w2v.formats.vectors.manifest import read_manifest
     from dcme_w2v.words.vectors import Vectors
 
     if path.suffix:
-        manifest = read_manifest(str(path))
         found = Vectors.load(path)
         versions = {int(word.partition("-")[0]) for word in found.words}
         versions |= {int(number) for number in found.vectors.ravel()}
         if path.suffix == ".safetensors":
-            versions.add(manifest["options"]["seed"])
+            versions.add((found.manifest or {})["options"]["seed"])
     else:
         model = load_model(path, "torture", 1)
         versions = {int(one[0]) for one in model.arrays.values()} | {model.description["n"]}

@@ -117,7 +117,8 @@ def write_with_fallback(
 def _write_elsewhere(result: Result) -> str:
     """Write a result to a new folder: beside its target, for temporary files, or at home."""
     name = result.name if is_stream(result.path) else Path(result.path).name
-    for place in (lambda: Path(result.path).parent, tempfile.gettempdir, Path.home):
+    beside = Path(os.path.realpath(result.path)).parent
+    for place in (lambda: beside, tempfile.gettempdir, Path.home):
         with contextlib.suppress(OSError, RuntimeError):
             folder = Path(tempfile.mkdtemp(dir=place(), prefix=PREFIX))
             try:
