@@ -45,6 +45,14 @@ from dcme_w2v.words.vectors import Vectors
 MIN_ROWS = 3
 _COLUMNS = 100  # of rows of documents
 _TITLE = 80  # characters
+COLORS = 12  # the last one is for all other groups
+_LEVELS = ((10, 3), (48, 2), (200, 1))  # groups, and words of a label, from coarse to fine
+_GROUP_ROWS = 30  # of a fine group, on average
+_CANDIDATES = 12  # most frequent members of a group that can label it, or a tenth of all
+_ROUNDS = 20
+EXAMPLES = 6
+ANALOGIES = ("+king -man +woman", "+paris -france +italy", "+better -good +bad", "man woman king")
+SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
 
 
 @dataclass(frozen=True)
@@ -154,13 +162,6 @@ def _columns_of(path: str, rows: int, column: int) -> list[list[str]]:
     return found
 
 
-COLORS = 12  # the last one is for all other groups
-_LEVELS = ((10, 3), (48, 2), (200, 1))  # groups, and words of a label, from coarse to fine
-_MIN_ROWS = 30  # of a fine group, on average
-_CANDIDATES = 12  # most frequent members of a group that can label it, or a tenth of all
-_ROUNDS = 20
-
-
 class Label(NamedTuple):
     """A label on the map: words, the row where it stands, level of zoom and number of color."""
 
@@ -202,7 +203,7 @@ def similar_groups(
         The map.
     seed : int
     """
-    fine = min(_LEVELS[-1][0], len(matrix) // _MIN_ROWS)
+    fine = min(_LEVELS[-1][0], len(matrix) // _GROUP_ROWS)
     if fine < 2:
         return np.zeros(len(matrix), dtype=np.uint8), []
     unit = _unit(matrix - matrix.mean(axis=0))
@@ -245,11 +246,6 @@ def _middle(rows: I64, points: F64) -> int:
 
 def _unit(matrix: F32) -> F32:
     return np.asarray(matrix * inverse_lengths(matrix)[:, None], dtype=np.float32)
-
-
-EXAMPLES = 6
-ANALOGIES = ("+king -man +woman", "+paris -france +italy", "+better -good +bad", "man woman king")
-SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
 
 
 def page_of(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> str:
