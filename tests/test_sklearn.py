@@ -161,8 +161,8 @@ def test_labels_of_another_shape_get_scikit_learns_message(y):
 
 
 def test_the_estimator_of_documents_equals_the_model(here):
-    word_vectors().save("v.npy")
-    model = SCDV("v.npy", clusters=5, iterations=20, preset="paper").fit(TEXTS)
+    word_vectors().save("v.bin")
+    model = SCDV("v.bin", clusters=5, iterations=20, preset="paper").fit(TEXTS)
     wanted = transform(fit_documents(make_texts(), word_vectors(), SMALL_SCDV), make_texts()[:9])
     assert (model.transform(TEXTS[:9]) != wanted).nnz == 0
     assert model.transform([]).shape == (0, 35)
@@ -170,8 +170,8 @@ def test_the_estimator_of_documents_equals_the_model(here):
 
 def test_grid_search_in_two_processes(tmp_path, processes):
     texts, labels = labeled_texts()
-    word_vectors().save(tmp_path / "v.npy")
-    pipeline = make_pipeline(SCDV(tmp_path / "v.npy"), MaxentClassifier(threads=1))
+    word_vectors().save(tmp_path / "v.bin")
+    pipeline = make_pipeline(SCDV(tmp_path / "v.bin"), MaxentClassifier(threads=1))
     grid = {"scdv__clusters": [1, 3], "maxentclassifier__l2": list(np.logspace(-6, -3, 2))}
     search = GridSearchCV(pipeline, grid, cv=2, n_jobs=2, error_score="raise").fit(texts, labels)
     assert search.score(texts, labels) > 0.9
@@ -201,12 +201,12 @@ for i in range(9):
     print("a\\tgreen tea", "b\\tred car", sep="\\n", file=open("docs.tsv", "a"))
     print("1\\tgreen tea\\tred car", "2\\ttea\\tgreen", sep="\\n", file=open("pairs.tsv", "a"))
 for line in (
-    "train docs.tsv --output v.npy --min-count 1 --dim 4",
+    "train docs.tsv --output v.bin --min-count 1 --dim 4",
     "classify train docs.tsv --output c", "classify predict c docs.tsv",
     "latent fit docs.tsv --output l --latent 2", "transform l docs.tsv --output l.npz",
-    "scdv fit docs.tsv --vectors v.npy --clusters 2 --output s",
+    "scdv fit docs.tsv --vectors v.bin --clusters 2 --output s",
     "fuse fit docs.tsv --unlabeled docs.tsv --no-choose --output f",
-    "encode v.npy docs.tsv --output e.npy", "eval sts v.npy pairs.tsv --pooling mean",
+    "encode v.bin docs.tsv --output e.npy", "eval sts v.bin pairs.tsv --pooling mean",
 ):
     assert run(line.split()) == 0, line
 try:
