@@ -135,7 +135,7 @@ def models(folder: Path) -> list[tuple[str, Path, Reader]]:
         command("classify", "predict", classes, str(documents))
 
     def transform(path: Path) -> None:
-        command("scdv", "transform", topics, str(documents), "--output", str(folder / "x.npz"))
+        command("transform", topics, str(documents), "--output", str(folder / "x.npz"))
 
     return [
         ("model of classes", folder / "classes", predict),
