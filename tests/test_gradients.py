@@ -13,7 +13,7 @@ from helpers import MODELS, options_of
 from reference import NOISE, Reference, Stream
 from reference_objectives import OBJECTIVES, Alias, Paper
 from reference_subwords import SubwordReference
-from scipy.special import entr, log_softmax, logsumexp
+from scipy.special import entr, log_softmax, logsumexp, softmax
 
 from dcme_w2v._core import classify as core
 
@@ -237,17 +237,20 @@ class Problem:
     def scores(self):
         return np.column_stack([self.x, np.full(len(self.x), BIAS)]).astype(float) @ self.W
 
-    def direction(self, rate=1.0, sets=None, seed=1, **options):
-        """What a step over all documents at once adds to the weights, for a rate of 1."""
+    def learner(self, rate=1.0, sets=None, **options):
         defaults = {"objective": 0, "loss": 0, "negative": 3, "noise_power": 0.75,
                     "class_clusters": 3, "exact_clusters": 1, "draws": 0, "center_interval": 1e9,
                     "clusters": 3, "top_items": 0, "beta": 1e-9, "dcme_update": 0, "solver": 0,
                     "batch": DOCUMENTS, "epochs": 1, "lr": rate, "min_lr": rate, "l2": 0.0,
-                    "threads": 1, "seed": seed}  # fmt: skip
-        run = core.Learner({**defaults, **options}, self.documents, self.instances(sets),
-                           self.counts, self.linear)  # fmt: skip
+                    "threads": 1, "seed": 1}  # fmt: skip
+        return core.Learner({**defaults, **options}, self.documents, self.instances(sets),
+                            self.counts, self.linear)  # fmt: skip
+
+    def direction(self, rate=1.0, run=None, epoch=0, **options):
+        """What a step over all documents at once adds to the weights, for a rate of 1."""
+        run = run or self.learner(rate, **options)
         before = self.table.astype(float)
-        assert run.epoch(0)
+        assert run.epoch(epoch)
         assert not self.table[:, CLASSES:].any()
         self.loss = run.progress()["loss"]
         return ((self.table - before) / rate)[:, :CLASSES]
@@ -329,6 +332,23 @@ def test_dcme_of_classes_ascends_its_bound(document, head, draws):
     )
     check_direction(found, problem, ascended, 5e-5)
     close(problem.loss, -wanted)
+
+
+def test_a_center_of_classes_moves_to_the_mean_of_what_it_owes():
+    """After the first document the first cluster's center is the softmax of its classes there."""
+    problem, rate = Problem([3]), 0.25
+    run = problem.learner(rate, objective=1, exact_clusters=0, center_interval=1e-9, epochs=2)
+    assert run.epoch(0)
+    problem.W[:] = problem.table[:, :CLASSES]
+    counts = problem.counts[16:32]
+    alpha = [softmax(problem.scores()[0, :16]), counts / counts.sum()]
+
+    def ascended():
+        (scores,) = problem.scores()
+        bounds = [a @ scores[16 * k : 16 * k + 16] + entr(a).sum() for k, a in enumerate(alpha)]
+        return problem.weight[0] * (scores[36] - logsumexp(np.append(scores[32:], bounds)))
+
+    check_direction(problem.direction(rate, run, 1), problem, ascended, 5e-5)
 
 
 @pytest.mark.parametrize("document", range(DOCUMENTS))

@@ -118,7 +118,7 @@ def _binned(numbers: F64, weights: F64, count: int, bins: int) -> F64 | None:
         return np.array([low])
     places = np.minimum((numbers - low) / (high - low) * bins, bins - 1).astype(np.int64)
     sums, moments, squares = (
-        np.bincount(places, weights * numbers**power, bins) for power in range(3)
+        np.bincount(places, weights * numbers**power, bins).astype(np.float64) for power in range(3)
     )
     filled = sums > 0
     means = moments[filled] / sums[filled]

@@ -58,25 +58,20 @@ static dcme_status train_subwords(int32_t model, dcme_error *error) {
 }
 
 static dcme_status train_classes(int32_t form, dcme_error *error) {
-    static double gradient[(FEATURES + 1) * CLASSES];
     double loss;
     dcme_sparse_rows documents = {starts, features, values, DOCUMENTS};
     dcme_instances instances = {document_of, labels, DOCUMENTS, NULL, NULL};
     dcme_linear model = {CLASSES, CLASS_STRIDE, FEATURES, 1, weights, &dcme_kernels_scalar};
     dcme_classify_options options = class_options(form, 2);
     dcme_classifier *classifier = NULL;
-    dcme_by_feature *columns = NULL;
     dcme_status status = open_classes(&classifier, &options, error);
     if (status == DCME_OK)
         status = dcme_engine_epoch(dcme_classifier_engine(classifier), 0, error);
     dcme_classifier_close(classifier);
-    if (status == DCME_OK)
-        status = dcme_by_feature_open(&columns, &documents, &instances, FEATURES, error);
     if (status == DCME_OK) {
-        dcme_exact_problem problem = {&documents, &instances, columns, NULL};
-        status = dcme_classify_gradient(&loss, gradient, &model, &problem, 2, error);
+        dcme_exact_problem problem = {&documents, &instances, NULL, NULL};
+        status = dcme_classify_gradient(&loss, NULL, &model, &problem, 2, error);
     }
-    dcme_by_feature_close(columns);
     return status;
 }
 
