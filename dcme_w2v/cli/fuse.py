@@ -126,7 +126,7 @@ def fit(
     job = jobs.FuseJob(labeled, unlabeled=unlabeled, log_json=log_json, **values)
     with reporting(quiet, log_json) as reporter:
         model = jobs.fit_files(job, features, options, reporter)
-        reporter.message(f"model ({model.fitted.final}): {values['output']}")
+        reporter.message(f"model ({model.record['final']}): {values['output']}")
 
 
 @fuse.command(
@@ -216,7 +216,7 @@ def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -
 def levels(model: str, as_json: bool) -> None:
     """Print the levels of a model.
 
-    Prints level, value, weight, number of pairs with positive and with negative sign, separated by
+    Prints level, value, number of pairs with positive and with negative sign, separated by
     tabs.
     """
     from dcme_w2v.small_models.job import levels_of
@@ -225,9 +225,6 @@ def levels(model: str, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    click.echo("level\tvalue\tweight\tpositive\tnegative")
+    click.echo("level\tvalue\tpositive\tnegative")
     for one in found["levels"]:
-        weight = "" if one["weight"] is None else f"{one['weight']:.6f}"
-        click.echo(
-            f"{one['level']}\t{one['value']:.6f}\t{weight}\t{one['positive']}\t{one['negative']}"
-        )
+        click.echo(f"{one['level']}\t{one['value']:.6f}\t{one['positive']}\t{one['negative']}")

@@ -119,11 +119,13 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
 
     def transform(self, X: Any) -> csr_matrix:
         """Return a column for each level and class: float32, shape (rows, classes x levels)."""
-        return self._fitted.transform(check_features(self, X))
+        fitted = self._fitted
+        assert fitted.evidence is not None
+        return fitted.evidence.transform(check_features(self, X), fitted.binary)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns of `transform`: ``fusedfeatures_CLASS_LEVEL``."""
-        levels = range(1, self._fitted.levels + 1)
+        levels = range(1, len(self.values_) + 1)
         names = [f"fusedfeatures_{c}_{k}" for c in self.classes_ for k in levels]
         return np.array(names, dtype=object)
 

@@ -15,6 +15,7 @@ from dcme_w2v.errors import CorpusError
 from dcme_w2v.numeric.arrays import F32, F64, I8, I64
 from dcme_w2v.numeric.lbfgs import minimize
 from dcme_w2v.numeric.levels import Levels, fit_by_admm, fit_levels
+from dcme_w2v.numeric.sparse_rows import ones
 
 from .options import FusedOptions
 from .statistics import UNIT, Statistics
@@ -139,6 +140,12 @@ class Evidence:
         indices = found.indices.astype(np.int64) * count + level - 1
         shape = (found.shape[0], found.shape[1] * count)
         return csr_matrix((data.astype(np.float32), indices, found.indptr), shape=shape)
+
+    def transform(self, matrix: csr_matrix, binary: bool) -> csr_matrix:
+        """Return h of rows, whose values may count as 1: shape (rows, classes x levels)."""
+        found = csr_matrix((ones(matrix) if binary else matrix) @ self.columns())
+        found.sort_indices()
+        return found
 
     def parts(self, matrix: csr_matrix) -> F64:
         """Return h of rows, shape (rows, classes, levels)."""

@@ -194,19 +194,6 @@ class Fitted:
         if self.tied is not None:
             self.tied = Tied(factor * self.tied.weights, factor * self.tied.biases)
 
-    def transform(self, matrix: csr_matrix) -> csr_matrix:
-        """Return h of documents: float32, shape (documents, classes x levels)."""
-        if self.evidence is None:
-            raise UsageError(f"the final model ({self.final}) has no levels; fit it again")
-        found = csr_matrix((ones(matrix) if self.binary else matrix) @ self.evidence.columns())
-        found.sort_indices()
-        return found
-
-    @property
-    def levels(self) -> int:
-        """Number of levels."""
-        return 0 if self.evidence is None else len(self.evidence.values)
-
 
 def check_data(
     data: TrainingRows, names: list[str] | None = None, counted: bool = False

@@ -129,9 +129,10 @@ def fit_files(
         found = _fit_with(job, data, text, classes, reference, reporter)
     model = FusedModel(
         classes, text, data.options, read.multilabel, record=found.record, weights=found.weights,
-        fitted=found,
+        evidence=found.evidence, is_binary=found.predicts_binary, binary_levels=found.binary,
     )  # fmt: skip
     model.record |= {
+        "final": found.final,
         "labelled_documents": len(read.labels),
         "unlabelled_documents": len(data.unlabeled),
         COLUMNS: read.columns,

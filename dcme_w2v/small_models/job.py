@@ -212,10 +212,9 @@ def levels_of(path: str) -> dict[str, Any]:
         It has no levels.
     """
     model = load_classifier(path)
-    evidence, weights = None, None
+    evidence = None
     if isinstance(model, FusedModel):
-        evidence, tied = model.fitted.evidence, model.fitted.tied
-        weights = tied.weights if tied is not None else None
+        evidence = model.evidence
     elif isinstance(model, ShrunkModel):
         evidence = model.shrunk.evidence
     if evidence is None:
@@ -228,7 +227,6 @@ def levels_of(path: str) -> dict[str, Any]:
         {
             "level": k,
             "value": float(evidence.values[k - 1]),
-            "weight": float(weights[k - 1]) if weights is not None else None,
             "positive": int(found[count + k]),
             "negative": int(found[count - k]),
         }
