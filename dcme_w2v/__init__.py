@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from dcme_w2v import errors
     from dcme_w2v.cluster.estimator import MaxentClassifier
     from dcme_w2v.cluster.train import train
-    from dcme_w2v.explore.info import describe
-    from dcme_w2v.explore.page import explore_page
+    from dcme_w2v.contents import info
     from dcme_w2v.few_labels.estimator import FusedFeatures
     from dcme_w2v.formats.columns import Table
     from dcme_w2v.latent.estimator import LatentClassModel
+    from dcme_w2v.pages.explore import explore
     from dcme_w2v.plots.plot import plot
     from dcme_w2v.scdv.estimator import SCDV
     from dcme_w2v.sentences.encoder import SentenceEncoder
     from dcme_w2v.sentences.folder import save_sentence_model
-    from dcme_w2v.sentences.jobs import encode_files
+    from dcme_w2v.sentences.jobs import encode
     from dcme_w2v.sentences.sts import eval_sts
-    from dcme_w2v.text.encode import count_words
+    from dcme_w2v.text.encode import vocab
     from dcme_w2v.text.phrases import phrases
-    from dcme_w2v.words.check import check_vectors
-    from dcme_w2v.words.classes import word_classes
+    from dcme_w2v.words.check import check
+    from dcme_w2v.words.classes import classes
     from dcme_w2v.words.evaluate import eval_analogies, eval_similarity
     from dcme_w2v.words.language_model import eval_likelihood
     from dcme_w2v.words.predictions import predict_word
@@ -40,25 +40,25 @@ _MODULES = {
     "LatentClassModel": "dcme_w2v.latent.estimator",
     "MaxentClassifier": "dcme_w2v.cluster.estimator",
     "SCDV": "dcme_w2v.scdv.estimator",
-    "Table": "dcme_w2v.formats.columns",
     "SentenceEncoder": "dcme_w2v.sentences.encoder",
+    "Table": "dcme_w2v.formats.columns",
     "Vectors": "dcme_w2v.words.vectors",
-    "check_vectors": "dcme_w2v.words.check",
-    "count_words": "dcme_w2v.text.encode",
-    "describe": "dcme_w2v.explore.info",
-    "encode_files": "dcme_w2v.sentences.jobs",
+    "check": "dcme_w2v.words.check",
+    "classes": "dcme_w2v.words.classes",
+    "encode": "dcme_w2v.sentences.jobs",
     "errors": "dcme_w2v.errors",
     "eval_analogies": "dcme_w2v.words.evaluate",
     "eval_likelihood": "dcme_w2v.words.language_model",
     "eval_similarity": "dcme_w2v.words.evaluate",
     "eval_sts": "dcme_w2v.sentences.sts",
-    "explore_page": "dcme_w2v.explore.page",
+    "explore": "dcme_w2v.pages.explore",
+    "info": "dcme_w2v.contents",
     "phrases": "dcme_w2v.text.phrases",
     "plot": "dcme_w2v.plots.plot",
     "predict_word": "dcme_w2v.words.predictions",
     "save_sentence_model": "dcme_w2v.sentences.folder",
     "train": "dcme_w2v.cluster.train",
-    "word_classes": "dcme_w2v.words.classes",
+    "vocab": "dcme_w2v.text.encode",
 }
 
 __all__ = [
@@ -70,22 +70,22 @@ __all__ = [
     "Table",
     "Vectors",
     "__version__",
-    "check_vectors",
-    "count_words",
-    "describe",
-    "encode_files",
+    "check",
+    "classes",
+    "encode",
     "errors",
     "eval_analogies",
     "eval_likelihood",
     "eval_similarity",
     "eval_sts",
-    "explore_page",
+    "explore",
+    "info",
     "phrases",
     "plot",
     "predict_word",
     "save_sentence_model",
     "train",
-    "word_classes",
+    "vocab",
 ]
 
 

@@ -63,13 +63,13 @@ supervised train-supervised classify: classify train, or dw.MaxentClassifier
 predict predict-prob get-labels: classify predict, or dw.MaxentClassifier
 test: classify test
 quantize: fuse shrink
-vocab-count vocab: vocab, or dw.count_words(corpus)
+vocab-count vocab: vocab, or dw.vocab(corpus)
 print-word-vectors: convert, or encode --pooling=mean
 print-sentence-vectors get-sentence-vector get-mean-vector: encode, or v[words].mean(axis=0)
-check: dw.check_vectors(file)
-info: dw.describe(file)
-explore: dw.explore_page(files, output)
-classes: dw.word_classes(v, n)
+check: dw.check(file)
+info: dw.info(file)
+explore: dw.explore(files, output)
+classes: dw.classes(v, n)
 fuse: dw.FusedFeatures
 latent: dw.LatentClassModel
 doc2vec lda-model scdv: dw.SCDV

@@ -41,7 +41,7 @@ from dcme_w2v.training.checkpoint_folder import (
     Position,
     record_of,
 )
-from dcme_w2v.words.check import check_vectors
+from dcme_w2v.words.check import check
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import TrainOptions
@@ -86,7 +86,7 @@ def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
 
 def read_vectors(path: Path) -> None:
     """Load vectors, and verify that `check` agrees on whether they can be loaded."""
-    report = check_vectors(path)
+    report = check(path)
     try:
         Vectors.load(path)
     except DcmeError:

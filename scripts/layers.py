@@ -30,7 +30,7 @@ LAYERS = [
     ["words", "classify"],
     ["sentences", "scdv", "few_labels", "small_models", "latent"],
     ["cluster"],
-    ["plots", "explore"],
+    ["plots", "pages", "contents"],
     ["cli"],
     ["__main__"],
 ]

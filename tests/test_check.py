@@ -7,7 +7,7 @@ import pytest
 from helpers import save
 
 from dcme_w2v.errors import FormatError
-from dcme_w2v.words.check import check_vectors
+from dcme_w2v.words.check import check
 from dcme_w2v.words.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -47,7 +47,7 @@ PLANTED = {
 def test_each_fault_is_reported(name):
     content, kind, count, place = PLANTED[name]
     Path("v").write_bytes(content)
-    report = check_vectors(Path("v"))
+    report = check(Path("v"))
     (fault,) = report.faults
     assert (fault.kind, fault.count) == (kind, count)
     assert fault.place.startswith("v") and fault.place.endswith(place)
@@ -63,7 +63,7 @@ def test_numbers_of_npy_files_are_checked():
     matrix = np.load(path)
     matrix[1] = np.nan
     np.save(path, matrix)
-    (fault,) = check_vectors(path).faults
+    (fault,) = check(path).faults
     assert (fault.kind, fault.count, fault.place) == ("length not finite", 1, "v.npy: row 2")
 
 
@@ -87,14 +87,14 @@ def test_the_command_lists_faults(cli):
 )  # fmt: skip
 def test_tolerated_variants_have_no_fault(content):
     Path("v").write_bytes(content)
-    assert check_vectors(Path("v")).faults == []
+    assert check(Path("v")).faults == []
 
 
 @pytest.mark.parametrize("name, format", [("x.txt", "text"), ("x.bin", "binary"), ("x.npy", "npy")])
 def test_vectors_too_large_for_cosines_are_named_and_loaded(cli, name, format):
     matrix = np.ones((3, 4), dtype=np.float32)
     matrix[1] = 3e38
-    report = check_vectors(save(Path(name), ["a", "b", "c"], matrix))
+    report = check(save(Path(name), ["a", "b", "c"], matrix))
     assert [(fault.kind, fault.count) for fault in report.faults] == [("length not finite", 1)]
     assert report.format == format
     vectors = Vectors.load(name)

@@ -128,11 +128,11 @@ def test_whitespace_and_lines_are_the_same_in_files_columns_and_lists():
     tokens = [word.decode() for word in text.encode().split()]
     assert len(tokens) == 6
     for corpus in ("t", [text], [tokens]):
-        assert sorted(dw.count_words(corpus, min_count=1)) == sorted(tokens)
+        assert sorted(dw.vocab(corpus, min_count=1)) == sorted(tokens)
     for kind in ("parquet", "jsonl", "csv"):
         for value in [text] if kind == "csv" else [text, tokens]:
             path = write(f"t.{kind}", [{"x": value}])
-            assert sorted(dw.count_words(path, min_count=1, text_column="x")) == sorted(tokens)
+            assert sorted(dw.vocab(path, min_count=1, text_column="x")) == sorted(tokens)
             (document,) = read_documents([Table(path, "x")])
             assert [word.decode() for word in document.words] == tokens
 
@@ -324,13 +324,13 @@ COLUMNS = {
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_columns_in_python(kind):
     column = COLUMNS[kind](["the king", None, "of the sea"])
-    assert sorted(dw.count_words(column, min_count=1)) == ["king", "of", "sea", "the"]
+    assert sorted(dw.vocab(column, min_count=1)) == ["king", "of", "sea", "the"]
 
 
 def test_rows_that_are_dicts():
     rows = [{"t": {"a": "the king"}}, {"t": None}, {"t": {"a": "of\nthe sea"}}]
     for items in (rows, iter(rows)):
-        found = dw.count_words(items, text_column="t.a", min_count=1)
+        found = dw.vocab(items, text_column="t.a", min_count=1)
         assert sorted(found) == ["king", "of", "sea", "the"]
 
 
@@ -344,13 +344,13 @@ def test_rows_that_are_dicts():
 )
 def test_errors_of_rows_in_memory(items, column, message):
     with pytest.raises((UsageError, CorpusError), match=message):
-        dw.count_words(iter(items), text_column=column)
+        dw.vocab(iter(items), text_column=column)
 
 
 def test_a_table_without_a_column_is_an_error():
     path = write("t.csv", ROWS)
     with pytest.raises(UsageError, match="has no column of text"):
-        dw.count_words(Table(path))
+        dw.vocab(Table(path))
 
 
 @pytest.mark.parametrize(

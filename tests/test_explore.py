@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v import Vectors
 from dcme_w2v.cli.main import run
-from dcme_w2v.explore.page import read_items
+from dcme_w2v.pages.explore import read_items
 from dcme_w2v.plots.projection import ITERATIONS, plane
 
 

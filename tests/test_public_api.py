@@ -44,7 +44,7 @@ def test_public_names_are_listed_and_found_once():
         (lambda v: v["B" * 100_000], "is not among the 2 words"),
         (lambda v: dw.train(), "no corpus"),
         (lambda v: dw.plot(v, "o.png"), "files: must be paths, not Vectors"),
-        (lambda v: dw.explore_page(v, "o.html"), "files: must be paths, not Vectors"),
+        (lambda v: dw.explore(v, "o.html"), "files: must be paths, not Vectors"),
         (lambda v: dw.eval_analogies(v, "q", restrict_vocab=5), "use restrict"),
         (lambda v: v.most_similar("a", topn=None), "for all words give topn=len(v)"),
     ],
@@ -81,7 +81,7 @@ def test_names_of_other_programs_are_answered(function, known, answer):
 def test_functions_take_paths_and_what_train_returned(here):
     lines = [["new", "york", word] for word in "abcd"] * 20
     v = dw.train(lines, dim=4, threads=1, output="v.safetensors", min_count=1)
-    dw.explore_page(here / "v.safetensors", here / "page.html", method="pca")
+    dw.explore(here / "v.safetensors", here / "page.html", method="pca")
     table = dw.phrases(lines, here / "o", min_count=1, threshold=1).table
     assert dw.phrases(["of new york"], "again", read_table=table).joined == 1
     (here / "t").write_text("new york a\nnew york b\n")
@@ -91,8 +91,8 @@ def test_functions_take_paths_and_what_train_returned(here):
     forms = lines[:2], ["new york a", "new york b"], here / "t"
     one, *others = (dw.eval_likelihood(v, form) for form in forms)
     assert others == [one, one]
-    assert (dw.word_classes("v.safetensors", 2) == dw.word_classes(v, 2)).all()
-    found = [dw.encode_files(given, "t", "o.npy") for given in (v, "v.safetensors")]
+    assert (dw.classes("v.safetensors", 2) == dw.classes(v, 2)).all()
+    found = [dw.encode(given, "t", "o.npy") for given in (v, "v.safetensors")]
     assert found == [{"rows": 2, "zero_rows": 0, "columns": 4}] * 2
     with pytest.raises(TypeError, match="must be a path, not range"):
         dw.train(lines, init=range(3))

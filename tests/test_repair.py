@@ -8,7 +8,7 @@ import pytest
 from helpers import save
 from numpy.testing import assert_allclose
 
-from dcme_w2v.words.check import check_vectors
+from dcme_w2v.words.check import check
 from dcme_w2v.words.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -38,7 +38,7 @@ def converted(cli):
 
     def convert(source, flags, target="out.txt"):
         cli(f"convert {source} {target} {flags}")
-        assert check_vectors(Path(target)).faults == []
+        assert check(Path(target)).faults == []
         return Vectors.load(target)
 
     return convert
@@ -83,7 +83,7 @@ def test_what_check_finds_in_a_large_file_is_skipped(converted, cli):
     }.items():  # fmt: skip
         rows[number] = row
     Path("g").write_bytes(b"\r\n".join(rows))
-    assert len(check_vectors(Path("g")).faults) >= 6
+    assert len(check(Path("g")).faults) >= 6
     found = converted("g", "--invalid skip", "o.bin")
     for what in ("separator in a word: 2", "duplicate word: 1", "empty word: 1",
                  "wrong dimension: 2", "invalid UTF-8 in a word: 1",

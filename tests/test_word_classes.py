@@ -8,7 +8,7 @@ from helpers import manifest
 
 import dcme_w2v as dw
 from dcme_w2v.errors import FormatError
-from dcme_w2v.words.classes import word_classes
+from dcme_w2v.words.classes import classes
 
 OURS = "c.txt --dim 8 --min-count 1 --threads 1 --quiet --output"
 
@@ -62,10 +62,10 @@ def test_training_writes_the_same_classes_as_the_command(cli, line, plain):
 
 
 def test_vectors_that_are_zero_or_equal_have_a_class():
-    found = word_classes(np.zeros((4, 3), dtype=np.float32), 2)
+    found = classes(np.zeros((4, 3), dtype=np.float32), 2)
     assert len(found) == 4 and found[0] == 0
     with pytest.raises(FormatError, match="the vector of word 2 has a number that is NaN"):
-        word_classes(np.array([[1], [np.nan]], dtype=np.float32), 1)
+        classes(np.array([[1], [np.nan]], dtype=np.float32), 1)
 
 
 @pytest.mark.parametrize(

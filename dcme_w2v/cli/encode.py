@@ -41,10 +41,10 @@ def encode(
     TEXTS: files, folders or -, also compressed; a line is a sentence. A sentence without any known
     word is a row of zeros.
     """
-    from dcme_w2v.sentences.jobs import encode_files
+    import dcme_w2v as dw
 
     tokenizer = chosen_tokenizer(values)
-    facts = encode_files(
+    facts = dw.encode(
         vectors,
         texts,
         output,

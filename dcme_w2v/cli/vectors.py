@@ -171,9 +171,9 @@ def check(context: click.Context, file: str, as_json: bool) -> None:
     another dimension, NaN or infinite numbers, words that are empty, repeated or not UTF-8. The
     exit code is 0 if there are no faults, otherwise 1.
     """
-    from dcme_w2v import check_vectors
+    import dcme_w2v as dw
 
-    report = check_vectors(file)
+    report = dw.check(file)
     lines = [f"{report.file}: {report.format or 'unknown format'}"]
     lines += [f"rows: {report.rows}", f"dimension: {report.dimension}"]
     for fault in report.faults:
@@ -193,10 +193,10 @@ def info(file: str, as_json: bool) -> None:
     FILE: word vectors of any format, a model, or a folder of checkpoints. Prints the header and the
     record: the options, and the command if it is recorded.
     """
-    from dcme_w2v import describe
-    from dcme_w2v.explore.info import as_text
+    import dcme_w2v as dw
+    from dcme_w2v.contents import as_text
 
-    facts = describe(file)
+    facts = dw.info(file)
     print_json(facts, indent=2) if as_json else click.echo(as_text(facts))
 
 
@@ -218,11 +218,11 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
     scaled to unit length, so that words of one class have vectors of similar directions. The
     first word is in class 0. The result does not depend on --threads.
     """
-    from dcme_w2v import Vectors, word_classes
+    import dcme_w2v as dw
     from dcme_w2v.words.classes import save_classes
 
-    loaded = Vectors.load(vectors, limit=limit)
-    found = word_classes(loaded, classes, **values)
+    loaded = dw.Vectors.load(vectors, limit=limit)
+    found = dw.classes(loaded, classes, **values)
     save_classes(output, loaded.words, found)
     click.echo(f"{len(found):,} words in {int(found.max()) + 1:,} classes", err=True)
 
@@ -253,9 +253,9 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
     FILES: one or several logs of --log-json, or word vectors of any format, or rows (X.npz, X.svm).
     Requires the packages matplotlib and openTSNE.
     """
-    from dcme_w2v import plot as draw
+    import dcme_w2v as dw
 
-    draw(files, output, **values)
+    dw.plot(files, output, **values)
 
 
 @command(
@@ -289,8 +289,8 @@ def explore(vectors: tuple[str, ...], output: str, quiet: bool, **options: Any) 
     The page is a single file that a browser opens from the disk; it uses no network. t-SNE
     requires the package openTSNE.
     """
-    from dcme_w2v import explore_page
+    import dcme_w2v as dw
     from dcme_w2v.training.progress import reporting
 
     with reporting(quiet) as reporter:
-        explore_page(vectors, output, reporter=reporter, **options)
+        dw.explore(vectors, output, reporter=reporter, **options)

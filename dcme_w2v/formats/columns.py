@@ -54,7 +54,7 @@ class Table(str):
     --------
     >>> import dcme_w2v as dw
     >>> _ = open("t.jsonl", "w").write('{"body": "green tea", "year": 1984}\n' * 9)
-    >>> dw.count_words(dw.Table("t.jsonl", "body")).words
+    >>> dw.vocab(dw.Table("t.jsonl", "body")).words
     Words(['green', 'tea']; 2 words)
     """
 

@@ -28,7 +28,7 @@ from .pooling import Components
 from .table import SentenceTable, load_if_path
 
 
-def encode_files(
+def encode(
     vectors: PathLike | Vectors,
     texts: PathLike | Sequence[PathLike],
     output: str,
@@ -73,7 +73,7 @@ def encode_files(
     >>> import dcme_w2v as dw
     >>> dw.Vectors(["tea", "car"], [[2, 0], [0, 2]], counts=[5, 2]).save("v.npy")
     >>> _ = open("sentences.txt", "w").write("tea\ncar tea\n")
-    >>> dw.encode_files("v.npy", ["sentences.txt"], "sentences.npy")
+    >>> dw.encode("v.npy", ["sentences.txt"], "sentences.npy")
     {'rows': 2, 'zero_rows': 0, 'columns': 2}
     """
     options = options or EncodeOptions()

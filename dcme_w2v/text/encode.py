@@ -105,7 +105,7 @@ class EncodedCorpus(CountedCorpus):
         self.close()
 
 
-def count_words(corpus: CorpusLike, *, threads: int | None = None, **options: Any) -> Vocabulary:
+def vocab(corpus: CorpusLike, *, threads: int | None = None, **options: Any) -> Vocabulary:
     """Count the words of a corpus.
 
     Parameters
@@ -130,7 +130,7 @@ def count_words(corpus: CorpusLike, *, threads: int | None = None, **options: An
     Examples
     --------
     >>> import dcme_w2v as dw
-    >>> found = dw.count_words([["a", "rose", "is", "a", "rose"]], min_count=1)
+    >>> found = dw.vocab([["a", "rose", "is", "a", "rose"]], min_count=1)
     >>> list(zip(found, found.counts.tolist()))
     [('a', 2), ('rose', 2), ('is', 1)]
     """

@@ -55,7 +55,7 @@ class Report:
         return {**asdict(self), "ok": not self.faults}
 
 
-def check_vectors(path: PathLike) -> Report:
+def check(path: PathLike) -> Report:
     r"""Read word vectors and count the faults of their rows.
 
     Parameters
@@ -74,7 +74,7 @@ def check_vectors(path: PathLike) -> Report:
     >>> from pathlib import Path
     >>> import dcme_w2v as dw
     >>> _ = Path("v.txt").write_text("2 2\ntea 1 0\ntea 2 nan\n")
-    >>> [(fault.kind, fault.count) for fault in dw.check_vectors("v.txt").faults]
+    >>> [(fault.kind, fault.count) for fault in dw.check("v.txt").faults]
     [('NaN or infinite number', 1)]
     """
     report = Report(os.fspath(path))

@@ -24,7 +24,7 @@ def check_classes(classes: int, words: int) -> None:
         raise UsageError(f"--classes={classes}: there are only {words:,} words; give fewer classes")
 
 
-def word_classes(
+def classes(
     vectors: Vectors | PathLike | F32,
     classes: int,
     *,
@@ -60,7 +60,7 @@ def word_classes(
     --------
     >>> import dcme_w2v as dw
     >>> v = dw.Vectors(["tea", "coffee", "car"], [[1, 0], [2, 0.1], [-1, 1]])
-    >>> dw.word_classes(v, 2).tolist()
+    >>> dw.classes(v, 2).tolist()
     [0, 0, 1]
     """
     if isinstance(vectors, str | os.PathLike):

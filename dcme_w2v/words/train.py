@@ -43,7 +43,7 @@ from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 from dcme_w2v.training.run import Checkpointer, interruptible, run_epochs
 from dcme_w2v.training.trainer import Fingerprint, Progress, TrainingRun, hash_of
 
-from .classes import check_classes, save_classes, word_classes
+from .classes import check_classes, classes, save_classes
 from .defaults import has_context, resolved, vectors_of
 from .heldout import HeldOut, ids_of
 from .job import FIELDS, TrainJob, check_paths, counts_path, output_format
@@ -540,7 +540,7 @@ def save_results(
 
     write = vectors(job.output, matrix, manifest=manifest)
     if job.classes and not suffix:
-        found = word_classes(matrix[: len(words)], job.classes, seed=job.seed, threads=job.threads)
+        found = classes(matrix[: len(words)], job.classes, seed=job.seed, threads=job.threads)
         write = partial(save_classes, words=words, classes=found, manifest=manifest)
     inputs = [training.input] if ngrams is None else [training.input, ngrams.rows]
     outputs: list[tuple[str | None, str, Callable[[str], None]]] = [

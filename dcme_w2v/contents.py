@@ -1,6 +1,6 @@
 """What a file or folder of this program holds, by its header and its record.
 
-`describe` detects the kind from the content; `dcme-w2v info` prints it.
+`info` detects the kind from the content; `dcme-w2v info` prints it.
 """
 
 import os
@@ -23,7 +23,7 @@ Facts = dict[str, Any]
 SHOWN = 10  # entries of a list
 
 
-def describe(path: PathLike) -> Facts:
+def info(path: PathLike) -> Facts:
     """Return what a file or folder holds.
 
     Parameters
@@ -48,7 +48,7 @@ def describe(path: PathLike) -> Facts:
     --------
     >>> import dcme_w2v as dw
     >>> dw.Vectors(["tea", "coffee"], [[1, 0], [2, 1]]).save("v.txt")
-    >>> dw.describe("v.txt")["kind"], dw.describe("v.txt")["rows"]
+    >>> dw.info("v.txt")["kind"], dw.info("v.txt")["rows"]
     ('word vectors', 2)
     """
     name = os.fspath(path)

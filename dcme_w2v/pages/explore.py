@@ -250,7 +250,7 @@ def _unit(matrix: F32) -> F32:
 
 def page_of(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> str:
     """Return the page of one or two files."""
-    files = resources.files("dcme_w2v.explore").joinpath("page")
+    files = resources.files("dcme_w2v.pages").joinpath("page")
     script = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     style = files.joinpath("page.css").read_text(encoding="utf-8")
     described, blocks = [], []
@@ -326,7 +326,7 @@ def _hash_of(text: str) -> str:
 MAX_FILES = 2
 
 
-def explore_page(
+def explore(
     files: PathLike | Sequence[PathLike],
     output: PathLike,
     *,
@@ -365,7 +365,7 @@ def explore_page(
     --------
     >>> import dcme_w2v as dw
     >>> v = dw.train("corpus.txt", dim=8, epochs=1, threads=1, output="v.npy")
-    >>> dw.explore_page("v.npy", "page.html", method="pca")
+    >>> dw.explore("v.npy", "page.html", method="pca")
     """
     sources, output = listed(files), os.fspath(output)
     guard((READS, "VECTORS", sources), (READS, "--labels", labels), (WRITES, "--output", output))

@@ -1,0 +1,1 @@
+"""A page of HTML to explore vectors in a browser."""
