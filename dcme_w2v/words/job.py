@@ -97,6 +97,11 @@ class TrainJob(
         super().__post_init__()
         object.__setattr__(self, "corpus", as_paths(self.corpus))
         if self.classes:
+            if self.format == "safetensors":
+                raise UsageError(
+                    f"--classes={self.classes}: is not supported with --format=safetensors; give "
+                    "--format=text"
+                )
             object.__setattr__(self, "format", "text")
 
     @classmethod
