@@ -43,7 +43,7 @@ test-all: $(VENV)/.dev $(VENV)/.built ctest ## run all tests, Python's and C's
 
 # Tests of what the kernels compute: word vectors, document vectors, classifiers. Others that train,
 # such as test_objectives.py, try all kernels themselves.
-KERNEL_TESTS := $(wildcard $(addprefix tests/test_,$(addsuffix .py,classify scdv trainer)))
+KERNEL_TESTS := $(wildcard $(addprefix tests/*/test_,$(addsuffix .py,classify scdv trainer)))
 
 test-kernels: $(VENV)/.dev $(VENV)/.built ## run tests of training with each slower instruction set
 	@for set in $$($(BIN)/python scripts/list_kernels.py); do \
@@ -59,8 +59,8 @@ PEERS := build/sentence-transformers/site-packages
 
 test-sentence-transformers: $(VENV)/.dev $(VENV)/.built ## load exported folders in sentence-transformers; downloads gigabytes
 	@$(PIP) --upgrade --target $(PEERS) sentence-transformers datasets
-	@PYTHONPATH=$(PEERS) $(BIN)/python -m pytest -q tests/test_static_folder.py tests/test_columns.py \
-	    "tests/test_docs.py::test_the_snippets_of_a_page_run[docs/howto/sentence-models.md]"
+	@PYTHONPATH=$(PEERS) $(BIN)/python -m pytest -q tests/words/test_static_folder.py tests/text/test_columns.py \
+	    "tests/project/test_docs.py::test_the_snippets_of_a_page_run[docs/howto/sentence-models.md]"
 
 mutants: $(VENV)/.dev $(VENV)/.built ## check that seeded faults make tests fail; takes an hour
 	@$(BIN)/python tests/mutants/run.py
@@ -142,7 +142,7 @@ test-sdist: dist/.made ## run some tests from the unpacked source distribution, 
 	@tar -xzf $(SDIST) -C build/sdist --strip-components 1
 	@$(PIP) --no-deps --no-index --find-links dist --target build/sdist/wheel dcme-w2v
 	@cp build/sdist/wheel/dcme_w2v/_core/*.so build/sdist/dcme_w2v/_core/
-	@cd build/sdist && PYTHONPATH="$$PWD" $(CURDIR)/$(BIN)/python -m pytest -q tests/test_train.py tests/test_cli.py tests/test_classify_features.py
+	@cd build/sdist && PYTHONPATH="$$PWD" $(CURDIR)/$(BIN)/python -m pytest -q tests/words/test_train.py tests/cli/test_cli.py tests/classify/test_classify_features.py
 
 test-wheel: dist/.made ## install the built wheel without a compiler and run the tutorial
 	@rm -rf $(CLEAN) && $(BIN)/python -m venv $(CLEAN) && mkdir -p $(CLEAN)/work

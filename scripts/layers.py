@@ -1,8 +1,8 @@
 """The order of the rooms of the package, and its picture: `python scripts/layers.py PICTURE.svg`.
 
 A room is a folder or a module of dcme_w2v/. It may import only rooms that come before it in LAYERS,
-also inside functions; tests/test_architecture.py checks that. Without a picture, this script prints
-the imports against the order.
+also inside functions; test_architecture.py checks that. Without a picture, this script prints the
+imports against the order.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ __all__ = ["made", "work"]  # fixtures
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
+TESTS = Path(__file__).parent
 # Files of tests that cannot run on Windows: they use what it has not, most while they are imported;
 # its os.kill ends the process, whatever the signal: signal.raise_signal does not.
 POSIX = re.compile(
@@ -34,8 +35,8 @@ NEEDED = [POSIX] * (os.name == "nt") + [re.compile("^from sklearn", re.M)] * (
     find_spec("sklearn") is None
 )
 LEFT_OUT = {
-    path.name: found[0]
-    for path in Path(__file__).parent.glob("test_*.py")
+    path.relative_to(TESTS).as_posix(): found[0]
+    for path in TESTS.glob("*/test_*.py")
     for needed in NEEDED
     if (found := needed.search(path.read_text(encoding="utf-8")))
 }

@@ -1,7 +1,7 @@
 """Evaluate word vectors on analogy questions and on rated pairs of words.
 
 On the same file the figures equal the results of gensim 4's `evaluate_word_analogies` and
-`evaluate_word_pairs` (tests/test_evaluate.py): words are compared in upper case, the most frequent
+`evaluate_word_pairs`: words are compared in upper case, the most frequent
 of several spellings is used, and the vocabulary is limited to the first `restrict` words.
 """
 

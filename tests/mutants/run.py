@@ -61,7 +61,7 @@ def test(tree: Path, tests: list[str]) -> str:
         done = run(tree, "make", "-s", "-f", "tests/Makefile", "ctest", f"C_TESTS={program}")
         if done.returncode:
             return f"{program} fails"
-    files = [f"tests/test_{name}.py" for name in tests if not name.startswith("c/")]
+    files = [f for n in tests if not n.startswith("c/") for f in tree.glob(f"tests/*/test_{n}.py")]
     if files:
         done = run(
             tree, sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow",

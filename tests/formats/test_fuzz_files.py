@@ -16,7 +16,7 @@ from dcme_w2v.few_labels.statistics import Statistics, read_parts, write_part
 from dcme_w2v.formats.sparse_io import read_npz
 from dcme_w2v.words.vectors import Vectors
 
-SCRIPTS = Path(__file__).parents[1] / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 ABOUT = {"features": "f", "classes": ["a"], "model": "m", "values": "values"}
 KINDS = {
     "model of fastText": (

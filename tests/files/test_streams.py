@@ -93,7 +93,7 @@ def test_help_with_a_closed_stdout_is_an_error_with_its_advice(line):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("name", WRITERS)
 def test_messages_that_cannot_be_written_are_dropped(name):
-    driver = [sys.executable, Path(__file__).with_name("stream_faults.py"), "o"]
+    driver = [sys.executable, Path(__file__).parents[1] / "stream_faults.py", "o"]
     ended = subprocess.run(
         [*driver, *WRITERS[name].split()], capture_output=True, text=True, check=True, timeout=300
     )

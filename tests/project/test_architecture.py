@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "dcme_w2v"
 TESTS = ROOT / "tests"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -84,7 +84,7 @@ def test_one_file_of_the_core_asks_for_the_system():
 def test_no_module_imports_a_test_module():
     """A helper that two modules need belongs to helpers.py."""
     importing = re.compile(r"^(?:import|from) test_", re.MULTILINE)
-    files = TESTS.glob("*.py")
+    files = TESTS.rglob("*.py")
     assert not [one.name for one in files if importing.search(one.read_text(encoding="utf-8"))]
 
 
@@ -135,7 +135,7 @@ def _writes(call):
 def test_every_promise_names_a_test_that_exists():
     functions = {
         node.name
-        for path in TESTS.glob("test_*.py")
+        for path in TESTS.rglob("test_*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef)
     }

@@ -66,7 +66,7 @@ def test_doctor_prints_what_a_report_needs(cli, monkeypatch):
     assert lines[-1].startswith(
         "no_such_package: not installed: pip install no_such_package (nothing)"
     )
-    project = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     extras = re.search(r"^zst = .*?(?=^bench)", project, re.MULTILINE | re.DOTALL)[0]
     assert set(re.findall(r'"([\w-]+)>', extras)) <= set(doctor.OPTIONAL)
     assert cli.json("doctor")["packages"]["no_such_package"] is None

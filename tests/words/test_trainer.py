@@ -20,7 +20,7 @@ from dcme_w2v.training import trainer as engine
 from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer
 
-HEADER = Path(__file__).parents[1] / "csrc" / "model" / "train_options.h"
+HEADER = Path(__file__).parents[2] / "csrc" / "model" / "train_options.h"
 LINES = {
     "one token": [1],
     "two tokens": [2],

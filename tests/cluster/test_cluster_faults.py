@@ -123,7 +123,7 @@ class Processes:
         self.folder, self.stack, self.workers = folder, stack, []
 
     def start(self, *command, stderr=subprocess.DEVNULL):
-        path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         known = {"PYTHONPATH": path, "TMPDIR": str(self.folder)}
         process = subprocess.Popen(
             [sys.executable, "-m", *command, "--no-dashboard", "--host", "127.0.0.1"],
