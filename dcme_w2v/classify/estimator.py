@@ -124,7 +124,7 @@ def fit_sets(data: Labeled, labels: int, given: ClassifyOptions) -> tuple[Fit, C
     options, scores = resolved(given, labels, multilabel=True), None
     if choice := choose(problem := Problem.of(data, classes, given)):
         options, scores = problem.options(choice.setting), choice.scores
-    plan = resource_estimate(data.matrix, sum(map(len, sets)), classes, options, holdout=False)
+    plan = resource_estimate(data.matrix, sum(map(len, sets)), classes, options)
     if shortage := resource_shortage(plan):
         raise shortage
     counts = np.bincount(data.instances()[1], minlength=labels)[:labels]

@@ -17,7 +17,7 @@ PIECE = 16384  # documents whose scores a gradient holds at once; csrc/classify/
 
 
 def resource_estimate(
-    matrix: csr_matrix, labels: int, classes: int, options: ClassifyOptions, holdout: bool
+    matrix: csr_matrix, labels: int, classes: int, options: ClassifyOptions
 ) -> dict[str, Any]:
     """Return what training takes and what there is, in documents and bytes.
 
@@ -30,8 +30,6 @@ def resource_estimate(
     classes : int
     options : ClassifyOptions
         Resolved.
-    holdout : bool
-        Whether the best epoch's weights are kept beside the current ones.
     """
     features = matrix.shape[1]
     rows = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes + 16 * labels
@@ -45,7 +43,7 @@ def resource_estimate(
         memory += 8 * matrix.nnz  # the documents by feature
         memory += 4 * min(labels, PIECE) * width  # scores
     else:
-        memory = table * (2 if holdout else 1)
+        memory = table * (2 if options.patience else 1)  # the best epoch, too
         if options.objective == "dcme":  # of each cluster, two columns
             columns = options.class_clusters if options.dcme_update == "robust" else 0
             memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD

@@ -181,7 +181,7 @@ def _resolved(
     """Return the options with every default; raise if the memory or the disk is too small."""
     options = resolved(given, len(corpus.classes), corpus.multilabel)
     _check_trees(job, options, remote)
-    plan = _plan(job, corpus, options)
+    plan = _plan(corpus, options)
     if shortage := resource_shortage(plan):
         raise shortage
     columns = corpus.matrix.shape[1]
@@ -324,7 +324,7 @@ def dry_run(
         _read_documents(job, features, options, reporter), features, job.tune.tune is not None
     )
     corpus = max(map(sets.under, sets.settings), key=lambda one: one.matrix.shape[1])
-    plan = _plan(job, corpus, resolved(options, len(corpus.classes), corpus.multilabel))
+    plan = _plan(corpus, resolved(options, len(corpus.classes), corpus.multilabel))
     return {
         **plan,
         "disk": disk_plan(job.output, plan["output_bytes"]),
@@ -332,9 +332,9 @@ def dry_run(
     }
 
 
-def _plan(job: TrainJob, corpus: Dataset, options: ClassifyOptions) -> dict[str, Any]:
-    labels, holdout = sum(map(len, corpus.labels)), job.holdout.holdout is not None
-    return resource_estimate(corpus.matrix, labels, len(corpus.classes), options, holdout)
+def _plan(corpus: Dataset, options: ClassifyOptions) -> dict[str, Any]:
+    labels = sum(map(len, corpus.labels))
+    return resource_estimate(corpus.matrix, labels, len(corpus.classes), options)
 
 
 class _Fit(Fit):

@@ -104,7 +104,7 @@ def test_tables_of_more_than_2_to_the_31_numbers(monkeypatch, objective):
 
 COMMANDS = (
     "train d.txt --output o --min-count 1 --dim 8",
-    "classify train d.txt --output o --holdout 0.1",
+    "classify train d.txt --output o --holdout 0.1 --patience 2",
     "scdv fit d.txt --vectors v.txt --output o --clusters 2",
 )
 
