@@ -94,7 +94,7 @@ static void compare_move(const dcme_clusters *clusters, const double *rows, cons
 static void check_move(const dcme_kernels *kernels, const int64_t *counts, real slope, int owes) {
     static real output[ITEMS * STRIDE];
     static double rows[ITEMS * STRIDE], alpha[ITEMS];
-    dcme_model model = {ITEMS, STRIDE, STRIDE, NULL, output, counts, kernels, {NULL, NULL}, NULL};
+    dcme_model model = {ITEMS, STRIDE, STRIDE, NULL, output, counts, kernels, {NULL, NULL}};
     dcme_train_options options = {.clusters = 1, .top_items = TOP, .beta = 1, .prior = 1};
     real h[STRIDE] = {1};
     double u[STRIDE];
@@ -121,8 +121,8 @@ static void check_move(const dcme_kernels *kernels, const int64_t *counts, real 
 static void check_readers(const int64_t *counts) {
     static real output[ITEMS * STRIDE];
     static dcme_alias cells[ITEMS];
-    dcme_model model = {ITEMS,        STRIDE, STRIDE, NULL, output, counts, &dcme_kernels_scalar,
-                        {NULL, NULL}, NULL};
+    dcme_model model = {ITEMS,       STRIDE, STRIDE, NULL, output, counts, &dcme_kernels_scalar,
+                        {NULL, NULL}};
     dcme_train_options options = {
         .clusters = 1, .top_items = TOP, .beta = 1, .prior = 1, .noise_power = 1};
     real h[STRIDE] = {1};

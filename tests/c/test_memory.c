@@ -42,7 +42,7 @@ static dcme_status train_subwords(int32_t model, dcme_error *error) {
     static int64_t word_starts[WORD_COUNT + 1];
     static int32_t ngrams[2 * WORD_COUNT];
     dcme_subwords subwords = {word_starts, ngrams, BUCKETS};
-    dcme_corpus corpus = {ids, TOKENS, word_counts, WORD_COUNT, &subwords, NULL};
+    dcme_corpus corpus = {ids, TOKENS, word_counts, WORD_COUNT, &subwords};
     dcme_train_options options = word_options(model, DCME_SHRINK, DCME_NS, 2);
     dcme_trainer *trainer = NULL;
     for (int32_t i = 0; i < 2 * WORD_COUNT; i++)

@@ -289,7 +289,7 @@ def test_hinge_descends_half_the_squared_hinge(sets):
 
 @pytest.mark.parametrize("objective", [2, 3])
 def test_class_noise_ascends_minus_its_loss(objective):
-    problem = Problem([3])
+    problem = Problem([1])
     noise = problem.counts**0.75
     offset = np.log(3 * noise / noise.sum()) + np.log(CLASSES) if objective == 2 else 0 * noise
     alias, stream = Alias(noise), Stream(1, 0, 0, NOISE)
@@ -369,6 +369,73 @@ def test_algorithm_1_of_classes_ascends_the_dual_bound(document, top_items):
     found = problem.direction(objective=1, dcme_update=1, clusters=1, top_items=top_items)
     check_direction(found, problem, ascended)
     close(problem.loss, -wanted)
+
+
+def shuffled(count):
+    """The order of the documents in the first epoch."""
+    stream, order = Stream(1, 0, 0, 6), []
+    for i in range(count):
+        j = stream.next() % (i + 1)
+        order.append(order[j] if j < i else i)
+        order[j] = i
+    return order
+
+
+def test_documents_of_a_batch_see_the_steps_before_them():
+    """Of DCME: what clusters owe is in the scores and the bounds, though not yet in the weights."""
+    problem, rate = Problem([0, 3]), 0.25
+    groups = [range(0, 16), range(16, 32), range(32, CLASSES)]
+    alpha = [problem.counts[g] / problem.counts[g].sum() for g in groups]
+    before = problem.W.copy()
+
+    def ascended(document):
+        scores, label = problem.scores()[document], problem.labels[document]
+        parts = [
+            scores[g] if k == label // 16 else [a @ scores[g] + entr(a).sum()]
+            for k, (g, a) in enumerate(zip(groups, alpha, strict=True))
+        ]
+        return problem.weight[document] * (scores[label] - logsumexp(np.concatenate(parts)))
+
+    for document in shuffled(2):
+        step = slope(lambda document=document: ascended(document), problem.W)
+        problem.W += rate * step
+    wanted = (problem.W - before) / rate
+    close(problem.direction(rate, objective=1, exact_clusters=0), wanted, 5e-5)
+
+
+def test_the_bound_of_algorithm_1_follows_the_steps_online():
+    """The loss of one document in 16 is sampled: of the first, and of one after many steps."""
+    problem, rate = Problem([*range(DOCUMENTS)] * 3), 0.1
+    stream = Stream(1, 0, 0, 5)
+    alpha = problem.counts * np.array([0.5 + stream.unit() for _ in range(CLASSES)])
+    alpha /= alpha.sum()
+    top, losses = np.argsort(-alpha, kind="stable")[:4], []
+    rows = np.column_stack([problem.x, np.full(len(problem.x), BIAS)]).astype(float)
+    for document in shuffled(len(rows)):
+        label, weight, scores = problem.labels[document], problem.weight[document], problem.scores()
+        bound = alpha @ scores[document] + entr(alpha).sum()
+        losses.append(weight * (bound - scores[document, label]))
+        problem.W[:, label] += rate * weight * rows[document]
+        problem.W[:, top] -= rate * weight * np.outer(rows[document], alpha[top])
+    run = problem.learner(
+        rate, objective=1, dcme_update=1, clusters=1, top_items=4, beta=1e9, batch=18
+    )
+    problem.direction(rate, run)
+    close(problem.loss, losses[0] + losses[16], 1e-5)
+
+
+def test_the_center_of_algorithm_1_is_the_softmax_at_the_mean():
+    problem = Problem([1])
+    run = problem.learner(objective=1, dcme_update=1, clusters=1, epochs=2)
+    assert run.epoch(0)
+    problem.W[:] = problem.table[:, :CLASSES]
+    alpha = softmax(problem.scores()[0])
+
+    def ascended():
+        (scores,) = problem.scores()
+        return problem.weight[0] * (scores[problem.labels[0]] - alpha @ scores)
+
+    check_direction(problem.direction(1, run, 1), problem, ascended, 5e-5)
 
 
 def test_decay_is_an_implicit_step():
