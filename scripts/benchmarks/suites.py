@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from many_labels import write_documents
@@ -49,7 +50,7 @@ class Setup:
         """Run dcme-w2v; return its output and the CPU seconds of the process."""
         return _timed([sys.executable, "-m", "dcme_w2v", *map(str, arguments)], environment)
 
-    def json(self, *arguments: object) -> dict[str, float]:
+    def json(self, *arguments: object) -> dict[str, Any]:
         """Run a command with --json and return what it prints."""
         found = json.loads(self.run(*arguments, "--json")[0])
         return dict(found if isinstance(found, dict) else found[0])
@@ -112,7 +113,7 @@ BLOCKS: dict[str, list[str]] = {
 
 def blocks(s: Setup) -> Iterator[Line]:
     """Compare the CPU seconds of blocks with the seconds of negative sampling, for all kernels."""
-    text, out = s.file("corpus.txt"), s.out("blocks.npy")
+    text, out = s.file("corpus.txt"), s.out("blocks.safetensors")
     for seed in s.seeds:
         for kernels in filter(has_kernels, INSTRUCTION_SETS[1:]):
             base = 0.0
@@ -140,7 +141,7 @@ def words(s: Setup) -> Iterator[Line]:
     text, questions = s.file("corpus.txt"), s.file("questions-words.txt")
     for name, options in WORDS.items():
         for seed in s.seeds:
-            out = s.out("words.npy")
+            out = s.out("words.safetensors")
             _, seconds = s.run("train", text, *options, "--threads", s.threads, "--seed", seed,
                                "--quiet", "--output", out)  # fmt: skip
             yield name, seed, "CPU seconds", seconds, ""
@@ -161,7 +162,7 @@ SENTENCES: dict[str, list[object]] = {
 
 def sentences(s: Setup) -> Iterator[Line]:
     """Pearson's correlation on STS: a year's files weighted by their pairs, mean of the years."""
-    text, pairs, out = s.file("corpus.txt"), s.file("sts"), s.out("sentences.npy")
+    text, pairs, out = s.file("corpus.txt"), s.file("sts"), s.out("sentences.safetensors")
     for seed in s.seeds:
         for name, options in SENTENCES.items():
             s.run("train", text, *options, "--threads", s.threads, "--seed", seed,
@@ -193,7 +194,7 @@ np.save(out, StaticModel.from_pretrained(folder).encode(lines, use_multiprocessi
 
 def encode(s: Setup) -> Iterator[Line]:
     """Sentences of 12 words encoded in a CPU second, the start of the program included."""
-    vectors, folder, text = s.out("e.npy"), s.out("folder"), s.out("sentences.txt")
+    vectors, folder, text = s.out("e.safetensors"), s.out("folder"), s.out("sentences.txt")
     s.run("train", s.file("corpus.txt"), "--epochs", 1, "--quiet", "--output", vectors)
     s.run("convert", vectors, folder, "--to", "sentence-transformers", "--tokenize", "words")
     count = 0
@@ -207,7 +208,7 @@ def encode(s: Setup) -> Iterator[Line]:
                 break
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     for seed in s.seeds:
-        for form, source in (("vectors.npy", vectors), ("the folder", folder)):
+        for form, source in (("vectors", vectors), ("the folder", folder)):
             more = ["--tokenize", "words"] if source == vectors else []
             _, seconds = s.run("encode", source, text, *more, "--threads", 1, "--output",
                                s.out("rows.npy"))  # fmt: skip
@@ -242,7 +243,7 @@ def raw_text(s: Setup) -> Iterator[Line]:
         base = 0.0
         for name, (file, options) in forms.items():
             _, seconds = s.run("train", s.out(file), *options, "--threads", 1, "--seed", seed,
-                               "--quiet", "--output", s.out("raw.npy"))  # fmt: skip
+                               "--quiet", "--output", s.out("raw.safetensors"))  # fmt: skip
             base = base or seconds
             yield name, seed, "CPU seconds", seconds, ""
             yield name, seed, "speed", 100 * base / seconds, "%"
@@ -256,7 +257,7 @@ def likelihood(s: Setup) -> Iterator[Line]:
         for seed in s.seeds:
             log = s.out("log.jsonl")
             s.run("train", text, *options, "--holdout", 0.02, "--seed", seed, "--threads",
-                  s.threads, "--quiet", "--log-json", log, "--output", s.out("l.npy"))  # fmt: skip
+                  s.threads, "--quiet", "--log-json", log, "--output", s.out("l.safetensors"))  # fmt: skip
             events = [json.loads(line) for line in Path(log).read_text().splitlines()]
             for key in ("heldout_log_probability", "heldout_log_mean_probability"):
                 values = [event[key] for event in events if key in event]
@@ -421,11 +422,11 @@ def many_labels(s: Setup) -> Iterator[Line]:
     for seed in s.seeds:
         own = ["--seed", seed, "--threads", 1]
         _, seconds, private = _watched(s, "classify", "train", train, *own, "--output", s.out("m"))
-        made = json.loads(Path(s.out("m/model.json")).read_text())
+        made = s.json("info", s.out("m"))
         setting = f"{made['record']['documents']:,} documents, {len(made['classes']):,} labels"
         yield setting, seed, "CPU seconds", seconds, ""
         yield setting, seed, "memory", private / 1e6, "MB"
-        size = sum(file.stat().st_size for file in Path(s.out("m")).iterdir())
+        size = Path(s.out("m")).stat().st_size
         yield setting, seed, "on disk", size / 1e6, "MB"
         predict = ("classify", "predict", s.out("m"), "--threads", 1)
         all_of_them, start = (s.run(*predict, file)[1] for file in (test, one))
@@ -444,7 +445,7 @@ def documents(s: Setup) -> Iterator[Line]:
         for seed in s.seeds:
             own = ["--threads", s.threads, "--seed", seed, "--quiet", "--output"]
             s.run("train", s.out("d.txt"), "--tokenize", "words", "--model", "skipgram", *own,
-                  s.out("d.npy"))  # fmt: skip
+                  s.out("d.safetensors"))  # fmt: skip
             for name, options in {
                 "SCDV": [],
                 "mean": ["--features", "weighted-average"],
@@ -452,7 +453,7 @@ def documents(s: Setup) -> Iterator[Line]:
                 "tf-idf": ["--features", "tfidf"],
             }.items():
                 model = s.out("scdv")
-                _, seconds = s.run("scdv", "fit", files["train"], "--vectors", s.out("d.npy"),
+                _, seconds = s.run("scdv", "fit", files["train"], "--vectors", s.out("d.safetensors"),
                                    *options, *own, model)  # fmt: skip
                 for part, file in files.items():
                     s.run("scdv", "transform", model, file, "--output", s.out(f"{part}.npz"),
@@ -504,7 +505,10 @@ def cluster(s: Setup) -> Iterator[Line]:
     for size, text in _growing(s, (1, 6, 18)):
         for workers, seed in itertools.product((1, 2, 4), s.seeds):
             options = ["--cluster", f"local:{workers}"] if workers > 1 else ["--threads", 1]
-            command, out = ["train", text, *options, "--epochs", 1, "--seed", seed], s.out("c.npy")
+            command, out = (
+                ["train", text, *options, "--epochs", 1, "--seed", seed],
+                s.out("c.safetensors"),
+            )
             _, seconds, memory = _watched(s, *command, "--output", out)
             found = {
                 "analogies, %": 100 * s.json("eval", "analogies", out, questions)["accuracy"],
@@ -512,7 +516,7 @@ def cluster(s: Setup) -> Iterator[Line]:
                 "CPU time, s": seconds,
             }
             if workers > 1:
-                made = json.loads(Path(f"{out}.json").read_text())["cluster"]
+                made = s.json("info", out)["cluster"]
                 forecast = s.json(*command, "--dry-run")["bytes_a_round"] * made["rounds"]
                 found |= {
                     "rounds": made["rounds"],
@@ -536,7 +540,7 @@ def cluster_time(s: Setup) -> Iterator[Line]:
                 "two workers": ["--cluster", "local:2"],
             }.items():
                 start = time.perf_counter()
-                s.run("train", text, *options, "--seed", seed, "--output", s.out("c.npy"))
+                s.run("train", text, *options, "--seed", seed, "--output", s.out("c.safetensors"))
                 seconds[name] = time.perf_counter() - start
             for name in ("two threads", "two workers"):
                 speed = seconds["one thread"] / seconds[name]
@@ -589,13 +593,13 @@ def scale(s: Setup) -> Iterator[Line]:
 
 def scale_vocabulary(s: Setup) -> Iterator[Line]:
     """Compare vocabularies of one text's copies by the CPU time of one thread."""
-    options = ("--epochs", 1, "--threads", 1, "--sample", 1e-4, "--output", s.out("v.npy"))
+    options = ("--epochs", 1, "--threads", 1, "--sample", 1e-4, "--output", s.out("v.safetensors"))
     for rare in (0, 8, 100):
         parts, text = _grown(s.file("corpus.txt"), rare, 0), Path(s.out("six.txt"))
         text.write_bytes(b"".join(bytes(next(parts)) for _ in range(6)))
         for seed in s.seeds:
             _, seconds = s.run("train", text, *options, "--seed", seed, "--quiet")
-            made = json.loads(Path(s.out("v.npy.json")).read_text())
+            made = s.json("info", s.out("v.safetensors"))
             setting = f"fewer than {rare} times" if rare else "none"
             yield setting, seed, "vocabulary, thousand words", made["vocabulary"] / 1000, ""
             yield setting, seed, "CPU time a token", seconds / made["tokens"]["corpus"] * 1e9, "ns"
@@ -620,10 +624,10 @@ def _watched(s: Setup, *arguments: object) -> tuple[str, float, int]:
 
 
 def _measured(s: Setup, text: str) -> Iterator[Line]:
-    out = s.out("scale.npy")
+    out = s.out("scale.safetensors")
     messages, seconds, private = _watched(s, "train", text, "--epochs", 1, "--threads", s.threads,
                                           "--output", out)  # fmt: skip
-    made = json.loads(Path(f"{out}.json").read_text())
+    made = s.json("info", out)
     tokens, dropped = made["tokens"]["corpus"], made["tokens"]["out_of_vocabulary"]
     forecast = re.search(r"([\d,]+) MB of memory", messages)
     assert forecast

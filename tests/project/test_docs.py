@@ -33,7 +33,7 @@ def files(tmp_path_factory):
         (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
     labels = ("numpy", "scipy", "email")
     documents = [f"{labels[i % 3]}\t{labels[i % 3]} {line}\n" for i, line in enumerate(lines[:90])]
-    for name in ("documents", "train", "test"):
+    for name in ("documents", "train", "dev", "test"):
         (folder / f"{name}.tsv").write_text("".join(documents))
     sentence = "Ann\tB-PER\nlives\tO\nin\tO\nRome\tB-LOC\n\nOslo\tB-LOC\nis\tO\ncold\tO\n\n"
     for name in ("train", "test"):
@@ -44,7 +44,7 @@ def files(tmp_path_factory):
     pairs = [f"{a}\t{b}\t{i}\n" for i, (a, b) in enumerate(itertools.pairwise(words))]
     (folder / "wordsim353.tsv").write_text("".join(pairs))
     options = ["--epochs", "1", "--dim", "8", "--threads", "1", "--quiet"]
-    for target in ("vectors.npy", "vectors.txt", "vectors.bin"):
+    for target in ("vectors.safetensors", "vectors.txt", "vectors.bin"):
         corpus = str(folder / "corpus.txt")
         assert run(["train", corpus, "--output", str(folder / target), *options]) == 0
     return folder
