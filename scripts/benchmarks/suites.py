@@ -257,7 +257,7 @@ def likelihood(s: Setup) -> Iterator[Line]:
         for seed in s.seeds:
             log = s.out("log.jsonl")
             s.run("train", text, *options, "--holdout", 0.02, "--seed", seed, "--threads",
-                  s.threads, "--quiet", "--log-json", log, "--output", s.out("l.safetensors"))  # fmt: skip
+                  s.threads, "--quiet", "--log-json", log, "--output", s.out("l.bin"))  # fmt: skip
             events = [json.loads(line) for line in Path(log).read_text().splitlines()]
             for key in ("heldout_log_probability", "heldout_log_mean_probability"):
                 values = [event[key] for event in events if key in event]
@@ -444,8 +444,9 @@ def documents(s: Setup) -> Iterator[Line]:
         Path(s.out("d.txt")).write_text("".join(x.partition("\t")[2] for x in lines))
         for seed in s.seeds:
             own = ["--threads", s.threads, "--seed", seed, "--quiet", "--output"]
+            vectors = s.out("d.safetensors")
             s.run("train", s.out("d.txt"), "--tokenize", "words", "--model", "skipgram", *own,
-                  s.out("d.safetensors"))  # fmt: skip
+                  vectors)  # fmt: skip
             for name, options in {
                 "SCDV": [],
                 "mean": ["--features", "weighted-average"],
@@ -453,7 +454,7 @@ def documents(s: Setup) -> Iterator[Line]:
                 "tf-idf": ["--features", "tfidf"],
             }.items():
                 model = s.out("scdv")
-                _, seconds = s.run("scdv", "fit", files["train"], "--vectors", s.out("d.safetensors"),
+                _, seconds = s.run("scdv", "fit", files["train"], "--vectors", vectors,
                                    *options, *own, model)  # fmt: skip
                 for part, file in files.items():
                     s.run("scdv", "transform", model, file, "--output", s.out(f"{part}.npz"),

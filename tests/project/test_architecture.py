@@ -141,7 +141,7 @@ def test_every_promise_names_a_test_that_exists():
     }
     text = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
     promises = re.findall(r"^- (.*(?:\n  .*)*)", text, re.MULTILINE)
-    assert promises
+    assert 0 < len(promises) <= 20
     for promise in promises:
         named = re.findall(r"`(test_\w+)`", promise)
         assert named, f"names no test: {promise}"
