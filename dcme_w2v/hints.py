@@ -43,8 +43,7 @@ c penalty: --l2 (1 / (C * rows))
 n-components n-clusters: --latent|--clusters
 tol: --tolerance
 fit-intercept: --bias
-restrict-vocab clip-end: --restrict
-topn: -k
+restrict-vocab clip-end: --limit
 k n top-n top-k: --topn
 write-header: --header
 input corpus-file corpus-iterable: CORPUS, the first argument
@@ -86,7 +85,7 @@ predict-output-word: dw.predict_word(v, 'the _ of england')
 has-index-for: word in v
 add-vector add-vectors from-gensim: dw.Vectors(words, vectors)
 intersect-word2vec-format: dw.train(corpus, init=file)
-get-normed-vectors: v.vectors * v.inverse_lengths()[:, None]
+get-normed-vectors: v.vectors / np.linalg.norm(v.vectors, axis=1, keepdims=True)
 odd-one-out doesnt-match: neighbors, or v.doesnt_match(words)
 most-similar-cosmul wmdistance closer-than distances rank: a method of v.to_gensim()
 """

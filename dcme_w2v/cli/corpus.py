@@ -147,14 +147,14 @@ def phrases(
     joins the same phrases in other text. Command lines of word2phrase work unchanged. Memory holds
     all words of the text, and the counts of pairs, for which --memory is the limit.
     """
-    from dcme_w2v import phrases as join_phrases
+    import dcme_w2v as dw
     from dcme_w2v.formats.sentences import CorpusPaths
     from dcme_w2v.training.progress import reporting
 
     if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
     with reporting(quiet) as reporter:
-        found = join_phrases(
+        found = dw.phrases(
             CorpusPaths(corpus),
             output,
             read_table=read_table,
@@ -165,7 +165,7 @@ def phrases(
         "lines": found.lines,
         "tokens": found.tokens,
         "joined": found.joined,
-        "phrases": [len(one) for one in found.table.passes],
+        "phrases": [len(one) for one in found.passes],
         "reads": list(found.reads),
         "options": {"read_table": read_table} if read_table else vars(found.options),
     }

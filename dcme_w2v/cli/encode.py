@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import click
-
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.sentences.options import EncodeOptions
 
@@ -11,7 +9,6 @@ from .command import command
 from .options import (
     arguments,
     chosen_tokenizer,
-    collect,
     option_of,
     options_of,
     output_option,
@@ -31,8 +28,6 @@ def encode(
     vectors: str,
     texts: tuple[str, ...],
     output: str,
-    encoding_errors: str,
-    threads: int | None,
     **values: Any,
 ) -> None:
     """Encode sentences as vectors: the mean of the pooled rows of their words.
@@ -43,15 +38,5 @@ def encode(
     """
     import dcme_w2v as dw
 
-    tokenizer = chosen_tokenizer(values)
-    facts = dw.encode(
-        vectors,
-        texts,
-        output,
-        collect(EncodeOptions, values),
-        tokenizer=tokenizer,
-        encoding_errors=encoding_errors,
-        threads=threads,
-    )
-    zeros = f", {facts['zero_rows']:,} without any known word" if facts["zero_rows"] else ""
-    click.echo(f"{facts['rows']:,} sentences{zeros}: {facts['columns']} columns", err=True)
+    tokenize = chosen_tokenizer(values)
+    dw.encode(vectors, texts, output, tokenize=tokenize, progress="stderr", **values)

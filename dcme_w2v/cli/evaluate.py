@@ -16,7 +16,6 @@ from .command import Group
 from .options import (
     arguments,
     chosen_tokenizer,
-    collect,
     context_option,
     flag,
     json_option,
@@ -40,7 +39,7 @@ def evaluate() -> None:
 @evaluate.command("analogies", example="dcme-w2v eval analogies vectors.bin questions-words.txt")
 @arguments("<vectors <questions")
 @flag(
-    "--restrict N",
+    "--limit N",
     "use only the N most frequent words, in questions and as answers",
     default=30_000,
     type=RESTRICT,
@@ -67,9 +66,9 @@ def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> Non
 
 @evaluate.command("similarity", example="dcme-w2v eval similarity vectors.bin wordsim353.tsv")
 @arguments("<vectors <pairs")
-@flag("--restrict N", "use only the N most frequent words", default=300_000, type=RESTRICT)
+@flag("--limit N", "use only the N most frequent words", default=300_000, type=RESTRICT)
 @json_option
-def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
+def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
     """Evaluate VECTORS on rated pairs of words.
 
     PAIRS has one pair a line, "word TAB word TAB rating"; - is standard input. Words are compared
@@ -78,7 +77,7 @@ def similarity(vectors: str, pairs: str, restrict: int, as_json: bool) -> None:
     """
     from dcme_w2v import eval_similarity
 
-    score = eval_similarity(vectors, pairs, restrict=restrict)
+    score = eval_similarity(vectors, pairs, limit=limit)
     by_ngrams = f", {score.by_ngrams} by n-grams" if score.by_ngrams else ""
     table = (
         f"spearman {score.spearman:.4f}\npearson  {score.pearson:.4f}\n"
@@ -101,9 +100,7 @@ def sts(vectors: str, pairs: tuple[str, ...], as_json: bool, **values: Any) -> N
     """
     from dcme_w2v import eval_sts
 
-    chosen, options = chosen_tokenizer(values), collect(EncodeOptions, values)
-    rule = None if chosen is None else chosen.options
-    score = eval_sts(vectors, pairs, pooling=options.pooling, dim=options.dim, tokenize=rule)
+    score = eval_sts(vectors, pairs, tokenize=chosen_tokenizer(values), **values)
     if as_json:
         print_json(score.as_dict(), indent=2)
         return

@@ -41,7 +41,7 @@ class SignedCommand(Command):
         options: list[str] = []
         words: list[str] = []
         for argument in args:
-            value = options[-1:] == ["-k"]
+            value = options[-1:] in (["-k"], ["--topn"])
             (options if value or _OPTION.fullmatch(argument) else words).append(argument)
         return super().parse_args(ctx, [*options, "--", *words])
 
@@ -173,7 +173,7 @@ class Completer:
 @arguments("<vectors words=[WORD]...")
 @count_option
 @json_option
-def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> None:
+def neighbors(vectors: str, words: tuple[str, ...], topn: int, as_json: bool) -> None:
     """Print the nearest neighbors of words.
 
     Each line has a word, a neighbor and their cosine, separated by tabs. Out-of-vocabulary words
@@ -189,4 +189,4 @@ def neighbors(vectors: str, words: tuple[str, ...], k: int, as_json: bool) -> No
     if not words and vectors == STANDARD:
         raise UsageError("VECTORS is standard input; give the words as arguments")
     loaded = Vectors.load(vectors)
-    answer(vectors, words, as_json, lambda lines: neighbors_of(loaded, lines, k), loaded.words)
+    answer(vectors, words, as_json, lambda lines: neighbors_of(loaded, lines, topn), loaded.words)

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -20,10 +20,6 @@ from dcme_w2v.declarations import declaration_of, flag_of, options_in, types_of
 from dcme_w2v.files.paths import LOG, READS, WRITES
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.options import ColumnOptions, TokenizerOptions
-
-if TYPE_CHECKING:  # numpy, slow for --help
-    from dcme_w2v.text.tokenizer import Tokenizer
-
 
 from .streams import print_json
 
@@ -160,7 +156,7 @@ threads_option = flag(
 )
 
 
-count_option = flag("-k N", "number of words in each answer", default=10, low=1)
+count_option = flag("-k,--topn N", "number of words in each answer", default=10, low=1)
 context_option = flag("--context FILE", "context vectors (default: from the manifest)", path=READS)
 read_vocab_option = flag(
     "--read-vocab FILE", "word counts (default: from the manifest)", path=READS
@@ -238,14 +234,11 @@ def given_options(ctx: click.Context | None = None) -> tuple[str, ...]:
     return tuple(name for name in ctx.params if ctx.get_parameter_source(name) is not default)
 
 
-def chosen_tokenizer(values: dict[str, Any]) -> Tokenizer | None:
+def chosen_tokenizer(values: dict[str, Any]) -> dict[str, Any] | None:
     """Take the options of the tokenizer from a command's values; None if none was given."""
-    rule = collect(TokenizerOptions, values)
-    if not {*given_options()} & {item.name for item in options_in(TokenizerOptions)}:
-        return None
-    from dcme_w2v.text.tokenizer import Tokenizer
-
-    return Tokenizer(rule)
+    names = [item.name for item in options_in(TokenizerOptions) if item.name in values]
+    rule = {name: values.pop(name) for name in names}
+    return rule if {*given_options()} & rule.keys() else None
 
 
 def reads_documents(

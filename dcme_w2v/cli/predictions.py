@@ -17,7 +17,7 @@ from .options import arguments, context_option, count_option, json_option, read_
 def predict_word(
     model: str,
     words: tuple[str, ...],
-    k: int,
+    topn: int,
     context: str | None,
     read_vocab: str | None,
     as_json: bool,
@@ -35,5 +35,5 @@ def predict_word(
 
     if not words and STANDARD in (model, context, read_vocab):
         raise UsageError("the model is standard input; give the words as arguments")
-    predictor = Predictor(LanguageModel.load(model, context, read_vocab), k)
+    predictor = Predictor(LanguageModel.load(model, context, read_vocab), topn)
     answer(model, words, as_json, predictor.gaps, predictor.words)

@@ -129,7 +129,8 @@ def _loaded(model: str) -> DocumentModel | SentenceTable:
     if kind_of_artifact(model) == KIND:
         return DocumentModel.load(model)
     from dcme_w2v.sentences.options import EncodeOptions
-    from dcme_w2v.sentences.table import SentenceTable, load_if_path
+    from dcme_w2v.sentences.table import SentenceTable
+    from dcme_w2v.words.vectors import load_if_path
 
     return SentenceTable(load_if_path(model), EncodeOptions())
 
@@ -221,20 +222,20 @@ def fit(
     split into tokens as the text that VECTORS was trained on, unless --tokenize is given; the model
     keeps the rule.
     """
-    from dcme_w2v import Vectors
     from dcme_w2v.files.disk import Result, require_disk, write_with_fallback
     from dcme_w2v.formats.artifact import check_model_target
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.scdv.fit import fit_documents, resource_estimate
     from dcme_w2v.scdv.model import KIND
     from dcme_w2v.training.progress import reporting
+    from dcme_w2v.words.vectors import load_if_path
 
     options = collect(ScdvOptions, kwargs)
-    tokenizer = chosen_tokenizer(kwargs)
+    tokenize = chosen_tokenizer(kwargs)
     check_model_target(output, KIND)
     texts = (document.text for document in read_documents(docs, **kwargs))
     room = partial(require_disk, output)
-    loaded = Vectors.load(vectors).tokenized_by(tokenizer)
+    loaded = load_if_path(vectors, tokenize=tokenize)
     if dry_run:
         show_plan(resource_estimate(texts, loaded, options, output), as_json)
         return

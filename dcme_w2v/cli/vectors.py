@@ -70,13 +70,14 @@ def convert(source: str, target: str, **values: Any) -> None:
     if values["to"] == "kv" or target.lower().endswith(".kv"):
         raise UsageError(KV)
     chosen = OutputOptions(format=values.pop("format")).format
-    options, card = collect(PostprocessOptions, values), collect(CardOptions, values)
-    text = {name: values.pop(name) for name in RULE}
-    rule = TokenizerOptions(**text) if {*given_options()} & {*RULE} else None
+    options = collect(PostprocessOptions, values)
+    card = {name: one for name, one in values.items() if one is not None and name not in RULE}
+    if {*given_options()} & {*RULE}:
+        card["tokenize"] = {name: values[name] for name in RULE}
     if options.to == FOLDER:
-        _to_folder(source, target, options, card, rule, chosen)
+        _to_folder(source, target, options, card, chosen)
         return
-    if rule is not None or card != CardOptions():
+    if card:
         raise UsageError(f"--tokenize, --language, --license, --scores: are for --to={FOLDER}")
     to, format = options.to, chosen or format_of(target)
     if to is None:
@@ -115,8 +116,7 @@ def _to_folder(
     source: str,
     target: str,
     options: PostprocessOptions,
-    card: CardOptions,
-    rule: TokenizerOptions | None,
+    card: dict[str, Any],
     format: str | None,
 ) -> None:
     """Write a folder of static embeddings."""
@@ -130,13 +130,12 @@ def _to_folder(
     saved = save_sentence_model(
         source,
         target,
-        tokenize=rule,
         dim=options.reduce,
         limit=options.limit,
         numbers=options.quantize or "float32",
-        card=card,
+        **card,
     )
-    if rule is None and (saved.manifest or {})["tokenizer"] is None:
+    if "tokenize" not in card and (saved.manifest or {})["tokenizer"] is None:
         click.echo(
             f"{target}: splits text at whitespace only; --tokenize words is for raw text", err=True
         )
@@ -293,4 +292,4 @@ def explore(vectors: tuple[str, ...], output: str, quiet: bool, **options: Any) 
     from dcme_w2v.training.progress import reporting
 
     with reporting(quiet) as reporter:
-        dw.explore(vectors, output, reporter=reporter, **options)
+        dw.explore(vectors, output, progress=reporter, **options)

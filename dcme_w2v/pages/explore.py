@@ -37,7 +37,7 @@ from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.platform import PathLike
 from dcme_w2v.plots.projection import ITERATIONS, check_method, plane
-from dcme_w2v.training.progress import Quiet, Reporter
+from dcme_w2v.training.progress import ProgressLike, reporting_to
 from dcme_w2v.words.exports import agreement, as_int8
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors
@@ -328,23 +328,23 @@ MAX_FILES = 2
 
 def explore(
     files: PathLike | Sequence[PathLike],
-    output: PathLike,
+    output: PathLike | None = None,
     *,
     labels: str | None = None,
     color: int = 1,
     limit: int = 50_000,
     method: str = "tsne",
     seed: int = 1,
-    reporter: Reporter | None = None,
-) -> None:
-    """Write a page of HTML to explore vectors: neighbors, analogies and a map.
+    progress: ProgressLike = False,
+) -> str:
+    """Make a page of HTML to explore vectors: neighbors, analogies and a map.
 
     Parameters
     ----------
     files : path or sequence of paths
         One or two files of word vectors, or of rows of documents (.npz, .svm).
-    output : str
-        The page; ``-`` is standard output.
+    output : path, optional
+        Where the page is written; ``-`` is standard output.
     labels : str, optional
         A file with a line for each row, with columns separated by tabs.
     color, limit : int
@@ -352,7 +352,13 @@ def explore(
     method : {"tsne", "pca"}
         Projection of the map.
     seed : int
-    reporter : Reporter, optional
+    progress : bool or callable
+        As in `train`.
+
+    Returns
+    -------
+    str
+        The page.
 
     Raises
     ------
@@ -365,27 +371,31 @@ def explore(
     --------
     >>> import dcme_w2v as dw
     >>> v = dw.train("corpus.txt", dim=8, epochs=1, threads=1, output="v.npy")
-    >>> dw.explore("v.npy", "page.html", method="pca")
+    >>> dw.explore("v.npy", "page.html", method="pca")[:15]
+    '<!DOCTYPE html>'
     """
-    sources, output = listed(files), os.fspath(output)
+    sources, name = listed(files), "" if output is None else os.fspath(output)
     guard((READS, "VECTORS", sources), (READS, "--labels", labels), (WRITES, "--output", output))
     check_method(method)
     if not 1 <= len(sources) <= MAX_FILES:
         raise UsageError(f"{len(sources)} files; give one, or two to compare")
-    if uncompressed_name(output).suffix.lower() not in ("", ".html", ".htm"):
-        raise UsageError(f"{output}: name a file that ends in .html, or - for standard output")
-    reporter = reporter or Quiet()
-    every, layouts = [read_items(path, labels, color, limit, seed) for path in sources], []
-    for path, items in zip(sources, every, strict=True):
-        reporter.stage(f"map of {path}", ITERATIONS if method == "tsne" else None, "iterations")
-        layouts.append(plane(items.matrix, method, seed, reporter.advance))
-    page = page_of(every, layouts, seed).encode()
-    with atomic_write(output) as file:
-        file.write(page)
-    for items in every:
-        share = 100 * agreement(items.matrix, as_int8(items.matrix)[0], seed)
-        reporter.message(
-            f"{items.title}: {len(items.names):,} rows; 10 nearest neighbors by the page's 8-bit "
-            f"vectors agree to {share:.1f} %"
-        )
-    reporter.message(f"page: {output}, {len(page) / 1e6:.1f} MB")
+    if uncompressed_name(name).suffix.lower() not in ("", ".html", ".htm"):
+        raise UsageError(f"{name}: name a file that ends in .html, or - for standard output")
+    every = [read_items(path, labels, color, limit, seed) for path in sources]
+    with reporting_to(progress) as reporter:
+        layouts = []
+        for path, items in zip(sources, every, strict=True):
+            reporter.stage(f"map of {path}", ITERATIONS if method == "tsne" else None, "iterations")
+            layouts.append(plane(items.matrix, method, seed, reporter.advance))
+        page = page_of(every, layouts, seed)
+        for items in every:
+            share = 100 * agreement(items.matrix, as_int8(items.matrix)[0], seed)
+            reporter.message(
+                f"{items.title}: {len(items.names):,} rows; 10 nearest neighbors by the page's "
+                f"8-bit vectors agree to {share:.1f} %"
+            )
+        if name:
+            with atomic_write(name) as file:
+                file.write(page.encode())
+            reporter.message(f"page: {name}, {len(page) / 1e6:.1f} MB")
+    return page

@@ -40,15 +40,13 @@ _USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
 _MANY_POINTS = 40  # without markers
 
 
-def draw_curves(paths: Sequence[str], output: str, fields: Sequence[str] = ()) -> None:
+def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
     """Draw a panel for each field, with a line for each log.
 
     Parameters
     ----------
     paths : sequence of str
         Logs.
-    output : str
-        Picture; ``-`` is standard output.
     fields : sequence of str
         Figures of epochs, such as ``lr``; by default the losses and mean log-probabilities, or else
         all that some log has.
@@ -77,7 +75,7 @@ def draw_curves(paths: Sequence[str], output: str, fields: Sequence[str] = ()) -
         panel.spines[["top", "right"]].set_visible(False)
     if len(paths) > 1:
         panels[0].legend(fontsize=8)
-    write_figure(figure, output)
+    return figure
 
 
 def _fields_of(log: Sequence[dict[str, Any]]) -> list[str]:
@@ -113,12 +111,11 @@ def _unit_of(logs: Sequence[Sequence[dict[str, Any]]]) -> str:
 
 def draw_words(
     path: str,
-    output: str,
     words: str = "",
     limit: int = _OF_WORDS,
     method: str = "tsne",
     seed: int = 1,
-) -> None:
+) -> Any:
     """Draw words as points with labels, close together where their vectors have a high cosine."""
     vectors = Vectors.load(path)
     chosen = list(dict.fromkeys(words.split())) or list(vectors.words[:limit])
@@ -138,17 +135,16 @@ def draw_words(
                 break
             label.set_visible(False)
         boxes.append(box)
-    write_figure(axes.figure, output)
+    return axes.figure
 
 
 def draw_rows(
     path: str,
-    output: str,
     labels: str | None = None,
     limit: int = _OF_ROWS,
     method: str = "tsne",
     seed: int = 1,
-) -> None:
+) -> Any:
     """Draw rows of a file as points, with a color and marker for each label.
 
     The rows are a random sample if they are more than `limit`.
@@ -163,7 +159,7 @@ def draw_rows(
         axes.figure.legend(fontsize=7, markerscale=2, loc="outside right upper")
     else:
         axes.scatter(*points.T, s=8, color=COLORS[0])
-    write_figure(axes.figure, output)
+    return axes.figure
 
 
 def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
@@ -193,7 +189,7 @@ def _scatter(axes: Any, points: F64, labels: NDArray[np.object_]) -> None:
 
 def plot(
     files: PathLike | Sequence[PathLike],
-    output: PathLike,
+    output: PathLike | None = None,
     *,
     fields: Sequence[str] | None = None,
     words: str | None = None,
@@ -201,15 +197,15 @@ def plot(
     limit: int | None = None,
     method: str | None = None,
     seed: int | None = None,
-) -> None:
+) -> Any:
     """Draw learning curves of logs, or words or rows on a plane. Requires matplotlib.
 
     Parameters
     ----------
     files : path or sequence of paths
         One or several logs of --log-json, or one file of word vectors or of rows (.npz, .svm).
-    output : path
-        Picture: .png, .pdf or .svg; ``-`` is standard output.
+    output : path, optional
+        Where the picture is written: .png, .pdf or .svg; ``-`` is standard output.
     fields : sequence of str, optional
         Figures of the logs, such as ``lr`` (default: loss and log-probabilities).
     words : str, optional
@@ -223,6 +219,10 @@ def plot(
     seed : int, optional
         Seed of the projection (default: 1).
 
+    Returns
+    -------
+    matplotlib.figure.Figure
+
     Raises
     ------
     UsageError
@@ -234,25 +234,29 @@ def plot(
     --------
     >>> import dcme_w2v as dw
     >>> v = dw.train("corpus.txt", dim=8, epochs=2, threads=1, log_json="train.log")
-    >>> dw.plot("train.log", "curves.svg")
+    >>> len(dw.plot("train.log", "curves.svg").axes)
+    1
     """
-    paths, output = listed(files), os.fspath(output)
+    paths, name = listed(files), "" if output is None else os.fspath(output)
     guard((READS, "FILES", paths), (READS, "--labels", labels), (WRITES, "--output", output))
-    picture_format(output)
+    picture_format(name)
     kind = _kind_of(paths)
     values: dict[str, Any] = {
         "fields": fields, "words": words, "labels": labels, "limit": limit,
         "method": method, "seed": seed,
     }  # fmt: skip
     given = {name: value for name, value in values.items() if value}
-    for name, value in given.items():
-        if name not in OPTIONS[kind]:
-            flag, shown = ("field", value[0]) if name == "fields" else (name, value)
+    for option, value in given.items():
+        if option not in OPTIONS[kind]:
+            flag, shown = ("field", value[0]) if option == "fields" else (option, value)
             raise UsageError(f"--{flag}={shown}: is not an option of {kind}")
     if kind == "logs":
-        draw_curves(paths, output, **given)
+        figure = draw_curves(paths, **given)
     else:
-        (draw_rows if kind == "rows" else draw_words)(paths[0], output, **given)
+        figure = (draw_rows if kind == "rows" else draw_words)(paths[0], **given)
+    if name:
+        write_figure(figure, name)
+    return figure
 
 
 def _kind_of(paths: Sequence[str]) -> str:

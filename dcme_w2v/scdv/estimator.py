@@ -15,9 +15,8 @@ from dcme_w2v.numeric.sklearn_base import (
     options_of,
     parameters,
 )
-from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.progress import reporting_to
-from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors import load_if_path
 
 from .fit import fit_documents
 from .model import DocumentModel
@@ -39,8 +38,9 @@ class SCDV(TextTransformer):
     vectors : path or Vectors
         Word vectors. A path is read by `fit`, so that clones in a grid search are small.
     {options}
-    tokenize : {"whitespace", "words"} or TokenizerOptions, optional
-        How a str is split (default: as the text that the vectors were trained on).
+    tokenize : {"whitespace", "words"} or dict, optional
+        How a str is split (default: as the text that the vectors were trained on). A dict has
+        options of "words": ``{"keep_case": True}``.
     threads : int, optional
         Default: the CPUs that this process may use. Results do not depend on it.
     sparse_output : bool, default True
@@ -88,8 +88,7 @@ class SCDV(TextTransformer):
         if self.vectors is None:
             raise ValueError("SCDV needs word vectors: SCDV(vectors=path or Vectors)")
         options, texts = options_of(self), as_texts(X)
-        loaded = self.vectors if isinstance(self.vectors, Vectors) else Vectors.load(self.vectors)
-        loaded = loaded.tokenized_by(Tokenizer.of(self.tokenize))
+        loaded = load_if_path(self.vectors, tokenize=self.tokenize)
         with reporting_to(self.progress, None, False) as reporter:
             self.model_: DocumentModel = fit_documents(
                 texts, loaded, options, threads=self.threads, reporter=reporter

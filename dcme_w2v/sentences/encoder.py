@@ -13,10 +13,11 @@ from dcme_w2v.numeric.sklearn_base import (
     parameters,
 )
 from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.words.vectors import load_if_path
 
 from .options import EncodeOptions
 from .pooling import Components
-from .table import SentenceTable, load_if_path
+from .table import SentenceTable
 
 
 @parameters(EncodeOptions, first={"vectors": None}, last={"tokenize": None, "threads": None})
@@ -29,8 +30,9 @@ class SentenceEncoder(TextTransformer):
         Word vectors. A path is read by `fit`. Without counts the weights follow from the order of
         the words, which is then taken to be the order of their frequency.
     {options}
-    tokenize : {"whitespace", "words"} or TokenizerOptions, optional
-        How sentences are split. Default: as the text that the vectors were trained on.
+    tokenize : {"whitespace", "words"} or dict, optional
+        How sentences are split. Default: as the text that the vectors were trained on. A dict has
+        options of "words": ``{"keep_case": True}``.
     threads : int, optional
         Default: the CPUs that this process may use. Results do not depend on it.
 

@@ -19,15 +19,14 @@ from dcme_w2v.files.opening import read_regular
 from dcme_w2v.files.paths import FOLDER, READS, guard
 from dcme_w2v.formats.artifact import command_of, recorded_arguments
 from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
-from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.platform import PathLike
-from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
+from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike, Tokenizer
 from dcme_w2v.words.exports import as_int8
-from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors import Vectors, load_if_path
 
 from .options import CardOptions
 from .pooling import Pooling
-from .table import load_if_path, pooled_rows
+from .table import pooled_rows
 
 NUMBERS = ("float32", "float16", "int8")
 
@@ -36,11 +35,11 @@ def save_sentence_model(
     vectors: PathLike | Vectors,
     folder: PathLike,
     *,
-    tokenize: str | TokenizerOptions | None = None,
+    tokenize: TokenizeLike = None,
     dim: int | None = None,
     limit: int | None = None,
     numbers: str = "float32",
-    card: CardOptions | None = None,
+    **card: str | None,
 ) -> Vectors:
     """Write vectors as a folder that sentence-transformers and model2vec load.
 
@@ -50,16 +49,18 @@ def save_sentence_model(
         Without counts the weights follow from the order of the words.
     folder : path
         Written atomically; an existing folder that was written here is replaced.
-    tokenize : {"whitespace", "words"} or TokenizerOptions, optional
-        How programs split text. Default: as the text that the vectors were trained on.
+    tokenize : {"whitespace", "words"} or dict, optional
+        How programs split text. Default: as the text that the vectors were trained on. A dict has
+        options of "words": ``{"keep_case": True}``.
     dim : int, optional
         Keep this many directions of the most variance.
     limit : int, optional
         Keep the first words only.
     numbers : {"float32", "float16", "int8"}
         int8 has a scale for each row, which older versions of sentence-transformers do not read.
-    card : CardOptions, optional
-        Entries of the model card, README.md.
+    **card
+        Entries of the model card, README.md: ``language`` (such as "en"), ``license``, and
+        ``scores``, a file with the output of ``eval sts --json``.
 
     Returns
     -------
@@ -82,12 +83,11 @@ def save_sentence_model(
     """
     if numbers not in NUMBERS:
         raise UsageError(f"numbers={numbers}: must be one of {', '.join(NUMBERS)}")
-    card, source = card or CardOptions(), None
-    if not isinstance(vectors, Vectors):
-        source = os.fspath(vectors)
-    guard((READS, "IN", source), *paths_in(card), (FOLDER, "OUT", folder))
+    entries = CardOptions.from_mapping(card)
+    source = None if isinstance(vectors, Vectors) else os.fspath(vectors)
+    guard((READS, "IN", source), *paths_in(entries), (FOLDER, "OUT", folder))
     check_static_target(os.fspath(folder))
-    scores = None if card.scores is None else _scores_of(card.scores)
+    scores = None if entries.scores is None else _scores_of(entries.scores)
     loaded = load_if_path(vectors)
     manifest = loaded.manifest or {}
     if manifest.get("pooled"):
@@ -112,7 +112,7 @@ def save_sentence_model(
         "weights, idf^0.5"
     )
     made["pieces"] = True
-    text = _card(PurePath(folder).name, rows.shape, manifest, card, scores)
+    text = _card(PurePath(folder).name, rows.shape, manifest, entries, scores)
     save_static_folder(folder, layout, codes, scales, made, text)
     return Vectors(words, rows, manifest={**made, "pooled": True})
 

@@ -1,10 +1,10 @@
 """From files of sentences to a file of sentence vectors, for ``dcme-w2v encode``."""
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -15,29 +15,32 @@ from dcme_w2v.files.compress import uncompressed_name
 from dcme_w2v.files.opening import LINE_BYTES
 from dcme_w2v.files.paths import READS, WRITES, guard, listed
 from dcme_w2v.formats.corpus import Block, Corpus
-from dcme_w2v.formats.npy import npy_header
+from dcme_w2v.formats.npy import npy_header, read_npy
 from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.formats.texts import Tokenized, valid
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.platform import PathLike
-from dcme_w2v.text.tokenizer import Tokenizer
-from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.text.tokenizer import TokenizeLike, Tokenizer
+from dcme_w2v.training.progress import ProgressLike, reporting_to
+from dcme_w2v.words.vectors import Vectors, load_if_path
 
 from .options import EncodeOptions
 from .pooling import Components
-from .table import SentenceTable, load_if_path
+from .table import SentenceTable
 
 
 def encode(
     vectors: PathLike | Vectors,
     texts: PathLike | Sequence[PathLike],
-    output: str,
-    options: EncodeOptions | None = None,
+    output: PathLike,
     *,
-    tokenizer: Tokenizer | None = None,
+    pooling: str = "static",
+    dim: int | None = None,
+    tokenize: TokenizeLike = None,
     encoding_errors: str = "strict",
     threads: int | None = None,
-) -> dict[str, Any]:
+    progress: ProgressLike = False,
+) -> F32 | None:
     r"""Write the vectors of sentences, one a line of text, in a bounded part of the memory.
 
     Parameters
@@ -46,20 +49,22 @@ def encode(
         Word vectors; without counts the weights follow from the order of the words.
     texts : path or sequence of paths
         Files, folders, ``-``, URLs, also compressed; a line is a sentence.
-    output : str
+    output : path
         X.npy (float32), X.npz (sparse rows), or X.tsv or ``-`` (numbers separated by tabs).
-    options : EncodeOptions, optional
-    tokenizer : Tokenizer, optional
-        Default: as the text that the vectors were trained on.
+    pooling, dim, tokenize
+        See `dcme_w2v.SentenceEncoder`.
     encoding_errors : {"strict", "replace", "skip"}
         What becomes of tokens that are not UTF-8: an error, U+FFFD, or nothing. The latter two are
         the same here: such tokens are not in the vocabulary.
     threads : int, optional
+    progress : bool or callable
+        As in `train`.
 
     Returns
     -------
-    dict
-        `rows`, `zero_rows` (sentences without any known word) and `columns`.
+    ndarray of float32, or None
+        The rows of X.npy, mapped; a sentence without any known word is a row of zeros. None for
+        other outputs.
 
     Raises
     ------
@@ -73,14 +78,13 @@ def encode(
     >>> import dcme_w2v as dw
     >>> dw.Vectors(["tea", "car"], [[2, 0], [0, 2]], counts=[5, 2]).save("v.npy")
     >>> _ = open("sentences.txt", "w").write("tea\ncar tea\n")
-    >>> dw.encode("v.npy", ["sentences.txt"], "sentences.npy")
-    {'rows': 2, 'zero_rows': 0, 'columns': 2}
+    >>> dw.encode("v.npy", ["sentences.txt"], "sentences.npy").shape
+    (2, 2)
     """
-    options = options or EncodeOptions()
-    given = listed(texts)
+    options, given, output = EncodeOptions(pooling, dim), listed(texts), os.fspath(output)
     guard((READS, "VECTORS", vectors), (READS, "TEXTS", given), (WRITES, "--output", output))
     kind = _kind_of(output)
-    table = SentenceTable(load_if_path(vectors), options, tokenizer)
+    table = SentenceTable(load_if_path(vectors), options, Tokenizer.of(tokenize))
     columns = int(table.rows.shape[1])
     corpus = Corpus(given, block_bytes=1 << 20)
     blocks = (_checked(block, corpus.paths, encoding_errors) for block in corpus)
@@ -93,7 +97,10 @@ def encode(
             write(part)
             rows += len(part)
             zeros += int((~part.any(axis=1)).sum())
-    return {"rows": rows, "zero_rows": zeros, "columns": columns}
+    more = f", {zeros:,} without any known word" if zeros else ""
+    with reporting_to(progress) as reporter:
+        reporter.message(f"{rows:,} sentences{more}: {columns} columns")
+    return read_npy(output) if kind == ".npy" else None
 
 
 def _kind_of(output: str) -> str:

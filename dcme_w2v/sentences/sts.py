@@ -12,14 +12,13 @@ from dcme_w2v.files.opening import read_lines
 from dcme_w2v.files.paths import listed
 from dcme_w2v.formats.corpus import expand
 from dcme_w2v.numeric.arrays import F32, F64
-from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.platform import PathLike
-from dcme_w2v.text.tokenizer import Tokenizer
-from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.text.tokenizer import TokenizeLike, Tokenizer
+from dcme_w2v.words.vectors import Vectors, load_if_path
 
 from .options import EncodeOptions
 from .pooling import Components
-from .table import SentenceTable, load_if_path
+from .table import SentenceTable
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def eval_sts(
     *,
     pooling: str = "static",
     dim: int | None = None,
-    tokenize: str | TokenizerOptions | None = None,
+    tokenize: TokenizeLike = None,
 ) -> StsScore:
     r"""Compare the cosines of sentence vectors with the ratings of people.
 

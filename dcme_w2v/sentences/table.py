@@ -13,7 +13,6 @@ from dcme_w2v.formats.texts import Tokenized, as_texts, blocks, joined
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.parallel import ordered_map
-from dcme_w2v.platform import PathLike
 from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import Tokenizer, WordPieces, character_pieces
 from dcme_w2v.words.vectors import Vectors
@@ -22,11 +21,6 @@ from .options import EncodeOptions
 from .pooling import Pooling
 
 _BLOCK_BYTES = 1 << 20
-
-
-def load_if_path(vectors: PathLike | Vectors) -> Vectors:
-    """Return vectors, loaded if they are a path."""
-    return vectors if isinstance(vectors, Vectors) else Vectors.load(vectors)
 
 
 class LibraryTokenizer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,9 +111,27 @@ class Phrase(NamedTuple):
 
 @dataclass(frozen=True)
 class PhraseTable:
-    """The phrases of each pass."""
+    """The phrases of each pass.
+
+    Attributes
+    ----------
+    passes : tuple of tuple of Phrase
+    lines, tokens, joined : int
+        Number of lines and tokens of the text, and of tokens that joining has removed. These and
+        the rest are of `phrases`, not of a table in a file.
+    reads : tuple of int
+        How many times each pass has read the text to count its pairs in `PhraseOptions.memory`;
+        zero with a given table.
+    options : PhraseOptions
+        Which pairs were joined, unless a table was given.
+    """
 
     passes: tuple[tuple[Phrase, ...], ...]
+    lines: int = field(default=0, compare=False)
+    tokens: int = field(default=0, compare=False)
+    joined: int = field(default=0, compare=False)
+    reads: tuple[int, ...] = field(default=(), compare=False)
+    options: PhraseOptions | None = field(default=None, compare=False)
 
     def save(self, path: PathLike) -> None:
         """Write the table; ``-`` is standard output."""
@@ -248,31 +266,6 @@ READING = [item.name for item in options_in(VocabularyOptions) if item.name not 
 THRESHOLDS = {"default": 100.0, "npmi": 0.5}
 
 
-@dataclass(frozen=True)
-class JoinedCorpus:
-    """The result of `phrases`.
-
-    Attributes
-    ----------
-    table : PhraseTable
-        The phrases of each pass.
-    lines, tokens, joined : int
-        Number of lines and tokens read, and of tokens that joining has removed.
-    reads : tuple of int
-        How many times each pass has read the text to count its pairs in `PhraseOptions.memory`;
-        zero with a given table.
-    options : PhraseOptions
-        Which pairs were joined, unless a table was given.
-    """
-
-    table: PhraseTable
-    lines: int
-    tokens: int
-    joined: int
-    reads: tuple[int, ...]
-    options: PhraseOptions
-
-
 def phrases(
     corpus: CorpusLike,
     output: PathLike,
@@ -283,7 +276,7 @@ def phrases(
     threads: int | None = None,
     progress: ProgressLike = False,
     **options: Any,
-) -> JoinedCorpus:
+) -> PhraseTable:
     r"""Write a corpus with its phrases joined: ``new york`` as ``new_york``.
 
     Pairs are joined from left to right, never across the end of a line; a word is in one pair of a
@@ -311,7 +304,8 @@ def phrases(
 
     Returns
     -------
-    JoinedCorpus
+    PhraseTable
+        The phrases, and the figures of the text.
 
     Raises
     ------
@@ -327,7 +321,7 @@ def phrases(
     >>> import dcme_w2v as dw
     >>> lines = ["in new york", "to new york", "of new york", "in york", "a new one"] * 20
     >>> found = dw.phrases(lines, "joined.txt", threshold=1, threads=1)
-    >>> found.table.passes[0][0].joined, open("joined.txt").readline()
+    >>> found.passes[0][0].joined, open("joined.txt").readline()
     ('new_york', 'in new_york\n')
     """
     names = [item.name for item in dataclasses.fields(PhraseOptions)]
@@ -354,7 +348,7 @@ def phrases(
             cache_dir=cache_dir, threads=threads_of(threads),
         )  # fmt: skip
     if save_table is not None:
-        joined.table.save(save_table)
+        joined.save(save_table)
     return joined
 
 
@@ -366,7 +360,7 @@ def _joined(
     table: PhraseTable | None,
     reporter: Reporter,
     **reading: Any,
-) -> JoinedCorpus:
+) -> PhraseTable:
     """Join the phrases pass by pass, and write the text."""
     connectors = connector_words(options.connectors) if table is None else ()
     how = dataclasses.replace(text, min_count=1, max_vocab=None)
@@ -382,9 +376,10 @@ def _joined(
             more = again * (joined.reads > 1)
             reporter.message(f"pass {number}: {len(found):,} phrases{more}")
         written = joined.write(output)
-        used = PhraseTable(tuple(passes))
         removed = len(encoded.ids) - written
-        return JoinedCorpus(used, encoded.lines, encoded.tokens, removed, tuple(reads), options)
+        return PhraseTable(
+            tuple(passes), encoded.lines, encoded.tokens, removed, tuple(reads), options
+        )
 
 
 class _Text:

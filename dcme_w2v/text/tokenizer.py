@@ -18,7 +18,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -96,6 +96,7 @@ def character_pieces(words: Sequence[str]) -> list[str]:
     return [piece for piece in pieces if piece not in known]
 
 
+TokenizeLike: TypeAlias = str | Mapping[str, Any] | None
 ENTRY = "tokenizer"  # in manifests and models
 
 
@@ -256,11 +257,12 @@ class Tokenizer:
             raise FormatError(f"{place}: the tokenizer is not valid: {error}") from None
 
     @classmethod
-    def of(cls, tokenize: str | TokenizerOptions | None) -> Tokenizer | None:
-        """Return the tokenizer of a name or of options; None for None."""
-        if isinstance(tokenize, str):
-            tokenize = TokenizerOptions(tokenize=tokenize)
-        return None if tokenize is None else cls(tokenize)
+    def of(cls, tokenize: TokenizeLike) -> Tokenizer | None:
+        """Return the tokenizer of a name, or of options of ``words`` by name; None for None."""
+        if tokenize is None:
+            return None
+        given = {"tokenize": tokenize} if isinstance(tokenize, str) else tokenize
+        return cls(TokenizerOptions.from_mapping({"tokenize": "words", **given}))
 
     def __reduce__(self) -> tuple[type[Tokenizer], tuple[TokenizerOptions]]:
         return Tokenizer, (self.options,)

@@ -1,6 +1,5 @@
 """Classes of words: clusters of their vectors by k-means, as word2vec.c's -classes writes them."""
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from dcme_w2v.numeric.arrays import F32, I64, unit_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.platform import PathLike
 
-from .vectors import Vectors
+from .vectors import Vectors, load_if_path
 
 
 def check_classes(classes: int, words: int) -> None:
@@ -63,10 +62,8 @@ def classes(
     >>> dw.classes(v, 2).tolist()
     [0, 0, 1]
     """
-    if isinstance(vectors, str | os.PathLike):
-        vectors = Vectors.load(vectors)
-    if isinstance(vectors, Vectors):
-        vectors = vectors.vectors
+    if not isinstance(vectors, np.ndarray):
+        vectors = load_if_path(vectors).vectors
     if classes < 1:
         raise UsageError(f"--classes={classes}: must be at least 1")
     check_classes(classes, len(vectors))

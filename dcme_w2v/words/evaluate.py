@@ -2,7 +2,7 @@
 
 On the same file the figures equal the results of gensim 4's `evaluate_word_analogies` and
 `evaluate_word_pairs`: words are compared in upper case, the most frequent
-of several spellings is used, and the vocabulary is limited to the first `restrict` words.
+of several spellings is used, and the vocabulary is limited to the first `limit` words.
 """
 
 import itertools
@@ -24,7 +24,7 @@ from dcme_w2v.platform import PathLike
 
 from .neighbors import inverse_lengths
 from .options import ANALOGY_METHODS
-from .vectors import Vectors
+from .vectors import Vectors, load_if_path
 
 # Levy and Goldberg 2014, Linguistic regularities in sparse and explicit word representations,
 # equation (4): avoids division by zero.
@@ -68,7 +68,7 @@ class AnalogyScore:
 
     sections: tuple[Section, ...]
     method: str
-    restrict: int
+    limit: int
     skipped_lines: int
 
     @property
@@ -98,7 +98,7 @@ class AnalogyScore:
             "correct": self.total.correct,
             "skipped_lines": self.skipped_lines,
             "method": self.method,
-            "restrict": self.restrict,
+            "limit": self.limit,
             "sections": [
                 {**vars(part), "accuracy": part.accuracy, "coverage": part.coverage}
                 for part in self.sections
@@ -131,7 +131,7 @@ def eval_analogies(
     vectors: Vectors | PathLike,
     questions: PathLike,
     *,
-    restrict: int = 30_000,
+    limit: int = 30_000,
     method: str = "3cosadd",
 ) -> AnalogyScore:
     r"""Answer "a is to b as c is to ?" for every question of a file.
@@ -143,8 +143,8 @@ def eval_analogies(
     questions : path
         Questions in the format of word2vec: four words per line, ": NAME" starts a section. Lines
         with another number of words are counted and skipped.
-    restrict : int
-        Use only the first `restrict` words.
+    limit : int
+        Use only the first `limit` words.
     method : {"3cosadd", "3cosmul"}
         Mikolov et al. 2013, or Levy and Goldberg 2014, equation (4), cosines shifted to [0, 1].
 
@@ -167,10 +167,10 @@ def eval_analogies(
     >>> dw.eval_analogies(v, "questions.txt").total
     Section(name='total', questions=1, covered=1, correct=1)
     """
-    vectors = loaded(vectors, restrict)
+    vectors = load_if_path(vectors, limit)
     if method not in ANALOGY_METHODS:
         raise UsageError(f"--method={method}: must be one of {', '.join(ANALOGY_METHODS)}")
-    spelled, first = _upper_case(vectors.words, restrict)
+    spelled, first = _upper_case(vectors.words, limit)
     names, section_of, asked, skipped = _read_questions(questions)
     numbers, covered = _numbered_questions(questions, asked, spelled, len(first))
     answers = np.full(len(numbers), -1)
@@ -183,7 +183,7 @@ def eval_analogies(
     sections = tuple(
         Section(name, *three) for name, three in zip(names, zip(*counts, strict=True), strict=True)
     )
-    return AnalogyScore(sections, method, restrict, skipped)
+    return AnalogyScore(sections, method, limit, skipped)
 
 
 @checks_names
@@ -191,7 +191,7 @@ def eval_similarity(
     vectors: Vectors | PathLike,
     pairs: PathLike,
     *,
-    restrict: int = 300_000,
+    limit: int = 300_000,
 ) -> SimilarityScore:
     r"""Correlate cosines with ratings of word pairs.
 
@@ -203,8 +203,8 @@ def eval_similarity(
     pairs : path
         Lines "word TAB word TAB number", or separated by spaces; ``#`` starts a comment. Other
         lines, such as a heading, are counted and skipped.
-    restrict : int
-        Use only the first `restrict` words.
+    limit : int
+        Use only the first `limit` words.
 
     Raises
     ------
@@ -220,8 +220,8 @@ def eval_similarity(
     >>> round(dw.eval_similarity(v, "pairs.tsv").spearman, 3)
     1.0
     """
-    vectors = loaded(vectors, restrict)
-    spelled, _ = _upper_case(vectors.words, restrict)
+    vectors = load_if_path(vectors, limit)
+    spelled, _ = _upper_case(vectors.words, limit)
     rated, ratings, skipped = _read_pairs(pairs)
     if not rated:
         raise FormatError(f"{pairs}: has no pairs; give lines of WORD TAB WORD TAB RATING")
@@ -239,7 +239,7 @@ def eval_similarity(
     if len(set(gold.tolist())) < 2:
         raise FormatError(
             f"{pairs}: {len(gold)} of {len(rated)} pairs have both words among the first"
-            f" {min(restrict, len(vectors.words)):,}; a correlation requires two "
+            f" {min(limit, len(vectors.words)):,}; a correlation requires two "
             "with different ratings"
         )
     kept = np.flatnonzero(covered).tolist()
@@ -265,11 +265,6 @@ def _cosines(found: list[list[F32 | None]], pairs: PathLike) -> F64:
             "correlation needs two that differ: give other vectors"
         )
     return np.asarray(cosines)
-
-
-def loaded(vectors: Vectors | PathLike, limit: int) -> Vectors:
-    """Return vectors as they are given, or their first rows from a file."""
-    return vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
 
 
 def _joined(name: str, parts: tuple[Section, ...] | list[Section]) -> Section:
@@ -303,19 +298,19 @@ def _numbered_questions(
     if not covered.any():
         raise FormatError(
             f"{path}: none of {len(questions)} questions has its four words among the first"
-            f" {known:,}; check case and language, or raise --restrict"
+            f" {known:,}; check case and language, or raise --limit"
         )
     return numbers, covered
 
 
-def _upper_case(words: Words, restrict: int) -> tuple[dict[str, int], I64]:
+def _upper_case(words: Words, limit: int) -> tuple[dict[str, int], I64]:
     """Return the first row of each upper-case spelling, and for each word that row."""
-    if restrict < 1:
-        raise UsageError(f"--restrict={restrict}: must be at least 1")
+    if limit < 1:
+        raise UsageError(f"--limit={limit}: must be at least 1")
     spelled: dict[str, int] = {}
     first = [
         spelled.setdefault(word.upper(), number)
-        for number, word in enumerate(itertools.islice(words, restrict))
+        for number, word in enumerate(itertools.islice(words, limit))
     ]
     return spelled, np.array(first, dtype=np.int64)
 

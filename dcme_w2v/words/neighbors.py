@@ -42,21 +42,21 @@ def most_similar(
     vectors: Vectors,
     queries: Iterable[Query],
     topn: int,
-    restrict: int | None,
+    limit: int | None,
 ) -> Iterator[list[Neighbor]]:
     """Yield the words nearest to each query; see `Vectors.most_similar`."""
     if topn is None:
         raise UsageError("--topn=None: must be at least 1; for all words give topn=len(v)")
-    for name, number in (("topn", topn), ("restrict", restrict)):
+    for name, number in (("topn", topn), ("limit", limit)):
         if number is not None and not number >= 1:
             raise UsageError(f"--{name}={number}: must be at least 1")
     units, left_out = [], []
     for query in queries:
         unit, given = _parsed(vectors, query)
         units.append(unit)
-        left_out.append([number for number in given if restrict is None or number < restrict])
+        left_out.append([number for number in given if limit is None or number < limit])
     matrix = np.array(units, dtype=np.float32).reshape(-1, vectors.dim)
-    rows, inverse = vectors.vectors[:restrict], vectors.inverse_lengths(restrict)
+    rows, inverse = vectors.vectors[:limit], vectors._inverse(limit)
     for found, scores in nearest_rows(rows, inverse, matrix, left_out, topn):
         pairs = zip(found.tolist(), scores.tolist(), strict=True)
         yield [Neighbor(vectors.words[row], score) for row, score in pairs]
@@ -72,7 +72,7 @@ def _parsed(vectors: Vectors, query: Query) -> tuple[F32, list[int]]:
         for term in terms:
             total += sign * unit_vector(vectors, term)
     length = float(np.linalg.norm(total))
-    found = (vectors.find(term) for term in (*added, *subtracted))
+    found = (vectors._row(term) for term in (*added, *subtracted))
     given = {row for row in found if row is not None}  # others are vectors or of n-grams
     return total / (length or 1.0), sorted(given)
 

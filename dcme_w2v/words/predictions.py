@@ -24,7 +24,7 @@ def predict_word(
     model: ModelLike,
     text: str | Sequence[str],
     *,
-    k: int = 10,
+    topn: int = 10,
     context: str | None = None,
     read_vocab: str | None = None,
 ) -> list[tuple[str, float]]:
@@ -39,7 +39,7 @@ def predict_word(
         Vectors of `train`, a folder of --output-tables, or vectors with --output-context.
     text : str or list of str
         A line or its tokens, one of which is ``_``.
-    k : int
+    topn : int
         Number of words.
     context, read_vocab : path, optional
         Context vectors and word counts, if the manifest does not name them.
@@ -58,13 +58,13 @@ def predict_word(
     --------
     >>> import dcme_w2v as dw
     >>> v = dw.train("corpus.txt", objective="dcme", dim=8, epochs=1, threads=1)
-    >>> len(dw.predict_word(v, "the king _ the queen", k=3))
+    >>> len(dw.predict_word(v, "the king _ the queen", topn=3))
     3
     """
-    if k < 1:
-        raise UsageError(f"-k={k}: must be at least 1")
+    if topn < 1:
+        raise UsageError(f"--topn={topn}: must be at least 1")
     line = text.split() if isinstance(text, str) else list(text)
-    [answer] = Predictor(LanguageModel.load(model, context, read_vocab), k).gaps([line])
+    [answer] = Predictor(LanguageModel.load(model, context, read_vocab), topn).gaps([line])
     if answer.problem:
         raise UsageError(answer.problem)
     found = answer.record.get("predictions", [])
@@ -73,10 +73,10 @@ def predict_word(
 
 @dataclass(frozen=True)
 class Predictor:
-    """Answers lines of words with one gap, `GAP`, with the `k` most probable words."""
+    """Answers lines of words with one gap, `GAP`, with the `topn` most probable words."""
 
     model: LanguageModel
-    k: int = 10
+    topn: int = 10
 
     @property
     def words(self) -> Words:
@@ -116,5 +116,5 @@ class Predictor:
         ids[gap] = 0  # no context contains its own token
         ids[-1] |= LAST
         shares = self.model.distribution(ids, gap)
-        best = np.argsort(-shares, kind="stable")[: self.k]
+        best = np.argsort(-shares, kind="stable")[: self.topn]
         return [(self.words[row], float(shares[row])) for row in best.tolist()]

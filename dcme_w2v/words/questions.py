@@ -40,11 +40,11 @@ class Answer:
     problem: str = ""
 
 
-def neighbors_of(vectors: Vectors, lines: Sequence[Line], k: int) -> Iterator[Answer]:
+def neighbors_of(vectors: Vectors, lines: Sequence[Line], topn: int) -> Iterator[Answer]:
     """Answer words, each a query, or sums of words with signs: ``king -man +woman``."""
     parsed = [_signed(vectors, line) or _plain(vectors, line) for line in lines]
     queries = [query for found, _ in parsed for query in found.values()]
-    answers = most_similar(vectors, queries, k, None)
+    answers = most_similar(vectors, queries, topn, None)
     for line, (found, missing) in zip(lines, parsed, strict=True):
         near = {name: next(answers) for name in found}
         record = {name: [item._asdict() for item in items] for name, items in near.items()}

@@ -36,7 +36,7 @@ from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.hints import no_attribute
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.platform import PathLike
-from dcme_w2v.text.tokenizer import ENTRY, Tokenizer
+from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike, Tokenizer
 
 from . import neighbors
 from .neighbors import Neighbor, Term
@@ -375,20 +375,7 @@ class Vectors(metaclass=_Habits):
         """The tokenizer of the text that the vectors were trained on."""
         return Tokenizer.of_entry(self.manifest)
 
-    def tokenized_by(self, tokenizer: Tokenizer | None) -> Vectors:
-        """Return the vectors for text that is split by another rule; None: the same."""
-        if tokenizer is None:
-            return self
-        return Vectors(
-            self.words,
-            self.vectors,
-            self.counts,
-            context=self.context,
-            manifest={**(self.manifest or {}), ENTRY: None, **tokenizer.entry()},
-            subwords=self.subwords,
-        )
-
-    def find(self, word: object) -> int | None:
+    def _row(self, word: object) -> int | None:
         """Return the row of a word or, if it has none, of its only token: King is king."""
         number = self.words.find(word)
         if number is None and isinstance(word, str) and not self.tokenizer.is_whitespace:
@@ -404,7 +391,7 @@ class Vectors(metaclass=_Habits):
         KeyError
             The word is not in the vocabulary; the message suggests another spelling.
         """
-        number = self.find(word)
+        number = self._row(word)
         if number is None:
             raise UnknownWordError(self._unknown(word))
         return number
@@ -427,7 +414,7 @@ class Vectors(metaclass=_Habits):
 
         An out-of-vocabulary word has one if its n-grams have vectors, see `subwords`.
         """
-        number = self.find(word)
+        number = self._row(word)
         if number is not None:
             return np.asarray(self.vectors[number])
         if self.subwords is None or not isinstance(word, str):
@@ -453,7 +440,7 @@ class Vectors(metaclass=_Habits):
         positive: Term | Iterable[Term] | None = None,
         negative: Term | Iterable[Term] | None = None,
         topn: int = 10,
-        restrict: int | None = None,
+        limit: int | None = None,
     ) -> list[Neighbor]:
         """Return the words with the highest cosine similarity to a query.
 
@@ -467,7 +454,7 @@ class Vectors(metaclass=_Habits):
             At least one in total. These words are not returned.
         topn : int
             Number of words to return.
-        restrict : int, optional
+        limit : int, optional
             Use only the first rows, the most frequent words.
 
         Returns
@@ -480,7 +467,7 @@ class Vectors(metaclass=_Habits):
         KeyError
             A word is not in the vocabulary.
         ValueError
-            There is no query, or `topn` or `restrict` is below 1.
+            There is no query, or `topn` or `limit` is below 1.
 
         Examples
         --------
@@ -492,17 +479,17 @@ class Vectors(metaclass=_Habits):
         'man'
         """
         query = neighbors.Query(positive, negative)
-        return next(neighbors.most_similar(self, [query], topn, restrict))
+        return next(neighbors.most_similar(self, [query], topn, limit))
 
     def most_similar_batch(
-        self, queries: Iterable[str | neighbors.Query], topn: int = 10, restrict: int | None = None
+        self, queries: Iterable[str | neighbors.Query], topn: int = 10, limit: int | None = None
     ) -> Iterator[list[Neighbor]]:
         """Yield the answer of `most_similar` to each query, many times faster than one by one.
 
         Parameters
         ----------
         queries : iterable of str or of (positive, negative)
-        topn, restrict : int
+        topn, limit : int
             See `most_similar`.
 
         Yields
@@ -525,7 +512,7 @@ class Vectors(metaclass=_Habits):
             neighbors.Query(query) if isinstance(query, str) else neighbors.Query(*query)
             for query in queries
         )
-        return neighbors.most_similar(self, parsed, topn, restrict)
+        return neighbors.most_similar(self, parsed, topn, limit)
 
     def doesnt_match(self, words: Iterable[str]) -> str:
         """Return the word with the lowest cosine to the mean of the unit vectors.
@@ -537,7 +524,7 @@ class Vectors(metaclass=_Habits):
         """
         return neighbors.doesnt_match(self, words)
 
-    def inverse_lengths(self, limit: int | None = None) -> F32:
+    def _inverse(self, limit: int | None = None) -> F32:
         """Return 1 / length of the first vectors, 0 for zeros; shape (n,)."""
         known = self._inverse_lengths
         if known is None:
@@ -558,6 +545,19 @@ class Vectors(metaclass=_Habits):
         self.__dict__.update(state)
         self.vectors = _read_only(self.vectors, np.float32)
         self.counts = None if self.counts is None else _read_only(self.counts, np.int64)
+
+
+def load_if_path(
+    vectors: PathLike | Vectors, limit: int | None = None, tokenize: TokenizeLike = None
+) -> Vectors:
+    """Return vectors, loaded if they are a path, perhaps for text that is split by another rule."""
+    v = vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
+    if (tokenizer := Tokenizer.of(tokenize)) is None:
+        return v
+    made = {**(v.manifest or {}), ENTRY: None, **tokenizer.entry()}
+    return Vectors(
+        v.words, v.vectors, v.counts, context=v.context, manifest=made, subwords=v.subwords
+    )
 
 
 def _distinct(words: Iterable[str]) -> Words:

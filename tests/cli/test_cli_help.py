@@ -65,7 +65,7 @@ def test_options_of_other_programs_get_a_hint(arguments, answer, cli):
 def test_hints_name_existing_options():
     flags = {flag for _, one in COMMANDS.items() for param in one.params for flag in param.opts}
     hinted = set(re.findall(r"(?:^|\|)(--?[\w-]+)", "|".join(hints().values()), re.MULTILINE))
-    assert hinted <= flags | {"--progress", "--topn", "--header"}
+    assert hinted <= flags | {"--progress", "--header"}
 
 
 def test_word2phrase_command_lines_work(here, cli):

@@ -1,6 +1,7 @@
 """Public names: lazy, listed, visible to type checkers; imports of the program."""
 
 import importlib
+import inspect
 import json
 import re
 import subprocess
@@ -35,6 +36,31 @@ def test_public_names_are_listed_and_found_once():
         dw.Vektors  # noqa: B018
 
 
+PARAMETERS = """
+check: path
+classes: vectors classes seed threads
+encode: vectors texts output pooling dim tokenize encoding_errors threads progress
+eval_analogies: vectors questions limit method
+eval_likelihood: model corpus context window read_vocab analogies threads
+eval_similarity: vectors pairs limit
+eval_sts: vectors pairs pooling dim tokenize
+explore: files output labels color limit method seed progress
+info: path
+phrases: corpus output read_table save_table cache_dir threads progress options
+plot: files output fields words labels limit method seed
+predict_word: model text topn context read_vocab
+save_sentence_model: vectors folder tokenize dim limit numbers card
+vocab: corpus threads options
+"""
+
+
+def test_functions_have_these_parameters():
+    functions = (name for name in dw.__all__ if inspect.isfunction(getattr(dw, name)))
+    found = {name: " ".join(inspect.signature(getattr(dw, name)).parameters) for name in functions}
+    found.pop("train")  # of which the declared options are the table
+    assert "\n".join(f"{name}: {one}" for name, one in found.items()) == PARAMETERS.strip()
+
+
 @pytest.mark.parametrize(
     "call, message",
     [
@@ -45,7 +71,7 @@ def test_public_names_are_listed_and_found_once():
         (lambda v: dw.train(), "no corpus"),
         (lambda v: dw.plot(v, "o.png"), "files: must be paths, not Vectors"),
         (lambda v: dw.explore(v, "o.html"), "files: must be paths, not Vectors"),
-        (lambda v: dw.eval_analogies(v, "q", restrict_vocab=5), "use restrict"),
+        (lambda v: dw.eval_analogies(v, "q", restrict_vocab=5), "use limit"),
         (lambda v: v.most_similar("a", topn=None), "for all words give topn=len(v)"),
     ],
 )
@@ -81,11 +107,13 @@ def test_names_of_other_programs_are_answered(function, known, answer):
 def test_functions_take_paths_and_what_train_returned(here):
     lines = [["new", "york", word] for word in "abcd"] * 20
     v = dw.train(lines, dim=4, threads=1, output="v.safetensors", min_count=1)
-    dw.explore(here / "v.safetensors", here / "page.html", method="pca")
-    table = dw.phrases(lines, here / "o", min_count=1, threshold=1).table
+    page = dw.explore(here / "v.safetensors", here / "page.html", method="pca")
+    assert (here / "page.html").read_text(encoding="utf-8") == page
+    table = dw.phrases(lines, here / "o", min_count=1, threshold=1)
     assert dw.phrases(["of new york"], "again", read_table=table).joined == 1
     (here / "t").write_text("new york a\nnew york b\n")
-    assert dw.predict_word(v, ["new", "_", "a"], k=1) == dw.predict_word(v, "new _ a nobody", k=1)
+    asked = ["new", "_", "a"], "new _ a nobody"
+    assert len({str(dw.predict_word(v, one, topn=1)) for one in asked}) == 1
     with pytest.raises(dw.errors.UsageError, match="one gap"):
         dw.predict_word(v, "new york")
     forms = lines[:2], ["new york a", "new york b"], here / "t"
@@ -93,7 +121,7 @@ def test_functions_take_paths_and_what_train_returned(here):
     assert others == [one, one]
     assert (dw.classes("v.safetensors", 2) == dw.classes(v, 2)).all()
     found = [dw.encode(given, "t", "o.npy") for given in (v, "v.safetensors")]
-    assert found == [{"rows": 2, "zero_rows": 0, "columns": 4}] * 2
+    assert [rows.shape for rows in found] == [(2, 4)] * 2
     with pytest.raises(TypeError, match="must be a path, not range"):
         dw.train(lines, init=range(3))
 

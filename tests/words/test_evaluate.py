@@ -45,18 +45,18 @@ def pairs():
     return path
 
 
-@pytest.mark.parametrize("restrict", [1, 35, 60, 95, 1000])
+@pytest.mark.parametrize("limit", [1, 35, 60, 95, 1000])
 @pytest.mark.parametrize("spread", [0.02, 0.5, 2.0])
-def test_analogies_equal_gensim_in_every_section(questions, restrict, spread):
+def test_analogies_equal_gensim_in_every_section(questions, limit, spread):
     vectors = analogy_vectors(spread=spread)
-    if restrict == 1:
+    if limit == 1:
         with pytest.raises(FormatError, match="none of 24"):
-            analogies(vectors, questions, restrict=restrict)
+            analogies(vectors, questions, limit=limit)
         return
     accuracy, sections = as_gensim(vectors).evaluate_word_analogies(
-        str(questions), restrict_vocab=restrict
+        str(questions), restrict_vocab=limit
     )
-    score = analogies(vectors, questions, restrict=restrict)
+    score = analogies(vectors, questions, limit=limit)
     assert score.total.accuracy == accuracy
     for mine, theirs in zip(score.sections, sections, strict=False):
         assert mine.name == theirs["section"]
@@ -82,13 +82,13 @@ def test_cosmul_equals_gensim():
     assert 0 < sum(answers) < len(answers)
 
 
-@pytest.mark.parametrize("restrict", [20, 95, 300_000])
-def test_similarity_equals_gensim(pairs, restrict):
+@pytest.mark.parametrize("limit", [20, 95, 300_000])
+def test_similarity_equals_gensim(pairs, limit):
     vectors = analogy_vectors(spread=1.0)
     pearson, spearman, oov_percent = as_gensim(vectors).evaluate_word_pairs(
-        str(pairs), restrict_vocab=restrict
+        str(pairs), restrict_vocab=limit
     )
-    score = similarity(vectors, pairs, restrict=restrict)
+    score = similarity(vectors, pairs, limit=limit)
     assert score.spearman == pytest.approx(spearman[0], abs=1e-12)
     assert score.pearson == pytest.approx(pearson[0], abs=1e-6)
     assert 100 * (1 - score.covered / score.pairs) == pytest.approx(oov_percent, abs=1e-9)

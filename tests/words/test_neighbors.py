@@ -43,10 +43,10 @@ def test_most_similar_equals_gensim(keyed, query):
     same(make_vectors().most_similar(**query), keyed.most_similar(**query))
 
 
-@pytest.mark.parametrize("restrict", [1, 20, 1000])
-def test_restrict_searches_the_first_rows_only(keyed, restrict):
-    ours = make_vectors().most_similar("w3", topn=5, restrict=restrict)
-    same(ours, keyed.most_similar("w3", topn=5, restrict_vocab=restrict))
+@pytest.mark.parametrize("limit", [1, 20, 1000])
+def test_restrict_searches_the_first_rows_only(keyed, limit):
+    ours = make_vectors().most_similar("w3", topn=5, limit=limit)
+    same(ours, keyed.most_similar("w3", topn=5, restrict_vocab=limit))
 
 
 def test_a_word_a_vector_and_a_list_are_the_same_query():
@@ -89,7 +89,7 @@ def test_invalid_queries():
         (lambda: vectors.doesnt_match(["w1", "nowhere"]), KeyError, "'nowhere'"),
         (lambda: vectors.most_similar("w1", topn=0), UsageError, "topn=0: must be at least 1"),
         (lambda: vectors.most_similar("w1", topn=np.nan), UsageError, "topn=nan: must be at least"),
-        (lambda: vectors.most_similar("w1", restrict=0), UsageError, "restrict=0: must be at"),
+        (lambda: vectors.most_similar("w1", limit=0), UsageError, "limit=0: must be at"),
         (lambda: vectors.most_similar([], None), UsageError, "no query"),
         (lambda: vectors.most_similar([np.ones(3)]), UsageError,
          r"shape \(3,\): must be of shape \(12,\)"),

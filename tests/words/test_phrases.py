@@ -80,7 +80,7 @@ def test_phrases_equal_the_definition(corpus, monkeypatch, piece, scorer, thresh
         found = phrases.phrases(folder / "c", folder / "o", **vars(options))
         written = [line.split(" ") for line in (folder / "o").read_text().splitlines()]
         assert written == wanted[0]
-        for own, table in zip(found.table.passes, wanted[1], strict=True):
+        for own, table in zip(found.passes, wanted[1], strict=True):
             whole = {(one.left, *one.between.split(), one.right): one for one in own}
             assert {phrase: one.seen for phrase, one in whole.items()} == {
                 phrase: seen for phrase, (seen, _) in table.items()
@@ -88,7 +88,7 @@ def test_phrases_equal_the_definition(corpus, monkeypatch, piece, scorer, thresh
             for phrase, one in whole.items():
                 assert one.score == pytest.approx(table[phrase][1])
         assert found.joined == sum(map(len, lines)) - sum(map(len, written))
-        found.table.save(folder / "t")
+        found.save(folder / "t")
         again = PhraseTable.load(folder / "t")
         phrases.phrases(folder / "c", folder / "again", read_table=again)
         assert (folder / "again").read_bytes() == (folder / "o").read_bytes()
@@ -117,9 +117,9 @@ def test_the_command(corpus, cli):
 
 def test_a_score_at_the_threshold_is_too_low(corpus):
     (corpus / "c").write_text("a b\n" * 9 + "d e\n" * 4 + "d\n")
-    scored = phrases.phrases("c", "o", min_count=2, threshold=0.1).table.passes[0]
+    scored = phrases.phrases("c", "o", min_count=2, threshold=0.1).passes[0]
     at = min(one.score for one in scored)
-    found = phrases.phrases("c", "o", min_count=2, threshold=at).table.passes[0]
+    found = phrases.phrases("c", "o", min_count=2, threshold=at).passes[0]
     assert found and found == tuple(one for one in scored if one.score > at)
 
 

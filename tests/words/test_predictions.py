@@ -37,7 +37,7 @@ def folder(made, here):
 def test_the_probabilities_of_gaps_give_the_likelihood(folder):
     """Probabilities add up to 1, and the mean log of the words' own is the log-likelihood."""
     model, words = LanguageModel.load("model"), folder.split()
-    predictor, logs = Predictor(model, k=len(model.words)), []
+    predictor, logs = Predictor(model, topn=len(model.words)), []
     for place, word in enumerate(words):
         (answer,) = predictor.gaps([[*words[:place], "_", *words[place + 1 :]]])
         shares = {one["word"]: one["probability"] for one in answer.record["predictions"]}

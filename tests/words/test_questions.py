@@ -52,9 +52,9 @@ def test_a_batch_equals_single_queries():
     random = np.random.default_rng(0)
     vectors = Vectors([f"w{i}" for i in range(300)], random.normal(size=(300, 8)))
     queries = [(f"w{i}",) for i in range(290)] + [(["w1", "w2"], "w3")]
-    batch = list(vectors.most_similar_batch(queries, topn=4, restrict=200))
+    batch = list(vectors.most_similar_batch(queries, topn=4, limit=200))
     for query, found in zip(queries, batch, strict=True):
-        single = dict(vectors.most_similar(*query, topn=4, restrict=200))
+        single = dict(vectors.most_similar(*query, topn=4, limit=200))
         assert dict(found) == pytest.approx(single, abs=1e-6)
     assert list(vectors.most_similar_batch([])) == []
     with pytest.raises(KeyError, match="'nowhere'"):

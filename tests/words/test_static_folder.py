@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 
 import dcme_w2v as dw
 from dcme_w2v.formats.artifact import tensor_pieces
-from dcme_w2v.options import TokenizerOptions
 
 WORDS = ["the", "king", "queen", "tea", "café", "car"]
 NEW = ["x", "Tea,", "kings", "tealeaf", "2024", "t" * 1001, "\u03a9a"]
@@ -71,7 +70,7 @@ def test_cosines_are_those_of_encode_elsewhere_and_here(cli, vectors, package, f
 
 
 def test_the_vectors_of_the_folder_are_the_pooled_rows(vectors):
-    rule = TokenizerOptions(tokenize="words")
+    rule = {"tokenize": "words"}
     saved = dw.save_sentence_model(vectors, "m", tokenize=rule, numbers="int8")
     loaded = dw.Vectors.load("m", limit=5)
     assert list(loaded.words) == WORDS[:5]

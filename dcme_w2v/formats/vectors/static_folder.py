@@ -164,14 +164,14 @@ def check_static_target(path: PathLike) -> None:
     with write_errors(path):
         target = target_of(path)
         check_parent(name, target)
-        if target.is_dir():
-            _check_replaceable(name, target)
-        elif target.exists():
-            raise UsageError(f"{name}: is a file; name a folder")
         if Path(os.path.realpath(".")).is_relative_to(target):
             raise UsageError(
                 f"{name}: is the current folder or above it, and would be replaced; name another"
             )
+        if target.is_dir():
+            _check_replaceable(name, target)
+        elif target.exists():
+            raise UsageError(f"{name}: is a file; name a folder")
         with tempfile.TemporaryFile(dir=target.parent):
             pass
 
