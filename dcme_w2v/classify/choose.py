@@ -91,6 +91,8 @@ class Problem:
     weights : ndarray of float32, shape (documents,), optional
     groups : ndarray of int64, shape (documents,), optional
         Documents of a group share a fold.
+    simple : dict, optional
+        The features under which the other options are compared (default: the first).
     """
 
     labels: Sequence[Sequence[int]]
@@ -100,6 +102,7 @@ class Problem:
     features: Sequence[Setting] = ({},)
     weights: F32 | None = None
     groups: I64 | None = None
+    simple: Setting | None = None
 
     @classmethod
     def of(cls, data: Labeled, classes: int, given: ClassifyOptions) -> Problem:
@@ -169,7 +172,8 @@ def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
     """Return the setting near LinearSVC, and a lower rate for few epochs against wrong labels."""
     first = like_svm(problem, best)
     options = problem.options({"loss": "hinge"})
-    lower = {"lr": LOWER * RATE_OF_HINGE, "epochs": options.epochs, "l2": options.l2}
+    lower = {name: getattr(options, name) for name in first if hasattr(options, name)}
+    lower["lr"] = LOWER * RATE_OF_HINGE
     found = [first, {**first, **problem.open(lower)}]
     if problem.several:
         found.append({**first, **problem.open({**lower, "lr": 2 * RATE_OF_HINGE})})
@@ -549,7 +553,8 @@ def choose(
     first = dict(problem.features[0])
     if seconds is None and count < MIN_COMPARED:
         return Choice(stages[0].candidates(problem, first)[0])
-    return Search(problem, seconds or math.inf, reporter, received).run(stages, first)
+    simple = first if problem.simple is None else dict(problem.simple)
+    return Search(problem, seconds or math.inf, reporter, received).run(stages, simple)
 
 
 def _key(setting: Setting, measure: Measure, share: float) -> tuple[Any, ...]:

@@ -396,6 +396,7 @@ class FeatureSets:
         self._corpus, self._options = corpus, given.with_lead()
         self._found: dict[tuple[Any, ...], Dataset] = {}
         self.settings: list[Setting] = [{}]
+        self._simple: Setting | None = None
         if not corpus.texts:
             return
         few, lead = len(corpus.labels) < MIN_OF_PAIRS, self._options.lead_ngrams
@@ -405,6 +406,7 @@ class FeatureSets:
         if given.lead_ngrams is None and lead != 1:
             words = {**pairs, "lead_ngrams": 1}
             self.settings = [words, pairs] if few else [pairs, words]
+            self._simple = None if few else words
         if given.subwords is None:
             own = {**pairs, "subwords": SUBWORDS}
             first = few and corpus.has_short_texts
@@ -429,7 +431,7 @@ class FeatureSets:
         data = self._corpus.data
         return Problem(
             data.labels, len(self._corpus.classes), options, lambda one: self.under(one).matrix,
-            self.settings, None, self._corpus.groups,
+            self.settings, None, self._corpus.groups, self._simple,
         )  # fmt: skip
 
 
