@@ -17,29 +17,28 @@ import inspect
 import math
 import numbers
 import os
-import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
-from dcme_w2v.errors import UnknownOptionError, UsageError, warn
+from dcme_w2v.errors import UnknownOptionError, UsageError, in_python_terms, warn
 from dcme_w2v.hints import hint
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Option = dataclasses.Field[Any]  # a field that `option` declares
-Options = Mapping[str, Option]  # by name
 Conflict = tuple[str, str]  # what a warning says, and what an error says
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """An option, besides its name, type and default.
+    """An option.
 
     Attributes
     ----------
+    name, type, default
+        Of the field; None is allowed besides the type if `optional`.
     help : str
         One line for ``--help`` and the reference.
     minimum, maximum, above : float, optional
@@ -55,7 +54,7 @@ class Declaration:
     word2vec : str, optional
         The name in word2vec.c (``size``).
     group : str, optional
-        Heading of the help, by default the heading of the dataclass.
+        Heading of the help.
     advanced : bool
         Shown by ``--help-all`` only.
     only : mapping of str to tuple
@@ -70,6 +69,10 @@ class Declaration:
         Values that never conflict, besides None, False and the default.
     """
 
+    name: str
+    type: Any
+    optional: bool
+    default: Any
     help: str
     minimum: float | None = None
     maximum: float | None = None
@@ -100,45 +103,50 @@ def option(default: Any, help: str, **declaration: Any) -> Any:
     **declaration
         The other attributes of `Declaration`.
     """
-    return field(default=default, metadata={"option": Declaration(help, **declaration)})
+    return field(default=default, metadata={"help": help, **declaration})
 
 
-def declaration_of(item: Option) -> Declaration:
-    """Return the declaration of a dataclass field."""
-    declared = item.metadata["option"]
-    assert isinstance(declared, Declaration)
-    return declared
-
-
-def options_in(cls: type) -> list[Option]:
+def _options_in(cls: type) -> tuple[Declaration, ...]:
     """Return the fields of a dataclass that are options."""
-    return [item for item in dataclasses.fields(cls) if "option" in item.metadata]
+    found, kinds = [], typing.get_type_hints(cls)
+    heading = getattr(cls, "group", "Other")
+    for item in dataclasses.fields(cls):
+        if "help" in item.metadata:
+            kind = kinds[item.name]
+            first, *others = typing.get_args(kind) or [kind]
+            declared = {"group": heading, **item.metadata}
+            found.append(Declaration(item.name, first, bool(others), item.default, **declared))
+    return tuple(found)
+
+
+options_in: Callable[[type], tuple[Declaration, ...]] = functools.cache(_options_in)
 
 
 def paths_in(*options: Any) -> list[tuple[str, str, Any]]:
     """Return the role, the flag and the value of each path among options."""
     return [
-        (role, flag_of(item.name), getattr(one, item.name))
+        (item.path, flag_of(item.name), getattr(one, item.name))
         for one in options
         for item in options_in(type(one))
-        if (role := declaration_of(item).path) is not None
+        if item.path is not None
     ]
+
+
+def described(options: Sequence[Declaration], names: Mapping[str, str] | None = None) -> str:
+    """Return numpydoc's entries of options, some of which have other names."""
+    helps = in_python_terms("\n".join(item.help for item in options)).splitlines()
+    text = ""
+    for item, help in zip(options, helps, strict=True):
+        kind = f"{{{', '.join(map(repr, item.choices))}}}" if item.choices else item.type.__name__
+        end = "optional" if item.default is None else f"default {item.default!r}"
+        text += f"{(names or {}).get(item.name, item.name)} : {kind}, {end}\n"
+        text += f"    {help[0].upper()}{help[1:]}.\n"
+    return text
 
 
 def flag_of(name: str) -> str:
     """Return the command-line flag of an option: ``min_count`` is ``--min-count``."""
     return "--" + name.replace("_", "-")
-
-
-@functools.cache
-def types_of(cls: type) -> dict[str, tuple[type, bool]]:
-    """Return each option's type and whether ``None`` is allowed."""
-    found = {}
-    for name, kind in typing.get_type_hints(cls).items():
-        parts = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
-        plain = [part for part in parts if part is not type(None)]
-        found[name] = (plain[0], len(plain) < len(parts))
-    return found
 
 
 def part_of(options: Any, cls: type[T]) -> T:
@@ -188,15 +196,11 @@ class Checked:
             cls.group = group
 
     def __post_init__(self) -> None:
-        cls: type = type(self)
-        kinds = types_of(cls)
-        for item in options_in(cls):
-            kind, optional = kinds[item.name]
+        for item in options_in(type(self)):
             value = getattr(self, item.name)
-            if value is None and optional:
-                continue
-            checked = _checked(item.name, value, kind, declaration_of(item))
-            object.__setattr__(self, item.name, checked)
+            in_memory = item.path == "reads" and not isinstance(value, str)  # what a file holds
+            if not (in_memory or (value is None and item.optional)):
+                object.__setattr__(self, item.name, _checked(value, item))
 
     @classmethod
     def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
@@ -225,13 +229,13 @@ def checks_names(function: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-def _checked(name: str, value: Any, kind: Any, declared: Declaration) -> Any:
+def _checked(value: Any, declared: Declaration) -> Any:
     """Return a value converted to its type, or raise if it is not valid."""
-    shown = repr(value)
+    kind, shown = declared.type, repr(value)
     if isinstance(value, _ACCEPTED[kind]) and (kind is bool or not isinstance(value, bool)):
         value = kind(value)
         shown = str(value)
-    given = f"{flag_of(name)}={shown}"
+    given = f"{flag_of(declared.name)}={shown}"
     if type(value) is not kind:
         raise UsageError(f"{given}: must be {_NOUNS[kind]}")
     if declared.choices and value not in declared.choices:
@@ -267,8 +271,8 @@ def check_conflicts(classes: Iterable[type], values: Mapping[str, Any]) -> None:
     """
     items = _items(classes)
     for item in items.values():
-        declared, value = declaration_of(item), values.get(item.name, item.default)
-        if declared.strict and _is_set(item, value):
+        value = values.get(item.name, item.default)
+        if item.strict and _is_set(item, value):
             for _, error in _conflicts(item, items, values):
                 raise UsageError(f"{_spelled(item.name, value)}: {error}")
 
@@ -289,27 +293,20 @@ def warn_of_options(
     """
     items, names = _items(classes), set(given)
     for name, item in items.items():
-        value = values[name] if name in names else None
-        if value is None:
-            continue
-        declared, flag = declaration_of(item), flag_of(name)
-        if not declared.strict:  # otherwise an error, see `check_conflicts`
+        if name in names and values[name] is not None and not item.strict:
             for warning, _ in _conflicts(item, items, values):
-                warn(f"{flag} {warning}")
+                warn(f"{flag_of(name)} {warning}")
 
 
-def _items(classes: Iterable[type]) -> Options:
+def _items(classes: Iterable[type]) -> dict[str, Declaration]:
     return {item.name: item for cls in classes for item in options_in(cls)}
 
 
 def _conflicts(
-    item: Option,
-    items: Options,
-    values: Mapping[str, Any],
+    item: Declaration, items: Mapping[str, Declaration], values: Mapping[str, Any]
 ) -> Iterator[Conflict]:
     """Yield why an option has no effect with the values of others."""
-    declared = declaration_of(item)
-    for name, wanted in declared.only.items():
+    for name, wanted in item.only.items():
         other = values.get(name, items[name].default if name in items else None)
         if other is None or other in wanted:
             continue
@@ -321,10 +318,10 @@ def _conflicts(
             f"is not supported with {others}; give {meant}",
         )
         return
-    if declared.needs and not any(_is_given(name, items, values) for name in declared.needs):
-        missing = " or ".join(map(flag_of, declared.needs))
+    if item.needs and not any(_is_given(name, items, values) for name in item.needs):
+        missing = " or ".join(map(flag_of, item.needs))
         yield f"has no effect without {missing}", f"requires {missing}"
-    for name in declared.unless:
+    for name in item.unless:
         if _is_given(name, items, values):
             other = flag_of(name)
             yield (
@@ -333,12 +330,12 @@ def _conflicts(
             )
 
 
-def _is_set(item: Option, value: Any) -> bool:
+def _is_set(item: Declaration, value: Any) -> bool:
     """Return whether a value of an option can conflict with other options."""
-    return value not in (None, False, item.default, *declaration_of(item).neutral)
+    return value not in (None, False, item.default, *item.neutral)
 
 
-def _is_given(name: str, items: Options, values: Mapping[str, Any]) -> bool:
+def _is_given(name: str, items: Mapping[str, Declaration], values: Mapping[str, Any]) -> bool:
     value = values.get(name)
     if name in items:
         return _is_set(items[name], value)
@@ -377,11 +374,16 @@ def threads_option(**declaration: Any) -> Any:
     )
 
 
+@dataclass(frozen=True)
+class ThreadsOptions(Checked, group="Run"):
+    """The number of threads alone."""
+
+    threads: int | None = threads_option()
+
+
 def threads_of(given: int | None) -> int:
     """Return a number of threads that `threads_option` allows; by default the CPUs."""
-    if not given:
-        return default_threads()
-    return _checked("threads", given, int, declaration_of(threads_option()))
+    return ThreadsOptions(given).threads or default_threads()
 
 
 def seed_option() -> Any:
@@ -389,12 +391,15 @@ def seed_option() -> Any:
     return option(1, "random seed", minimum=0, maximum=2**63 - 1, group="Run")
 
 
+ENCODING_ERRORS = ("strict", "replace", "skip")
+
+
 def encoding_errors_option() -> Any:
     """Declare what happens to tokens that are not UTF-8."""
     return option(
         "strict",
         "tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token",
-        choices=("strict", "replace", "skip"),
+        choices=ENCODING_ERRORS,
         group="Input",
         advanced=True,
     )

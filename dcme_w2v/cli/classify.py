@@ -28,7 +28,6 @@ from .options import (
     flag,
     json_option,
     log_json_option,
-    option_of,
     options_of,
     output_option,
     quiet_option,
@@ -70,7 +69,7 @@ def classify() -> None:
 @options_of(ClassifyOptions, FeatureOptions)
 @options_of(TuneOptions, DocumentHoldoutOptions, CheckpointOptions)
 @options_of(DistributeOptions)
-@option_of(ShrinkOptions, "max_bytes")
+@options_of(ShrinkOptions, only=["max_bytes"])
 @labels_option
 @log_json_option
 @dry_run_option

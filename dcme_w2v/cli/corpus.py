@@ -9,8 +9,8 @@ import click
 from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import READS, TEMPORARY, WRITES
-from dcme_w2v.options import ClusterOptions, TokenizerOptions, VocabularyOptions
-from dcme_w2v.text.options import PhraseOptions
+from dcme_w2v.options import ClusterOptions, VocabularyOptions
+from dcme_w2v.text.options import READING, PhraseOptions
 
 from .command import command
 from .options import (
@@ -18,7 +18,6 @@ from .options import (
     collect,
     flag,
     json_option,
-    option_of,
     options_of,
     output_option,
     quiet_option,
@@ -112,15 +111,10 @@ def _merge(files: tuple[str, ...], options: VocabularyOptions) -> tuple[Vocabula
 )
 @arguments("<[corpus]...")
 @output_option("FILE", "write the text here; - is stdout")
-@options_of(PhraseOptions, TokenizerOptions)
+@options_of(PhraseOptions)
 @flag("--save-table FILE", "write the table of phrases to this file", path=WRITES, group="Output")
 @flag("--read-table FILE", "join the phrases of this table only", path=READS, group="Input")
-@option_of(VocabularyOptions, "text_column")
-@option_of(VocabularyOptions, "sentences")
-@option_of(VocabularyOptions, "encoding_errors")
-@option_of(VocabularyOptions, "allow_truncated")
-@option_of(VocabularyOptions, "allow_binary")
-@option_of(VocabularyOptions, "strict")
+@options_of(VocabularyOptions, only=READING)
 @flag(
     "--cache-dir FOLDER",
     "folder for the encoded corpus (default: for temporary files)",

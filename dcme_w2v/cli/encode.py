@@ -9,7 +9,6 @@ from .command import command
 from .options import (
     arguments,
     chosen_tokenizer,
-    option_of,
     options_of,
     output_option,
     reads_documents,
@@ -21,7 +20,7 @@ from .options import (
 @arguments("<vectors <texts=TEXTS...")
 @output_option("X", "write X.npy, X.npz (sparse rows), X.tsv, or - for tabs on standard output")
 @options_of(EncodeOptions, TokenizerOptions)
-@option_of(VocabularyOptions, "encoding_errors")
+@options_of(VocabularyOptions, only=["encoding_errors"])
 @threads_option
 @reads_documents("texts", whole=True, labels=False)
 def encode(

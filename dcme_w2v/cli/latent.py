@@ -13,11 +13,9 @@ from .command import Group
 from .options import (
     arguments,
     collect,
-    decorated_by,
     flag,
     json_option,
     log_json_option,
-    option_of,
     options_of,
     output_option,
     quiet_option,
@@ -46,7 +44,7 @@ def latent() -> None:
 @arguments("<docs...")
 @output_option("MODEL", "write the model to this file")
 @options_of(LatentOptions)
-@decorated_by([option_of(FeatureOptions, name, advanced=True) for name in FEATURES])
+@options_of(FeatureOptions, only=FEATURES, advanced=True)
 @flag(
     "--holdout SHARE|FILE",
     "hold out this share of the labeled documents, or use this file, and report its measures",

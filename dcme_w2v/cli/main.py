@@ -17,7 +17,7 @@ from dcme_w2v.hints import hint
 from dcme_w2v.training.interrupts import Interrupted
 
 from .command import Group, shown_name
-from .options import flag
+from .options import dashed, flag
 from .signals import number_of, raise_on_signals
 from .streams import drop_output, prepare_streams
 
@@ -99,12 +99,7 @@ Three commands to try:
   dcme-w2v neighbors vectors.bin king paris"""
 
 
-def _dashed(name: str) -> str:
-    """Return ``min-count`` for ``min_count``."""
-    return name.replace("_", "-")
-
-
-SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": _dashed}
+SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": dashed}
 
 
 @click.group(cls=LazyGroup, epilog=TO_TRY, context_settings=SETTINGS)

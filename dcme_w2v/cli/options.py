@@ -6,7 +6,6 @@ Flags shared by several commands are also here.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import re
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from dcme_w2v.declarations import declaration_of, flag_of, options_in, types_of
+from dcme_w2v.declarations import options_in
 from dcme_w2v.files.paths import LOG, READS, WRITES
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.options import ColumnOptions, TokenizerOptions
@@ -25,6 +24,11 @@ from .streams import print_json
 
 T = TypeVar("T")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def dashed(name: str) -> str:
+    """Return ``min-count`` for ``min_count``."""
+    return name.replace("_", "-")
 
 
 class Option(click.Option):
@@ -163,7 +167,9 @@ read_vocab_option = flag(
 )
 
 
-def options_of(*classes: type, advanced: bool | None = None) -> Callable[[Decorated], Decorated]:
+def options_of(
+    *classes: type, only: Sequence[str] = (), advanced: bool | None = None
+) -> Callable[[Decorated], Decorated]:
     """Add every option of the dataclasses to a click command.
 
     The command gets the values as keyword arguments; `collect` makes objects of them.
@@ -172,47 +178,47 @@ def options_of(*classes: type, advanced: bool | None = None) -> Callable[[Decora
     ----------
     *classes : type
         Dataclasses whose fields were declared with `dcme_w2v.declarations.option`.
+    only : sequence of str, optional
+        The options to add (default: all).
     advanced : bool, optional
         Whether this command shows them by ``--help-all`` only (default: as declared).
     """
-    items = [(cls, item.name) for cls in classes for item in options_in(cls)]
-    return decorated_by([option_of(cls, name, advanced) for cls, name in items])
+    found = []
+    for cls in classes:
+        for item in options_in(cls):
+            if only and item.name not in only:
+                continue
+            flag = f"--{dashed(item.name)}"
+            flags: list[str] = [flag]
+            shape: dict[str, Any] = {"is_flag": True}
+            if item.name == "output":
+                flags = ["-o", flag]
+            if item.type is not bool:
+                metavar = "|".join(item.choices) or item.metavar or _METAVARS[item.type]
+                shape = {"type": Value(item.type, item.choices), "metavar": metavar}
+                if item.bare is not None:
+                    shape |= {"is_flag": False, "flag_value": item.bare, "metavar": f"[{metavar}]"}
+            elif item.optional:  # three states: on, off, left to the program
+                flags = [f"{flag}/--no-{flag[2:]}"]
+            one = click.option(
+                *flags,
+                item.name,
+                cls=Option,
+                declared=cls,
+                word2vec=item.word2vec,
+                path=item.path,
+                default=item.default,
+                show_default=item.default is not None and "(default:" not in item.help,
+                help=item.help,
+                group=item.group,
+                advanced=item.advanced if advanced is None else advanced,
+                **shape,
+            )
+            found.append(one)
+    return decorated_by(found)
 
 
-def option_of(
-    cls: type, name: str, advanced: bool | None = None
-) -> Callable[[Decorated], Decorated]:
-    """Return one option of a dataclass as a click option."""
-    item = cls.__dataclass_fields__[name]  # type: ignore[attr-defined]
-    kind, optional = types_of(cls)[name]
-    shape: dict[str, Any] = {"is_flag": True}
-    declared = declaration_of(item)
-    flags = ["-o", "--output"] if name == "output" else [flag_of(name)]
-    if kind is not bool:
-        shape = {"type": Value(kind, declared.choices)}
-        shape["metavar"] = value_name(cls, item)
-        if declared.bare is not None:
-            shape |= {
-                "is_flag": False,
-                "flag_value": declared.bare,
-                "metavar": f"[{shape['metavar']}]",
-            }
-    elif optional:  # three states: on, off, left to the program
-        flags = [f"{flags[0]}/--no-{flags[0][2:]}"]
-    return click.option(
-        *flags,
-        item.name,
-        cls=Option,
-        declared=cls,
-        word2vec=declared.word2vec,
-        path=declared.path,
-        default=item.default,
-        show_default=item.default is not None and "(default:" not in declared.help,
-        help=declared.help,
-        group=declared.group or cls.group,  # type: ignore[attr-defined]
-        advanced=declared.advanced if advanced is None else advanced,
-        **shape,
-    )
+_METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
 def collect(cls: type[T], values: dict[str, Any]) -> T:
@@ -258,19 +264,10 @@ def reads_documents(
                 values[name] = tables if isinstance(given, tuple) else next(iter(tables), None)
             return function(**values)
 
-        added = options_of(ColumnOptions) if labels else option_of(ColumnOptions, "text_column")
-        return added(reading)  # type: ignore[return-value]
+        wanted = [] if labels else ["text_column"]
+        return options_of(ColumnOptions, only=wanted)(reading)  # type: ignore[return-value]
 
     return decorate
-
-
-def value_name(cls: type, item: dataclasses.Field[Any]) -> str:
-    """Return the metavar of an option: its choices, or N, X or TEXT."""
-    declared = declaration_of(item)
-    if declared.choices:
-        return "|".join(declared.choices)
-    kind, _ = types_of(cls)[item.name]
-    return declared.metavar or {int: "N", float: "X", str: "TEXT", bool: ""}[kind]
 
 
 class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in later versions only

@@ -22,7 +22,6 @@ from .options import (
     dry_run_option,
     flag,
     json_option,
-    option_of,
     options_of,
     output_option,
     quiet_option,
@@ -180,8 +179,8 @@ def _print_results(
             click.echo(line + (f"\t{starts[hit.document]}" if starts else ""))
 
 
-encoding_option = option_of(VocabularyOptions, "encoding_errors")
-strict_option = option_of(VocabularyOptions, "strict")
+encoding_option = options_of(VocabularyOptions, only=["encoding_errors"])
+strict_option = options_of(VocabularyOptions, only=["strict"])
 FITTED = (
     "{documents} documents ({documents_without_words} without a vocabulary word), "
     "{known_tokens} of {tokens} tokens in the vocabulary, {words} words, {columns} columns"

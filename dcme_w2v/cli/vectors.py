@@ -18,11 +18,9 @@ from .command import command
 from .options import (
     arguments,
     collect,
-    decorated_by,
     flag,
     given_options,
     json_option,
-    option_of,
     options_of,
     output_option,
     quiet_option,
@@ -40,9 +38,9 @@ RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
 
 @command(guarded=False, example="dcme-w2v convert vectors.safetensors vectors.bin")
 @arguments("<source=IN >target=OUT")
-@option_of(OutputOptions, "format")
+@options_of(OutputOptions, only=["format"])
 @options_of(PostprocessOptions)
-@decorated_by([option_of(TokenizerOptions, name) for name in RULE])
+@options_of(TokenizerOptions, only=RULE)
 @options_of(CardOptions)
 def convert(source: str, target: str, **values: Any) -> None:
     """Convert word vectors: text, binary, safetensors, npy, folders of sentence-transformers.

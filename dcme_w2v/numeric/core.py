@@ -1,7 +1,6 @@
 """Interface to the C core: memory layout of tables, option structs, choice of kernels."""
 
 import contextlib
-import dataclasses
 import mmap
 import os
 from typing import Any, TypeVar
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import train as core
-from dcme_w2v.declarations import declaration_of
+from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import UsageError
 
 from .arrays import F32, I8
@@ -77,9 +76,9 @@ def _zeros(count: int) -> F32:
 def core_options(options: Any) -> dict[str, float]:
     """Return resolved options as the C struct's fields, each choice as its index."""
     values = {}
-    for item in dataclasses.fields(options):
-        value, choices = getattr(options, item.name), declaration_of(item).choices
-        values[item.name] = choices.index(value) if choices else value
+    for item in options_in(type(options)):
+        value = getattr(options, item.name)
+        values[item.name] = item.choices.index(value) if item.choices else value
     return values
 
 

@@ -4,7 +4,6 @@
 """
 
 import contextlib
-import dataclasses
 import inspect
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from dcme_w2v.declarations import declaration_of, types_of
+from dcme_w2v.declarations import described, options_in
 from dcme_w2v.errors import UsageError, in_python_terms, warn
 from dcme_w2v.hints import hint
 
@@ -92,7 +91,7 @@ def parameters(
     without : tuple of str
         Options that do not apply to the estimator.
     """
-    fields = [item for item in dataclasses.fields(options) if item.name not in without]
+    fields = [item for item in options_in(options) if item.name not in without]
     names = {item.name: "random_state" if item.name == "seed" else item.name for item in fields}
     kind = inspect.Parameter
     taken = [kind("self", kind.POSITIONAL_ONLY)]
@@ -119,7 +118,8 @@ def parameters(
         cls._declared = (options, names)  # type: ignore[attr-defined]
         if cls.__doc__:
             text = inspect.cleandoc(cls.__doc__)  # which the compiler of Python 3.13 does itself
-            cls.__doc__ = text.replace("{options}\n", _described(options, names))
+            text = text.replace("{options}\n", described(fields, names))
+            cls.__doc__ = text.replace("state : int,", "state : int, RandomState or None,")
         return cls
 
     return decorate
@@ -140,23 +140,6 @@ def options_of(estimator: Any, **more: Any) -> Any:
     if "seed" in values:
         values["seed"] = _seed_of(values["seed"])
     return options(**values, **more)
-
-
-def _described(options: type, names: Mapping[str, str]) -> str:
-    """Return numpydoc's entries of options."""
-    kinds, lines = types_of(options), []
-    for item in dataclasses.fields(options):
-        if item.name not in names:
-            continue
-        declared, (kind, _) = declaration_of(item), kinds[item.name]
-        shown = "{" + ", ".join(map(repr, declared.choices)) + "}"
-        shown = shown if declared.choices else kind.__name__
-        if item.name == "seed":
-            shown = "int, RandomState or None"
-        end = "optional" if item.default is None else f"default {item.default!r}"
-        help = in_python_terms(declared.help[0].upper() + declared.help[1:])
-        lines += [f"{names[item.name]} : {shown}, {end}\n", f"    {help}.\n"]
-    return "".join(lines)
 
 
 def _seed_of(random_state: Any) -> int:

@@ -2,7 +2,12 @@
 
 from dataclasses import dataclass
 
-from dcme_w2v.declarations import Checked, option
+from dcme_w2v.declarations import Checked, option, options_in
+from dcme_w2v.options import VocabularyOptions
+
+READING = [  # besides those below
+    one.name for one in options_in(VocabularyOptions) if one.name not in ("min_count", "max_vocab")
+]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v._core import text as core
-from dcme_w2v.declarations import check_names, options_in, paths_in, threads_of
+from dcme_w2v.declarations import check_names, paths_in, threads_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
@@ -30,7 +30,7 @@ from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
 from .cache import NUMBER, release_pages
 from .encode import encode
-from .options import PhraseOptions
+from .options import READING, PhraseOptions
 from .select_vocabulary import ids_of, starting_table
 
 MAX_CONNECTORS = core.ROLE_SIDE - 1  # distinct connectors
@@ -261,8 +261,6 @@ def with_joined(
 
 
 PIECE = 1 << 18  # tokens per piece
-NOT_READING = ("min_count", "max_vocab")  # options of the vocabulary
-READING = [item.name for item in options_in(VocabularyOptions) if item.name not in NOT_READING]
 THRESHOLDS = {"default": 100.0, "npmi": 0.5}
 
 

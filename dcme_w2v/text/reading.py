@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core import text as core
-from dcme_w2v.declarations import declaration_of
+from dcme_w2v.declarations import ENCODING_ERRORS
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.disk import free_bytes
 from dcme_w2v.formats.corpus import Block, Corpus
@@ -58,8 +58,7 @@ class Reading:
         may_spill: bool = True,
         is_looked_at: bool = True,
     ) -> None:
-        choices = declaration_of(VocabularyOptions.__dataclass_fields__["encoding_errors"]).choices
-        errors = choices.index(options.encoding_errors)
+        errors = ENCODING_ERRORS.index(options.encoding_errors)
         self.refuse = core.REFUSE_BROKEN if errors == 0 else core.REFUSE_NUL
         if options.allow_binary:
             if errors == 0:

@@ -88,10 +88,6 @@ class TrainJob(
 
     corpus: tuple[str, ...] = ()
     text: Sentences | None = None
-    # In Python, these may be objects.
-    read_vocab: Any = None
-    init: Any = None
-    init_context: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import numbers
 import os
+import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -17,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core.train import row_stride
-from dcme_w2v.declarations import check_names, declaration_of, part_of, threads_of
-from dcme_w2v.errors import CorpusError, OutOfMemoryError, UnknownOptionError, in_python_terms
+from dcme_w2v.declarations import check_names, described, part_of, threads_of
+from dcme_w2v.errors import CorpusError, OutOfMemoryError, UnknownOptionError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.disk import Result, disk_plan, require_disk, write_with_fallback
 from dcme_w2v.files.paths import PARTIAL
@@ -153,24 +154,17 @@ def _signature() -> inspect.Signature:
     """Return the signature with all options, for help() and completion."""
     signature = inspect.signature(train)
     corpus, progress = (signature.parameters[name] for name in ("corpus", "progress"))
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    options = [inspect.Parameter(item.name, keyword, default=item.default, annotation=item.type)
-               for item in FIELDS.values()]  # fmt: skip
-    kept = [corpus.replace(default=inspect.Parameter.empty), progress]
-    return signature.replace(parameters=[*kept, *options], return_annotation=Vectors)
-
-
-def _described() -> str:
-    """Return the options as a section of the docstring."""
-    lines = ["", "    Other Parameters", "    ----------------"]
+    found = [corpus.replace(default=inspect.Parameter.empty), progress]
     for item in FIELDS.values():
-        lines.append(f"    {item.name} : {item.type}, default {item.default!r}")
-        lines.append(f"        {declaration_of(item).help}")
-    return in_python_terms("\n".join(lines))
+        kind = item.type | None if item.optional else item.type
+        found.append(progress.replace(name=item.name, default=item.default, annotation=kind))
+    return signature.replace(parameters=found, return_annotation=Vectors)
 
 
 train.__signature__ = _signature()  # type: ignore[attr-defined]
-train.__doc__ = (train.__doc__ or "").rstrip() + "\n" + _described()
+train.__doc__ = (train.__doc__ or "").rstrip() + textwrap.indent(
+    "\n\nOther Parameters\n----------------\n" + described([*FIELDS.values()]), "    "
+)
 
 
 # ---- where to train ----

@@ -37,7 +37,7 @@ def complete(monkeypatch, capfd):
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_commands_are_completed(complete, shell):
-    assert complete("dcme-w2v tr", shell) == ["train"]
+    assert complete("dcme-w2v trai", shell) == ["train"]
     assert complete("dcme-w2v classify tr", shell) == ["train"]
     assert set(complete("dcme-w2v ", shell)) == set(program.list_commands(click.Context(program)))
 

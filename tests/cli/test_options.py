@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import click
 import numpy as np
@@ -14,10 +14,9 @@ from dcme_w2v.cli.options import collect, options_of
 from dcme_w2v.declarations import (
     Checked,
     check_conflicts,
-    declaration_of,
     flag_of,
     option,
-    types_of,
+    options_in,
 )
 from dcme_w2v.errors import DcmeError, UsageError, in_python_terms, in_shell_terms
 from dcme_w2v.options import CheckpointOptions, VocabularyOptions
@@ -57,18 +56,15 @@ def test_defaults_come_from_the_dataclasses():
     assert parse([], *CLASSES)[2:] == [cls() for cls in CLASSES]
 
 
-@pytest.mark.parametrize("item", [item for cls in CLASSES for item in fields(cls)],
+@pytest.mark.parametrize("item", [item for cls in CLASSES for item in options_in(cls)],
                          ids=lambda item: item.name)  # fmt: skip
 def test_every_spelling_of_every_option_sets_its_field(item):
-    cls = next(cls for cls in CLASSES if item in fields(cls))
-    kind, _ = types_of(cls)[item.name]
-    old = declaration_of(item).word2vec
-    flags = [flag_of(item.name), *([f"-{old}"] if old else [])]
+    kind, flags = item.type, [flag_of(item.name), *([f"-{item.word2vec}"] if item.word2vec else [])]
     if kind is bool:
         found = parse([flag_of(item.name)], *CLASSES)[2:]
         assert True in [getattr(made, item.name, None) for made in found]
         return
-    value = {int: 7, float: 0.25, str: declaration_of(item).choices[-1:]}[kind]
+    value = {int: 7, float: 0.25, str: item.choices[-1:]}[kind]
     value = (value[0] if value else "3") if kind is str else value
     for flag in flags:
         found = [getattr(made, item.name, None) for made in parse([flag, str(value)], *CLASSES)[2:]]

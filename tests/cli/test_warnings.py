@@ -8,7 +8,7 @@ from helpers import ALL_COMMANDS, write_corpus
 import dcme_w2v as dw
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
 from dcme_w2v.cli.options import Option
-from dcme_w2v.declarations import declaration_of
+from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import CorpusError, DcmeWarning
 from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.options import TokenizerOptions
@@ -71,8 +71,8 @@ def test_conditions_name_existing_options():
     for command in ALL_COMMANDS.values():
         for param in command.params:
             if isinstance(param, Option) and param.declared is not None:
-                declared = declaration_of(param.declared.__dataclass_fields__[param.name])
-                assert {*declared.only, *declared.needs, *declared.unless} <= known
+                (item,) = (one for one in options_in(param.declared) if one.name == param.name)
+                assert {*item.only, *item.needs, *item.unless} <= known
 
 
 def test_a_run_that_trains_nothing_fails(here, cli):

@@ -1,6 +1,5 @@
 """Training with any objective: counts, learning rates, seeds, errors."""
 
-import dataclasses
 import platform
 import re
 import sys
@@ -13,7 +12,7 @@ from helpers import MODELS, OBJECTIVES, PAPER, options_of
 from texts import corpus, encoded, lines
 
 from dcme_w2v._core import train as core
-from dcme_w2v.declarations import declaration_of
+from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.core import core_options, new_table
 from dcme_w2v.training import trainer as engine
@@ -145,7 +144,7 @@ def test_the_core_has_exactly_the_declared_options():
 def test_choices_have_the_numbers_of_the_core():
     enums = re.findall(r"^enum \{ (.*) \};$", HEADER.read_text(), re.MULTILINE)
     named = [tuple(enum.lower().replace("dcme_", "").split(", ")) for enum in enums]
-    declared = [declaration_of(item).choices for item in dataclasses.fields(TrainOptions)]
+    declared = [item.choices for item in options_in(TrainOptions)]
     assert sorted(named) == sorted(choices for choices in declared if choices)
 
 
