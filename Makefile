@@ -31,15 +31,20 @@ demo-cluster: $(VENV)/.built ## the same on two worker processes, see docs/howto
 demo: $(VENV)/.built ## train on the documentation of Python, numpy and scipy; or on CORPUS=FILE
 	@$(BIN)/dcme-w2v demo $(if $(CORPUS),"$(CORPUS)")
 
-test: $(VENV)/.test $(VENV)/.built ## run a part of the tests, in three minutes with the set-up
-	@$(BIN)/python -m pytest -q -m "not slow" --part 1/8
-
-# Two processes, since many tests use one thread.
-test-all: $(VENV)/.dev $(VENV)/.built ctest ## run all tests, Python's and C's
-	@mkdir -p build; $(BIN)/python -m pytest -q -m "not slow" --durations=25 --part 2/2 \
-	    -p no:cacheprovider >build/tests-2.log 2>&1 & second=$$!; \
-	$(BIN)/python -m pytest -q -m "not slow" --durations=25 --part 1/2; first=$$?; \
+# Two processes, since many tests use one thread; each has some of the rooms.
+HALF := $(wildcard $(addprefix tests/,words text formats scdv sentences training))
+define in_two # MARKS
+	@mkdir -p build; $(BIN)/python -m pytest -q -m "$1" --durations=25 -p no:cacheprovider $(HALF) \
+	    >build/tests-2.log 2>&1 & second=$$!; \
+	$(BIN)/python -m pytest -q -m "$1" --durations=25 $(addprefix --ignore=,$(HALF)); first=$$?; \
 	wait $$second; status=$$?; cat build/tests-2.log; [ $$first = 0 ] && [ $$status = 0 ]
+endef
+
+test: $(VENV)/.test $(VENV)/.built ## run the fast tests of every room, in two minutes on two cores
+	$(call in_two,not slow and not long)
+
+test-all: $(VENV)/.dev $(VENV)/.built ctest ## run all tests, Python's and C's
+	$(call in_two,not slow)
 
 # Tests of what the kernels compute: word vectors, document vectors, classifiers. Others that train,
 # such as test_objectives.py, try all kernels themselves.
@@ -158,7 +163,7 @@ test-lowest: ## run a part of the tests with the lowest versions that pyproject.
 	@rm -rf $(LOWEST) && $(PYTHON) -m venv $(LOWEST)
 	@$(PYTHON) scripts/lowest_versions.py >$(LOWEST)/constraints.txt
 	@PIP_CONSTRAINT=$(LOWEST)/constraints.txt $(LOWEST)/bin/python -m pip install --quiet --editable '.[test]'
-	@$(LOWEST)/bin/python -m pytest -q -m "not slow" -W ignore::DeprecationWarning --part 1/8
+	@$(LOWEST)/bin/python -m pytest -q -m "not slow and not long" -W ignore::DeprecationWarning
 
 release-check: wheel test-sdist test-wheel ## check what a release publishes, as far as that is possible here
 	@$(BIN)/python -m twine --no-color check --strict $(SDIST) dist/*.whl

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import sys
-import zlib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -50,19 +49,21 @@ def pytest_report_header():
     return [f"left out: {name}: has {reason}" for name, reason in LEFT_OUT.items()]
 
 
-def pytest_addoption(parser):
-    """Add the choice of a part of the tests."""
-    parser.addoption("--part", metavar="I/N", help="run the I-th of N parts of the tests")
+# Files of tests of minutes: processes, searches of settings, references in Python.
+LONG = {
+    "choose", "classify_loss", "classify_pairs", "classify_resume", "classify_subwords",
+    "cli_classify", "cli_completion", "cli_few_labels", "cluster_classify", "cluster_faults",
+    "cluster_train", "docs", "explore", "fallback", "few_labels", "fuzz_files", "gradients",
+    "label_tree", "objectives", "packages", "paths", "paths_special", "platform", "resume",
+    "shards", "sklearn", "small_models", "streams", "subwords",
+}  # fmt: skip
 
 
-def pytest_collection_modifyitems(config, items):
-    """Keep one part, chosen by the names of the tests, so that each has some of every file."""
-    if not (part := config.getoption("--part")):
-        return
-    number, parts = map(int, part.split("/"))
-    chosen = {i for i in items if zlib.crc32(i.nodeid.encode()) % parts == number - 1}
-    config.hook.pytest_deselected(items=[i for i in items if i not in chosen])
-    items[:] = [i for i in items if i in chosen]
+def pytest_collection_modifyitems(items):
+    """Mark the tests that `make test` leaves out."""
+    for item in items:
+        if item.path.stem.removeprefix("test_") in LONG:
+            item.add_marker("long")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -32,41 +32,12 @@ def problem(classes, documents=400, features=60, seed=0, noise=0.0):
     return csr_matrix(rows), labels
 
 
-def objective_value(model, rows, labels, l2):
-    log_p = model.predict_log_proba(rows)
-    inner = float(np.square(model.coef_, dtype=float).sum())
-    return -log_p[np.arange(len(labels)), labels].mean() + l2 / 2 * inner
-
-
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("classes", [2, 5, 70])
 def test_every_objective_learns(objective, classes):
     rows, labels = problem(classes, 10 * classes + 100)
     model = MaxentClassifier(objective=objective, epochs=30, threads=2).fit(rows, labels)
     assert model.score(rows, labels) > 0.9
-
-
-def test_gd_and_lbfgs_converge_to_the_same_optimum():
-    rows, labels = problem(6, 120, 15, noise=0.2)
-    l2 = 1e-2
-    exact = MaxentClassifier(solver="lbfgs", l2=l2, epochs=1000, tolerance=1e-15, bias=1.0).fit(
-        rows, labels
-    )
-    # a batch of all documents is plain gradient descent
-    gd = MaxentClassifier(
-        objective="gd", l2=l2, bias=1.0, batch=120, lr=0.01, min_lr=0.01, epochs=2000, threads=1
-    ).fit(rows, labels)
-    lowest = objective_value(exact, rows, labels, l2)
-    assert objective_value(gd, rows, labels, l2) == pytest.approx(lowest, abs=1e-6)
-    assert gd.coef_ == pytest.approx(exact.coef_, abs=2e-3)
-
-
-def test_dcme_with_every_cluster_in_the_head_is_exact():
-    rows, labels = problem(70, 500)
-    given = {"epochs": 3, "lr": 1.0, "batch": 1, "threads": 1}
-    exact = MaxentClassifier(objective="gd", **given).fit(rows, labels)
-    all_in_head = MaxentClassifier(objective="dcme", exact_clusters=100, **given).fit(rows, labels)
-    assert all_in_head.coef_ == pytest.approx(exact.coef_, abs=1e-5)
 
 
 def test_negative_sampling_is_corrected_for_label_frequencies():

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import unit_rows
-from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
@@ -21,66 +20,12 @@ from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.errors import DcmeWarning, DivergedError
 
-MARGIN = 4.0  # of csrc/classify/hinge.c
-
 
 def problem(classes=5, rows=60, features=12, seed=0):
     random = np.random.default_rng(seed)
     labels = np.append(np.arange(classes), random.integers(0, classes, rows - classes))
     matrix = random.normal(size=(rows, features)) + 2 * (labels[:, None] == np.arange(features))
     return csr_matrix(unit_rows(matrix)), labels
-
-
-def test_hinge_converges_to_the_optimum():
-    rows, labels = problem()
-    l2, dense = 0.05, np.hstack([rows.toarray(), np.ones((60, 1))])
-    signs = np.where(labels[:, None] == np.arange(5), 1.0, -1.0)
-
-    def objective(point):
-        weights = point.reshape(13, 5)
-        lack = np.maximum(0, MARGIN - signs * (dense @ weights))
-        gradient = -dense.T @ (signs * lack) / 60
-        gradient[:-1] += l2 * weights[:-1]
-        return (lack**2).sum() / 120 + l2 / 2 * (weights[:-1] ** 2).sum(), gradient.ravel()
-
-    optimum = minimize(objective, np.zeros(65), jac=True, tol=1e-10).x.reshape(13, 5)
-    options = ClassifyOptions(
-        loss="hinge", l2=l2, bias=1.0, batch=60, lr=0.02, min_lr=0.02, epochs=3000, threads=1
-    )
-    weights, _ = fit(Labeled(rows, labels[:, None].tolist()), 5, resolved(options, 5))
-    assert weights.get() == pytest.approx(optimum, abs=5e-3)
-
-
-def sets_problem(seed=0, classes=40, documents=300):
-    """Documents with one to three labels, each of which has features of its own."""
-    random, features = np.random.default_rng(seed), classes + 10
-    labels = [sorted(random.choice(classes, 1 + i % 3, replace=False)) for i in range(documents)]
-    rows = 0.3 * random.random((documents, features)) * (random.random((documents, features)) < 0.2)
-    for row, own in zip(rows, labels, strict=True):
-        row[own] += 1
-    return csr_matrix(rows.astype(np.float32)), [[int(one) for one in own] for own in labels]
-
-
-def sets_reference(rows, labels, classes, lr):
-    """Weights after a step on all documents with their sets of labels, in double precision."""
-    dense = np.hstack([rows.toarray().astype(float), np.full((rows.shape[0], 1), 0.1)])
-    signs = np.full((len(labels), classes), -1.0)
-    for row, own in zip(signs, labels, strict=True):
-        row[own] = 1
-    return lr / np.square(dense[:, :-1]).sum(axis=1).mean() * dense.T @ (signs * MARGIN)
-
-
-@pytest.mark.parametrize("classes", [3, 40, 150])
-def test_a_document_with_its_set_of_labels_is_one_example(classes):
-    rows, labels = sets_problem(classes=classes, documents=90)
-    options = resolved(
-        ClassifyOptions(
-            loss="hinge", epochs=1, threads=1, batch=90, lr=0.01, min_lr=0.01, l2=0.0
-        ), classes, True
-    )  # fmt: skip
-    weights, records = fit(Labeled(rows, labels), classes, options, multilabel=True)
-    assert weights.get() == pytest.approx(sets_reference(rows, labels, classes, 0.01), abs=1e-4)
-    assert records[0]["loss"] > 0
 
 
 @pytest.mark.parametrize(

@@ -79,11 +79,3 @@ def test_unknown_files_are_errors(cli):
         if text:
             Path(path).write_text(text)
         assert message in cli.error(f"info {path}")
-
-
-def test_a_hand_edited_manifest(facts_of, cli):
-    save(Path("v"), WORDS, ROWS)
-    Path("v.json").write_text("{")
-    assert "options" not in facts_of("v")
-    Path("v.json").write_text('{"version": "1", "options": {}, "argv": 7}')
-    assert "made_by" not in facts_of("v")

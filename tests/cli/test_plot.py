@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import save
-from scipy.sparse import csr_matrix, save_npz
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -56,18 +55,6 @@ def test_a_missing_package_is_named(cli, monkeypatch):
         monkeypatch.setitem(sys.modules, module, None)
         error = cli.error(f"plot v.npy --method {method} --output p.png")
         assert f"pip install {module.split('.')[0]}" in error
-
-
-def test_names_are_not_markup(cli):
-    for name in ("$\\frac$", "_log"):
-        log(name, [3, 2])
-    cli("plot $\\frac$ _log --output logs.svg")
-    save_npz("rows.npz", csr_matrix(np.eye(4, 5, dtype=np.float32)))
-    Path("labels").write_text("_log\n$\\frac$\n_log\nb\n")
-    cli("plot rows.npz --labels labels --method pca --output rows.svg")
-    for picture in ("logs.svg", "rows.svg"):
-        svg = Path(picture).read_text(encoding="utf-8")
-        assert "$\\frac$<" in svg and "_log<" in svg
 
 
 @pytest.mark.parametrize(

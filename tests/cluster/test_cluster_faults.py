@@ -225,16 +225,6 @@ def test_a_task_that_ends_every_worker_is_named(cluster, tmp_path):
         cluster.wait([cluster.submit(exits, str(tmp_path), 99, label="shard 2")])
 
 
-def test_the_loss_of_all_workers_is_an_error(processes, tmp_path):
-    os.mkfifo(tmp_path / "go")
-    with opened(processes, 1) as cluster:
-        assert cluster.workers == 1
-        task = cluster.submit((tmp_path / "go").read_text)
-        processes.workers[0].kill()
-        with pytest.raises(ClusterError, match="all workers are lost"):
-            cluster.wait([task])
-
-
 def test_errors_of_a_task_name_shard_and_worker(cluster):
     with pytest.raises(DivergedError, match=r"diverged \(shard 2, worker 127"):
         cluster.wait([cluster.submit(diverges, label="shard 2")])
@@ -273,15 +263,6 @@ def test_a_stopped_scheduler_is_an_error(processes, tmp_path, monkeypatch):
         processes.scheduler.send_signal(signal.SIGSTOP)
         with pytest.raises(ClusterError, match="lost or does not answer: restart it"):
             cluster.wait([task])
-
-
-def test_a_scheduler_that_is_stopped_before_the_connection_is_an_error(processes, monkeypatch):
-    for name in ("CONNECT_SECONDS", "CLOSE_SECONDS"):
-        monkeypatch.setattr(dask, name, 0.5)
-    address = processes.open_scheduler()
-    processes.scheduler.send_signal(signal.SIGSTOP)
-    with pytest.raises(ClusterError, match="no scheduler answers"), open_cluster(address):
-        pass
 
 
 @contextlib.contextmanager

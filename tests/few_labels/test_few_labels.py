@@ -349,19 +349,6 @@ def test_folds_may_leave_out_all_classes_but_one(counts):
     assert found.final == "sum" and set(found.record["choice"]["factors"]) == MODELS
 
 
-def test_probabilities_are_at_least_as_likely_as_a_uniform_guess():
-    """Decisions that are learned as labels make a model too sure; the folds correct it."""
-    random = np.random.default_rng(5)
-    labels = np.arange(40) % 2
-    right = random.random(40) < 0.6
-    scores = np.where(right, 1, -1)[:, None] * 30.0 * np.where(labels[:, None] == [0, 1], 1, -1)
-    (scale,), log_likelihood = likeliest_factors([scores], labels[:, None].tolist())
-    assert scale < 0.02 and log_likelihood > -np.log(2)
-    sure = np.abs(scores) / 10 * np.eye(2)[labels]
-    (scale,), _ = likeliest_factors([sure], labels[:, None].tolist())
-    assert 0 < scale < 3.9  # 40 documents do not show full certainty
-
-
 def test_the_likeliest_factors_have_weights_and_know_classes_that_a_fold_did_not_have():
     random = np.random.default_rng(6)
     labels, weights = random.integers(0, 3, 600), random.integers(1, 4, 600)

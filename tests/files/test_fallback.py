@@ -151,14 +151,6 @@ def test_the_file_size_limit_is_checked_before_the_work(work, cli, monkeypatch, 
     assert not list(Path("to").iterdir())
 
 
-@pytest.mark.parametrize("name", ["classify", "scdv"])
-def test_disk_space_is_checked_before_the_work(work, cli, monkeypatch, name):
-    monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
-    monkeypatch.setattr("dcme_w2v.scdv.fit._with_words", None)
-    monkeypatch.setattr(disk, "free_bytes", lambda folder: 100)
-    assert "to/o: needs about" in cli.error(COMMANDS[name])
-
-
 LIMITED = """
 import resource, sys
 from dcme_w2v.cli import main

@@ -1,14 +1,10 @@
 """Invalid input and failing systems: one line, exit code 1 or 2, old files unchanged."""
 
-import io
 import random
-import resource
-import sys
-import types
 from pathlib import Path
 
 import pytest
-from helpers import COMPRESSORS, manifest, train, write_corpus
+from helpers import COMPRESSORS, manifest
 
 from dcme_w2v.words.vectors import Vectors
 
@@ -100,36 +96,3 @@ def test_invalid_vectors(cli, name):
 
 
 # ---- disks ----
-
-
-@pytest.fixture
-def file_limit():
-    """Limit the size of files, as on a disk that is nearly full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-@pytest.mark.parametrize(
-    "format, size",
-    [("text", 0), ("binary", 0), ("text", 100), ("binary", 900)],
-)
-def test_a_full_disk(here, cli, file_limit, format, size):
-    write_corpus(here / "c")
-    Path("v.bin").write_bytes(b"old")
-    before = {path: path.read_bytes() for path in here.iterdir()}
-    file_limit(size)
-    cli.run(f"{TRAIN} --format {format} --cache-dir /dev/shm")
-    file_limit(resource.RLIM_INFINITY)
-    assert "File too large" in cli.err and cli.err.count("\n") == 1
-    assert {path: path.read_bytes() for path in here.iterdir()} == before
-
-
-def test_a_full_standard_output(here, capsys, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(here))
-    with io.FileIO("/dev/full", "w") as full:
-        monkeypatch.setattr(sys, "stdout", types.SimpleNamespace(buffer=full))
-        assert train(write_corpus(here / "c.txt"), "-") == 1
-        monkeypatch.undo()
-    error = capsys.readouterr().err
-    assert error.startswith("error: standard output: cannot be written: No space left")

@@ -88,14 +88,3 @@ def test_other_formats_are_refused_before_training(here, cli, name, message):
     with pytest.raises(UsageError):
         word_vectors().save(name)
     assert [path.name for path in here.iterdir()] == ["corpus"]
-
-
-@pytest.mark.parametrize("suffix", COMPRESSORS)
-def test_a_file_is_compressed_by_its_name(tmp_path, suffix):
-    data = os.urandom(1000) + b"text\n" * 700_000
-    for path in (tmp_path / f"x.txt{suffix}", tmp_path / f"y{suffix.upper()}"):
-        with atomic_write(path) as file:
-            file.write(data)
-        assert UNPACKERS[suffix](path.read_bytes()) == data
-        assert path.stat().st_size < 100_000
-    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1

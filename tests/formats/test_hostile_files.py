@@ -22,7 +22,6 @@ from dcme_w2v import platform
 from dcme_w2v.errors import ResourceError, UsageError
 from dcme_w2v.files.atomic import atomic_write, target_of
 from dcme_w2v.formats.artifact import load_model, save_model
-from dcme_w2v.numeric.arrays import ChunkedArray
 from dcme_w2v.words.vectors import Vectors
 
 SMALL = "--dim 4 --epochs 1 --threads 1 --min-count 1 --quiet"
@@ -198,16 +197,6 @@ def test_a_kill_before_or_after_the_rename_leaves_the_old_or_the_new_file(write)
         assert (Path("v.bin").read_bytes() == old) == (call == 1)
         assert len(there()) == len(INITIAL) + 1 + (call == 1)
     assert there() == sorted([*INITIAL, "v.bin"])
-
-
-def test_a_file_that_appears_during_the_writing_is_replaced():
-    def pieces():
-        save_model("m", "thing", 1, {"y": np.ones(3)}, {})
-        yield np.zeros(2)
-
-    save_model("m", "thing", 1, {"x": ChunkedArray((2,), np.dtype(float), pieces)}, {})
-    assert list(load_model("m", "thing", 1).arrays) == ["x"]
-    assert there() == sorted([*INITIAL, "m"])
 
 
 # ---- two at once ----

@@ -186,16 +186,6 @@ def test_invalid_fits():
         next(huge.transform([b"w1"]))
 
 
-def test_the_environment_chooses_the_kernels(monkeypatch):
-    model = fitted()
-    rows = transform(model, make_texts()).toarray()
-    monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
-    assert_allclose(transform(model, make_texts()).toarray(), rows, atol=1e-6)
-    monkeypatch.setenv("DCME_W2V_KERNELS", "mmx")
-    with pytest.raises(UsageError, match="mmx"):
-        transform(model, make_texts())
-
-
 def test_the_better_options_are_the_default_and_the_papers_a_preset():
     for options, wanted in (
         (ScdvOptions(), BETTER),

@@ -58,15 +58,6 @@ def test_each_fault_is_reported(name):
     assert kind in said or kind in ("unreadable", "wrong number of rows", "trailing junk")
 
 
-def test_numbers_of_npy_files_are_checked():
-    path = save(Path("v.npy"), ["a", "b"], np.ones((2, 1)))
-    matrix = np.load(path)
-    matrix[1] = np.nan
-    np.save(path, matrix)
-    (fault,) = check(path).faults
-    assert (fault.kind, fault.count, fault.place) == ("length not finite", 1, "v.npy: row 2")
-
-
 def test_the_command_lists_faults(cli):
     Path("v").write_bytes(b"4 1\na 1\na 2\na nan\n")
     lines = cli("check v", code=1).splitlines()

@@ -53,12 +53,6 @@ def test_the_vectors_words_and_counts_are_read_back(packed):
     np.testing.assert_array_equal(first.vectors, after.vectors[:3])
 
 
-def test_float32_is_exact(cli):
-    cli("convert v.npy f.safetensors")
-    found = Vectors.load("f.safetensors")
-    np.testing.assert_array_equal(found.vectors, Vectors.load("v.npy").vectors)
-
-
 @pytest.mark.parametrize("to", ["v.safetensors --quantize int8", "v --to sentence-transformers"])
 @pytest.mark.parametrize(
     "line",

@@ -109,26 +109,6 @@ def test_the_bound_is_tight_at_the_softmax():
     assert chosen.tolist() == [0, 1, 2]
 
 
-def test_the_surrogates_gradient_is_the_gradient_of_the_likelihood():
-    """For the context: v_i - u_z and v_i - E v, with the center at the context's softmax."""
-    ids, counts = corpus()
-    training = Trainer(ids, counts, options_of(DCME, epochs=4, window=3, lr=0.2, clusters=8))
-    for number in range(4):
-        training.epoch(number)
-    h, targets = contexts(ids, training.input, 3)
-    centers = np.stack([training.center(k) for k in range(training.clusters)])
-    bias = biases_of(counts, dataclasses.asdict(training.options))[0]
-    _, chosen = dual_bounds(h, training.output, centers, bias)
-    scores = (h @ training.output.T + bias).astype(float)
-    mean = np.exp(scores - logsumexp(scores, axis=1)[:, None]) @ training.output
-    truth = training.output[targets] - mean
-    surrogate = training.output[targets] - (centers @ training.output)[chosen]
-    cosine = (truth * surrogate).sum(axis=1) / np.sqrt(
-        (truth**2).sum(axis=1) * (surrogate**2).sum(axis=1)
-    )
-    assert np.mean(cosine > 0) > 0.95
-
-
 def test_training_ignores_held_out_lines(text):
     """A run with held-out lines equals a run on a corpus without these lines."""
     _, trained, _ = split(text, 0.2)

@@ -9,7 +9,6 @@ import pytest
 from dcme_w2v.formats.vectors.manifest import (
     audit_line,
     manifest_of,
-    write_manifest,
 )
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.words.options import OutputOptions, TrainOptions
@@ -40,14 +39,6 @@ def test_token_counts_add_up_or_the_difference_is_reported():
         " + 40 without context"
     )
     assert audit_line(make_manifest(trained=50)).endswith(" + 10 unaccounted for")
-
-
-def test_a_failed_write_keeps_the_old_manifest(tmp_path):
-    write_manifest(make_manifest(), tmp_path / "v")
-    before = (tmp_path / "v.json").read_bytes()
-    with pytest.raises(ValueError, match="JSON compliant"):
-        write_manifest(make_manifest(extra=float("nan")), tmp_path / "v")
-    assert (tmp_path / "v.json").read_bytes() == before
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux has this file")

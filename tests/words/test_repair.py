@@ -15,21 +15,6 @@ pytestmark = pytest.mark.usefixtures("here")
 
 
 WORDS = [f"w{i}" for i in range(40)]
-BAD = b"""99 3
-good 1 2 3
-at name@domain.com 1 1 1
-nan nan 1 2
-good 4 5 6
-b\xffd 1 2 3
-short 1 2
-x y 1 2 3
-words are not numbers
-nul\0l 7 8 9
-fine 1e39 -1e39 1e-3
-  1 2 3
-
-k\xc3\xb6ln\t3\t4\t5
-"""
 
 
 @pytest.fixture
@@ -52,17 +37,6 @@ def healthy(here):
 
 
 # ---- repair ----
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_rows_with_faults_are_dropped(pack, converted, cli):
-    Path("bad").write_bytes(pack(BAD))
-    found = converted("bad", "--invalid skip")
-    assert list(found.words) == ["good", "köln"]
-    assert found["good"].tolist() == [1, 2, 3]
-    for what in ("duplicate word: 1 left out", "invalid UTF-8 in a word: 1 left out",
-                 "NaN or infinite number: 2 left out", "separator in a word: 2"):  # fmt: skip
-        assert what in cli.err
 
 
 def test_a_row_of_an_npy_file_without_a_finite_length_is_dropped(converted):
@@ -143,11 +117,3 @@ def test_compressed_input_and_standard_output(cli):
     Path("v.gz").write_bytes(gzip.compress(b"a 0.50 1e0 \r\nb 3 4 \r\n"))
     text = "2 2\na 0.5 1.0\nb 3.0 4.0\n"
     assert cli("convert v.gz -") == cli("convert - -", stdin=text) == text
-
-
-def test_a_damaged_file_does_not_change_the_target(cli):
-    Path("v").write_bytes(b"2 1\na 1\na 2\n")
-    Path("w").write_bytes(b"old")
-    error = cli.error("convert v w")
-    assert error.startswith("error: v:3: duplicate word 'a'; run dcme-w2v check")
-    assert Path("w").read_bytes() == b"old"

@@ -1,6 +1,5 @@
 """Signals and resume on the command line; see test_checkpoints.py for the state itself."""
 
-import shutil
 import signal
 import threading
 from pathlib import Path
@@ -197,25 +196,6 @@ def test_nan_in_an_unused_row_is_found_within_the_epoch(monkeypatch):
         run.epoch(0)
     assert run.progress().done < len(ids) / 2
     assert threading.active_count() == before
-
-
-def test_vectors_that_cannot_be_written_are_kept_elsewhere(here, learn, monkeypatch):
-    end = schedule.Checkpointer.end_epoch
-
-    def vanish(checkpointer):
-        end(checkpointer)
-        shutil.rmtree("gone", ignore_errors=True)
-
-    monkeypatch.setattr(schedule.Checkpointer, "end_epoch", vanish)
-    Path("gone").mkdir()
-    said = learn("gone/v.bin --checkpoint k --quiet", code=1)
-    assert said.count("\n") == 1 and "cannot be written" in said and "--resume k" in said
-    learn("a.bin")
-    learn("v.bin --resume k")
-    Path("gone").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(here))
-    said = learn("gone/v.bin --quiet", code=1)
-    assert same("a.bin", "v.bin", said.rpartition("written to ")[2].removesuffix(" instead\n"))
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -226,14 +226,6 @@ def test_threads_can_train_concurrently(corpus):
 HS = QUICK | {"epochs": 1, "sample": 0.0}
 
 
-@pytest.mark.parametrize("negative", ["", "-negative 0"])
-def test_the_flag_of_word2vec(corpus, negative, cli):
-    cli(f"train -train {corpus} -output v.bin -hs 1 -size 8 -iter 1 -threads 1 {negative}")
-    assert "warning" not in cli.err
-    options = manifest("v.bin")["options"]
-    assert (options["objective"], options["negative"], options["vectors"]) == ("hs", 0, "input")
-
-
 def test_starts_from_the_input_vectors_of_another_objective(corpus):
     """At a rate near 0, vectors and the zeros of the nodes do not change, so the loss of a path is
     its length: context vectors were not used as vectors of nodes."""

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dcme_w2v.errors import FormatError, ResourceError, UsageError
+from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats import artifact
 from dcme_w2v.formats.vectors.vectors_reader import BLOCK
 from dcme_w2v.words.vectors import Vectors
@@ -237,21 +237,6 @@ def test_invalid_vectors_are_not_written(here, format, words, value, message):
     with pytest.raises(FormatError, match=message):
         save(target, words, [[1.0], [value]])
     assert {path: path.read_bytes() for path in here.iterdir()} == before
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_a_failed_write_keeps_the_old_file(here, format, monkeypatch):
-    target = Path(f"v{SUFFIX[format]}")
-    save(target, ["old"], [[1.0]])
-    before = {path.name: path.read_bytes() for path in here.iterdir()}
-
-    def no_space(number):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", no_space)
-    with pytest.raises(ResourceError, match=r"v.*: cannot be written: No space"):
-        save(target, ["new"], [[2.0]])
-    assert {path.name: path.read_bytes() for path in here.iterdir()} == before
 
 
 @pytest.mark.parametrize("format", FORMATS)
