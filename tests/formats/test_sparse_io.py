@@ -135,10 +135,10 @@ def test_invalid_svmlight_lines(text, message):
         read_svmlight("x.svm")
 
 
-def test_labels_may_have_every_character_but_line_feeds():
+def test_line_feeds_alone_end_labels_whose_spaces_are_one():
     names = ["a\u2028b", "c\u0085d", "e\x0bf", "g\x1ch", "i\rj"]
     Path("l").write_bytes("\n".join([*names, "x|y\r", "", ""]).encode())
-    assert read_labels("l") == [*((name,) for name in names), ("x", "y"), ()]
+    assert read_labels("l") == [*((" ".join(one.split()),) for one in names), ("x", "y"), ()]
     assert len(read_labels("l", 7)) == 7
     with pytest.raises(FormatError, match="has 7 lines for 8 rows; give one line per row"):
         read_labels("l", 8)
