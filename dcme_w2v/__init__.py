@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dcme_w2v import errors
     from dcme_w2v.cluster.estimator import MaxentClassifier
     from dcme_w2v.cluster.train import train
-    from dcme_w2v.contents import info
+    from dcme_w2v.contents import info, load
     from dcme_w2v.few_labels.estimator import FusedFeatures
     from dcme_w2v.formats.columns import Table
     from dcme_w2v.latent.estimator import LatentClassModel
@@ -53,6 +53,7 @@ _MODULES = {
     "eval_sts": "dcme_w2v.sentences.sts",
     "explore": "dcme_w2v.pages.explore",
     "info": "dcme_w2v.contents",
+    "load": "dcme_w2v.contents",
     "phrases": "dcme_w2v.text.phrases",
     "plot": "dcme_w2v.plots.plot",
     "predict_word": "dcme_w2v.words.predictions",
@@ -80,6 +81,7 @@ __all__ = [
     "eval_sts",
     "explore",
     "info",
+    "load",
     "phrases",
     "plot",
     "predict_word",

@@ -1,6 +1,6 @@
-"""What a file or folder of this program holds, by its header and its record.
+"""What a file or folder of this program holds: `load` returns it, `info` describes it.
 
-`info` detects the kind from the content; `dcme-w2v info` prints it.
+Both detect the kind from the content.
 """
 
 import os
@@ -10,10 +10,15 @@ from typing import Any
 
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.formats.artifact import command_of, describe_model, kind_of_artifact
+from dcme_w2v.formats.artifact import (
+    command_of,
+    describe_model,
+    kind_of_artifact,
+    load_artifact,
+)
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.static_folder import is_static_folder
-from dcme_w2v.formats.vectors.vectors_io import KIND
+from dcme_w2v.formats.vectors.vectors_io import CHECKPOINT, KIND
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file, open_rows
 from dcme_w2v.platform import PathLike
 from dcme_w2v.training.checkpoint_folder import generations_in
@@ -21,6 +26,38 @@ from dcme_w2v.words.vectors import Vectors
 
 Facts = dict[str, Any]
 SHOWN = 10  # entries of a list
+
+
+def load(path: PathLike) -> Any:
+    """Load what the program wrote, whatever it is.
+
+    Parameters
+    ----------
+    path : path
+        Word vectors of any format, or a model.
+
+    Returns
+    -------
+    Vectors or model
+        `Vectors` for word vectors and for both tables. A model of ``classify``, ``fuse`` and
+        ``latent`` has ``predict(texts, topn)``, ``explain(label)`` and ``classes``; one of ``scdv``
+        has ``transform(texts)``, which takes UTF-8 and yields some rows at a time.
+
+    Raises
+    ------
+    FormatError
+        It is neither, or corrupt.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> dw.Vectors(["tea", "coffee"], [[1, 0], [2, 1]]).save("v.txt")
+    >>> dw.load("v.txt")
+    Vectors(2 words, 2 dimensions)
+    """
+    return (
+        Vectors.load(path) if kind_of_artifact(path) in (None, CHECKPOINT) else load_artifact(path)
+    )
 
 
 def info(path: PathLike) -> Facts:

@@ -72,7 +72,7 @@ classes: dw.classes(v, n)
 fuse: dw.FusedFeatures
 latent: dw.LatentClassModel
 doc2vec lda-model scdv: dw.SCDV
-keyed-vectors load load-model load-word2vec-format: dw.Vectors.load(file)
+keyed-vectors load-model load-word2vec-format: dw.Vectors.load(file)
 save-word2vec-format save-model convert: v.save("v.bin")
 wv: v itself
 index-to-key index2word index2entity get-words: v.words

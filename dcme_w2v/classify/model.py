@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 import math
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -16,15 +14,16 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.declarations import Checked, threads_of
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.errors import UsageError
 from dcme_w2v.files.disk import require_disk
 from dcme_w2v.formats.artifact import (
     Model,
-    kind_of_model,
+    load_artifact,
     load_model,
     save_model,
     words_arrays,
 )
+from dcme_w2v.formats.texts import as_texts
 from dcme_w2v.numeric.arrays import (
     F32,
     F64,
@@ -46,14 +45,7 @@ THRESHOLD = 0.15
 Top = tuple[I32, F64]  # numbers of classes and their scores, each of shape (documents, count)
 MAX_IDF = 1e6  # of 10^19 documents it is 45
 COLUMNS = "columns"  # of a record: columns of the .npz files of the training, or None
-# Kind of model -> "module:class" of a `Predictor` with a method `load`.
-PREDICTORS = {
-    KIND: "dcme_w2v.classify.model:Classifier",
-    "fused": "dcme_w2v.few_labels.model:FusedModel",
-    "latent": "dcme_w2v.latent.model:LatentClassifier",
-    "label-trees": "dcme_w2v.classify.tree_model:TreeClassifier",
-    "shrunk": "dcme_w2v.small_models.shrink:ShrunkModel",
-}
+PREDICTORS = (KIND, "fused", "latent", "label-trees", "shrunk")  # kinds of models
 
 
 @dataclass
@@ -117,6 +109,36 @@ class Predictor(ABC):
     ) -> Iterator[Top]:
         """Yield `best_classes` by log-probability for batches of documents."""
         return (best_classes(log_p, count) for log_p in self.log_probabilities(matrix, threads))
+
+    def predict(
+        self, texts: Iterable[Any], topn: int = 1, threads: int | None = None
+    ) -> list[list[tuple[str, float]]]:
+        """Return the most probable classes of each text, with their probabilities.
+
+        Parameters
+        ----------
+        texts : iterable of str, bytes or token lists
+        topn : int
+            Number of classes; 0: those whose probability is at least `threshold`, and the most
+            probable one.
+        threads : int, optional
+        """
+        return list(self.predicted(self.rows(list(as_texts(texts))), topn, threads))
+
+    def predicted(
+        self, matrix: csr_matrix, topn: int, threads: int | None = None
+    ) -> Iterator[list[tuple[str, float]]]:
+        """Yield what `predict` returns for documents as vectors."""
+        least = -math.inf if topn else math.log(self.threshold or math.ulp(0.0))
+        count = min(topn or len(self.classes), len(self.classes))
+        for numbers, log_p in self.most_probable(matrix, count, threads):
+            for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
+                found = enumerate(zip(chosen, row, strict=True))
+                yield [
+                    (self.classes[j], math.exp(p))
+                    for rank, (j, p) in found
+                    if p >= least or not rank
+                ]
 
     def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
         """Return the highest-weighted features of a class, with their weights.
@@ -209,13 +231,8 @@ def load_classifier(path: PathLike) -> Predictor:
     FormatError
         It is not a model of a kind that predicts classes, or is corrupt.
     """
-    kind = kind_of_model(path)
-    if kind not in PREDICTORS:
-        raise FormatError(
-            f"{os.fspath(path)}: is a model of kind {kind!r}; give one of {', '.join(PREDICTORS)}"
-        )
-    module, _, name = PREDICTORS[kind].partition(":")
-    return getattr(importlib.import_module(module), name).load(path)
+    found: Predictor = load_artifact(path, PREDICTORS)
+    return found
 
 
 @dataclass

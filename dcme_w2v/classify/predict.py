@@ -1,6 +1,5 @@
 """The commands ``classify test`` and ``predict``: labels of documents, and measures of models."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -92,17 +91,8 @@ def predict(
     labels are those whose probability is at least the model's threshold, and the most probable one,
     as in `test`.
     """
-    least = -math.inf if count else math.log(model.threshold or math.ulp(0.0))
-    count = min(count or len(model.classes), len(model.classes))
     for matrix, _, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
-        for numbers, log_p in model.most_probable(matrix, count, threads):
-            for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
-                found = enumerate(zip(chosen, row, strict=True))
-                yield [
-                    (model.classes[j], math.exp(p))
-                    for rank, (j, p) in found
-                    if p >= least or not rank
-                ]
+        yield from model.predicted(matrix, count, threads)
 
 
 def measured(model: Predictor, data: Labeled) -> dict[str, Any]:

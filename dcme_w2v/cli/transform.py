@@ -58,18 +58,14 @@ def transform(
 def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[int, Iterable[Any]]:
     """Return the number of columns, and batches of rows with their labels."""
     from dcme_w2v.classify.dataset import pieces
-    from dcme_w2v.classify.model import load_classifier
-    from dcme_w2v.formats.artifact import kind_of_model
+    from dcme_w2v.formats.artifact import kind_of_model, load_artifact
     from dcme_w2v.formats.documents import read_documents
-    from dcme_w2v.scdv.model import KIND, DocumentModel
 
-    kind = kind_of_model(model)
-    if kind == KIND:
-        document_model = DocumentModel.load(model)
-        labeled = document_model.transform_labeled(read_documents(docs), threads)
-        return document_model.columns, labeled
-    loaded: Any = load_classifier(model)
+    loaded = load_artifact(model)
+    if hasattr(loaded, "transform_labeled"):
+        return loaded.columns, loaded.transform_labeled(read_documents(docs), threads)
     if not hasattr(loaded, "transform"):
+        kind = kind_of_model(model)
         raise UsageError(
             f"{model}: is a model of kind {kind!r}; give one of scdv fit, latent fit or fuse fit"
         )

@@ -11,13 +11,14 @@ The layout is safetensors, so that its readers open our files, too::
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import math
 import os
 import reprlib
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -52,6 +53,17 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _METADATA, _RECORD = "__metadata__", "dcme_w2v"
 MAX_HEADER = 100_000_000  # bytes, as in the library of the format
 READ_BYTES = 4 << 20  # a smaller file is read, a larger one is mapped
+# Kind of file -> "module:class" with a method `load`.
+LOADERS = {
+    "vectors": "dcme_w2v.words.vectors:Vectors",
+    "tables": "dcme_w2v.words.vectors:Vectors",
+    "classifier": "dcme_w2v.classify.model:Classifier",
+    "label-trees": "dcme_w2v.classify.tree_model:TreeClassifier",
+    "fused": "dcme_w2v.few_labels.model:FusedModel",
+    "latent": "dcme_w2v.latent.model:LatentClassifier",
+    "shrunk": "dcme_w2v.small_models.shrink:ShrunkModel",
+    "scdv": "dcme_w2v.scdv.model:DocumentModel",
+}
 OF_CLASSES = ("classifier", "label-trees", "shrunk")
 _PROGRAM = "dcme-w2v"
 _OWN_KEYS = ("kind", "version", "program", "argv")
@@ -368,6 +380,23 @@ def load_model(path: PathLike, kind: str, version: int) -> Model:
         )
     rest = {key: value for key, value in record.items() if key not in _OWN_KEYS}
     return Model(Path(path), rest, arrays)
+
+
+def load_artifact(path: PathLike, kinds: Collection[str] = LOADERS) -> Any:
+    """Load a file by its kind, which is one of `kinds`, as an object that works with it.
+
+    Raises
+    ------
+    FormatError
+        It is of another kind, or is corrupt.
+    """
+    kind = kind_of_model(path)
+    if kind not in kinds:
+        raise FormatError(
+            f"{os.fspath(path)}: is a model of kind {kind!r}; give one of {', '.join(kinds)}"
+        )
+    module, _, name = LOADERS[kind].partition(":")
+    return getattr(importlib.import_module(module), name).load(path)
 
 
 def kind_of_model(path: PathLike) -> str:

@@ -90,8 +90,9 @@ def train(
     signals, dry_run, run
         For the program: see `train_job`, which `run` replaces.
     **options
-        See below. Paths may be `pathlib.Path`; `read_vocab` may also be a mapping of words to
-        counts, `init` and `init_context` also `Vectors`, `holdout` also a float.
+        See below; the page on the command `train` has those for research, too. Paths may be
+        `pathlib.Path`; `read_vocab` may also be a mapping of words to counts, `init` and
+        `init_context` also `Vectors`, `holdout` also a float.
 
     Returns
     -------
@@ -162,8 +163,9 @@ def _signature() -> inspect.Signature:
 
 
 train.__signature__ = _signature()  # type: ignore[attr-defined]
+_SHOWN = [item for item in FIELDS.values() if not item.advanced]  # by train --help
 train.__doc__ = (train.__doc__ or "").rstrip() + textwrap.indent(
-    "\n\nOther Parameters\n----------------\n" + described([*FIELDS.values()]), "    "
+    "\n\nOther Parameters\n----------------\n" + described(_SHOWN), "    "
 )
 
 

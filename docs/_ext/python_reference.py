@@ -1,12 +1,9 @@
-"""The directive `python-reference`: a section for each module of the package.
-
-The modules are found in the package itself, so that none can be forgotten.
-"""
+"""The directive `python-reference`: the names of `dcme_w2v.__all__`."""
 
 from __future__ import annotations
 
-import pkgutil
 import re
+from types import ModuleType
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -18,28 +15,32 @@ import dcme_w2v
 NAME = re.compile(r"(?<![\w`])(\w+)_(?![\w`])")
 ATTRIBUTE = re.compile(r"\s*\w+ : ")
 
-# The command line has a reference of its own; the others only start the program.
-LEFT_OUT = ("dcme_w2v.cli", "dcme_w2v.__main__")
-
 
 class PythonReference(SphinxDirective):
-    """List every module with its classes and functions: ```{python-reference}```."""
+    """List the functions and classes, and the errors: ```{python-reference}```."""
 
     def run(self) -> list[nodes.Node]:
-        """Return an automodule block for each module."""
-        lines = ["```{eval-rst}"]
-        for name in modules():
-            lines += [f".. rubric:: {name}", "", f".. automodule:: {name}", ""]
-        lines.append("```")
+        """Return a block of autodoc for each name."""
+        lines = ["```{eval-rst}", *names(), "```"]
         holder = nodes.container()
         self.state.nested_parse(StringList(lines, "python-reference"), self.content_offset, holder)
         return list(holder.children)
 
 
-def modules() -> list[str]:
-    """Return the names of the package's modules, without the command line."""
-    found = pkgutil.walk_packages(dcme_w2v.__path__, "dcme_w2v.")
-    return ["dcme_w2v", *(one.name for one in found if not one.name.startswith(LEFT_OUT))]
+def names() -> list[str]:
+    """Return a directive of autodoc for each name: functions, classes, errors."""
+    functions, classes, errors = [], [], []
+    for name in dcme_w2v.__all__:
+        found = getattr(dcme_w2v, name)
+        if isinstance(found, ModuleType):
+            types = (one for one in vars(found).values() if isinstance(one, type))
+            own = (one for one in types if issubclass(one, Exception) and one.__name__[0] != "_")
+            errors += [f".. autoexception:: {one.__module__}.{one.__name__}" for one in own]
+        elif isinstance(found, type):
+            classes.append(f".. autoclass:: dcme_w2v.{name}")
+        elif callable(found):
+            functions.append(f".. autofunction:: dcme_w2v.{name}")
+    return [*functions, *classes, *errors]
 
 
 def escape_names(

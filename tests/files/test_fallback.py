@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 from helpers import run_all, write_topics
 
+import dcme_w2v as dw
 from dcme_w2v.classify import fit as fit_module
-from dcme_w2v.classify.model import Classifier
 from dcme_w2v.files import atomic as files
 from dcme_w2v.files import disk
-from dcme_w2v.scdv.model import DocumentModel
 from dcme_w2v.words import train as run_module
-from dcme_w2v.words.vectors import Vectors
 
 SMALL = "--dim 4 --epochs 1 --threads 1 --quiet"
 COMMANDS = {
@@ -26,7 +24,6 @@ COMMANDS = {
     "classify": "classify train d.txt --output to/o --epochs 1 --threads 1 --quiet",
     "scdv": "scdv fit d.txt --vectors v.bin --output to/o --clusters 2 --quiet",
 }
-LOADERS = {"classify": Classifier.load, "scdv": DocumentModel.load}
 FAILURES = [
     *[(name, errno.ENOSPC) for name in COMMANDS],
     *[("train", code) for code in (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)],
@@ -74,7 +71,7 @@ def kept(err, name):
     assert err.startswith("error: ") and err.count("\n") == 1
     assert err.endswith(" instead\n")
     paths = re.findall("nothing is lost: written to (.*?) instead", err)
-    assert all(LOADERS.get(name, Vectors.load)(path) for path in paths)
+    assert all(dw.load(path) for path in paths)
     return paths
 
 

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from helpers import SMALL_SCDV, make_texts, rewrite, run_all, word_vectors
 
-from dcme_w2v.classify.model import load_classifier
+import dcme_w2v as dw
 from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.artifact import read_artifact
-from dcme_w2v.latent.model import LatentClassifier
 from dcme_w2v.scdv.fit import fit_documents
-from dcme_w2v.scdv.model import DocumentModel
 
 TEXTS = ["fish swim water fin", "wheel road car", "fish water", "car wheel fast"]
 
@@ -134,12 +132,11 @@ BAD = [
     ("token", "tag_pairs=", np.zeros((2, 2), np.int64), "tag_pairs: is int64 of shape"),
     ("token", "tag_pairs[0]", -1, "tag_pairs: has a negative number"),
 ]
-LOADERS = {"scdv": DocumentModel.load, "latent": LatentClassifier.load}
 
 
-def check_refused(path, said, load=load_classifier):
+def check_refused(path, said):
     with pytest.raises(FormatError) as caught:
-        load(path)
+        dw.load(path)
     message = caught.value.message
     assert message.startswith(str(path)) and said in message and "\n" not in message
     assert message.endswith("again")
@@ -147,11 +144,10 @@ def check_refused(path, said, load=load_classifier):
 
 @pytest.mark.parametrize("model, what, value, said", BAD)
 def test_a_damaged_model_names_its_entry(models, tmp_path, model, what, value, said):
-    path, load = shutil.copy(models / model, tmp_path / "m"), LOADERS.get(model)
-    load = load or load_classifier
-    load(path)
+    path = shutil.copy(models / model, tmp_path / "m")
+    dw.load(path)
     damage(path, what, value)
-    check_refused(path, said, load)
+    check_refused(path, said)
 
 
 def test_scores_that_overflow_are_one_line(models, here, cli):

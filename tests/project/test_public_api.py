@@ -46,6 +46,7 @@ eval_similarity: vectors pairs limit
 eval_sts: vectors pairs pooling dim tokenize
 explore: files output labels color limit method seed progress
 info: path
+load: path
 phrases: corpus output read_table save_table cache_dir threads progress options
 plot: files output fields words labels limit method seed
 predict_word: model text topn context read_vocab

@@ -22,6 +22,7 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.platform import SIGNALS
+from dcme_w2v.words.job import FIELDS
 from dcme_w2v.words.options import (
     ClassesOptions,
     FileOptions,
@@ -118,8 +119,8 @@ def test_options_have_the_names_and_defaults_of_the_dataclasses():
     assert found.pop("corpus") is inspect.Parameter.empty
     assert found.pop("progress") is False
     assert found == expected
-    for name in expected:
-        assert f"\n    {name} : " in dw.train.__doc__
+    for item in FIELDS.values():
+        assert (f"\n    {item.name} : " in dw.train.__doc__) != item.advanced
 
 
 @pytest.mark.parametrize(
