@@ -43,6 +43,7 @@ from .trainer import ClassifierTrainer, Weights, core_documents, length_and_step
 FOLDS, HELD_OUT, LEARNED = 5, 5000, 20_000  # documents of a fold, and of a trial, at most
 CERTAIN = 1500  # documents held out, in several folds; so many are enough
 CLEARLY = 1.0  # standard errors of the difference by which another candidate has to be better
+REGULARIZED = -0.5  # the same, of the candidate against wrong labels, which hide that it is better
 FIRST_SHARE, MIN_LEARNED = 0.25, 1000  # documents that the first of many trials learn from
 MIN_COMPARED, MIN_TUNED = 50, 10  # documents; with fewer, the first candidate is taken
 LONGER, LONG, MANY = 20, 10, 20_000  # epochs at C = 1; with more documents than MANY
@@ -50,7 +51,7 @@ FEW, C_OF_FEW = 500, 10  # documents; with fewer, and fewer than columns, C = 10
 BIAS_OF_SVM = 0.2  # for rows of unit length
 RATE_OF_RARE = 2  # times the default at C = 1, from FEW_CLASSES classes on
 LOWER = 0.25  # times the rate, against wrong labels
-MANY_SETS = 1 << 24  # documents times labels, several a document; above, nothing is compared
+MANY_SETS = 1 << 24  # documents times labels, several a document; above, two rates are compared
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 TABLES, KEPT_SCORES = 1 << 28, 1 << 23  # weights of trials at the same time; scores of one setting
 
@@ -180,6 +181,13 @@ def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
     return found
 
 
+def of_rates(problem: Problem, best: Setting) -> list[Setting]:
+    """Return learning rates for many labels, most of which are rare."""
+    return [
+        {**best, **problem.open({"lr": factor * RATE_OF_HINGE})} for factor in (1, RATE_OF_RARE)
+    ]
+
+
 def of_features(problem: Problem, best: Setting) -> list[Setting]:
     """Return the settings of the features."""
     return [{**best, **one} for one in problem.features]
@@ -222,12 +230,13 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
         return [losses, features, Stage(of_lengths, measure, shares=shares)]
     is_open = is_hinge_possible(given) and given.loss != "softmax"
     is_open = is_open and given.lr is None and given.min_lr is None
-    if problem.several:
-        is_table = problem.classes < TREE_CLASSES
-        is_open = is_open and is_table and len(problem.labels) * problem.classes <= MANY_SETS
-    elif problem.classes > HINGE_CLASSES:
-        is_open = False
-    return [Stage(of_defaults, measure), features] if is_open else []
+    if not is_open or problem.classes >= (TREE_CLASSES if problem.several else HINGE_CLASSES + 1):
+        return []
+    if not problem.several:
+        return [Stage(of_defaults, measure, REGULARIZED), features]
+    if len(problem.labels) * problem.classes > MANY_SETS:
+        return [Stage(of_rates, measure)]
+    return [Stage(of_defaults, measure, 0.0), features]
 
 
 # ---- decisions ----
@@ -235,6 +244,8 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
 
 def decide(figures: Sequence[F64], clearly: float = CLEARLY) -> int:
     """Return which candidate is best: the first one, unless another is clearly better.
+
+    With a negative margin, another one is best unless it is clearly worse (Breiman et al. 1984).
 
     Parameters
     ----------
@@ -244,9 +255,9 @@ def decide(figures: Sequence[F64], clearly: float = CLEARLY) -> int:
         Standard errors of the mean difference.
     """
     means = [float(one.mean()) for one in figures]
-    best = int(np.argmax(means))
-    if not math.isfinite(means[0]) or not best:
-        return best
+    best = 1 + int(np.argmax(means[1:]))
+    if not math.isfinite(means[0] + means[best]):
+        return int(np.argmax(means))
     gained = figures[best] - figures[0]
     return best if gained.mean() > clearly * gained.std() / math.sqrt(len(gained)) else 0
 
@@ -553,8 +564,9 @@ def choose(
     first = dict(problem.features[0])
     if seconds is None and count < MIN_COMPARED:
         return Choice(stages[0].candidates(problem, first)[0])
-    simple = first if problem.simple is None else dict(problem.simple)
-    return Search(problem, seconds or math.inf, reporter, received).run(stages, simple)
+    if problem.simple is not None and any(one.candidates is of_features for one in stages):
+        first = dict(problem.simple)
+    return Search(problem, seconds or math.inf, reporter, received).run(stages, first)
 
 
 def _key(setting: Setting, measure: Measure, share: float) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from sklearn.svm import LinearSVC
 from dcme_w2v import MaxentClassifier
 from dcme_w2v.classify import calibration, choose
 from dcme_w2v.classify.choose import (
+    REGULARIZED,
     Problem,
     Search,
     Stage,
@@ -98,6 +99,7 @@ def test_more_candidates():
     ({"loss": "softmax"}, None, 12, 0), ({"lr": 1.0}, None, 12, 0), ({"min_lr": 0.1}, None, 12, 0),
     ({"objective": "gd"}, None, 12, 0), ({"draws": 2}, None, 12, 0),
     ({"solver": "lbfgs"}, None, 12, 1), ({}, several(), 12, 2), ({}, several(), TREE_CLASSES, 0),
+    ({}, several(1800), TREE_CLASSES - 1, 1),
 ])  # fmt: skip
 def test_settings_are_chosen_only_where_nothing_excludes_it(given, data, classes, chosen):
     assert len(stages_of(problem(data, classes, **given))) == chosen
@@ -122,6 +124,14 @@ def figures(*parts):
 def test_another_candidate_has_to_be_clearly_better(scores, wanted):
     """A candidate that diverged has -inf, which is below every likelihood."""
     assert decide(scores) == wanted
+
+
+@pytest.mark.parametrize("wrong, wanted", [(0, 1), (1, 1), (20, 0)])
+def test_the_candidate_against_wrong_labels_wins_unless_it_is_clearly_worse(wrong, wanted):
+    first = np.arange(1000) % 2
+    other = np.where(np.arange(1000) < 200, 1 - first, first)  # as many gained as lost
+    other[201 : 201 + 2 * wrong : 2] = 0
+    assert decide([first, other], REGULARIZED) == wanted
 
 
 @pytest.mark.parametrize("size", [1, 3])
