@@ -67,6 +67,8 @@ class Declaration:
         Whether a conflict (`only`, `needs`, `unless`) is an error instead of a warning.
     neutral : tuple
         Values that never conflict, besides None, False and the default.
+    check : callable, optional
+        Raises `UsageError` if a value is not valid for a reason that is not declared above.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Declaration:
     unless: tuple[str, ...] = ()
     strict: bool = False
     neutral: tuple[Any, ...] = ()
+    check: Callable[[Any], object] | None = None
 
 
 def option(default: Any, help: str, **declaration: Any) -> Any:
@@ -149,9 +152,14 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def values_of(options: Any, *classes: type) -> dict[str, Any]:
+    """Return the options of some classes among others, by name."""
+    return {item.name: getattr(options, item.name) for cls in classes for item in options_in(cls)}
+
+
 def part_of(options: Any, cls: type[T]) -> T:
     """Return the options of a class among others."""
-    return cls(**{item.name: getattr(options, item.name) for item in options_in(cls)})
+    return cls(**values_of(options, cls))
 
 
 def filled(options: T, found: Mapping[str, Any]) -> T:
@@ -160,19 +168,19 @@ def filled(options: T, found: Mapping[str, Any]) -> T:
     return dataclasses.replace(options, **left_open)  # type: ignore[type-var]
 
 
-def with_min_lr(options: T) -> T:
-    """Return options with a last learning rate, by default a ten-thousandth of the first.
+def filled_rates(options: T, found: Mapping[str, Any]) -> T:
+    """Return `filled` options; the last learning rate is a ten-thousandth of the first if open.
 
     Raises
     ------
     UsageError
         It is higher than the first.
     """
-    rate = vars(options)["lr"]
-    options = filled(options, {"min_lr": rate / 10_000})
-    if (least := vars(options)["min_lr"]) > rate:
+    given = vars(options)
+    rate = found["lr"] if given["lr"] is None else given["lr"]
+    if (least := given["min_lr"]) is not None and least > rate:
         raise UsageError(f"--min-lr={least:g}: must be at most --lr={rate:g}")
-    return options
+    return filled(options, {**found, "min_lr": rate / 10_000})
 
 
 def default_threads() -> int:
@@ -248,6 +256,8 @@ def _checked(value: Any, declared: Declaration) -> Any:
         raise UsageError(f"{given}: must be at most {declared.maximum:g}")
     if declared.above is not None and value <= declared.above:
         raise UsageError(f"{given}: must be more than {declared.above:g}")
+    if declared.check is not None:
+        declared.check(value)
     return value
 
 

@@ -113,38 +113,6 @@ class VocabularyOptions(TokenizerOptions, group="Input"):
     strict: bool = strict_option()
 
 
-@dataclass(frozen=True)
-class SubwordOptions(Checked, group="Model"):
-    """Character n-grams that words are made of; see `dcme_w2v.formats.vectors.subwords`."""
-
-    subwords: str | None = option(
-        None,
-        "the vector of a word is the mean of its own vector and the vectors of its character "
-        "n-grams of MIN to MAX characters, as 3-6 (ns)",
-        metavar="MIN-MAX",
-        only={"objective": ("ns",), "vectors": ("input",)},
-        unless=("output_tables", "holdout", "word_order", "block", "cluster"),
-        strict=True,
-    )
-    buckets: int = option(
-        2_000_000,
-        "number of vectors of character n-grams, which are numbered by hashing",
-        minimum=1,
-        maximum=2**30,
-        needs=("subwords",),
-        advanced=True,
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        ngram_lengths(self.subwords)
-
-    @property
-    def lengths(self) -> tuple[int, int]:
-        """The shortest and the longest n-gram in characters; 0, 0 without subwords."""
-        return ngram_lengths(self.subwords)
-
-
 def ngram_lengths(subwords: str | None) -> tuple[int, int]:
     """Return the characters of the shortest and the longest n-gram of --subwords; 0, 0 for None.
 
@@ -162,6 +130,35 @@ def ngram_lengths(subwords: str | None) -> tuple[int, int]:
             "characters, as 3-6"
         )
     return int(found[1]), int(found[2])
+
+
+@dataclass(frozen=True)
+class SubwordOptions(Checked, group="Model"):
+    """Character n-grams that words are made of; see `dcme_w2v.formats.vectors.subwords`."""
+
+    subwords: str | None = option(
+        None,
+        "the vector of a word is the mean of its own vector and the vectors of its character "
+        "n-grams of MIN to MAX characters, as 3-6 (ns)",
+        metavar="MIN-MAX",
+        only={"objective": ("ns",), "vectors": ("input",)},
+        unless=("output_tables", "holdout", "word_order", "block", "cluster"),
+        strict=True,
+        check=ngram_lengths,
+    )
+    buckets: int = option(
+        2_000_000,
+        "number of vectors of character n-grams, which are numbered by hashing",
+        minimum=1,
+        maximum=2**30,
+        needs=("subwords",),
+        advanced=True,
+    )
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """The shortest and the longest n-gram in characters; 0, 0 without subwords."""
+        return ngram_lengths(self.subwords)
 
 
 @dataclass(frozen=True)
@@ -186,10 +183,13 @@ class ClusterOptions(Checked, group="Cluster"):
         advanced=True,
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.shards is not None and self.cluster is None:
-            raise UsageError(f"--shards={self.shards}: requires --cluster; give both")
+
+def _check_interval(given: str) -> None:
+    if not re.fullmatch(r"[1-9][0-9]{0,5}|[0-9]{1,6}(\.[0-9]{1,3})?[smh]", given):
+        raise UsageError(
+            f"--checkpoint-every={given}: must be a number of epochs, or a time such as 30s, 10m, "
+            "2h"
+        )
 
 
 @dataclass(frozen=True)
@@ -205,19 +205,11 @@ class CheckpointOptions(Checked, group="Run"):
         metavar="N|Nm",
         needs=("checkpoint", "resume"),
         advanced=True,
+        check=_check_interval,
     )
     resume: str | None = option(
         None, "resume from the last checkpoint in this folder", metavar="FOLDER", path="folder"
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        form = r"[1-9][0-9]{0,5}|[0-9]{1,6}(\.[0-9]{1,3})?[smh]"
-        if not re.fullmatch(form, self.checkpoint_every):
-            raise UsageError(
-                f"--checkpoint-every={self.checkpoint_every}: must be a number of epochs, or a "
-                "time such as 30s, 10m, 2h"
-            )
 
     @property
     def folder(self) -> str | None:
@@ -238,6 +230,22 @@ class CheckpointOptions(Checked, group="Run"):
         return float(self.checkpoint_every[:-1]) * unit
 
 
+def _share(given: str | None) -> float | None:
+    """Return --holdout as a number; None for a file or without held-out text."""
+    try:
+        return None if given is None else float(given)
+    except ValueError:
+        return None
+
+
+def _check_share(given: str) -> None:
+    if (share := _share(given)) is not None and not 0 < share < 1:
+        raise UsageError(
+            f"--holdout={given}: must be a share between 0 and 1, or a file (as ./{given} if that "
+            "is its name)"
+        )
+
+
 @dataclass(frozen=True)
 class HoldoutOptions(Checked, group="Input"):
     """Text that is excluded from training and scored after each epoch."""
@@ -251,23 +259,13 @@ class HoldoutOptions(Checked, group="Input"):
         only=TRAINS_CONTEXT,
         strict=True,
         unless=("cluster",),
+        check=_check_share,
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.fraction is not None and not 0 < self.fraction < 1:
-            raise UsageError(
-                f"--holdout={self.holdout}: must be a share between 0 and 1, or a file (as "
-                f"./{self.holdout} if that is its name)"
-            )
 
     @property
     def fraction(self) -> float | None:
         """The share of the lines; None for a file or without held-out text."""
-        try:
-            return None if self.holdout is None else float(self.holdout)
-        except ValueError:
-            return None
+        return _share(self.holdout)
 
     @property
     def file(self) -> str | None:

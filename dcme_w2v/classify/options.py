@@ -8,12 +8,12 @@ from dcme_w2v.declarations import (
     default_threads,
     encoding_errors_option,
     filled,
+    filled_rates,
     flag_of,
     option,
     seed_option,
     strict_option,
     threads_option,
-    with_min_lr,
 )
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import ClusterOptions, HoldoutOptions, TokenizerOptions, ngram_lengths
@@ -95,6 +95,7 @@ class FeatureOptions(TokenizerOptions, group="Features"):
         only={"by": ("document",)},
         unless=("hashing",),
         advanced=True,
+        check=lambda given: given == NO_SUBWORDS or ngram_lengths(given),
     )
     min_df: int = option(
         1, "drop words and n-grams of fewer than N documents (not with --hashing)", minimum=1
@@ -138,10 +139,6 @@ class FeatureOptions(TokenizerOptions, group="Features"):
     def most_features(self) -> int:
         """How many features are kept, at most."""
         return self.features or (300_000 if self.by == "token" else 30_000)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.subword_lengths  # noqa: B018 (raises)
 
     @property
     def subword_lengths(self) -> tuple[int, int]:
@@ -460,7 +457,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         "bias": BIAS,
         "threads": default_threads(),
     }
-    return with_min_lr(filled(options, found))
+    return filled_rates(options, found)
 
 
 def _exact(options: ClassifyOptions, given: str) -> ClassifyOptions:
@@ -482,7 +479,7 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
         "loss": "hinge", "trees": 3, "epochs": 5, "lr": RATE_OF_HINGE, "l2": L2_OF_SETS,
         "bias": BIAS, "threads": default_threads(),
     }  # fmt: skip
-    return with_min_lr(filled(replace(options, objective="tree"), found))
+    return filled_rates(replace(options, objective="tree"), found)
 
 
 def _has_dcme(options: ClassifyOptions) -> bool:

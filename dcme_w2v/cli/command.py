@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dcme_w2v.declarations import warn_of_options
+from dcme_w2v.declarations import check_conflicts, warn_of_options
 from dcme_w2v.errors import DcmeWarning, UsageError
 from dcme_w2v.files.atomic import STANDARD, check_standard_output
 from dcme_w2v.files.paths import FOLDER, LOG, WRITES, guard
@@ -99,6 +99,7 @@ class Command(click.Command):
             warnings.simplefilter("ignore", DcmeWarning)
         self._check_paths(ctx.params)
         if self._warns:
+            check_conflicts(self.declared, ctx.params)
             warn_of_options(self.declared, given_options(ctx), ctx.params)
         return super().invoke(ctx)
 

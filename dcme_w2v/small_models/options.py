@@ -18,16 +18,13 @@ class ShrinkOptions(Checked, group="Model"):
         None,
         "keep N weights, or a share such as 0.1 or 1/20 (default: all)",
         metavar="N|SHARE",
+        check=lambda keep: kept_weights(keep, 1 << 62),
     )
     max_bytes: int | None = option(
         None,
         "keep as many weights as fit into N bytes on disk; --holdout chooses the number of levels",
         minimum=1,
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        kept_weights(self.keep, 1 << 62)
 
 
 def kept_weights(keep: str | None, total: int) -> int:

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any, TypeVar
 
-from dcme_w2v.declarations import default_threads, filled, with_min_lr
+from dcme_w2v.declarations import default_threads, filled_rates
 
 from .options import TrainOptions
 
@@ -88,7 +88,7 @@ def resolved(options: Options, words: int | None = None) -> Options:
     """
     if options.objective == "hs":
         options = dataclasses.replace(options, negative=0)
-    return with_min_lr(filled(options, _defaults_for(options, words)))
+    return filled_rates(options, _defaults_for(options, words))
 
 
 def vectors_of(given: str | None, options: TrainOptions, context_file: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dcme_w2v.declarations import check_conflicts, options_in, paths_in, warn_of_options
@@ -89,17 +89,6 @@ class TrainJob(
     corpus: tuple[str, ...] = ()
     text: Sentences | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "corpus", as_paths(self.corpus))
-        if self.classes:
-            if self.format == "safetensors":
-                raise UsageError(
-                    f"--classes={self.classes}: is not supported with --format=safetensors; give "
-                    "--format=text"
-                )
-            object.__setattr__(self, "format", "text")
-
     @classmethod
     def of(
         cls, corpus: Sequence[str], given: Mapping[str, Any], text: Sentences | None = None
@@ -127,9 +116,11 @@ class TrainJob(
             values = {**preset_values(preset, values), **values}
         if isinstance(values.get("read_vocab"), Mapping):
             values["read_vocab"] = Vocabulary.from_counts(values["read_vocab"])
-        job = cls(corpus=tuple(corpus), text=text, **values)
+        job = cls(corpus=as_paths(corpus), text=text, **values)
         warn_of_options(OPTIONS, given, vars(job))
         check_conflicts(OPTIONS, vars(job))
+        if job.classes:
+            job = replace(job, format="text")
         warn_of_suffix(job.output, job.format)
         return job
 

@@ -181,6 +181,12 @@ class TrainOptions(Checked, group="Model"):
             )
 
 
+def _check_word(unk: str) -> None:
+    word = unk.encode(errors="surrogateescape")
+    if word.split() != [word] or b"\0" in word or word == b"</s>" or not is_utf8(word):
+        raise UsageError(f"--unk={unk!r}: must be one word, such as <unk>")
+
+
 @dataclass(frozen=True)
 class NewWordsOptions(Checked, group="Input"):
     """Which words get a vector: words of the text, of earlier vectors, and one for rare words."""
@@ -204,15 +210,8 @@ class NewWordsOptions(Checked, group="Input"):
         advanced=True,
         unless=("subwords", "cluster"),
         strict=True,
+        check=_check_word,
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.unk is None:
-            return
-        word = self.unk.encode(errors="surrogateescape")
-        if word.split() != [word] or b"\0" in word or word == b"</s>" or not is_utf8(word):
-            raise UsageError(f"--unk={self.unk!r}: must be one word, such as <unk>")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core.train import row_stride
-from dcme_w2v.declarations import check_names, described, part_of, threads_of
+from dcme_w2v.declarations import check_names, described, part_of, threads_of, values_of
 from dcme_w2v.errors import CorpusError, OutOfMemoryError, UnknownOptionError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.disk import Result, disk_plan, require_disk, write_with_fallback
@@ -336,6 +336,7 @@ def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | N
     check_file(job, job.corpus)
     found = find_checkpoint(job, machine.kind)
     if found is not None:
+        found.check_options(values_of(job, VocabularyOptions))  # others after the text is read
         job = found.with_run_values(job, "threads", "sample", "lr", "min_lr")
     vectors = "input"
     if job.subwords is None:
@@ -397,7 +398,7 @@ class WordsRun(TrainingRun):
     def __init__(
         self, job: TrainJob, corpus: EncodedCorpus, training: Any, held_out: HeldOut | None = None
     ) -> None:
-        super().__init__(training, _values(job, KEPT), corpus.tokens * job.epochs)
+        super().__init__(training, values_of(job, *KEPT), corpus.tokens * job.epochs)
         self.free = ("threads",) if job.deterministic else ()
         self.training: Trained = training
         self._job, self._corpus, self._held_out = job, corpus, held_out
@@ -434,7 +435,7 @@ class WordsRun(TrainingRun):
         job, corpus = self._job, self._corpus
         job = dataclasses.replace(job, format=output_format(job))
         return manifest_of(
-            options=[part_of(job, part) for part in RECORDED],
+            options=values_of(job, *RECORDED),
             corpus=[(file["path"], file["size"]) for file in corpus.files],
             vocabulary=len(corpus.vocabulary),
             tokens={
@@ -470,11 +471,6 @@ class WordsRun(TrainingRun):
         """Save the vectors so far beside the outputs, except streams."""
         written = save_results(self._job, self.training, self._corpus, suffix=PARTIAL)
         return f"the vectors so far are in {' and '.join(written)}" if written else None
-
-
-def _values(job: TrainJob, classes: Sequence[type]) -> dict[str, Any]:
-    """Return the options of some classes by name."""
-    return {name: value for one in classes for name, value in vars(part_of(job, one)).items()}
 
 
 def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[str]) -> Fingerprint:
@@ -556,7 +552,7 @@ def save_results(
             partial(
                 save_tables, vocabulary=words, input=training.input, output=training.output,
                 neighbors=training.neighbors,
-                options=_values(job, [TrainOptions]) | Tokenizer(job).entry(),
+                options=values_of(job, TrainOptions) | Tokenizer(job).entry(),
             ),
         ),
     ]  # fmt: skip

@@ -36,7 +36,7 @@ def parse(arguments, *classes):
     def program():
         pass
 
-    @program.command()
+    @program.command(warns=False)
     @click.argument("rest", nargs=-1)
     @click.option("-k", type=int, default=3)
     @options_of(*classes)

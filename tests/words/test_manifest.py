@@ -16,7 +16,7 @@ from dcme_w2v.words.options import OutputOptions, TrainOptions
 
 def make_manifest(trained=60, epochs=2, **more):
     return manifest_of(
-        [VocabularyOptions(), TrainOptions(epochs=epochs), OutputOptions()],
+        {**vars(VocabularyOptions()), **vars(TrainOptions(epochs=epochs)), **vars(OutputOptions())},
         [("a.txt", 1000), ("-", None)],
         42,
         {

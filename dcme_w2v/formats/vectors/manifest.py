@@ -1,6 +1,5 @@
 """The manifest of a file of vectors: how it was made, with the command line."""
 
-import dataclasses
 import json
 import os
 import platform
@@ -20,7 +19,7 @@ MANIFEST = ".json"  # behind the name of the vectors
 
 
 def manifest_of(
-    options: Iterable[Any],
+    options: Mapping[str, Any],
     corpus: Iterable[tuple[str, int | None]],
     vocabulary: int,
     tokens: Mapping[str, int],
@@ -32,7 +31,7 @@ def manifest_of(
 
     Parameters
     ----------
-    options : iterable of dataclass objects
+    options : mapping
         The options as used, with derived values filled in.
     corpus : iterable of (path, bytes)
         The files that were read, and their sizes; None for streams.
@@ -52,9 +51,7 @@ def manifest_of(
     """
     return {
         "version": __version__,
-        "options": {
-            name: value for part in options for name, value in dataclasses.asdict(part).items()
-        },
+        "options": dict(options),
         "corpus": [{"path": path, "bytes": size} for path, size in corpus],
         "vocabulary": vocabulary,
         "tokens": dict(tokens),
