@@ -243,9 +243,9 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
 
 
 def decide(figures: Sequence[F64], clearly: float = CLEARLY) -> int:
-    """Return which candidate is best: the first one, unless another is clearly better.
+    """Return the first candidate that no other is clearly better than (Breiman et al. 1984).
 
-    With a negative margin, another one is best unless it is clearly worse (Breiman et al. 1984).
+    With a negative margin, another one is taken unless it is clearly worse.
 
     Parameters
     ----------
@@ -258,8 +258,11 @@ def decide(figures: Sequence[F64], clearly: float = CLEARLY) -> int:
     best = 1 + int(np.argmax(means[1:]))
     if not math.isfinite(means[0] + means[best]):
         return int(np.argmax(means))
-    gained = figures[best] - figures[0]
-    return best if gained.mean() > clearly * gained.std() / math.sqrt(len(gained)) else 0
+    for i in [0, *(i for i in range(1, best) if means[i] > means[0])]:
+        gained = figures[best] - figures[i]
+        if not gained.mean() > clearly * gained.std() / math.sqrt(len(gained)):
+            return i
+    return best
 
 
 def folds_of(

@@ -118,6 +118,9 @@ def figures(*parts):
     (figures((-math.inf,) * 4, (0, 0, 0, 0)), 1),
     (figures((-3, -2, -2, -1), (-math.inf,) * 4), 0),
     (figures((-3, -2, -2, -1), (-math.inf,) * 4, (-2, -1, -1, -1)), 2),
+    # the third one gains two documents and loses one
+    ([*figures((1, 0, 0, 0), (1, 1, 1, 0)), np.r_[0, np.ones(74), np.zeros(23), 1, 1]], 1),
+    (figures((1, 0, 0, 0), (0, 0, 0, 1), (1, 1, 0, 1)), 2),
     # the error of the difference counts: that of each accuracy is ten times larger
     ([np.arange(1000) % 2, np.arange(1000) % 2 | (np.arange(1000) < 20)], 1),
 ])  # fmt: skip
