@@ -56,7 +56,6 @@ READ_BYTES = 4 << 20  # a smaller file is read, a larger one is mapped
 # Kind of file -> "module:class" with a method `load`.
 LOADERS = {
     "vectors": "dcme_w2v.words.vectors:Vectors",
-    "tables": "dcme_w2v.words.vectors:Vectors",
     "classifier": "dcme_w2v.classify.model:Classifier",
     "label-trees": "dcme_w2v.classify.tree_model:TreeClassifier",
     "fused": "dcme_w2v.few_labels.model:FusedModel",

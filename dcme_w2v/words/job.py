@@ -10,7 +10,6 @@ from dcme_w2v.declarations import check_conflicts, options_in, paths_in, warn_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import READS, WRITES, as_paths, guard
-from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vectors.fasttext import check_model_name
 from dcme_w2v.formats.vectors.vectors_io import (
@@ -38,7 +37,6 @@ from .options import (
     TrainOptions,
     preset_values,
 )
-from .tables import KIND
 
 OPTIONS = (
     PresetOptions,
@@ -138,7 +136,7 @@ def check_paths(job: TrainJob) -> None:
         (WRITES, "--output-context", counts_path(job)),
     )
     if job.output_tables is not None:
-        check_model_target(job.output_tables, KIND)
+        check_target(job.output_tables, "safetensors")
     if job.output_fasttext is not None:
         check_model_name(job.output_fasttext)
 

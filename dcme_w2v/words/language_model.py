@@ -17,7 +17,6 @@ import numpy as np
 
 from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.artifact import kind_of_artifact
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
@@ -29,7 +28,7 @@ from .evaluate import covered_questions
 from .heldout import biases_of, ids_of
 from .likelihood import Neighbors, contexts, figures_of, log_probabilities, pieces
 from .options import TrainOptions
-from .tables import KIND, check_scoring_options, input_of, load_tables
+from .tables import check_scoring_options, input_of
 from .vectors import Vectors
 
 ModelLike: TypeAlias = "PathLike | Vectors | LanguageModel"
@@ -103,14 +102,12 @@ class LanguageModel:
         manifest = input.manifest or {}
         options = manifest.get("options", {})
         check_scoring_options(path, options)
-        neighbors = None
-        if options.get("word_order"):
-            if kind_of_artifact(path) != KIND:
-                raise UsageError(
-                    f"{path}: its likelihood requires the vectors of neighbors (--word-order): "
-                    "train with --output-tables, and give that file"
-                )
-            neighbors = load_tables(path).neighbors
+        neighbors = input.neighbors
+        if options.get("word_order") and neighbors is None:
+            raise UsageError(
+                f"{path}: its likelihood requires the vectors of neighbors (--word-order): "
+                "train with --output-tables, and give that file"
+            )
         if context is None and input.context is None:
             context = _beside(path, manifest.get("context_file"))
         output = input.context if context is None else Vectors.load(context)
@@ -190,7 +187,7 @@ def eval_likelihood(
     Parameters
     ----------
     model : path, Vectors or LanguageModel
-        Vectors of `train`, a folder of --output-tables, or vectors with --output-context.
+        Vectors of `train`, a file of --output-tables, or vectors with --output-context.
     corpus : path, paths, or iterable of sentences, optional
         As in `train`.
     context, read_vocab : path, optional

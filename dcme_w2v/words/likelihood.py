@@ -16,7 +16,6 @@ from dcme_w2v.text.cache import LAST, NUMBER
 BATCH, WORDS = 256, 2048  # contexts and words per block of scores, which fits the L2 cache
 PIECE = 1 << 16  # minimum tokens per block of contexts
 
-NEIGHBORS = ("left", "right")  # tables of a training with word order
 Neighbors = tuple[F32, F32]  # (words, dim) each
 
 

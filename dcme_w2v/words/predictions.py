@@ -36,7 +36,7 @@ def predict_word(
     Parameters
     ----------
     model : path, Vectors or LanguageModel
-        Vectors of `train`, a folder of --output-tables, or vectors with --output-context.
+        Vectors of `train`, a file of --output-tables, or vectors with --output-context.
     text : str or list of str
         A line or its tokens, one of which is ``_``.
     topn : int

@@ -6,7 +6,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.artifact import kind_of_artifact
 from dcme_w2v.formats.vectors.fasttext import NEGATIVE_SAMPLING, open_model
 from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
@@ -17,7 +16,7 @@ from dcme_w2v.text.select_vocabulary import InitialWords
 from .defaults import has_context
 from .likelihood import Neighbors
 from .options import TrainOptions
-from .tables import KIND, input_of, load_tables
+from .tables import input_of
 from .vectors import Vectors
 
 _SEPARATORS = np.frombuffer(b"\0\t\n\v\f\r ", dtype=np.uint8)
@@ -127,10 +126,8 @@ def start_from(
     if output is not None:
         matrix = input_of(matrix, output.vectors, options.get("vectors", "input"), name)
     _copy(vectors, matrix, name, training.input, vocabulary)
-    if training.neighbors is not None and path is not None and kind_of_artifact(path) == KIND:
-        pairs = zip(load_tables(path).neighbors or (), training.neighbors, strict=False)
-        for given, table in pairs:
-            _copy(vectors, given, name, table, vocabulary)
+    for given, table in zip(vectors.neighbors or (), training.neighbors or (), strict=False):
+        _copy(vectors, given, name, table, vocabulary)
 
 
 def _with_ngrams(vectors: Vectors, path: str, subwords: Subwords) -> Vectors:

@@ -50,7 +50,7 @@ from .heldout import HeldOut, ids_of
 from .job import FIELDS, TrainJob, check_paths, counts_path, output_format
 from .options import ClassesOptions, NewWordsOptions, OutputOptions, TrainOptions
 from .start import Initial, Trained, load_initial, start_from
-from .tables import combine_in_place, save_tables
+from .tables import combine_in_place
 from .trainer import Trainer
 from .vectors import Vectors
 
@@ -498,7 +498,13 @@ def as_vectors(
     else:
         matrix = subwords.vectors_of(vocabulary, training.input)
     return Vectors(
-        vocabulary, matrix, counts, context=context, manifest=manifest, subwords=subwords
+        vocabulary,
+        matrix,
+        counts,
+        context=context,
+        neighbors=training.neighbors,
+        manifest=manifest,
+        subwords=subwords,
     )
 
 
@@ -516,6 +522,7 @@ def save_results(
     written. The manifest is written beside `job.output`. If a file cannot be written, a checkpoint
     is saved, or see `dcme_w2v.files.disk`.
     """
+    tables = {**(manifest or {}), "options": values_of(job, TrainOptions)}
     if manifest is not None:
         manifest = {**manifest, **sidecars_of(job.output, job.output_context, job.save_vocab)}
     words, ngrams = corpus.vocabulary, training.subwords
@@ -550,9 +557,9 @@ def save_results(
             None if suffix else job.output_tables,
             "tables",
             partial(
-                save_tables, vocabulary=words, input=training.input, output=training.output,
-                neighbors=training.neighbors,
-                options=values_of(job, TrainOptions) | Tokenizer(job).entry(),
+                save_vectors, words=words, matrix=training.input, context=training.output,
+                counts=words.counts, neighbors=training.neighbors, format="safetensors",
+                manifest=tables,
             ),
         ),
     ]  # fmt: skip

@@ -6,12 +6,13 @@ import numpy as np
 
 from dcme_w2v._core import train as core
 from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
+from dcme_w2v.formats.vectors.vectors_io import NEIGHBORS
 from dcme_w2v.numeric.arrays import F32, I64, U32
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table, table_of
 from dcme_w2v.text.cache import release_pages
 from dcme_w2v.training import trainer as engine
 
-from .likelihood import NEIGHBORS, Neighbors
+from .likelihood import Neighbors
 from .options import TrainOptions
 
 

@@ -20,7 +20,6 @@ from dcme_w2v.errors import (
     import_optional,
 )
 from dcme_w2v.files.paths import WRITES, guard
-from dcme_w2v.formats.artifact import kind_of_model
 from dcme_w2v.formats.vectors.fasttext import load_words, open_model
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
@@ -39,8 +38,8 @@ from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike, Tokenizer
 
 from . import neighbors
+from .likelihood import Neighbors
 from .neighbors import Neighbor, Term
-from .tables import KIND, load_tables
 
 Default = TypeVar("Default")
 
@@ -68,6 +67,8 @@ class Vectors(metaclass=_Habits):
         Count of each word in the corpus.
     context : Vectors, optional
         The context vectors (output embeddings) of the same words.
+    neighbors : tuple of two arrays of shape (n, d), optional
+        Of a model with word order: the vectors of words just left and just right of a token.
     manifest : mapping, optional
         How the vectors were made: options, corpus, tokens, seconds, loss.
     subwords : Subwords, optional
@@ -80,6 +81,7 @@ class Vectors(metaclass=_Habits):
     vectors : ndarray of float32, shape (n, d)
     counts : ndarray of int64, shape (n,), or None
     context : Vectors or None
+    neighbors : tuple of ndarray, or None
     manifest : dict or None
     subwords : Subwords or None
 
@@ -113,6 +115,7 @@ class Vectors(metaclass=_Habits):
         counts: ArrayLike | None = None,
         *,
         context: Vectors | None = None,
+        neighbors: Neighbors | None = None,
         manifest: Mapping[str, Any] | None = None,
         subwords: Subwords | None = None,
     ) -> None:
@@ -120,6 +123,7 @@ class Vectors(metaclass=_Habits):
         self.vectors: F32 = _read_only(vectors, np.float32)
         self.counts = None if counts is None else _read_only(counts, np.int64)
         self.context = context
+        self.neighbors = neighbors
         self.manifest = None if manifest is None else dict(manifest)
         self.subwords = subwords
         self._inverse_lengths: F32 | None = None
@@ -176,8 +180,7 @@ class Vectors(metaclass=_Habits):
         -------
         Vectors
             With all that a .safetensors file has; with counts from the ``.vocab`` file beside an
-            npy file or from a fastText model; of a file of tables the input vectors, with counts,
-            context vectors and the options.
+            npy file or from a fastText model.
 
         Raises
         ------
@@ -205,9 +208,6 @@ class Vectors(metaclass=_Habits):
             raise FormatError(f"{path}: is a folder without static embeddings; give a file")
         kind = kind_of_file(path) if format is None else format
         if kind == "safetensors":
-            if kind_of_model(path) == KIND:
-                tables = cls._of_tables(path)
-                return tables if limit is None else tables[:limit]
             return cls._of_contents(load_contents(path, limit, mmap))
         if kind == "fasttext":
             model = open_model(path)
@@ -225,15 +225,10 @@ class Vectors(metaclass=_Habits):
         words, context = found.words, None
         if found.context is not None:
             context = cls(words, found.context, found.counts)
-        return cls(words, found.matrix, found.counts, context=context, manifest=found.manifest)
-
-    @classmethod
-    def _of_tables(cls, path: PathLike) -> Vectors:
-        tables = load_tables(path)
-        words, manifest = tables.vocabulary, {"options": tables.options}
-        manifest |= Tokenizer.of_entry(tables.options).entry()
-        context = cls(words, tables.output, words.counts)
-        return cls(words, tables.input, words.counts, context=context, manifest=manifest)
+        return cls(
+            words, found.matrix, found.counts, context=context, neighbors=found.neighbors,
+            manifest=found.manifest,
+        )  # fmt: skip
 
     @checks_names
     def save(self, path: PathLike, format: str | None = None, *, header: bool = True) -> None:
@@ -268,6 +263,7 @@ class Vectors(metaclass=_Habits):
             self.vectors,
             counts=self.counts,
             context=None if self.context is None else self.context.vectors,
+            neighbors=self.neighbors,
             format=format,
             header=header,
             manifest=self.manifest,
@@ -364,10 +360,17 @@ class Vectors(metaclass=_Habits):
     def _slice(self, key: slice) -> Vectors:
         counts = None if self.counts is None else self.counts[key]
         context = None if self.context is None else self.context[key]
+        sides = None if self.neighbors is None else (self.neighbors[0][key], self.neighbors[1][key])
         words, matrix = self.words[key], self.vectors[key]
         rule = self.tokenizer.entry() or None
         return Vectors(
-            words, matrix, counts, context=context, manifest=rule, subwords=self.subwords
+            words,
+            matrix,
+            counts,
+            context=context,
+            neighbors=sides,
+            manifest=rule,
+            subwords=self.subwords,
         )
 
     @functools.cached_property
@@ -556,7 +559,13 @@ def load_if_path(
         return v
     made = {**(v.manifest or {}), ENTRY: None, **tokenizer.entry()}
     return Vectors(
-        v.words, v.vectors, v.counts, context=v.context, manifest=made, subwords=v.subwords
+        v.words,
+        v.vectors,
+        v.counts,
+        context=v.context,
+        neighbors=v.neighbors,
+        manifest=made,
+        subwords=v.subwords,
     )
 
 

@@ -46,7 +46,7 @@ def test_the_command_that_made_vectors_a_checkpoint_and_a_model(here, facts_of, 
         facts = facts_of(path)
         assert shlex.split(facts["made_by"]) == ["dcme-w2v", *line], path
         assert facts["options"]["epochs"] == 2
-    assert facts["kind"] == "model: tables"
+    assert facts["kind"] == "word vectors"
     facts = facts_of("ck")
     assert facts["kind"] == "model: checkpoint" and facts["position"]["epoch"] == 2
     assert facts["generations"] == ["000001.safetensors", "000002.safetensors"]

@@ -7,7 +7,6 @@ import pytest
 from helpers import manifest
 
 import dcme_w2v as dw
-from dcme_w2v.words.tables import load_tables
 
 SMALL = "--dim 4 --epochs 1 --threads 1 --quiet --sample 0"
 OLD = "a b c d\n" * 9 + "rare b\n" * 2 + "only old\n" * 6
@@ -17,12 +16,12 @@ NEW = "a b e f\n" * 7 + "g e\n" * 3 + "f a\n"
 @pytest.fixture
 def tables(cli):
     cli(f"train old.txt --output old.bin --output-tables tables {SMALL}")
-    return load_tables("tables")
+    return dw.Vectors.load("tables")
 
 
 def counts_of(folder):
-    vocabulary = load_tables(folder).vocabulary
-    return dict(zip(vocabulary, vocabulary.counts.tolist(), strict=True))
+    found = dw.Vectors.load(folder)
+    return dict(zip(found, found.counts.tolist(), strict=True))
 
 
 BOTH = {"a": 17, "b": 18, "c": 9, "d": 9, "only": 6, "old": 6, "e": 10, "f": 8}
@@ -53,22 +52,24 @@ def test_which_words_are_kept_and_their_counts(tables, cli, kept, counts):
     if kept != "new":
         counts = {**counts, "b": 9 + 2 + 7}
     assert counts_of("new") == counts
-    found = load_tables("new")
-    assert list(found.vocabulary.counts) == sorted(counts.values(), reverse=True)
-    for row, word in enumerate(found.vocabulary):
-        old = tables.vocabulary.find(word)
+    found = dw.Vectors.load("new")
+    assert list(found.counts) == sorted(counts.values(), reverse=True)
+    for row, word in enumerate(found):
+        old = tables.words.find(word)
         if old is not None:
-            np.testing.assert_allclose(found.input[row], tables.input[old], atol=1e-6)
-            np.testing.assert_allclose(found.output[row], tables.output[old], atol=1e-6)
+            np.testing.assert_allclose(found.vectors[row], tables.vectors[old], atol=1e-6)
+            np.testing.assert_allclose(
+                found.context.vectors[row], tables.context.vectors[old], atol=1e-6
+            )
         else:
-            assert np.any(found.input[row])
+            assert np.any(found.vectors[row])
     assert manifest_of("o.bin")["options"]["init_vocab"] == kept
 
 
 def test_a_limit_includes_old_words(tables, cli):
     for limit, more in ((7, {"e"}), (2, set())):
         cli(f"{UNION} --output-tables new --max-vocab {limit}")
-        assert set(counts_of("new")) == set(tables.vocabulary) | more
+        assert set(counts_of("new")) == set(tables) | more
 
 
 @pytest.mark.parametrize(

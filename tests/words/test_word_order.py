@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import manifest, write_corpus
 
-from dcme_w2v.words.tables import load_tables
+from dcme_w2v import Vectors
 
 ORDER = (
     "train text.txt --dim 16 --quiet --word-order --objective nce --window-mode fixed --sample 0 "
@@ -21,11 +21,11 @@ def text(here):
 
 def test_the_folder_has_the_likelihood_of_training(text, cli):
     write_corpus(Path("held"), seed=3, lines=60)
-    files = "--output v.npy --output-tables tables --output-context c.npy"
+    files = "--output v.bin --output-tables tables --output-context c.bin"
     cli(f"{ORDER} --holdout held {files}")
-    found, reported = cli.json("eval likelihood tables held"), manifest("v.npy")
+    found, reported = cli.json("eval likelihood tables held"), manifest("v.bin")
     for name in ("log_probability", "log_mean_probability"):
         assert found[name] == pytest.approx(reported[f"heldout_{name}"], abs=1e-6)
     assert reported["options"]["word_order"] is True
-    assert all(np.abs(table).max() > 0 for table in load_tables("tables").neighbors)
-    assert "--output-tables" in cli.error("eval likelihood v.npy held")
+    assert all(np.abs(table).max() > 0 for table in Vectors.load("tables").neighbors)
+    assert "--output-tables" in cli.error("eval likelihood v.bin held")

@@ -85,6 +85,7 @@ class CombinedRows:
 FORMATS = ("text", "binary", "safetensors")
 KIND, VERSION = "vectors", 1  # of the native format, safetensors
 CHECKPOINT = "checkpoint"  # whose arrays have the same names
+NEIGHBORS = ("left", "right")  # tables of a training with word order
 VOCABULARY = ".vocab"
 MAX_VOCABULARY = 1 << 40  # bytes
 _NO_VECTORS = {".npz", ".svm", ".svmlight", ".libsvm", ".png", ".pdf", ".svg"}
@@ -101,6 +102,7 @@ def save_vectors(
     *,
     counts: I64 | None = None,
     context: F32 | None = None,
+    neighbors: tuple[F32, F32] | None = None,
     scales: F32 | None = None,
     format: str | None = None,
     header: bool = True,
@@ -119,6 +121,8 @@ def save_vectors(
         Written to safetensors, and to the .vocab file of an npy file.
     context : ndarray of float32, shape (n, d), optional
         The context vectors, written to safetensors only.
+    neighbors : tuple of ndarray of float32, shape (n, d), optional
+        With word order: the vectors of words just left and just right, as `context`.
     scales : ndarray of float32, shape (n,), optional
         Factors of the rows of an int8 matrix, for safetensors.
     format : {"text", "binary", "safetensors"}, optional
@@ -143,6 +147,7 @@ def save_vectors(
             matrix.shape, matrix.dtype, lambda: (block for _, block in blocks_of(matrix))
         )
         given = {"counts": counts, "context": context, "scales": scales}
+        given |= dict(zip(NEIGHBORS, neighbors or (), strict=False))
         more = {name: array for name, array in given.items() if array is not None}
         arrays = {"vectors": blocks, **words_arrays(words), **more}
         save_model(path, KIND, VERSION, arrays, {"manifest": manifest and dict(manifest)})
@@ -380,6 +385,7 @@ class Contents:
     matrix: F32
     counts: I64 | None
     context: F32 | None
+    neighbors: tuple[F32, F32] | None
     manifest: dict[str, Any] | None
 
 
@@ -406,7 +412,8 @@ def load_contents(path: PathLike, limit: int | None = None, mmap: bool = True) -
 
     scales, counts = rows("scales", "float32"), rows("counts", "int64")
     matrix = rows("vectors", "float32" if scales is None else "int8", None)
-    context = rows("context", "float32", None)
+    context, left, right = (rows(name, "float32", None) for name in ("context", *NEIGHBORS))
+    neighbors = None if left is None or right is None else (left, right)
     manifest = model.description.get("manifest")
     if matrix is None or not 1 <= matrix.shape[1] <= MAX_DIM:
         raise model.fault("vectors", "are not there, or have no dimensions")
@@ -416,7 +423,7 @@ def load_contents(path: PathLike, limit: int | None = None, mmap: bool = True) -
         raise model.fault("counts", "has a negative number")
     if scales is not None:
         matrix = from_int8(matrix, scales)
-    return Contents(words[:limit], matrix, counts, context, manifest)
+    return Contents(words[:limit], matrix, counts, context, neighbors, manifest)
 
 
 def read_with(vectors: str) -> list[str]:
