@@ -134,13 +134,18 @@ def made(tmp_path_factory):
             "v.svm": "1 0:1 1:2\n2 2:1\n" * 10,
             "sc.json": '{"sets": [], "pearson": 1, "spearman": 1}',
             "sts.tsv": "1\taa bb\tcc\n2\tab\tac\n",
+            "one": "x\tcat dog\n" * 4, "plain": "cat dog\nsaw axe\n" * 6, "empty": "",
+            "wordless": "a\t\nb\t.\n", "two.txt": "a 1 2\nb 3 4\n", "nan.txt": "a 1 2\nb nan 4\n",
+            "short": "a\nb\n", "bytes": "\udcff\n", "ended": '{"event": "end", "seconds": 1}\n',
+            "nul": "of\0the\n", "many": " ".join(map(str, range(255))),
+            "of": "1\ta\tb\t3\t1\tof\n1\tof\tb\t3\t1\n",
             "jd": "1 1\n", "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
         }  # fmt: skip
         event = '{"event": "epoch", "seconds": 1, "epoch": %d, "loss": 1}\n'
         texts["lv.txt"] = "x\ny\nz\n" * 3
         texts["log"] = event % 1 + event % 2
         for name, text in texts.items():
-            Path(name).write_text(text)
+            Path(name).write_text(text, "utf-8", "surrogateescape")
         for line in (
             f"train c.txt --output v.txt {SMALL}",
             f"train c.txt --output o --checkpoint ck --checkpoint-every 1 {SMALL}",

@@ -145,13 +145,6 @@ def test_a_dry_run_counts_them(cli, corpus):
     assert plans[0]["output_bytes"] > plans[1]["output_bytes"]
 
 
-@pytest.mark.parametrize("given", ["4-1", "1-400", "3", "0-2"])
-def test_lengths_that_cannot_be(cli, corpus, given):
-    found = cli.error(f"{TRAIN} --output m --subwords {given}")
-    assert f"--subwords {given}: must be the shortest and the longest n-gram" in found
-    assert not Path("m").exists()
-
-
 @pytest.mark.parametrize("more", ["--hashing 99", "--by token"])
 def test_without_words_of_texts_they_have_no_effect(cli, corpus, more):
     cli(f"{TRAIN} --output m {more}")

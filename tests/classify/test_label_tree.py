@@ -153,19 +153,6 @@ def test_trees_are_the_default_with_many_labels_only():
         resolved(ClassifyOptions(objective="tree", min_lr=5), 10_000, multilabel=True)
 
 
-@pytest.mark.parametrize(
-    "option", ["--checkpoint c", "--resume c", "--cluster local:1", "--tune 9", "--max-bytes 99999"]
-)
-@pytest.mark.parametrize("given", ["--objective tree", ""])
-def test_what_trees_do_not_have_is_one_line_before_the_work(here, cli, option, given):
-    count, flag = 2 if given else 10_000, option.split()[0]
-    Path("d.tsv").write_text("".join(f"a{i}|b\tx{i} y\n" for i in range(count)))
-    error = cli.error(f"classify train d.tsv {given} {option} --quiet --output m")
-    assert flag in error and not Path("m").exists()
-    is_missing = flag == "--resume" and not given
-    assert is_missing or "is not supported with trees of labels" in error
-
-
 @pytest.mark.parametrize("name, at, value", [
     ("labels_0", 0, 299), ("children_1", -1, 10**6), ("values_0", 0, 1e35), ("rows_2", 1, 10**9),
     ("children_0", 0, 0), ("starts_1", 1, -1), ("columns_2", 0, 65535),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
 from dcme_w2v._core import fused as core
-from dcme_w2v.classify.model import Classifier, load_classifier
+from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.predict import predict
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.vocabulary import Words
@@ -132,6 +132,9 @@ def test_kept_weights_are_those_of_a_full_sort(texts, monkeypatch):
         wanted[kept] = np.sign(table.ravel()[kept])
         shrunk = WeightRanking(model.weights, squares, True).shrunk(127, count)
         np.testing.assert_array_equal(np.sign(shrunk.evidence.levels.toarray()).ravel(), wanted)
+    model.weights.table[:] = 0
+    with pytest.raises(UsageError, match="all weights are 0"):
+        shrink(model, ShrinkOptions())
 
 
 # ---- the command ----
@@ -149,26 +152,6 @@ def test_models_within_a_number_of_bytes(limit, texts, cli):
     assert cli.json("classify test s test.tsv")["accuracy"] == found["accuracy"]
     without = cli.json(line)
     assert without["bytes"] <= limit and "accuracy" not in without
-
-
-@pytest.mark.parametrize(
-    "line, said",
-    [
-        ("text --max-bytes 900", "the smallest model takes 1,"),
-        ("text --max-bytes 9000 --keep 3", "leave --keep out"),
-        ("text --keep 99999", "--keep 99999: there are"),
-        ("text --holdout -", "--holdout -: is read more than once"),
-        ("none", "there is no such file"),
-        ("zero", "all weights are 0"),
-    ],
-)
-def test_invalid_arguments_of_shrink(line, said, texts, cli):
-    if line == "zero":
-        model = Classifier.load("text")
-        model.weights.table[:] = 0
-        model.save("zero")
-    assert said in cli.error(f"fuse shrink {line} --output s --quiet")
-    assert not Path("s").exists()
 
 
 # ---- damaged files ----

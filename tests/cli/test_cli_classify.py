@@ -100,24 +100,6 @@ def test_documents_without_features_are_counted(cli):
     assert len(cli.rows("classify predict m d.tsv")) == 4
 
 
-@pytest.mark.parametrize(
-    "text, flags, message",
-    [
-        ("animals\tcat\nanimals\tdog\n", "", "all documents have the label 'animals'"),
-        ("cat\ndog\n", "", "no document has a label"),
-        ("a\t\nb\t.\n", "", "no words"),
-        ("a\tx\nb\ty\n", "--patience 2", "--holdout"),
-        ("a\tx\nb\ty\n", "--top-items 4",
-         "--top-items 4: is not of --dcme-update robust; give --exact-clusters"),
-        ("a\tx\nb\ty\n", "--labels x", "--labels x"),
-    ],
-)  # fmt: skip
-def test_failures_are_one_line_and_leave_no_file(cli, text, flags, message):
-    write(text)
-    assert message in cli.error(f"{TRAIN} {flags} --quiet")
-    assert list(Path().iterdir()) == [Path("d.tsv")]
-
-
 def test_a_model_that_does_not_fit_is_kept_whole(cli):
     write(lines())
     error = cli.error("classify train d.tsv --output m --max-bytes 10 --quiet")

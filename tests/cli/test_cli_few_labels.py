@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import arrays_in, link_all, run_all
-from scipy.sparse import csr_matrix, load_npz, save_npz
+from scipy.sparse import load_npz
 
 TOPICS = {"tea": "cup leaf pot water green", "bus": "wheel road stop seat driver"}
 
@@ -102,52 +102,6 @@ def test_only_hash_values_that_occur_take_memory(here, cli):
     cli("fuse shrink m --output s")
     cli("classify train test.tsv --hashing 2^30 --output k --quiet --threads 1")
     assert min(accuracy(cli, "m"), accuracy(cli, "s"), accuracy(cli, "k", "labeled.tsv")) > 0.8
-
-
-ERRORS = [
-    ("fit labeled.tsv --output m", "no unlabeled documents; give --unlabeled, or use classify"),
-    ("fit texts.txt --unlabeled texts.txt --output m", "no document has a label"),
-    ("fit one.tsv --unlabeled texts.txt --output m", "all documents have the label 'tea'"),
-    ("fit labeled.tsv --unlabeled other.txt --output m", "0 of the"),
-    ("fit labeled.tsv --unlabeled texts.txt --output m --folds 9", "fewer than --folds 9"),
-    ("fit labeled.tsv --unlabeled u.npz --output m", "text and vectors"),
-    ("fit wide.svm --unlabeled negative.svm --output m", "unlabeled row 0, column 1: is -1;"),
-    ("fit l2.npz --labels l2.txt --unlabeled u.npz --output m", "l2.npz: 2, u.npz: 3"),
-    ("fit labeled.tsv --resume-statistics p.npz --output m", "give it by --reference"),
-    ("fit labeled.tsv --reference model0 --resume-statistics other.npz --output m",
-     "other.npz: has statistics of other features"),
-    ("fit labeled.tsv --reference again --resume-statistics p.npz --output m",
-     "p.npz: has statistics of another initial model"),
-    ("fit labeled.tsv --reference model0 --resume-statistics p.npz --output m --final distill",
-     "--final distill: needs the unlabeled"),
-    ("fit labeled.tsv --reference model0 --unlabeled texts.txt --output m --final beside",
-     "leave out --reference"),
-    ("statistics model0 empty.txt --output p2.npz", "has no documents"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("line, said", ERRORS, ids=[line for line, _ in ERRORS])
-def test_errors_are_one_line(line, said, here, cli):
-    for name, text in {
-        "one.tsv": "tea\tcup\n" * 4,
-        "other.txt": "qqq zzz\n" * 4,
-        "empty.txt": "",
-        "wide.svm": "a 0:1 1:1\nb 2:1\n" * 3,
-        "negative.svm": "0:1 1:-1\n" * 3,
-        "l2.txt": "a\nb\n",
-    }.items():
-        Path(name).write_text(text)
-    save_npz("u.npz", csr_matrix(np.eye(3)))
-    save_npz("l2.npz", csr_matrix(np.ones((2, 2))))
-    if "statistics" in line:
-        cli("fuse statistics model0 shard0.txt --output p.npz")
-        train = "classify train test.tsv --solver lbfgs --quiet"
-        cli(f"{train} --l2 0.1 --output again")
-        cli(f"{train} --ngrams 2 --output bigrams")
-        cli("fuse statistics bigrams shard0.txt --output other.npz")
-    quiet = " --quiet" * line.startswith(("fit", "statistics"))
-    assert said in cli.error(f"fuse {line}{quiet}")
-    assert not Path("m").exists() and not Path("p2.npz").exists()
 
 
 def test_unlabeled_documents_come_from_any_files_and_their_labels_are_ignored(here, cli):

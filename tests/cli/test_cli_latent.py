@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import described
-from scipy.sparse import csr_matrix, load_npz, save_npz
+from scipy.sparse import load_npz
 
 from dcme_w2v.formats.artifact import read_artifact
 
@@ -108,32 +108,3 @@ def test_holdout_and_choose(cli):
     assert len(read_artifact("m")[1]["shares"]) == best["latent"]
     cli(f"{fit} 0.3 --quiet")
     assert record()["documents"] < 24 and 0 <= record()["heldout"]["accuracy"] <= 1
-
-
-@pytest.mark.parametrize(
-    "line, message",
-    [
-        ("one", "all documents have the label 'x'"),
-        ("plain", "no document has a label; give LABEL<TAB>TEXT, or --unsupervised"),
-        ("docs.tsv --choose 2,3", "--choose: requires held-out documents"),
-        ("docs.tsv --choose 2 --latent 2 --holdout 0.2", "give one"),
-        ("docs.tsv --unsupervised --latent 2 --holdout 0.2", "nothing to measure"),
-        ("empty --unsupervised --latent 2", "no words"),
-    ],
-)
-def test_refused(cli, line, message):
-    Path("one").write_text("x\tcat dog\nx\tdog\n")
-    Path("empty").write_text("")
-    assert message in cli.error(f"latent fit {line} --output out --quiet")
-    assert not Path("out").exists()
-
-
-def test_other_kinds_of_models_are_rejected(model, cli):
-    cli("classify train docs.tsv --output k --quiet")
-    save_npz("x.npz", csr_matrix(np.eye(3)))
-    for line, message in (
-        ("latent show k", "is a model of kind 'classifier'; give one of latent"),
-        ("latent fit docs.tsv --output k", "is not a model of kind latent"),
-        ("transform m x.npz --output -", "contains vectors, but the model"),
-    ):
-        assert message in cli.error(line)

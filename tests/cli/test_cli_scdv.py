@@ -1,12 +1,11 @@
 """`dcme-w2v scdv`: the commands, their files and their errors."""
 
-import shutil
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import edit, make_texts, word_vectors
+from helpers import make_texts, word_vectors
 from scipy import sparse
 
 from dcme_w2v.scdv.model import DocumentModel
@@ -66,6 +65,8 @@ def test_topics(folder, cli):
     assert "over 5 topics; 5 have fewer than 1000 words, which raises their coherence\n" in cli.err
     assert float(cli.rows("scdv topics m --word w1")[0][0]) > 0.05
     assert cli.error("scdv topics m --word none").startswith("error: none: not among the ")
+    cli("scdv fit docs --vectors v.txt --output bag --features tfidf")
+    assert "the model is tfidf, which has no topics" in cli.error("scdv topics bag")
 
 
 def test_search(folder, cli):
@@ -80,33 +81,7 @@ def test_search(folder, cli):
     Path("judged").write_text("1 1\n")
     found = cli.json(f"{search} --map --judgments judged", text)
     assert found == {"mean_average_precision": 1.0, "queries": 1}
+    cli.run(search, "unknown")
+    assert cli.err.splitlines()[-1].startswith("error: no query has a word that the model")
     # all documents share the label c
     assert cli(f"{search} --queries docs --map --labels l") == "1.0000\n"
-
-
-@pytest.mark.parametrize(
-    "line, message",
-    [
-        ("fit docs --vectors v.txt --output n --clusters 500", "--clusters 500: there are only"),
-        ("topics bag", "the model is tfidf, which has no topics"),
-        ("search m x.npz", "no query; give one"),
-        ("search m x.npz unknown", "no query has a word that the model"),
-        ("search m x.npz w1 --lm 0.5", "0 requires --documents"),
-        ("search m x.npz w1 --documents one --lm 1", "the index has 80 rows and --documents 1"),
-        ("search bag x.npz w1", "has 35 columns, the model"),
-        ("search m x.npz w1 --labels one", "one: has 1 lines for 80 rows"),
-        ("search m x.npz w1 --map", "no query has a relevant document"),
-        ("search m x.npz w1 --map --judgments one", "one:1: give two"),
-    ],
-)
-def test_errors_are_one_line(folder, cli, line, message):
-    Path("one").write_bytes(b"w1\n")
-    cli("transform m docs --output x.npz")
-    if "bag" in line:
-        cli("scdv fit docs --vectors v.txt --output bag --features tfidf")
-    shutil.copy("m", "old")
-    edit("old", version=0)
-    assert cli.run(f"scdv {line}") in (1, 2)
-    err = cli.err.splitlines()[-1]
-    assert err.startswith("error: ") and message in err
-    assert not Path("n").exists() and not list(folder.glob(".*"))

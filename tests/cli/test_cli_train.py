@@ -89,24 +89,6 @@ def test_word2vec_command_line_has_its_defaults(cli):
     assert (used["vectors"], used["negative"], used["sample"]) == ("sum", 7, 1e-3)
 
 
-@pytest.mark.parametrize(
-    "flags, said",
-    [
-        ("--objective ns --negative 0", "--negative"),
-        ("--objective ns --prior 1",
-         "--prior 1: is not supported with --objective ns; give --objective nce or dcme"),
-        ("--preset vektors", "--preset vektors: must be one of word2vec, similarity"),
-        ("--min-count 100000", "--min-count"),
-        ("--init c", "error"),
-        ("--objective dcme --dcme-update paper --lr 50", "--lr 50"),
-    ],
-)  # fmt: skip
-def test_errors_are_one_line(cli, flags, said):
-    Path("v.bin").write_bytes(b"old")
-    assert said in cli.error(f"{LINE} v.bin {flags}")
-    assert Path("v.bin").read_bytes() == b"old"
-
-
 def test_kernels_are_selected_by_the_environment(cli, monkeypatch):
     monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
     cli(f"{LINE} v.bin")

@@ -9,7 +9,6 @@ import hashlib
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -105,27 +104,6 @@ def test_rows_of_documents_with_labels_and_titles():
     assert len(json.loads(block(text, "about"))[0]["labels"]) == 28
     Path("r.svm").write_text("x 0:1 2:1\ny 1:1\nx 0:2\ny 2:1\n")
     assert json.loads(block(page_of("r.svm --limit 3").read_text(), "names0")) == ["1", "2", "3"]
-
-
-@pytest.mark.parametrize(
-    "flags, message",
-    [
-        ("a.npy a.npy a.npy --method pca", "3 files; give one, or two to compare"),
-        ("a.npy --labels short --method pca", "2 lines for 300 rows"),
-        ("a.npy --labels short --color 2 --method pca", "short:1: has 1 columns, not 2"),
-        ("a.npy --labels bytes --method pca", "bytes:1: is not UTF-8"),
-        ("two --method pca", "2 rows; a map needs 3 at least"),
-        ("a.npy --output p.png", "name a file that ends in .html"),
-        ("a.npy", "pip install openTSNE, or use --method pca"),
-    ],
-)
-def test_wrong_use(flags, message, cli, monkeypatch):
-    monkeypatch.setitem(sys.modules, "openTSNE", None)
-    Path("short").write_text("a\nb\n")
-    Path("bytes").write_bytes(b"\xff\n")
-    Path("two").write_text("a 1\nb 2\n")
-    assert message in cli.error(f"explore --output p.html --quiet {flags}")
-    assert not Path("p.html").exists()
 
 
 # ---- in a browser ----

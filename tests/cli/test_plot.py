@@ -55,19 +55,3 @@ def test_a_missing_package_is_named(cli, monkeypatch):
         monkeypatch.setitem(sys.modules, module, None)
         error = cli.error(f"plot v.npy --method {method} --output p.png")
         assert f"pip install {module.split('.')[0]}" in error
-
-
-@pytest.mark.parametrize(
-    "content, flags, message",
-    [
-        (b'{"event": "end", "seconds": 1}\n', "", "has no epoch with a loss"),
-        (b'{"event": "epoch", "epoch": 1, "loss": 2}\n', "--field x", "the logs have loss"),
-        (b"a 1 2\nb 3 4\nc 5 6\n", "--words a", "1 points; a picture needs 3"),
-        (b"a 1 2\nb 3 4\nc 5 6\n", "--words a,b", "'a,b' is not among the 3 words"),
-        (b"a 1 2 3\nb 3 4 3\nc 5 6 3\n", "--field loss", "is not an option of word vectors"),
-    ],
-)
-def test_invalid_inputs_of_plots(content, flags, message, cli):
-    Path("x").write_bytes(content)
-    assert message in cli.error(f"plot x --output p.png {flags}")
-    assert not Path("p.png").exists()

@@ -1,6 +1,5 @@
 """What `convert` writes: safetensors, int8, the Embedding Projector; every reader takes them."""
 
-import pickle
 from pathlib import Path
 
 import numpy as np
@@ -94,18 +93,3 @@ def test_the_projector_gets_two_files(cli):
     numbers = np.loadtxt("out.tsv", delimiter="\t")
     np.testing.assert_allclose(numbers, Vectors.load("v.npy").vectors, rtol=1e-6)
     assert Path("out.metadata.tsv").read_text().splitlines() == WORDS
-
-
-@pytest.mark.parametrize(
-    "flags, message",
-    [
-        ("v.npy - --to projector", "projector needs two files"),
-        ("v.npy o.tsv --to json", "--to json: must be one of projector, sentence"),
-        ("v.npy o.tsv --to kv", "KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"),
-        ("v.npy o.kv", "--to kv: gensim's .kv files are Python pickles"),
-        ("o.kv v.txt", "gensim.models.KeyedVectors.load(FILE).save_word2vec_format"),
-    ],
-)
-def test_wrong_use(flags, message, cli):
-    Path("o.kv").write_bytes(pickle.dumps({"gensim": 1}))
-    assert message in cli.error(f"convert {flags}")

@@ -72,32 +72,6 @@ def test_a_limit_includes_old_words(tables, cli):
         assert set(counts_of("new")) == set(tables) | more
 
 
-@pytest.mark.parametrize(
-    "flags, error",
-    [
-        ("--init-vocab old", "--init-vocab old: requires --init"),
-        ("--init v.txt --init-vocab old --read-vocab counts",
-         "--init-vocab old: is not supported with --read-vocab; remove one"),
-        ("--init other.txt --init-vocab old --dim 1", "of --init; give other vec"),
-        ("--unk two\u00a0words", "must be one word, such as <unk>"),
-        ("--unk --subwords 3-6", "--unk <unk>: is not supported with --subwords"),
-    ],
-)  # fmt: skip
-def test_wrong_usage(here, cli, flags, error):
-    Path("v.txt").write_text("b 4 3 2 1\n")
-    Path("other.txt").write_text("zzz 4\n")
-    Path("counts").write_text("a 5\n")
-    before = sorted(here.iterdir())
-    words = [word.replace("\u00a0", " ") for word in flags.split(" ")]
-    assert error in cli.error(f"train new.txt {SMALL} --output o", *words)
-    assert sorted(here.iterdir()) == before
-
-
-def test_a_bare_unk_before_the_corpus_is_explained(cli):
-    message = cli.error("train --unk new.txt --output o")
-    assert "no corpus: --unk new.txt is its word; give --unk after the corpus" in message
-
-
 @pytest.mark.parametrize("flags, word", [("--unk", "<unk>"), ("--unk UNK", "UNK")])
 def test_rare_words_share_a_vector(cli, flags, word):
     cli(f"train new.txt {SMALL} --output o.txt --save-vocab counts {flags}")

@@ -133,9 +133,6 @@ def test_a_table_of_phrases_applies_to_other_text(corpus, cli):
     assert cli.err == ""
 
 
-TABLE = b"1\ta\tb\t3\t1\tof\n1\tof\tb\t3\t1\n"
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -147,23 +144,3 @@ def test_invalid_tables(corpus, line):
     (corpus / "t").write_bytes(line.encode("latin-1"))
     with pytest.raises(FormatError, match=r"t:1: is not a phrase .*save_table"):
         PhraseTable.load("t")
-
-
-@pytest.mark.parametrize(
-    "content, flags, error",
-    [
-        (b"", "--connectors nowhere", "No such file"),
-        (b"", "--connectors words", "has no words; give connectors separated by whitespace"),
-        (b"of\n\xff\n", "--connectors words", "byte 3 is not UTF-8: give a file of words"),
-        (b"of\0the\n", "--connectors words", "has NUL bytes"),
-        (" ".join(map(str, range(255))).encode(), "--connectors words",
-         "has 255 words; at most 254 are allowed"),
-        (TABLE, "--read-table words", "'of' as a connector and as a side of a phrase"),
-        (b"", "--output - --json", ""),
-        (b"", "--memory nan", "--memory nan"),
-    ],
-)  # fmt: skip
-def test_wrong_usage(corpus, cli, content, flags, error):
-    (corpus / "words").write_bytes(content)
-    assert error in cli.error(f"phrases c.gz --output o {flags}")
-    assert not (corpus / "o").exists()

@@ -47,9 +47,3 @@ def test_the_probabilities_of_gaps_give_the_likelihood(folder):
     found = model.text_likelihood([words])
     wanted = found.get("log_probability_with_noise", found["log_probability"])
     assert np.mean(logs) == pytest.approx(wanted, abs=1e-4)
-
-
-def test_wrong_use_is_one_line(folder, cli):
-    Path("latin").write_bytes(b"caf\xe9 tea\n")
-    assert "standard input" in cli.error("predict-word -")
-    assert "latin" in cli.error("predict-word latin a _")

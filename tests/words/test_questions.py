@@ -86,19 +86,6 @@ def test_options_among_signed_words(cli):
 # ---- commands ----
 
 
-@pytest.mark.parametrize(
-    "line, code, message",
-    [
-        ("neighbors v.npy nobody", 1, "no vector for nobody; check spelling and case"),
-        ("neighbors v.npy nobody kign", 1, "no vector for nobody, kign (did you mean king?)"),
-        ("neighbors -", 2, "VECTORS is standard input; give the words as arguments"),
-        ("neighbors", 2, "Usage"),
-    ],
-)
-def test_invalid_questions(line, code, message, cli):
-    assert cli(line, code=code) == "" and message in cli.err
-
-
 def test_lines_of_standard_input(cli):
     lines = "+king -man +woman\r\n\nnobody\nman -nobody\nman\nman"
     out = cli("neighbors v.npy -k 1", stdin=lines).splitlines()

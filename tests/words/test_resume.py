@@ -1,5 +1,6 @@
 """Signals and resume on the command line; see test_checkpoints.py for the state itself."""
 
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -196,6 +197,22 @@ def test_nan_in_an_unused_row_is_found_within_the_epoch(monkeypatch):
         run.epoch(0)
     assert run.progress().done < len(ids) / 2
     assert threading.active_count() == before
+
+
+def test_vectors_that_cannot_be_written_are_in_the_last_checkpoint(learn, monkeypatch):
+    end = schedule.Checkpointer.end_epoch
+
+    def vanish(checkpointer):
+        end(checkpointer)
+        shutil.rmtree("gone", ignore_errors=True)
+
+    monkeypatch.setattr(schedule.Checkpointer, "end_epoch", vanish)
+    Path("gone").mkdir()
+    said = learn("gone/v.bin --checkpoint k --quiet", code=1)
+    assert said.count("\n") == 1 and "cannot be written" in said and "--resume k" in said
+    learn("a.bin")
+    learn("v.bin --resume k")
+    assert same("a.bin", "v.bin")
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -66,23 +66,3 @@ def test_vectors_that_are_zero_or_equal_have_a_class():
     assert len(found) == 4 and found[0] == 0
     with pytest.raises(FormatError, match="the vector of word 2 has a number that is NaN"):
         classes(np.array([[1], [np.nan]], dtype=np.float32), 1)
-
-
-@pytest.mark.parametrize(
-    "line, error",
-    [
-        ("classes v.txt --classes 3 --output o", "--classes 3: there are only 2 words; give fewer"),
-        ("classes nan.txt --classes 1 --output o", "NaN"),
-        (f"train {OURS} o --classes 31", "--classes 31: there are only 30"),
-        (f"train {OURS} o --classes 2 --format safetensors",
-         "--classes 2: is not supported with --format safetensors; give --format text"),
-        (f"train {OURS} o --classes 2 --output-context p",
-         "--classes 2: is not supported with --output-context; remove one"),
-    ],
-)  # fmt: skip
-def test_wrong_usage(here, cli, line, error):
-    Path("v.txt").write_text("a 1 2\nb 3 4\n")
-    Path("nan.txt").write_text("a 1 2\nb nan 4\n")
-    before = sorted(here.iterdir())
-    assert error in cli.error(line)
-    assert sorted(here.iterdir()) == before
