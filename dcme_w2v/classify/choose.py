@@ -255,6 +255,8 @@ def decide(figures: Sequence[F64], clearly: float = CLEARLY) -> int:
         Standard errors of the mean difference.
     """
     means = [float(one.mean()) for one in figures]
+    if len(means) < 2:
+        return 0
     best = 1 + int(np.argmax(means[1:]))
     if not math.isfinite(means[0] + means[best]):
         return int(np.argmax(means))
