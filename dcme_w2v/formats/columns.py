@@ -29,6 +29,8 @@ from .texts import Tokenized, is_null, lines_of, text_of
 
 BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
+DECODED_ROWS = 512  # of Parquet
+MOST_COMPRESSED = 50  # times
 _ARRAY = ": is a JSON array; write one object a line, as jq -c '.[]'"
 SEEN_ROWS = 1000  # one of which must have each column
 DELIMITERS = ",\t;|"
@@ -79,6 +81,11 @@ class Table(str):
         self.whole, self.group = whole, group
         return self
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return self.text + self.label
+
     def at(self, path: str, group: int | None = None) -> Table:
         """Return the same columns of another path, or of a row group."""
         return Table(path, self.text, self.label, self.whole, group)
@@ -123,7 +130,7 @@ def check_no_table(path: str, head: bytes) -> None:
     if kind not in (*BINARY, "JSON lines"):
         return
     try:
-        names = json.loads(head) if kind == "JSON lines" else _opened(path, kind)[1]
+        names = json.loads(head) if kind == "JSON lines" else _opened(path, kind)[1].names
     except CorpusError:  # for example, from standard input
         names = []
     except (ValueError, RecursionError):  # text that begins with a brace
@@ -140,10 +147,13 @@ def is_named_csv(path: str) -> bool:
 # ---- rows ----
 
 
-def read_rows(table: Table, file: CorpusFile | None = None) -> Iterator[tuple[int, Row]]:
+def read_rows(
+    table: Table, file: CorpusFile | None = None, joined: bool = False
+) -> Iterator[tuple[int, Row]]:
     """Yield the number, from 1, and the content of each row.
 
-    A null is a row without lines, or without labels.
+    A null is a row without lines, or without labels. With `joined`, rows that have one line each
+    may come together, with the number of the last.
 
     Raises
     ------
@@ -155,18 +165,17 @@ def read_rows(table: Table, file: CorpusFile | None = None) -> Iterator[tuple[in
             f"{table}: the Table has no column of text; give it as the second argument"
         )
     with file or CorpusFile(table) as file:
-        first = _rows_before(table)
-        record: Mapping[str, Any] | None = {}
-        was_tokenized, missing = None, {*table.text, *table.label}
-        records = _records(table, file)
-        for number in itertools.count(first + 1):
+        number, was_tokenized = _rows_before(table), None
+        records = _records(table, file, joined)
+        while True:
             try:
-                last, record = record, next(records, None)
-                if record is None or number == first + SEEN_ROWS:
-                    _check_columns(table, last or {}, missing)
-                if record is None:
+                values = next(records, None)
+                if values is None:
                     return
-                row = _row(table, record, missing)
+                if isinstance(values, bytes):
+                    row = Row((), values.split(b"\n"), False)
+                else:
+                    row = _row(table, values)
                 if row.lines and was_tokenized not in (None, row.is_tokenized):
                     raise ValueError("mixes text with lists of tokens; give one kind")
             except CorpusError:
@@ -178,7 +187,8 @@ def read_rows(table: Table, file: CorpusFile | None = None) -> Iterator[tuple[in
                 if isinstance(error, UnicodeDecodeError):
                     reason = f"is not UTF-8 ({error.reason}); convert it"
                 advice = "" if ";" in reason else "; repair it, or get the whole file"
-                raise CorpusError(f"{table}: row {number}: {reason}{advice}") from None
+                raise CorpusError(f"{table}: row {number + 1}: {reason}{advice}") from None
+            number += len(row.lines) if isinstance(values, bytes) else 1
             was_tokenized = row.is_tokenized if row.lines else was_tokenized
             yield number, row
 
@@ -186,28 +196,33 @@ def read_rows(table: Table, file: CorpusFile | None = None) -> Iterator[tuple[in
 def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
     """Yield the content of rows that are dicts in memory; the first must have the columns."""
     for number, item in enumerate(items, 1):
-        missing = {*table.text} if number == 1 else set()
         try:
             if not isinstance(item, Mapping):
                 raise ValueError(f"--text-column is for files and dicts, not {type(item).__name__}")
-            row = _row(table, item, missing)
+            if number == 1:
+                _check_columns(table, item, _missing(item, table.names))
+            yield _row(table, [_field(item, name) for name in table.names])
         except ValueError as error:
             raise UsageError(f"{table}: item {number}: {error}") from None
-        _check_columns(table, item, missing)
-        yield row
 
 
-def _row(table: Table, record: Mapping[str, Any], missing: set[str]) -> Row:
-    """Return the content of a row; the columns that it has are taken from `missing`."""
-    if missing:
-        missing -= {name for name in missing if _field(record, name, missing) is not missing}
-    value = record.get(table.text[0])
-    is_plain = len(table.text) == 1 and not (table.label or table.whole)
-    if is_plain and type(value) is str and "\0" not in value:  # the usual case
-        return Row((), lines_of(value.encode("utf-8", "replace")), False)
+def _row(table: Table, values: Sequence[Any]) -> Row:
+    """Return the content of a row from its values of `Table.names`."""
+    value, count = values[0], len(table.text)
+    if count == 1 and type(value) is str and "\0" not in value and not table.whole:
+        lines, is_tokenized = lines_of(value.encode("utf-8", "replace")), False  # the usual case
+    else:
+        lines, is_tokenized = _lines_and_kind(values[:count], table.whole)
+    if len(values) == count:
+        return Row((), lines, is_tokenized)
+    pairs = zip(table.label, values[count:], strict=True)
+    return Row(tuple(one for pair in pairs for one in _labels(*pair)), lines, is_tokenized)
+
+
+def _lines_and_kind(values: Iterable[Any], whole: bool) -> tuple[list[bytes], bool]:
+    """Return the lines of the columns of text, and whether they are tokens."""
     texts = []
-    for name in table.text:
-        value = _field(record, name)
+    for value in values:
         if type(value) is str:
             texts.append(value.encode("utf-8", "replace"))
         elif not is_null(value):
@@ -219,10 +234,9 @@ def _row(table: Table, record: Mapping[str, Any], missing: set[str]) -> Row:
     text = (b"\n" if is_tokenized else b" ").join(texts)
     if b"\0" in text:
         raise ValueError("has a NUL character; remove it")
-    if table.whole and not is_tokenized:
+    if whole and not is_tokenized:
         text = b" ".join(text.split())
-    labels = (one for name in table.label for one in _labels(name, _field(record, name)))
-    return Row(tuple(labels) if table.label else (), lines_of(text) if texts else [], is_tokenized)
+    return lines_of(text) if texts else [], is_tokenized
 
 
 def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
@@ -256,31 +270,34 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"{name!s:.60}" for name in itertools.islice(names, _SHOWN)) or "none"
 
 
-def _check_columns(table: Table, record: Mapping[str, Any], missing: set[str]) -> None:
-    """Raise, with the columns of a row, if rows have been read and none has a column."""
-    for name in (*table.text, *table.label):
-        if record and name in missing:
-            raise CorpusError(f"{table}: has no column {name!r}; its columns: {_listed(record)}")
+def _missing(record: Mapping[str, Any], names: Iterable[str]) -> set[str]:
+    return {name for name in names if _field(record, name, names) is names}
+
+
+def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> None:
+    """Raise, with the columns of a row, if a column is missing."""
+    for name in table.names:
+        if name in missing:
+            raise CorpusError(f"{table}: has no column {name!r}; its columns: {_listed(names)}")
 
 
 # ---- formats ----
 
 
-def _records(table: Table, file: CorpusFile) -> Iterator[Mapping[str, Any]]:
-    """Yield each row as a dict of at least the columns that the file has."""
+def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[Any] | bytes]:
+    """Yield the values of `Table.names` in each row; lines of several rows if `joined`."""
     reader = io.BufferedReader(file, PIECE_BYTES)
     kind = sniff(reader.peek(8)[:16])
     if kind in BINARY:
-        yield from _arrow_records(table, kind, file, reader)
+        yield from _arrow_records(table, kind, file, reader, joined)
         return
     lines = (line.decode() for _, line in split_lines(reader, table))
-    yield from _json_records(lines) if kind == "JSON lines" else _csv_records(table, lines)
+    yield from _json_records(table, lines) if kind == "JSON lines" else _csv_records(table, lines)
 
 
-def _json_records(lines: Iterator[str]) -> Iterator[Mapping[str, Any]]:
-    for line in lines:
-        if not line.strip():
-            continue
+def _json_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
+    names, missing, values = table.names, {*table.names}, dict[str, Any]()
+    for number, line in enumerate(line for line in lines if line.strip()):
         try:
             values = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -288,10 +305,16 @@ def _json_records(lines: Iterator[str]) -> Iterator[Mapping[str, Any]]:
             raise ValueError(f"is not JSON ({reason}); write one object a line") from None
         if not isinstance(values, dict):
             raise ValueError("is no JSON object; give one a line")
-        yield values
+        if missing:
+            missing = _missing(values, missing)
+            if number + 1 == SEEN_ROWS:
+                _check_columns(table, values, missing)
+        yield [values[name] if name in values else _field(values, name) for name in names]
+    if values:
+        _check_columns(table, values, missing)
 
 
-def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Mapping[str, Any]]:
+def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
     first = next((line for line in lines if line.strip()), None)
     if first is None:
         return
@@ -301,19 +324,20 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Mapping[str, An
     csv.field_size_limit(LINE_BYTES)
     rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
     header = next(rows)
-    for name in (*table.text, *table.label):
+    for name in table.names:
         if header.count(name) > 1:
             raise CorpusError(f"{table}: has two columns {name!r}; rename one")
-    _check_columns(table, dict.fromkeys(header), {*table.text, *table.label} - {*header})
+    _check_columns(table, header, {*table.names} - {*header})
+    places = [header.index(name) for name in table.names]
     for row in rows:
         if row and len(row) != len(header):
             raise ValueError(f"has {len(row)} fields, the header {len(header)}")
         if row:
-            yield dict(zip(header, row, strict=True))
+            yield [row[place] for place in places]
 
 
-def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, list[str]]:
-    """Open a file of pyarrow; also return the names of its columns."""
+def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
+    """Open a file of pyarrow; also return its schema."""
     parquet = import_optional("pyarrow.parquet", f" to read {kind}", f"{path}: ", CorpusError)
     import pyarrow as pa
 
@@ -323,46 +347,90 @@ def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, list[str]]:
         raise CorpusError(f"{path}: {kind} is read from regular files only; give a file")
     elif kind == "Parquet":
         source = parquet.ParquetFile(path, pre_buffer=False, buffer_size=PIECE_BYTES)
-        return source, source.schema_arrow.names
+        return source, source.schema_arrow
     else:
         source = pa.ipc.open_file(pa.OSFile(path))
-    return source, source.schema.names
+    return source, source.schema
 
 
 def _arrow_records(
-    table: Table, kind: str, file: CorpusFile, reader: Any
-) -> Iterator[Mapping[str, Any]]:
+    table: Table, kind: str, file: CorpusFile, reader: Any, joined: bool
+) -> Iterator[Sequence[Any] | bytes]:
     if kind != "an Arrow stream" and file.packed:
         raise CorpusError(f"{table}: is compressed {kind}, which is read in parts; decompress it")
-    source, names = _opened(table, kind, reader)
+    source, schema = _opened(table, kind, reader)
     import pyarrow as pa  # which is there now
 
-    wanted = {one: {one, one.split(".")[0]} & {*names} for one in (*table.text, *table.label)}
-    _check_columns(table, dict.fromkeys(names), {one for one in wanted if not wanted[one]})
-    chosen = [name for name in names if any(name in found for found in wanted.values())]
+    empty = pa.RecordBatch.from_pylist([], schema)
+    missing = {name for name in table.names if _column(empty, name) is None}
+    _check_columns(table, schema.names, missing)
+    wanted = {*table.names, *(name.split(".")[0] for name in table.names)}
+    chosen = [name for name in schema.names if name in wanted]
+    joined = joined and len(table.names) == 1 and not table.whole
     try:
         if kind == "Parquet":
             groups = range(source.num_row_groups) if table.group is None else [table.group]
-            about = [source.metadata.row_group(group) for group in groups]
-            most = min((_rows_of(one.total_byte_size, one.num_rows) for one in about), default=1)
+            most = _rows_at_once([source.metadata.row_group(one) for one in groups])
             batches = source.iter_batches(most, groups, columns=chosen, use_threads=False)
         elif kind == "Arrow":
             batches = map(source.get_batch, range(source.num_record_batches))
         else:
             batches = iter(source)
         for batch in batches:
-            part = batch.select(chosen)
-            part.validate(full=True)  # offsets of a damaged file lead out of its memory
-            step = _rows_of(part.nbytes, part.num_rows)
-            for start in range(0, part.num_rows, step):
-                yield from part.slice(start, step).to_pylist()
+            whole = batch.select(chosen)
+            whole.validate(full=True)  # offsets of a damaged file lead out of its memory
+            for part in _parts(whole):
+                columns = [_column(part, name).to_pylist() for name in table.names]
+                text = _joined(columns[0]) if joined else None
+                yield from zip(*columns, strict=True) if text is None else [text]
     except pa.ArrowException as error:
         raise ValueError(str(error)) from None
 
 
-def _rows_of(size: int, rows: int) -> int:
-    """Return the number of rows to be converted at once, of rows that have so many bytes."""
-    return max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE * rows // max(size, 1)))
+def _column(batch: Any, name: str) -> Any:
+    """Return a column, or the field b of a for ``a.b``; None if there is none."""
+    import pyarrow.compute as pc
+
+    root, *fields = [name] if name in batch.schema.names else name.split(".")
+    try:
+        return pc.struct_field(batch.column(root), fields) if fields else batch.column(root)
+    except (KeyError, pc.pa.ArrowException):
+        return None
+
+
+def _parts(batch: Any) -> Iterator[Any]:
+    """Yield slices of a batch that are converted at once."""
+    rows = batch.num_rows
+    if rows > ROWS_AT_ONCE or (rows > 1 and batch.nbytes > BYTES_AT_ONCE):
+        yield from _parts(batch.slice(0, rows // 2))
+        yield from _parts(batch.slice(rows // 2))
+    elif batch.nbytes > LINE_BYTES:
+        raise ValueError(f"has more than {LINE_BYTES:,} bytes; split it")
+    elif rows:
+        yield batch
+
+
+def _joined(values: list[Any]) -> bytes | None:
+    """Return rows of text as lines; None where one may not be one line of text."""
+    try:
+        text = "\n".join(["" if value is None else value for value in values])
+    except TypeError:
+        return None
+    is_plain = "\0" not in text and text.count("\n") == len(values) - 1
+    return text.encode("utf-8", "replace") if is_plain else None
+
+
+def _rows_at_once(groups: Sequence[Any]) -> int:
+    """Return the number of rows of Parquet to be decoded at once."""
+    most = DECODED_ROWS
+    for group in groups:
+        columns = map(group.column, range(group.num_columns))
+        stored = sum(column.total_compressed_size for column in columns)
+        size = max(group.total_byte_size, 1)
+        # A row may have all bytes of a dictionary, which is large where it compresses so well.
+        rows = group.num_rows if size < MOST_COMPRESSED * stored else 16
+        most = min(most, BYTES_AT_ONCE * rows // size)
+    return max(most, 1)
 
 
 def row_groups(table: Table) -> list[Table]:
@@ -420,7 +488,7 @@ class TableFile(PieceReader):
     def _lines(self, table: Table) -> Iterator[bytes]:
         held: list[bytes] = []
         size = 0
-        for _, row in read_rows(table, self._file):
+        for _, row in read_rows(table, self._file, joined=True):
             self.is_tokenized = self.is_tokenized or row.is_tokenized
             held += row.lines or [b""]
             size += len(row.lines[0]) if len(row.lines) == 1 else sum(map(len, row.lines))

@@ -381,3 +381,10 @@ def test_a_saved_model_scores_the_rows_of_a_table(cli, kind):
     write(f"h.{kind}", [{"t": line, "n": 1} for line in lines])
     cli("train c --quiet --epochs 1 --dim 4 -o v.safetensors --output-tables m")
     assert cli("eval likelihood m h") == cli(f"eval likelihood m h.{kind} --text-column t")
+
+
+def test_a_row_of_parquet_has_a_limit_of_decoded_bytes():
+    write("t.parquet", [{"x": ["a"]}, {"x": ["a"] * 4_000_000}])
+    assert Path("t.parquet").stat().st_size < 20_000
+    with pytest.raises(CorpusError, match="row 2: has more than 16,777,216 bytes; split it"):
+        TableFile(Table("t.parquet", "x")).read()
