@@ -4,6 +4,7 @@ import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dcme_w2v.errors import UsageError
@@ -16,11 +17,16 @@ from .texts import Tokenized, as_texts, blocks
 
 Sentence = str | bytes | Iterable[str | bytes]  # a line or a list of tokens
 _PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")  # of a file that does not exist
-CorpusLike = PathLike | Iterable[PathLike] | Iterable[Sentence]
 
 
-class CorpusPaths(tuple[str, ...]):
+@dataclass(frozen=True)
+class CorpusPaths:
     """Paths of a corpus as the command line gives them, which are never lines of text."""
+
+    paths: tuple[str, ...]
+
+
+CorpusLike = PathLike | CorpusPaths | Iterable[PathLike] | Iterable[Sentence]
 
 
 class Sentences:
@@ -85,7 +91,7 @@ def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
         The corpus is none of these.
     """
     if isinstance(corpus, CorpusPaths):
-        return corpus, None
+        return corpus.paths, None
     if isinstance(corpus, str | os.PathLike):
         path = os.fspath(corpus)
         if "\n" in path or (len(path.split()) > 3 and not is_corpus_path(path)):
