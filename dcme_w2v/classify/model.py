@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.declarations import Checked, threads_of
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.disk import require_disk
+from dcme_w2v.files.space import require_disk
 from dcme_w2v.formats.artifact import (
     Model,
     load_artifact,

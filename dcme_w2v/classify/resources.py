@@ -6,8 +6,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import OutOfMemoryError
+from dcme_w2v.files.space import memory_limit, shortage
 from dcme_w2v.numeric.lbfgs import HISTORY
-from dcme_w2v.numeric.memory import memory_limit, shortage
 
 from .label_tree import ROOT
 from .options import ClassifyOptions

@@ -12,8 +12,8 @@ import numpy as np
 
 from dcme_w2v.declarations import filled
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.disk import Result, disk_plan, require_disk, write_with_fallback
 from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.files.space import Result, disk_plan, require_disk, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.text.split import check_file
@@ -167,7 +167,8 @@ def train(
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
     """Raise if options exclude each other or the output, before anything is read."""
     check_model_target(job.output, KIND)
-    check_file(job.holdout, job.docs)
+    if job.holdout.file is not None:
+        check_file(job.holdout.file, job.docs)
     if options.patience is not None and job.holdout.holdout is None:
         raise UsageError("--patience: requires held-out documents; give --holdout")
     _check_solver(options, job.checkpoints)
@@ -318,7 +319,8 @@ def dry_run(
         to, "refused" the error if there is not enough memory.
     """
     check_model_target(job.output, KIND)
-    check_file(job.holdout, job.docs)
+    if job.holdout.file is not None:
+        check_file(job.holdout.file, job.docs)
     _check_solver(options, job.checkpoints)
     sets = FeatureSets(
         _read_documents(job, features, options, reporter), features, job.tune.tune is not None

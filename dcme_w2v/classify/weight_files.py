@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core import classify as core
+from dcme_w2v.files.space import require_memory
 from dcme_w2v.formats.artifact import Model
 from dcme_w2v.numeric.arrays import (
     F32,
@@ -18,7 +19,6 @@ from dcme_w2v.numeric.arrays import (
     ChunkedArray,
     drop_pages,
 )
-from dcme_w2v.numeric.memory import require_memory
 
 from .metrics import log_softmax
 from .trainer import Weights, rows_at_once

@@ -5,15 +5,15 @@ import warnings
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from dcme_w2v.declarations import check_conflicts, warn_of_options
+from dcme_w2v.declarations import check_conflicts, flag_of, warn_of_options
 from dcme_w2v.errors import DcmeWarning, UsageError
 from dcme_w2v.files.atomic import STANDARD, check_standard_output
 from dcme_w2v.files.paths import FOLDER, LOG, WRITES, guard
 from dcme_w2v.hints import hint
 
 from .options import Option, Value, given_options
-from .spellings import set_switched, switches
 from .streams import ignore_broken_pipe
 
 # Headings of the help, in this order; an option declares its own. Others follow.
@@ -51,7 +51,7 @@ class Command(click.Command):
     guarded : bool
         Whether paths are checked here; otherwise the function of the Python API does.
     word2vec : bool
-        Whether command lines of word2vec.c are accepted: see `dcme_w2v.cli.spellings`.
+        Whether command lines of word2vec.c are accepted: see `SWITCHES`.
     """
 
     def __init__(
@@ -200,3 +200,55 @@ class Group(click.Group):
             raise UsageError(
                 f"unknown command {args[0]}{hint(args[0], self.list_commands(ctx)) or see}"
             ) from None
+
+
+# ---- command lines of word2vec.c and word2phrase ----
+
+# Switch -> its values, each with the option that it sets.
+SWITCHES: dict[str, dict[str, tuple[str, Any] | None]] = {
+    "cbow": {"0": ("model", "skipgram"), "1": ("model", "cbow")},
+    "binary": {"0": ("format", "text"), "1": ("format", "binary")},
+    "hs": {"0": None, "1": ("objective", "hs")},
+    "debug": {"0": ("quiet", True), "1": None, "2": None},
+}
+
+
+def switches(names: set[str | None]) -> list[click.Parameter]:
+    """Return the hidden options of a command that has these options."""
+    found = ["train"]
+    for switch, values in SWITCHES.items():
+        found += [switch] if {one[0] for one in values.values() if one} <= names else []
+    return [click.Option([f"-{one}", f"word2vec_{one}"], hidden=True) for one in found]
+
+
+def set_switched(ctx: click.Context) -> None:
+    """Replace the switches of word2vec.c by the options that they mean.
+
+    Raises
+    ------
+    UsageError
+        A switch has another value, or an option that is given contradicts it.
+    """
+    for switch, meanings in SWITCHES.items():
+        value = ctx.params.pop(f"word2vec_{switch}", None)
+        if value is None or (switch == "binary" and ctx.params.get("classes")):
+            continue  # classes are text, in word2vec.c, too
+        if value not in meanings:
+            raise UsageError(f"-{switch} {value}: must be {' or '.join(meanings)}")
+        if (meant := meanings[value]) is not None:
+            _set(ctx, f"-{switch} {value}", *meant)
+    if ctx.params.get("objective") == "hs" and ctx.params["negative"] == 0:
+        ctx.params["negative"] = None
+        ctx.set_parameter_source("negative", ParameterSource.DEFAULT)
+    if (corpus := ctx.params.pop("word2vec_train", None)) is not None:
+        ctx.params["corpus"] = (corpus, *ctx.params["corpus"])
+        if "preset" in ctx.params and ctx.params["preset"] is None:
+            _set(ctx, "-train", "preset", "word2vec")
+
+
+def _set(ctx: click.Context, given: str, name: str, value: Any) -> None:
+    is_given = ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+    if is_given and ctx.params[name] != value:
+        raise UsageError(f"{given} and {flag_of(name)}={ctx.params[name]} disagree; give one")
+    ctx.params[name] = value
+    ctx.set_parameter_source(name, ParameterSource.COMMANDLINE)

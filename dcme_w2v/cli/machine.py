@@ -177,8 +177,8 @@ def _found() -> dict[str, Any]:
     from dcme_w2v import __version__
     from dcme_w2v._core.train import has_kernels
     from dcme_w2v.declarations import default_threads
+    from dcme_w2v.files.space import memory_limit
     from dcme_w2v.numeric.core import INSTRUCTION_SETS, kernels_named
-    from dcme_w2v.numeric.memory import memory_limit
 
     kernels = [name for name in INSTRUCTION_SETS if has_kernels(name)]
     return {

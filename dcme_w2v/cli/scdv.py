@@ -221,7 +221,7 @@ def fit(
     split into tokens as the text that VECTORS was trained on, unless --tokenize is given; the model
     keeps the rule.
     """
-    from dcme_w2v.files.disk import Result, require_disk, write_with_fallback
+    from dcme_w2v.files.space import Result, require_disk, write_with_fallback
     from dcme_w2v.formats.artifact import check_model_target
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.scdv.fit import fit_documents, resource_estimate

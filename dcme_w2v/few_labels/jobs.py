@@ -23,8 +23,8 @@ from dcme_w2v.classify.sequences import tag_pairs
 from dcme_w2v.declarations import filled, threads_of
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD
-from dcme_w2v.files.disk import Result, write_with_fallback
 from dcme_w2v.files.paths import as_paths
+from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.numeric.arrays import I64
 from dcme_w2v.numeric.sparse_rows import fit_columns, ones

@@ -19,9 +19,9 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.files.space import require_memory
 from dcme_w2v.formats.sparse_io import read_arrays, write_arrays
 from dcme_w2v.numeric.arrays import F64, I64
-from dcme_w2v.numeric.memory import require_memory
 
 UNIT = 65536
 LARGEST = 32768  # value of a feature

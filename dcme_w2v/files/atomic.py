@@ -1,23 +1,26 @@
 """Atomic writes: after any failure, a target is either the old file or the complete new one."""
 
+import bz2
 import contextlib
 import errno
+import functools
+import gzip
+import importlib.util
 import io
+import lzma
 import os
 import re
 import secrets
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
 from typing import Any, BinaryIO, TextIO, cast
 
 from dcme_w2v import platform
 from dcme_w2v.errors import ResourceError, UsageError
 from dcme_w2v.platform import PathLike
-
-from .compress import check_suffix, compressing, compression_of
 
 STANDARD = "-"
 _STDOUT = "standard output"
@@ -48,7 +51,6 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
             yield packed
         return
     target = target_of(path)
-    remove_stale(target)
     with write_errors(path):
         mode = target.stat().st_mode & 0o777 if target.exists() else None
         temporary = temporary_path(target)
@@ -71,27 +73,21 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
     sync_folder(target.parent)
 
 
-def _prefix(target: Path) -> str:
-    """Return the start of the names of a target's temporary files on this machine."""
+def temporary_path(target: Path) -> Path:
+    """Return a new name beside a target, which tells whose process writes it.
+
+    The temporary files of the target whose process on this machine has ended are removed.
+    """
     name = target.name
     while len(os.fsencode(name)) > _LONGEST:
         name = name[:-1]
-    return f".{name}.{platform.host()}"
-
-
-def temporary_path(target: Path) -> Path:
-    """Return a new name beside a target, which tells whose process writes it."""
-    return target.parent / f"{_prefix(target)}-{os.getpid()}-{secrets.token_hex(4)}.part"
-
-
-def remove_stale(target: Path) -> None:
-    """Remove the temporary files of a target whose process on this machine has ended."""
-    start = _prefix(target)
+    start = f".{name}.{platform.host()}"
     with contextlib.suppress(OSError):
         for name in os.listdir(target.parent):  # noqa: PTH208 names only
             found = _PART.fullmatch(name.removeprefix(start)) if name.startswith(start) else None
             if found and not platform.is_running(int(found[1])):
                 (target.parent / name).unlink()
+    return target.parent / f"{start}-{os.getpid()}-{secrets.token_hex(4)}.part"
 
 
 def optional_write(
@@ -227,9 +223,10 @@ def _is_planted(path: Path) -> bool:
         link, folder = path.lstat(), path.parent.stat()
     except OSError:
         return False
-    shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
-    own = link.st_uid in (platform.user(), folder.st_uid)
-    return bool(stat.S_ISLNK(link.st_mode) and shared and not own)
+    is_shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+    if not (stat.S_ISLNK(link.st_mode) and is_shared):
+        return False
+    return link.st_uid not in (platform.user(), folder.st_uid)
 
 
 @contextlib.contextmanager
@@ -325,3 +322,93 @@ def _is_open_for(stream: TextIO | None, mode: int) -> bool:
         return platform.is_open_for(stream.fileno(), mode)
     except (OSError, ValueError, AttributeError):  # it has no file descriptor
         return not getattr(stream, "closed", False)
+
+
+# ---- compression ----
+
+_BUFFER_BYTES = 1 << 20
+
+# What other programs write, which none of our files is.
+UNSUPPORTED = {
+    ".kv", ".parquet", ".feather", ".arrow", ".h5", ".hdf5", ".pkl", ".pickle", ".joblib", ".pt",
+    ".pth", ".onnx", ".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".docx", ".xlsx", ".sqlite",
+    ".mat", ".magnitude",
+}  # fmt: skip
+
+
+def _zstd(file: Any) -> Any:
+    import zstandard
+
+    return zstandard.ZstdCompressor(write_checksum=True).stream_writer(file, closefd=False)
+
+
+COMPRESSORS: dict[str, Callable[[Any], Any]] = {
+    ".gz": lambda file: gzip.GzipFile("", "wb", 6, file, mtime=0),
+    ".bz2": lambda file: bz2.BZ2File(file, "wb"),
+    ".xz": functools.partial(lzma.LZMAFile, mode="wb"),
+    ".zst": _zstd,
+}
+
+
+def compression_of(path: PathLike) -> str | None:
+    """Return the suffix of a compressed file, in lower case; None for any other."""
+    suffix = PurePath(path).suffix.lower()
+    return suffix if suffix in COMPRESSORS else None
+
+
+def uncompressed_name(path: PathLike) -> PurePath:
+    """Return a name without the suffix of a compressed file."""
+    return PurePath(path) if compression_of(path) is None else PurePath(path).with_suffix("")
+
+
+def check_suffix(path: PathLike) -> None:
+    """Raise `UsageError` for a name of a format that is not supported, or not installed."""
+    suffix = uncompressed_name(path).suffix.lower()
+    if suffix in UNSUPPORTED:
+        raise UsageError(
+            f"{os.fspath(path)}: {suffix} files are not supported; name another (vectors: .txt, "
+            ".bin or .npy; rows: .npz or .svm; compressed: .gz, .bz2, .xz or .zst behind it)"
+        )
+    if compression_of(path) == ".zst" and importlib.util.find_spec("zstandard") is None:
+        raise UsageError(
+            f"{os.fspath(path)}: pip install zstandard to write it, or name a .gz file"
+        )
+
+
+class _Target(io.RawIOBase):
+    """Passes bytes on to a file until `dropping` is set."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.dropping = False
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write some bytes."""
+        return memoryview(data).nbytes if self.dropping else self._file.write(data)
+
+
+@contextlib.contextmanager
+def compressing(path: PathLike, file: BinaryIO) -> Iterator[BinaryIO]:
+    """Compress output to `file` if its suffix names a compression.
+
+    If the block raises an exception, the end of the compressed data is not written.
+    """
+    suffix = compression_of(path)
+    if suffix is None:
+        yield file
+        return
+    target = _Target(file)
+    compressor = COMPRESSORS[suffix](target)
+    buffered = io.BufferedWriter(compressor, _BUFFER_BYTES)
+    try:
+        yield cast(BinaryIO, buffered)
+        buffered.flush()
+    except BaseException:
+        target.dropping = True
+        raise
+    finally:
+        buffered.close()

@@ -28,8 +28,7 @@ import numpy as np
 from dcme_w2v import __version__
 from dcme_w2v.declarations import Checked
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files.atomic import atomic_write, check_writable, is_stream
-from dcme_w2v.files.compress import compression_of
+from dcme_w2v.files.atomic import atomic_write, check_writable, compression_of, is_stream
 from dcme_w2v.files.opening import open_regular
 from dcme_w2v.numeric.arrays import Array, ChunkedArray, all_finite
 from dcme_w2v.platform import PathLike

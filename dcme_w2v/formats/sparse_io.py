@@ -18,11 +18,16 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.documents import write_entries
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UnreadableError, UsageError
-from dcme_w2v.files.atomic import STANDARD, atomic_write, optional_write, write_errors
-from dcme_w2v.files.compress import uncompressed_name
+from dcme_w2v.files.atomic import (
+    STANDARD,
+    atomic_write,
+    optional_write,
+    uncompressed_name,
+    write_errors,
+)
 from dcme_w2v.files.opening import open_regular, read_lines
+from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import I64, Array, without_warnings
-from dcme_w2v.numeric.memory import require_memory
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, checked_rows
 from dcme_w2v.platform import PathLike
 

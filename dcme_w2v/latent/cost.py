@@ -16,9 +16,9 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import classify as core
 from dcme_w2v.classify.trainer import PAD, Weights, core_documents
+from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
-from dcme_w2v.numeric.memory import require_memory
 
 OWN = -1  # in place of a label: the row is its own label
 NEVER = np.float32(-1e30)  # the logarithm of 0; finite, so that sums are finite

@@ -22,7 +22,7 @@ from dcme_w2v.classify.metrics import Measures
 from dcme_w2v.classify.model import COLUMNS, require_room, scored
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.disk import Result, write_with_fallback
+from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import QUIET, Reporter

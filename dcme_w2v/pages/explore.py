@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files.atomic import atomic_write
-from dcme_w2v.files.compress import uncompressed_name
+from dcme_w2v.files.atomic import atomic_write, uncompressed_name
 from dcme_w2v.files.opening import read_text
 from dcme_w2v.files.paths import READS, WRITES, guard, listed
 from dcme_w2v.formats.sparse_io import is_vectors, read_vectors

@@ -12,11 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, FormatError
-from dcme_w2v.files.disk import disk_plan
+from dcme_w2v.files.space import disk_plan, memory_limit, shortage
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64, U32
 from dcme_w2v.numeric.kmeans import kmeans
-from dcme_w2v.numeric.memory import memory_limit, shortage
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_map
 from dcme_w2v.text.token_ids import NEW_WORDS, Batch, Numbering, Spool
 from dcme_w2v.training.progress import QUIET, Reporter

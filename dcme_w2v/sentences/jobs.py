@@ -10,8 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.atomic import STANDARD, atomic_write, is_stream, write_errors
-from dcme_w2v.files.compress import uncompressed_name
+from dcme_w2v.files.atomic import STANDARD, atomic_write, is_stream, uncompressed_name, write_errors
 from dcme_w2v.files.opening import LINE_BYTES
 from dcme_w2v.files.paths import READS, WRITES, guard, listed
 from dcme_w2v.formats.corpus import Block, Corpus

@@ -13,7 +13,7 @@ from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels.model import FusedModel
 from dcme_w2v.files.atomic import STANDARD
-from dcme_w2v.files.disk import Result, write_with_fallback
+from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.training.progress import QUIET, Reporter
 
 from .options import ShrinkOptions

@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from dcme_w2v._core import text as core
-from dcme_w2v.files.disk import free_bytes
+from dcme_w2v.files.space import free_bytes, memory_limit, require_memory
 from dcme_w2v.numeric.arrays import I64, U32
-from dcme_w2v.numeric.memory import memory_limit, require_memory
 from dcme_w2v.training.progress import Reporter
 
 from .cache import ID_BYTES, IdCache

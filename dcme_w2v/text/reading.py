@@ -19,7 +19,7 @@ import numpy as np
 from dcme_w2v._core import text as core
 from dcme_w2v.declarations import ENCODING_ERRORS
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.disk import free_bytes
+from dcme_w2v.files.space import free_bytes
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.numeric.arrays import I64, U32

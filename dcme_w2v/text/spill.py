@@ -14,8 +14,8 @@ import numpy as np
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError
+from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import I64, U8, U32, Array
-from dcme_w2v.numeric.memory import require_memory
 
 from .cache import ID_BYTES, IdCache
 

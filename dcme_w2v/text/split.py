@@ -15,7 +15,6 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.formats.corpus import expand
 from dcme_w2v.numeric.arrays import U32, Bools, without_warnings
-from dcme_w2v.options import HoldoutOptions
 
 from .cache import LAST
 
@@ -65,12 +64,10 @@ class Choice:
         return mask
 
 
-def check_file(holdout: HoldoutOptions, corpus: Sequence[str]) -> None:
-    """Raise, before any work, if the file is not there or is trained on, too."""
-    if holdout.file is None:
-        return
+def check_file(holdout: str, corpus: Sequence[str]) -> None:
+    """Raise, before any work, if the file of --holdout is not there or is trained on, too."""
     with without_warnings():  # the reader of the corpus reports them
-        held, trained = expand([holdout.file]), expand(corpus)
+        held, trained = expand([holdout]), expand(corpus)
     for path in trained:
         same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
         if path in held or any(same):

@@ -55,6 +55,8 @@ class Checkpointer:
         self.position = Position()
         self.latest: Path | None = None
         self._run, self._reporter, self._options = run, reporter, options
+        self._epochs = options.every_epochs if options and folder else None
+        self._seconds = options.every_seconds if options and folder else None
         self._fingerprint = run.fingerprint() if folder or found else None
         if found is not None:
             self._resume(found)
@@ -95,19 +97,15 @@ class Checkpointer:
 
     def is_time(self) -> bool:
         """Return whether the interval in seconds since the last checkpoint has passed."""
-        if self.folder is None or self._options is None or self._options.every_seconds is None:
-            return False
-        return time.monotonic() - self._saved >= self._options.every_seconds
+        return self._seconds is not None and time.monotonic() - self._saved >= self._seconds
 
     def save_if_due(self) -> None:
         """Write a checkpoint if an interval, in seconds or epochs, has passed.
 
         If it cannot be written, the run continues, and the previous checkpoint is unchanged.
         """
-        between = self._run.trainer.unfinished is None
-        epochs = self._options.every_epochs if self._options else None
-        by_epochs = epochs is not None and self.position.epoch % epochs == 0
-        if self.is_time() or (self.folder is not None and between and by_epochs):
+        by_epochs = self._epochs is not None and self.position.epoch % self._epochs == 0
+        if self.is_time() or (by_epochs and self._run.trainer.unfinished is None):
             try:
                 self.save()
             except ResourceError as error:
@@ -192,7 +190,7 @@ def run_epochs(
     DivergedError, ClusterError
         A parameter is NaN or infinite, or workers are lost; the message names the last checkpoint.
     """
-    trainer, position = run.trainer, checkpointer.position
+    trainer, position, epochs = run.trainer, checkpointer.position, run.trainer.epochs
     reporter.stage("training", run.total, run.unit, run.options)
 
     def watch(progress: Progress) -> bool:
@@ -200,7 +198,7 @@ def run_epochs(
         return received.number is not None or (trainer.stops_within and checkpointer.is_time())
 
     def is_over() -> bool:
-        return position.epoch >= trainer.epochs or (trainer.unfinished is None and run.is_over())
+        return position.epoch >= epochs or (trainer.unfinished is None and run.is_over())
 
     progress = trainer.progress()
     while not is_over():

@@ -21,8 +21,8 @@ from dcme_w2v._core.train import row_stride
 from dcme_w2v.declarations import check_names, described, part_of, threads_of, values_of
 from dcme_w2v.errors import CorpusError, OutOfMemoryError, UnknownOptionError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.disk import Result, disk_plan, require_disk, write_with_fallback
 from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.files.space import Result, disk_plan, memory_limit, require_disk, write_with_fallback
 from dcme_w2v.formats.artifact import words_arrays
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.vectors.fasttext import save_model
@@ -31,7 +31,6 @@ from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.formats.vectors.vectors_io import CombinedRows, format_of, save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, Array
-from dcme_w2v.numeric.memory import memory_limit
 from dcme_w2v.options import HoldoutOptions, SubwordOptions, VocabularyOptions
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given
@@ -296,7 +295,7 @@ def train_job(
     ):
         words = corpus.vocabulary
         job = machine.resolved(job, len(words))
-        ngrams = WordNgrams.of_words(job, words)
+        ngrams = None if job.subwords is None else WordNgrams.of_words(job, words)
         plan = machine.plan(job, corpus, ngrams)
         refused = _shortage(plan)
         if dry_run:
@@ -333,7 +332,8 @@ def train_job(
 def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | None]:
     """Check the files; options that are left open may have the values of the checkpoint."""
     check_paths(job)
-    check_file(job, job.corpus)
+    if job.file is not None:
+        check_file(job.file, job.corpus)
     found = find_checkpoint(job, machine.kind)
     if found is not None:
         found.check_options(values_of(job, VocabularyOptions))  # others after the text is read
@@ -366,7 +366,8 @@ def _encoded(
     for name, count in (("replaced", corpus.replaced), ("skipped", corpus.skipped)):
         line += f", {count:,} tokens that are not UTF-8 {name}" * (count > 0)
     reporter.message(line)
-    check_classes(job.classes, words)
+    if job.classes:
+        check_classes(job.classes, words)
     if job.unk is not None and job.unk in corpus.vocabulary:
         reporter.message(f"{corpus.unk_tokens:,} tokens of other words are trained as {job.unk}")
     elif job.unk is not None:
@@ -520,7 +521,7 @@ def save_results(
 
     With a suffix, which is for vectors so far, neither streams nor classes and both tables are
     written. The manifest is written beside `job.output`. If a file cannot be written, a checkpoint
-    is saved, or see `dcme_w2v.files.disk`.
+    is saved, or see `dcme_w2v.files.space`.
     """
     tables = {**(manifest or {}), "options": values_of(job, TrainOptions)}
     if manifest is not None:

@@ -14,7 +14,7 @@ from helpers import run_all, write_topics
 import dcme_w2v as dw
 from dcme_w2v.classify import fit as fit_module
 from dcme_w2v.files import atomic as files
-from dcme_w2v.files import disk
+from dcme_w2v.files import space
 from dcme_w2v.words import train as run_module
 
 SMALL = "--dim 4 --epochs 1 --threads 1 --quiet"
@@ -143,7 +143,7 @@ def test_the_file_size_limit_is_checked_before_the_work(work, cli, monkeypatch, 
     monkeypatch.setattr(run_module, "Trainer", None)
     monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
     monkeypatch.setattr("dcme_w2v.scdv.fit._with_words", None)
-    monkeypatch.setattr(disk, "file_limit", lambda: 100)
+    monkeypatch.setattr(space, "file_limit", lambda: 100)
     assert "the file-size limit is 100: raise it with ulimit -f" in cli.error(COMMANDS[name])
     assert not list(Path("to").iterdir())
 

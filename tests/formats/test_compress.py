@@ -13,8 +13,7 @@ import zstandard
 from helpers import make_texts, word_vectors, write_corpus
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import atomic_write
-from dcme_w2v.files.compress import COMPRESSORS
+from dcme_w2v.files.atomic import COMPRESSORS, atomic_write
 from dcme_w2v.words.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("here")

@@ -9,13 +9,13 @@ from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, FormatError, ResourceError, UsageError
 from dcme_w2v.files import opening as compression
+from dcme_w2v.files import space
 from dcme_w2v.formats.sparse_io import (
     read_labels,
     read_npz,
     read_svmlight,
     writing_rows,
 )
-from dcme_w2v.numeric import memory
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, check_rows
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -111,7 +111,7 @@ def test_a_decompression_bomb_is_an_error(monkeypatch):
 
 def test_a_matrix_larger_than_memory_is_an_error(monkeypatch):
     write_npz()
-    monkeypatch.setattr(memory, "memory_limit", lambda: 1000)
+    monkeypatch.setattr(space, "memory_limit", lambda: 1000)
     with pytest.raises(ResourceError, match=r"x\.npz: reading it needs .* 1,000 are available"):
         read_npz(Path("x.npz"))
 

@@ -95,7 +95,7 @@ WRITERS = (
     "platform.py",
     "atomic.py",
     "checkpoint_folder.py",
-    "disk.py",
+    "space.py",
     "static_folder.py",
 )
 

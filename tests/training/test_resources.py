@@ -9,7 +9,7 @@ import pytest
 from helpers import write_corpus
 
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.files import disk
+from dcme_w2v.files import space
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.words import train as run_module
 from dcme_w2v.words import trainer as trainer_module
@@ -46,7 +46,7 @@ def test_insufficient_memory_is_an_error_before_training(cli, monkeypatch):
 
 
 def test_insufficient_disk_is_an_error_before_training(cli, monkeypatch):
-    monkeypatch.setattr(disk, "free_bytes", lambda folder: 500)
+    monkeypatch.setattr(space, "free_bytes", lambda folder: 500)
     monkeypatch.setattr(run_module, "Trainer", None)
     assert "needs about" in cli.error(LINE)
 
@@ -119,7 +119,7 @@ def test_a_dry_run_reports_and_writes_nothing(cli, line):
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_more_than_the_available_memory_is_an_error(cli, monkeypatch, line):
-    for module in ("numeric.memory", "words.train", "classify.resources", "scdv.fit"):
+    for module in ("files.space", "words.train", "classify.resources", "scdv.fit"):
         monkeypatch.setattr(f"dcme_w2v.{module}.memory_limit", lambda: 100)
     plan = json.loads(cli(f"{line} --dry-run --json", code=1))
     assert "bytes of memory, 100 are available: lower" in plan["refused"]

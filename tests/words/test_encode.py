@@ -16,9 +16,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dcme_w2v.errors import CorpusError, OutOfMemoryError, ResourceError
+from dcme_w2v.files import space
 from dcme_w2v.files.opening import MAGIC
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
-from dcme_w2v.numeric import memory
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text import distinct_words, reading
 from dcme_w2v.text.distinct_words import DistinctWords
@@ -218,7 +218,7 @@ def test_cache_has_no_name_and_is_mapped_read_only():
 
 @pytest.mark.parametrize("run", [count, encode])
 def test_counting_ends_before_memory_does(monkeypatch, run):
-    for module in memory, distinct_words:
+    for module in space, distinct_words:
         monkeypatch.setattr(module, "memory_limit", lambda: 1_000_000)
     paths = write(b" ".join(b"word%d" % n for n in range(20_000)))
     with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* count parts"):

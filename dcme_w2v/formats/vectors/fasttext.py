@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError, warn
-from dcme_w2v.files.atomic import atomic_write
-from dcme_w2v.files.compress import compression_of
+from dcme_w2v.files.atomic import atomic_write, compression_of
 from dcme_w2v.files.opening import FASTTEXT
 from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.options import SubwordOptions

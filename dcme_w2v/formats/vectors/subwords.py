@@ -38,10 +38,8 @@ class WordNgrams:
     numbers: I32
 
     @classmethod
-    def of_words(cls, options: SubwordOptions, words: Words) -> WordNgrams | None:
-        """Return the n-grams of words; None if the options have none."""
-        if options.subwords is None:
-            return None
+    def of_words(cls, options: SubwordOptions, words: Words) -> WordNgrams:
+        """Return the n-grams of words."""
         found = ngrams_of(words.text, words.offsets, *options.lengths, options.buckets)
         return cls(options, *found)
 

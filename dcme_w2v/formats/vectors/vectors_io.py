@@ -10,8 +10,7 @@ import numpy as np
 
 from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
 from dcme_w2v.errors import FormatError, UsageError, warn
-from dcme_w2v.files.atomic import atomic_write, is_stream
-from dcme_w2v.files.compress import compression_of, uncompressed_name
+from dcme_w2v.files.atomic import atomic_write, compression_of, is_stream, uncompressed_name
 from dcme_w2v.files.opening import read_regular
 from dcme_w2v.numeric.arrays import F32, I8, I64, U8, Array, ChunkedArray, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
@@ -233,8 +232,8 @@ def vocabulary_path(path: PathLike) -> Path:
 def blocks_of(matrix: Matrix) -> Iterator[tuple[int, F32]]:
     """Yield contiguous blocks of rows of a matrix, each with its first row."""
     step = max(1, _WRITTEN_AT_ONCE // (4 * max(1, matrix.shape[1])))
-    for rows in blocks_of_rows(len(matrix), step):
-        yield rows.start, np.ascontiguousarray(matrix[rows])
+    for first in range(0, len(matrix), step):
+        yield first, np.ascontiguousarray(matrix[first : first + step])
 
 
 # ---- writing ----
