@@ -100,11 +100,14 @@ def info(path: PathLike) -> Facts:
             )
         more["generations"] = [one.name for one in generations]
         name = str(generations[-1])
-    if kind_of_artifact(name) not in (None, KIND):
+    kind = kind_of_artifact(name)
+    if kind not in (None, KIND):
         found = describe_model(name) | more
         found["kind"] = f"model: {found['kind']}"
     else:
         found = _vectors(name)
+        if kind is not None:
+            found.setdefault("argv", describe_model(name).get("argv"))
     facts: Facts = {"file": name, "kind": found.pop("kind")}
     if (command := command_of(found.pop("argv", None))) is not None:
         facts["made_by"] = command

@@ -523,7 +523,6 @@ def save_results(
     written. The manifest is written beside `job.output`. If a file cannot be written, a checkpoint
     is saved, or see `dcme_w2v.files.space`.
     """
-    tables = {**(manifest or {}), "options": values_of(job, TrainOptions)}
     if manifest is not None:
         manifest = {**manifest, **sidecars_of(job.output, job.output_context, job.save_vocab)}
     words, ngrams = corpus.vocabulary, training.subwords
@@ -560,7 +559,7 @@ def save_results(
             partial(
                 save_vectors, words=words, matrix=training.input, context=training.output,
                 counts=words.counts, neighbors=training.neighbors, format="safetensors",
-                manifest=tables,
+                manifest={"options": values_of(job, TrainOptions)} | Tokenizer(job).entry(),
             ),
         ),
     ]  # fmt: skip
