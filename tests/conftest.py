@@ -51,11 +51,10 @@ def pytest_report_header():
 
 # Files of tests of minutes: processes, searches of settings, references in Python.
 LONG = {
-    "choose", "classify_loss", "classify_pairs", "classify_resume", "classify_subwords",
-    "cli_classify", "cli_completion", "cli_few_labels", "cluster_classify", "cluster_faults",
-    "cluster_train", "docs", "explore", "fallback", "few_labels", "fuzz_files", "gradients",
-    "label_tree", "objectives", "packages", "paths", "paths_special", "platform", "resume",
-    "shards", "sklearn", "small_models", "streams", "subwords",
+    "choose", "classify_loss", "classify_pairs", "classify_subwords", "cluster_classify",
+    "cluster_faults", "cluster_train", "docs", "explore", "fallback", "few_labels", "fuzz_files",
+    "label_tree", "objectives", "packages", "paths", "paths_special", "platform", "sklearn",
+    "streams", "subwords",
 }  # fmt: skip
 
 
