@@ -66,7 +66,7 @@ def checkpoint_reader(folder: Path) -> tuple[Path, Reader]:
         training_options = resolved(TrainOptions(dim=4, threads=1, epochs=2))
         training = Trainer(np.array(encoded.ids), encoded.counts, training_options)
         training.epoch(0)
-        task = WordsRun(TrainJob(min_count=1), encoded, training)
+        task = WordsRun(TrainJob(min_count=1, threads=1), encoded, training)
         fingerprint = task.fingerprint()
         saved = CheckpointFolder(str(folder / "k"), resuming=False)
         record = record_of(
