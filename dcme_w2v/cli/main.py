@@ -169,7 +169,7 @@ def run(arguments: list[str]) -> int:
         return _report(error, f"{message}; set PYTHONIOENCODING=utf-8", 1, arguments)
     except Exception as error:
         text = f"{type(error).__name__}: {error}; a bug, please report what --debug prints"
-        if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
+        if "can't start new thread" in text or "failed to map segment" in text:
             text = f"{error}; lower --threads, or raise the limits of memory and threads (ulimit)"
         return _report(error, text, 1, arguments)
 

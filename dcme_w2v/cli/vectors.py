@@ -80,13 +80,14 @@ def convert(source: str, target: str, **values: Any) -> None:
     to, format = options.to, chosen or format_of(target)
     if to is None:
         check_target(target, chosen)
-        warn_of_suffix(target, chosen)
     elif is_stream(target):
         raise UsageError(f"{target}: is a stream, and projector needs two files; give a file")
     second = {"projector": metadata_path, "npy": vocabulary_path}.get(to or format)
     beside = str(second(target)) if second and target else None
     sources = [source, *read_with(source)]
     guard((READS, "IN", sources), (WRITES, "OUT", target), (WRITES, "OUT", beside))
+    if to is None:
+        warn_of_suffix(target, chosen)
     if options.no_header and format != "text":
         raise UsageError(f"--no-header: is for text; {target} has another format")
     if options.quantize and format != "safetensors":

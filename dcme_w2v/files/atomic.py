@@ -27,6 +27,7 @@ _STDOUT = "standard output"
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
 _LINKS = 40  # maximum length of a chain of symbolic links
+_LONGEST_NAME = 240  # bytes of a target's name; derived names, as .metadata.tsv, are longer
 _LONGEST = 180  # bytes of a target's name in the name of its temporary file
 _PART = re.compile(r"-([0-9]+)-[0-9a-f]{8}\.part")
 
@@ -289,6 +290,8 @@ def check_writable(path: PathLike) -> None:
         raise UsageError(f"{os.fspath(path)}: is the name of a folder; name a file")
     with write_errors(path):
         target = target_of(path)
+        if len(os.fsencode(target.name)) > _LONGEST_NAME:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         if target.is_dir():
             raise UsageError(f"{os.fspath(path)}: is a folder; give a file")
         check_parent(os.fspath(path), target)

@@ -150,8 +150,9 @@ def write_with_fallback(
 
 def _write_elsewhere(result: Result) -> str:
     """Write a result to a new folder: beside its target, for temporary files, or at home."""
-    name = result.name if is_stream(result.path) else Path(result.path).name
-    beside = Path(os.path.realpath(result.path)).parent
+    name, beside = Path(result.path).name, Path(os.path.realpath(result.path)).parent
+    if is_stream(result.path):
+        name, beside = result.name, Path.cwd()
     for place in (lambda: beside, tempfile.gettempdir, Path.home):
         with contextlib.suppress(OSError, RuntimeError):
             folder = Path(tempfile.mkdtemp(dir=place(), prefix=PREFIX))

@@ -99,7 +99,8 @@ def drop_pages(array: Array) -> None:
 
 def unit_vectors(rows: Array) -> Array:
     """Return rows of shape (n, d) divided by their lengths; rows of zeros stay."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1)
 
 

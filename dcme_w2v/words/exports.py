@@ -144,7 +144,7 @@ KV = (
 
 def metadata_path(path: str) -> Path:
     """Return the path of the words that belong to the numbers for the projector."""
-    return Path(path).with_suffix(".metadata.tsv")
+    return Path(path).parent / f"{Path(path).stem}.metadata.tsv"
 
 
 def export_projector(path: str, vectors: Vectors) -> None:

@@ -81,6 +81,9 @@ def test_doctor_prints_what_a_report_needs(cli, monkeypatch):
          "arguments\n"),
         (IsADirectoryError(21, "Is a directory", "d"), 1, "error: d: is a folder; give a file\n"),
         (MemoryError(), 1, "error: out of memory; lower --dim or --features, or give less text\n"),
+        (ImportError("x.so: failed to map segment from shared object"), 1,
+         "error: x.so: failed to map segment from shared object; lower --threads, or raise the "
+         "limits of memory and threads (ulimit)\n"),
         (RuntimeError("can't start new thread"), 1,
          "error: can't start new thread; lower --threads, or raise the limits of memory and "
          "threads (ulimit)\n"),

@@ -93,6 +93,13 @@ def test_files_that_cannot_be_written_are_kept_elsewhere(work, cli, failing, nam
     assert len(left) == len(list(Path("temporary").iterdir()))
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_what_a_device_does_not_take_is_kept_in_the_current_folder(work, cli):
+    cli(COMMANDS["train"].replace("to/o.bin", "/dev/full"), code=1)
+    (path,) = kept(cli.err, "train")
+    assert Path(path).parent.parent == work
+
+
 def test_files_that_can_be_kept_nowhere_are_reported(work, cli, failing):
     failing[0][:] = ["/o.bin"]
     error = cli.error(COMMANDS["train"])
@@ -178,6 +185,6 @@ def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
 def test_name_lengths_are_checked_before_the_work(work, cli, monkeypatch, name):
     for read in ("words.train.encode", "classify.train.read_documents", "scdv.fit.count_words"):
         monkeypatch.setattr(f"dcme_w2v.{read}", None)
-    for long in ("x" * 256, "ä" * 128, "/".join(["x" * 200] * 30)):
+    for long in ("x" * 250, "ä" * 128, "/".join(["x" * 200] * 30)):
         error = cli.error(COMMANDS[name].replace("to/o", f"to/{long}", 1))
         assert "File name too long" in error

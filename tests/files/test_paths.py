@@ -55,6 +55,8 @@ def test_an_output_of_a_command_that_is_an_input_is_an_error(row, work, capsys):
         err = refused(work, capsys, row, **{output: f"sub/../{name}"})
         assert f"{row.flag(output)} sub/../{name}" in err and f"{row.flag(source)} {name}" in err
         assert f"{row.flag(output)}: is empty" in refused(work, capsys, row, **{output: ""})
+        if output not in row.folders:
+            refused(work, capsys, row, **{output: "."})
 
 
 # ---- the guard ----

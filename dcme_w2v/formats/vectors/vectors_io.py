@@ -226,7 +226,7 @@ def warn_of_suffix(path: str | None, format: str | None) -> None:
 
 def vocabulary_path(path: PathLike) -> Path:
     """Return the path of the words of an npy file."""
-    return Path(path).with_suffix(VOCABULARY)
+    return Path(path).parent / f"{Path(path).stem}{VOCABULARY}"
 
 
 def blocks_of(matrix: Matrix) -> Iterator[tuple[int, F32]]:
