@@ -144,3 +144,11 @@ def test_redirected_standard_input_and_output_are_checked(command, work):
             )  # fmt: skip
         assert done.returncode == 2 and f" {first}" in done.stderr and f" {second}" in done.stderr
         assert state(work) == before
+
+
+@pytest.mark.parametrize("flag", ["init", "read-vocab"])
+def test_training_does_not_replace_what_it_starts_from(tmp_path, cli, flag):
+    (path := tmp_path / "a.txt").write_text("a 1\n")
+    error = cli.error(f"train {__file__} --{flag} {path} --output {path}")
+    assert f"is the same file as --{flag}" in error
+    assert path.read_text() == "a 1\n"

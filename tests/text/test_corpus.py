@@ -141,7 +141,7 @@ def test_a_string_is_one_path():
     write("text", b"one two\n")
     path = "text"
     assert expand(path) == [path]
-    assert words.TrainJob(corpus=path).corpus == (path,)
+    assert words.TrainJob.of(path, {}).corpus == (path,)
     assert train.TrainJob(path, "m").docs == latent.LatentJob(path, "m").docs == (path,)
     job = fused.FuseJob(path, "m", unlabeled=path, resume_statistics="s")
     assert (job.docs, job.unlabeled, job.resume_statistics) == ((path,), (path,), ("s",))
