@@ -88,6 +88,10 @@ class Command(click.Command):
         if not args and needed and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(UsageError.exit_code)
+        known = {f"-{one.word2vec}" for one in self.params if isinstance(one, Option)}
+        for word in args[: args.index("--")] if "--" in args else args:
+            if word[:2] == "-o" and word[2:3].isalpha() and word.partition("=")[0] not in known:
+                raise click.NoSuchOption(word, ctx=ctx)  # -outputs is not -o utputs
         rest = super().parse_args(ctx, args)
         if self._switches and not ctx.resilient_parsing:
             set_switched(ctx)

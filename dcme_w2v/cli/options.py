@@ -50,12 +50,12 @@ class Option(click.Option):
     ) -> None:
         super().__init__(*arguments, **more)
         self.group, self.advanced = group, advanced
-        self.declared, self._word2vec, self.path = declared, word2vec, path
+        self.declared, self.word2vec, self.path = declared, word2vec, path
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         """Let the parser accept the name in word2vec.c, which the help does not show."""
         shown = self.opts
-        self.opts = [*shown, f"-{self._word2vec}"] if self._word2vec else shown
+        self.opts = [*shown, f"-{self.word2vec}"] if self.word2vec else shown
         super().add_to_parser(parser, ctx)
         self.opts = shown
 

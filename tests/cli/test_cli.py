@@ -162,6 +162,7 @@ ERRORS = [
     ("train -hs 1 --objective ns", "-hs 1 and --objective ns disagree"),
     ("train -cbow 2", "-cbow 2: must be 0 or 1"),
     ("train -cbow", "requires an argument"),
+    ("train -outputs o", "unknown option -outputs; did you mean --output?"),
     ("train -sizee 3", "unknown option -sizee; see dcme-w2v train --help"),
     ("train --output v", "no corpus; give files or folders, or - for standard input"),
     ("train c.txt", "no --output; give the file for the vectors, or --dry-run"),
