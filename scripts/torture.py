@@ -50,7 +50,7 @@ CASES = (
     ("--objective", "ns", "--format", "binary"),
     ("--objective", "nce", "--model", "skipgram", "--format", "text"),
     ("--objective", "dcme", "--window-mode", "fixed", "--format", "safetensors"),
-    ("--objective", "dcme", "--dcme-update", "paper", "--window-mode", "fixed"),
+    ("--objective", "nce", "--virtual-samples", "2", "--window-mode", "fixed"),
     ("--objective", "ns", "--deterministic", "--threads", "2"),
     ("--objective", "ns", "--format", "binary", "--cluster", "local:0", "--shards", "3"),
 )

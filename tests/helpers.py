@@ -41,12 +41,11 @@ from dcme_w2v.words.vectors import Vectors
 # ---- options of training ----
 
 KERNELS = [name for name in INSTRUCTION_SETS if core.has_kernels(name)]  # of this machine
-PAPER = {"objective": "dcme", "dcme_update": "paper"}
 OBJECTIVES = [
     {"objective": "ns"},
     {"objective": "nce"},
+    {"objective": "nce", "virtual_samples": 2.0},
     {"objective": "dcme"},
-    PAPER,
     {"objective": "hs"},
 ]
 MODELS = [

@@ -9,8 +9,6 @@ from reference import CENTER, LOSS_EVERY, Stream
 from scipy.special import entr, expit, softmax
 
 POOL = 256
-IDLE_CHECK, IDLE = 1024, 4
-UNIGRAM, VIRTUAL = 0.9, 2
 
 
 class Alias:
@@ -48,11 +46,17 @@ def prior(counts, options):
     return np.log(shares / shares.sum())
 
 
+def implicit(rate, weight, squares):
+    """The rate of an implicit step along contexts of these squared lengths."""
+    return rate / (1 + rate * max(1, weight) / 4 * squares)
+
+
 class Noise:
     """Negative sampling, and with `offset` noise-contrastive estimation.
 
     For the former a pool holds the last POOL words drawn; each target adds one and takes its own
-    from the pool. For the latter all are drawn for the target.
+    from the pool. For the latter all are drawn for the target, and each counts as `weight`; unless
+    that is 1, steps are implicit.
     """
 
     def __init__(self, counts, options, output):
@@ -60,8 +64,10 @@ class Noise:
         self.output, self.draws, self.alias = output, options.negative, Alias(weights)
         self.offset = np.zeros(len(counts))
         self.pooled = options.objective == "ns"
+        self.weight = 1 if self.pooled else options.virtual_samples
         if not self.pooled:
-            self.offset = np.log(self.draws * weights / weights.sum()) - prior(counts, options)
+            virtual = self.draws * self.weight
+            self.offset = np.log(virtual * weights / weights.sum()) - prior(counts, options)
 
     def begin(self, stream):
         self.stream, self.oldest = stream, 0
@@ -89,29 +95,28 @@ class Noise:
     def step(self, target, h, rate):
         words = self.words(target)
         scores = self.output[words] @ h - self.offset[words]
-        loss = np.logaddexp(0, -scores[0]) + np.logaddexp(0, scores[1:]).sum()
-        weights = -expit(scores)
-        weights[0] += 1
+        loss = np.logaddexp(0, -scores[0]) + self.weight * np.logaddexp(0, scores[1:]).sum()
+        weights = -self.weight * expit(scores)
+        weights[0] = expit(-scores[0])
+        if self.weight != 1:
+            rate = implicit(rate, self.weight, h @ h)
         gradient = np.zeros_like(h)
         update(self.output, words, weights, h, rate, gradient)
         return gradient, loss
 
 
 class SharedNoise:
-    """Targets of a block share their samples; for `dcme` they stand for 16 virtual ones.
-
-    Steps are implicit: a rate is divided by 1 + rate |h|^2 / 4 and more.
-    """
+    """Targets of a block share their samples; steps are implicit."""
 
     loss_every = 4 * LOSS_EVERY
 
     def __init__(self, counts, options, output):
         weights = counts.astype(float) ** options.noise_power
         self.output, self.alias, self.draws = output, Alias(weights), options.negative
-        virtual = 16 if options.objective == "dcme" else self.draws
-        self.weight = virtual / self.draws
+        self.weight = options.virtual_samples if options.objective == "nce" else 1
         self.offset = np.zeros(len(counts))
         if options.objective != "ns":
+            virtual = self.draws * self.weight
             self.offset = np.log(virtual * weights / weights.sum()) - prior(counts, options)
 
     def begin(self, stream):
@@ -134,7 +139,7 @@ class SharedNoise:
         weights = -self.weight * expit(others) * is_noise
         gradient = weights @ self.output[noise] + expit(-own)[:, None] * self.output[targets]
         squares = (contexts**2).sum(axis=1)
-        rates = rate / (1 + rate * max(1, self.weight) / 4 * squares)
+        rates = implicit(rate, self.weight, squares)
         np.add.at(self.output, noise, (rates[:, None] * weights).T @ contexts)
         np.add.at(self.output, targets, (rates * expit(-own))[:, None] * contexts)
         return gradient, losses
@@ -228,93 +233,6 @@ class Paper(Clusters):
         return gradient, loss
 
 
-class ClusterNoise:
-    """Noise distribution of a cluster of the robust form, without the top items."""
-
-    def __init__(self, shares, top, virtual, prior):
-        self.shares, self.top = shares, top
-        self.bias = np.log(virtual * shares) - prior
-        outside = shares.copy()
-        outside[top] = 0
-        self.mass = outside.sum()
-        self.alias = Alias(outside) if self.mass > 0 else None
-
-
-class Robust(Clusters):
-    """Noise-contrastive estimation with the clusters' noise, as in csrc/objectives/dcme.c."""
-
-    def __init__(self, counts, options, output):
-        super().__init__(counts, options, output)
-        shares = counts.astype(float) ** options.noise_power
-        self.draws, self.unigram = options.negative, shares / shares.sum()
-        self.virtual = VIRTUAL * max(self.draws, 1)
-        self.idle = IDLE * options.clusters * self.threshold
-        self.instances = self.revived = 0
-        self.used = [0] * len(self.u)
-        self.noise = [self.noise_of(z) for z in range(len(self.u))]
-
-    def prepare(self, z):
-        """Draw for the next instance of the cluster, with random numbers of the previous one."""
-        if self.noise[z].mass <= 0:
-            self.ready[z] = []
-            return
-        ready = []
-        for d in range(self.draws):
-            random = self.randoms[z][d] if self.ready[z] else self.stream.next()
-            ready.append(self.noise[z].alias.draw(random))
-            self.randoms[z] = [*self.randoms[z][:d], self.stream.next(), *self.randoms[z][d + 1 :]]
-        self.ready[z] = ready
-
-    def noise_of(self, z):
-        shares = (1 - UNIGRAM) * self.alpha[z] + UNIGRAM * self.unigram
-        top = self.heaviest(shares, self.top_items)
-        return ClusterNoise(shares, top, self.virtual, self.prior)
-
-    def begin(self, stream):
-        self.stream = stream
-        self.ready, self.randoms = ([[] for _ in self.u] for _ in range(2))
-
-    def step(self, target, h, rate):
-        z, score = self.nearest(h)
-        noise, loss = self.noise[z], score - self.output[target] @ h - self.prior[target]
-        if not self.ready[z]:
-            self.prepare(z)
-        drawn = [word for word in self.ready[z] if word != target]
-        self.prepare(z)
-        top = [word for word in noise.top if word != target]
-        words = np.array([target, *drawn, *top])
-        scores = self.output[words] @ h
-        weights = -expit(scores - noise.bias[words])
-        weights[0] += 1
-        steepness = self.virtual / self.draws * noise.mass if self.draws else 0
-        weights[1 : 1 + len(drawn)] *= steepness
-        weights[1 + len(drawn) :] *= self.virtual * noise.shares[top]
-        gradient = np.zeros_like(h)
-        implicit = rate / (1 + rate * max(steepness, 1) / 4 * (h @ h))
-        update(self.output, words, weights, h, implicit, gradient)
-        self.cluster_sums[z].add(h, 1)
-        self.instances += 1
-        self.used[z] = self.instances
-        if self.cluster_sums[z].count >= self.threshold:
-            self.move_center(z, self.cluster_sums[z].mean())
-        if self.instances % IDLE_CHECK == 0:
-            self.revive(h)
-        return gradient, loss
-
-    def move_center(self, z, mean):
-        self.move(z, mean)
-        self.noise[z], self.cluster_sums[z] = self.noise_of(z), ClusterSums(len(mean))
-
-    def revive(self, h):
-        """The first cluster that has been idle for long is restarted at this context."""
-        for z, used in enumerate(self.used):
-            if self.instances - used > self.idle:
-                self.revived += 1
-                self.move_center(z, h.copy())
-                self.used[z] = self.instances
-                return
-
-
 class Tree:
     """Hierarchical softmax on a Huffman tree, built with a heap."""
 
@@ -345,6 +263,6 @@ class Tree:
 
 
 OBJECTIVES = {
-    **{"ns": Noise, "nce": Noise, "paper": Paper, "robust": Robust, "hs": Tree},
+    **{"ns": Noise, "nce": Noise, "dcme": Paper, "hs": Tree},
     "block": SharedNoise,
 }

@@ -52,7 +52,7 @@ static void to_errors(thread_state *me, int64_t count, real weight, dcme_loss *l
     for (int64_t j = 0; noise->offset && j < count; j++)
         me->scores[j] -= noise->offset[me->classes[j]];
     if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
-        dcme_loss_add(loss, weight * dcme_logistic_loss(me->scores, count));
+        dcme_loss_add(loss, weight * dcme_logistic_loss(me->scores, count, 1));
     me->problem->model->kernels->residuals(me->weights, me->scores, count);
 }
 

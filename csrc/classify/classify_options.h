@@ -3,11 +3,11 @@
 
 #include <stdint.h>
 
-/* Values of --objective, in the order of the `choices` of the Python declaration; the
- * values of --dcme-update are in ../model/train_options.h. */
+/* Values of --objective, in the order of the `choices` of the Python declaration. */
 enum { DCME_CLASSIFY_GD, DCME_CLASSIFY_DCME, DCME_CLASSIFY_NCE, DCME_CLASSIFY_NS };
 
-/* The same of --loss. */
+/* The same of --dcme-update, and of --loss. */
+enum { DCME_ROBUST, DCME_PAPER };
 enum { DCME_CLASSIFY_SOFTMAX, DCME_CLASSIFY_HINGE };
 
 typedef struct {

@@ -43,7 +43,7 @@ static void update_moments(paper_clusters *paper, int64_t k, real entropy) {
     const dcme_linear *model = paper->problem->model;
     real *alpha = paper->clusters[k].alpha;
     paper->entropy[k] = entropy;
-    dcme_cluster_choose_top(&paper->clusters[k], alpha, model->classes, paper->top_items);
+    dcme_cluster_choose_top(&paper->clusters[k], model->classes, paper->top_items);
     dcme_project(model, alpha, 0, model->stride, paper->u + k, paper->stride);
 }
 

@@ -7,7 +7,6 @@
 enum { DCME_CBOW, DCME_SKIPGRAM };
 enum { DCME_NS, DCME_NCE, DCME_DCME, DCME_HS };
 enum { DCME_SHRINK, DCME_FIXED };
-enum { DCME_ROBUST, DCME_PAPER };
 enum { DCME_EXACT, DCME_WORD2VEC };
 
 typedef struct {
@@ -18,11 +17,11 @@ typedef struct {
     int32_t window_mode;
     int32_t negative;
     double noise_power;
+    double virtual_samples;
     double prior;
     int32_t clusters;
     int32_t top_items;
     double beta;
-    int32_t dcme_update;
     int32_t epochs;
     double sample;
     double lr;

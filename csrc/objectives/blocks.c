@@ -1,5 +1,5 @@
-/* Targets in blocks that share their noise samples: negative sampling, noise-contrastive estimation
- * and the robust DCME without clusters.
+/* Targets in blocks that share their noise samples: negative sampling and noise-contrastive
+ * estimation.
  *
  * For the targets i_t of a block, with contexts h_t, and S samples j drawn once for all of them,
  * scores x_tj = v_j . h_t - offset_j and weights
@@ -9,8 +9,8 @@
  *
  * h_t moves along g_t = sum_j w_tj v_j with the rows as they were scored, v_j by
  * sum_t rate_t w_tj h_t. So a sample's row is read and written once for a block, and all sums are
- * products of small matrices in the cache. nu is S for negative sampling and NCE, 16 for DCME.
- * Steps are implicit in h_t, as in dcme.c: a row meets many similar contexts at once.
+ * products of small matrices in the cache. Steps are implicit in h_t, see noise.h: a row meets many
+ * similar contexts at once.
  *
  * Legend: T targets of a block, S samples, nu virtual draws.
  */
@@ -24,8 +24,6 @@ enum { AT_ONCE = 12 };
 
 /* GCC would unroll the loop at once, then take every sixteenth number for a vector. */
 #define ALONG_BLOCK(t) _Pragma("GCC unroll 1") for (int t = 0; t < DCME_BLOCK_MAX; t++)
-
-static const real CURVATURE = 0.25f; /* the greatest slope of sigma */
 
 typedef struct {
     dcme_row_replicas replicas; /* first, for dcme_replicas_end() */
@@ -53,7 +51,7 @@ static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     me->model = s->model;
     me->noise = &s->noise;
     me->draws = s->draws;
-    me->weight = s->draws > 0 ? s->virtual_draws / (real)s->draws : 0;
+    me->weight = s->weight;
     DCME_TAKE(arena, me->upcoming, n);
     DCME_TAKE(arena, me->words, n);
     DCME_TAKE(arena, me->rows, n);
@@ -128,12 +126,12 @@ static void subtract_offset(const thread_state *me, int32_t word, real *scores) 
 /* Minus the scores of the targets, and the rates of implicit steps along their contexts. */
 static void score_targets(thread_state *me, const dcme_instance *instances, int64_t count) {
     const dcme_model *model = me->model;
-    real products[DCME_BLOCK_MAX][2], steepness = me->weight > 1 ? me->weight : 1;
+    real products[DCME_BLOCK_MAX][2];
     model->kernels->pair_dots(products[0], me->contexts, me->target_rows, count, model->size);
     for (int64_t t = 0; t < count; t++) {
         const dcme_instance *instance = &instances[t];
-        real length = products[t][0], score = products[t][1], rate = instance->rate;
-        me->rates[t] = rate / (1 + rate * steepness * CURVATURE * length);
+        real square = products[t][0], score = products[t][1];
+        me->rates[t] = dcme_implicit_rate(instance->rate, me->weight, square);
         me->weights[me->draws * DCME_BLOCK_MAX + t] =
             (me->noise->offset ? me->noise->offset[instance->target] : 0) - score;
     }

@@ -74,12 +74,11 @@ real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t
     return (real)(log(total) - mean / total);
 }
 
-void dcme_cluster_choose_top(dcme_cluster *cluster, const real *weights, int64_t items,
-                             int64_t top_items) {
+void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_items) {
     int32_t *before = atomic_load(&cluster->top);
     for (int64_t q = 0; q < top_items; q++)
         cluster->is_top[before[q]] = 0;
-    dcme_top_k(cluster->spare, top_items, weights, items);
+    dcme_top_k(cluster->spare, top_items, cluster->alpha, items);
     for (int64_t q = 0; q < top_items; q++)
         cluster->is_top[cluster->spare[q]] = 1;
     atomic_store_explicit(&cluster->top, cluster->spare, memory_order_release);

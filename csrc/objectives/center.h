@@ -53,9 +53,8 @@ enum { DCME_AT_ONCE = 64 }; /* numbers that are handed to a kernel at a time */
  * overwritten. */
 real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t items);
 
-/* Make the items of the greatest weights (N) the top ones. */
-void dcme_cluster_choose_top(dcme_cluster *cluster, const real *weights, int64_t items,
-                             int64_t top_items);
+/* Make the heaviest items the top ones. */
+void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_items);
 
 /* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */
 int dcme_cluster_take(dcme_cluster *cluster);

@@ -13,9 +13,10 @@ static int64_t output_rows(const dcme_model *model, int64_t j, real **rows) {
     return n;
 }
 
-/* The constant of (9) of a center that has just been made. */
-static void update_moments(dcme_clusters *clusters, int64_t k, real entropy) {
+/* The constant of (9) and the top items of a center that has just been made. */
+static void renew(dcme_clusters *clusters, int64_t k, real entropy) {
     dcme_cluster *cluster = &clusters->clusters[k];
+    dcme_cluster_choose_top(cluster, clusters->model->items, clusters->top_items);
     double prior = 0;
     for (int64_t j = 0; j < clusters->model->items; j++)
         prior += cluster->alpha[j] * (double)clusters->prior[j];
@@ -33,16 +34,16 @@ static void start(dcme_clusters *clusters, int64_t k, int64_t seed) {
         int64_t n = output_rows(model, j, rows);
         model->kernels->weighted_sum(u, rows, cluster->alpha + j, n, model->stride);
     }
-    update_moments(clusters, k, dcme_entropy(cluster->alpha, model->items));
+    renew(clusters, k, dcme_entropy(cluster->alpha, model->items));
 }
 
-/* v_j -= alpha_j owed for n items from j on, but not the top ones (17b). */
-static void update_rows(const dcme_clusters *clusters, const dcme_cluster *cluster,
-                        const real *owed, real *const *rows, int64_t j, int64_t n) {
+/* v_j -= alpha_j sum for n items from j on, but not the top ones (17b). */
+static void update_rows(const dcme_clusters *clusters, const dcme_cluster *cluster, const real *sum,
+                        real *const *rows, int64_t j, int64_t n) {
     real weights[ROWS];
     for (int64_t i = 0; i < n; i++)
         weights[i] = cluster->is_top[j + i] ? 0 : -cluster->alpha[j + i];
-    dcme_rank1_update(clusters->model->kernels, rows, weights, owed, n, clusters->model->stride);
+    dcme_rank1_update(clusters->model->kernels, rows, weights, sum, n, clusters->model->stride);
 }
 
 /* u += sum of e^(score - score of the best item) v over n items from j on; a new best one shrinks
@@ -61,7 +62,7 @@ static int64_t add_rows(const dcme_model *model, real *u, const real *scores, in
 
 /* All that is done with rows is done while a few of them are in the cache: one pass over memory. */
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_sums *sums,
-                       const real *owed, dcme_scratch *scratch) {
+                       dcme_scratch *scratch) {
     const dcme_model *model = clusters->model;
     dcme_cluster *cluster = &clusters->clusters[k];
     real *rows[ROWS], *scores = scratch->scores, *mean = scratch->mean, *u = scratch->u;
@@ -71,8 +72,7 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_su
     dcme_axpy(model->kernels, mean, (real)(1 / sums->weight), sums->h, model->stride);
     for (int64_t j = 0; j < model->items; j += ROWS) {
         int64_t n = output_rows(model, j, rows);
-        if (owed)
-            update_rows(clusters, cluster, owed, rows, j, n);
+        update_rows(clusters, cluster, sums->h, rows, j, n);
         dcme_dots(model->kernels, scores + j, mean, rows, n, model->stride);
         for (int64_t i = j; i < j + n; i++)
             scores[i] += clusters->prior[i];
@@ -81,7 +81,7 @@ void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_su
     real entropy = dcme_soften(model->kernels, cluster->alpha, scores, model->items);
     /* alpha of the best item is e^0 by the sum of all */
     dcme_scale(clusters->u_rows[k], cluster->alpha[best], u, model->stride);
-    update_moments(clusters, k, entropy);
+    renew(clusters, k, entropy);
 }
 
 void dcme_scratch_open(dcme_scratch *scratch, dcme_arena *arena, const dcme_model *model) {

@@ -1,4 +1,4 @@
-/* Dual clusters, shared by both forms of DCME (Wang, Wang & Zhai, AAAI 2017).
+/* The dual clusters of DCME (Wang, Wang & Zhai, AAAI 2017).
  *
  * The dual bound log sum_j exp(s_j) = max over mu of { mu . s + H(mu) } (5) is used with mu one of
  * K cluster centers alpha_k, distributions over the N items. For scores s_j = v_j . h + prior_j it
@@ -60,9 +60,9 @@ int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real 
 
 void dcme_scratch_open(dcme_scratch *scratch, dcme_arena *arena, const dcme_model *model);
 
-/* v_j -= alpha_kj owed for all but the top items (17b), unless `owed` is NULL; then alpha_k =
- * softmax(V h + prior) (15) at the mean h of the sums, u_k and H_k. Other threads may read the
- * cluster meanwhile: each number of the center is replaced by a finished one. The caller chooses
- * the top items, once, so that a reader keeps those that it has. */
+/* v_j -= alpha_kj h for all but the top items (17b), h being the sum; then alpha_k =
+ * softmax(V h + prior) (15) at the mean h, u_k, H_k and the top items. Other threads may read the
+ * cluster meanwhile: each number of the center is replaced by a finished one, and a reader keeps
+ * the top items that it has. */
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_sums *sums,
-                       const real *owed, dcme_scratch *scratch);
+                       dcme_scratch *scratch);

@@ -3,21 +3,14 @@
 
 enum { DEFERRED = 8 };
 
-static int64_t sums_of(const dcme_clusters *clusters, int one_sum) {
-    return (one_sum ? 2 : clusters->top_items) * clusters->model->stride;
-}
-
-dcme_deferred *dcme_deferred_open(dcme_arena *arena, const dcme_clusters *clusters, int one_sum) {
-    int64_t top_items = clusters->top_items, sums = sums_of(clusters, one_sum);
+dcme_deferred *dcme_deferred_open(dcme_arena *arena, const dcme_clusters *clusters) {
     dcme_deferred *all = dcme_take(arena, clusters->count, sizeof *all);
     for (int64_t k = 0; all && k < clusters->count; k++) {
         dcme_deferred *d = &all[k];
         DCME_SAVE(arena, d->count);
-        DCME_TAKE_SAVED(arena, d->top, top_items, clusters->model->items);
-        DCME_TAKE_SAVED(arena, d->alpha, one_sum ? top_items : 0, 0);
-        DCME_TAKE_SAVED(arena, d->sums, sums, 0);
-        if (!one_sum)
-            d->alpha = NULL;
+        DCME_TAKE_SAVED(arena, d->top, clusters->top_items, clusters->model->items);
+        DCME_TAKE_SAVED(arena, d->alpha, clusters->top_items, 0);
+        DCME_TAKE_SAVED(arena, d->sums, 2 * clusters->model->stride, 0);
     }
     return all;
 }
@@ -27,14 +20,9 @@ static void make_updates(dcme_deferred *d, const dcme_clusters *clusters, int64_
     int64_t top_items = clusters->top_items, stride = model->stride;
     for (int64_t q = 0; q < top_items; q++)
         rows[q] = model->output + d->top[q] * stride;
-    if (d->alpha) {
-        dcme_rank1_update(model->kernels, rows, d->alpha, d->sums, top_items, stride);
-        dcme_axpy(model->kernels, clusters->u_rows[z], 1, d->sums + stride, stride);
-    } else {
-        for (int64_t q = 0; q < top_items; q++)
-            dcme_axpy(model->kernels, rows[q], 1, d->sums + q * stride, stride);
-    }
-    DCME_CLEAR(d->sums, sums_of(clusters, d->alpha != NULL));
+    dcme_rank1_update(model->kernels, rows, d->alpha, d->sums, top_items, stride);
+    dcme_axpy(model->kernels, clusters->u_rows[z], 1, d->sums + stride, stride);
+    DCME_CLEAR(d->sums, 2 * stride);
     d->count = 0;
 }
 
@@ -47,7 +35,7 @@ void dcme_deferred_begin(dcme_deferred *d, const dcme_clusters *clusters, int64_
     if (d->count > 0)
         return;
     DCME_COPY(d->top, top, clusters->top_items);
-    for (int64_t q = 0; d->alpha && q < clusters->top_items; q++)
+    for (int64_t q = 0; q < clusters->top_items; q++)
         d->alpha[q] = -cluster->alpha[d->top[q]];
 }
 

@@ -6,8 +6,8 @@
  * together. The scores of an instance then do not include the last few updates of its cluster, as
  * they do not include pending updates of other threads.
  *
- * Either each top item has a sum of its own (robust DCME), or all of them move along one sum, by
- * minus their shares of the center (alpha), and the cluster's u has another (DCME of the paper).
+ * All top items move along one sum, by minus their shares of the center (alpha), and the cluster's
+ * u along another.
  */
 #pragma once
 
@@ -17,12 +17,12 @@
 typedef struct {
     int64_t count; /* instances since the updates were made last */
     int32_t *top;  /* (Q) top items when the first of them came */
-    real *alpha;   /* (Q) minus their shares of the center, or NULL where each has a sum */
-    real *sums;    /* (Q, stride), or (2, stride): of all top items, and of u */
+    real *alpha;   /* (Q) minus their shares of the center */
+    real *sums;    /* (2, stride): of all top items, and of u */
 } dcme_deferred;
 
 /* One for each cluster. */
-dcme_deferred *dcme_deferred_open(dcme_arena *arena, const dcme_clusters *clusters, int one_sum);
+dcme_deferred *dcme_deferred_open(dcme_arena *arena, const dcme_clusters *clusters);
 
 /* Be ready for an instance of cluster z: if it has other top items than before, the updates of
  * those are made. `rows` has room for Q rows. */

@@ -2,14 +2,14 @@
  * 2010; Mnih & Teh 2012): a target is distinguished from samples drawn from q.
  *
  * For context h, target i and samples j_1 .. j_k with scores s_j = v_j . h - offset_j, ascend
- *     log sigma(s_i) + sum_j log sigma(-s_j):
- * v_i += rate (1 - sigma(s_i)) h, v_j -= rate sigma(s_j) h, and h's direction is
- * (1 - sigma(s_i)) v_i - sum_j sigma(s_j) v_j with the rows as they were scored.
+ *     log sigma(s_i) + w sum_j log sigma(-s_j):
+ * v_i += rate (1 - sigma(s_i)) h, v_j -= rate w sigma(s_j) h, and h's direction is
+ * (1 - sigma(s_i)) v_i - w sum_j sigma(s_j) v_j with the rows as they were scored. w is 1, or for
+ * NCE the virtual draws that each sample stands for; then steps along a long h are implicit.
  *
- * Classes of the neighbors add to the scores, see ../model/model.h. Negative sampling has no
- * offsets. For NCE they are log(k q_j) - prior_j: the model's scores are v_j . h + prior_j, see
- * noise.h, and the partition function is taken as 1; with v_j . h alone, whose partition function
- * starts at N, NCE first spends an epoch finding it.
+ * Negative sampling has no offsets. For NCE they are log(w k q_j) - prior_j: the model's scores are
+ * v_j . h + prior_j, see noise.h, and the partition function is taken as 1; with v_j . h alone,
+ * whose partition function starts at N, NCE first spends an epoch finding it.
  *
  * The cost of this loop is latency of memory. A pool avoids most of it: it holds the last
  * POOL words drawn from q, each target adds one and takes its k at random from the pool. So every
@@ -30,7 +30,7 @@ enum { SAMPLES = 4 }; /* at least DCME_AHEAD + 1, the one being learned; a power
 typedef struct {
     int64_t count;
     int32_t *words; /* (draws + 1), the target first */
-    real **rows;    /* (draws + 1) their output rows */
+    real **rows;    /* (draws + 2) their output rows, and room for the context */
 } sample;
 
 typedef struct {
@@ -38,25 +38,27 @@ typedef struct {
     const dcme_model *model;
     const dcme_noise *noise;
     int32_t draws; /* k samples per target */
+    real weight;   /* w */
     uint64_t stream;
     uint64_t drawn;               /* random number of the next draw; its cell has been asked for */
     int32_t *pool;                /* (POOL) */
     uint32_t prefetched, waiting; /* samples so far; sample n is samples[n % SAMPLES] */
     sample samples[SAMPLES];
-    real *scores;  /* dcme_stride(draws + 1) */
-    real *weights; /* dcme_stride(draws + 1) */
+    real *scores;  /* dcme_stride(draws + 2) */
+    real *weights; /* dcme_stride(draws + 2) */
 } thread_state;
 
 static void thread_open(void *thread, dcme_arena *arena, void *shared) {
     thread_state *me = thread;
     const dcme_word_noise *s = shared;
-    int64_t n = s->draws + 1;
+    int64_t n = s->draws + 2;
     me->model = s->model;
     me->noise = &s->noise;
     me->draws = s->draws;
+    me->weight = s->weight;
     for (int i = 0; i < SAMPLES; i++) {
-        DCME_TAKE(arena, me->samples[i].words, n + 1);
-        DCME_TAKE(arena, me->samples[i].rows, n + 1);
+        DCME_TAKE(arena, me->samples[i].words, n);
+        DCME_TAKE(arena, me->samples[i].rows, n);
     }
     DCME_TAKE(arena, me->scores, dcme_stride(n));
     DCME_TAKE(arena, me->weights, dcme_stride(n));
@@ -149,14 +151,22 @@ static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
     const dcme_model *model = me->model;
     const dcme_kernels *kernels = model->kernels;
     const sample *s = &me->samples[(me->prefetched - me->waiting--) % SAMPLES];
+    int is_weighted = me->weight != 1;
+    real rate = instance->rate;
 
-    dcme_dots(kernels, me->scores, instance->h, s->rows, s->count, model->size);
+    if (is_weighted)
+        s->rows[s->count] = (real *)instance->h;
+    dcme_dots(kernels, me->scores, instance->h, s->rows, s->count + is_weighted, model->size);
+    if (is_weighted)
+        rate = dcme_implicit_rate(rate, me->weight, me->scores[s->count]);
     for (int64_t i = 0; noise->offset && i < s->count; i++)
         me->scores[i] -= noise->offset[s->words[i]];
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
-        dcme_loss_add(loss, dcme_logistic_loss(me->scores, s->count));
+        dcme_loss_add(loss, dcme_logistic_loss(me->scores, s->count, me->weight));
     kernels->residuals(me->weights, me->scores, s->count);
-    kernels->update(instance->gradient, instance->h, s->rows, me->weights, instance->rate, s->count,
+    for (int64_t i = 1; is_weighted && i < s->count; i++)
+        me->weights[i] *= me->weight;
+    kernels->update(instance->gradient, instance->h, s->rows, me->weights, rate, s->count,
                     model->size);
     dcme_replicas_step(&me->replicas);
 }

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-static const real NU = 16;
-
 double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items, double power) {
     double total = 0;
     for (int64_t j = 0; j < items; j++)
@@ -14,10 +12,10 @@ double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items,
 
 double dcme_softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
 
-double dcme_logistic_loss(const real *scores, int64_t count) {
+double dcme_logistic_loss(const real *scores, int64_t count, double weight) {
     double loss = dcme_softplus(-(double)scores[0]);
     for (int64_t i = 1; i < count; i++)
-        loss += dcme_softplus(scores[i]);
+        loss += weight * dcme_softplus(scores[i]);
     return loss;
 }
 
@@ -63,9 +61,9 @@ void dcme_word_noise_open(void *shared, dcme_arena *arena, const dcme_model *mod
                           const dcme_train_options *options) {
     dcme_word_noise *s = shared;
     s->model = model, s->draws = options->negative, s->threads = options->threads;
-    s->virtual_draws = options->objective == DCME_DCME ? NU : (real)options->negative;
+    s->weight = options->objective == DCME_NCE ? (real)options->virtual_samples : 1;
     dcme_noise_open(&s->noise, arena, model->counts, model->items, options->noise_power,
-                    options->objective == DCME_NS ? 0 : s->virtual_draws, 0);
+                    options->objective == DCME_NS ? 0 : s->weight * (double)options->negative, 0);
     if (s->noise.offset && arena->status == DCME_OK)
         dcme_prior_add(s->noise.offset, -1, model, options->prior);
 }

@@ -36,7 +36,7 @@ typedef struct {
     const dcme_model *model;
     dcme_noise noise;
     int32_t draws, threads; /* samples of a target or of a block */
-    real virtual_draws;     /* nu: of DCME 16, of the others as many as samples */
+    real weight;            /* nu / S: virtual draws for each sample, 1 for negative sampling */
 } dcme_word_noise;
 
 /* An objective's `open`. */
@@ -47,5 +47,12 @@ void dcme_word_noise_open(void *shared, dcme_arena *arena, const dcme_model *mod
 double dcme_softplus(double x);
 
 /* The loss of a target, which comes first, and its noise, by their scores:
- * -log sigma(s_0) - sum_j log sigma(-s_j). */
-double dcme_logistic_loss(const real *scores, int64_t count);
+ * -log sigma(s_0) - weight sum_j log sigma(-s_j). */
+double dcme_logistic_loss(const real *scores, int64_t count, double weight);
+
+/* The rate of an implicit step (Kulis & Bartlett 2010) along a context whose squared length is
+ * `square`: a score moves by rate weight square, and a residual by up to a quarter for each unit of
+ * score, so that an explicit step on a long context would overshoot, and the next one more. */
+static inline real dcme_implicit_rate(real rate, real weight, real square) {
+    return rate / (1 + rate * (weight > 1 ? weight : 1) * 0.25f * square);
+}

@@ -60,7 +60,7 @@ typedef struct dcme_objective {
 } dcme_objective;
 
 extern const dcme_objective dcme_objective_ns, dcme_objective_nce, dcme_objective_dcme,
-    dcme_objective_dcme_paper, dcme_objective_hs, dcme_objective_blocks;
+    dcme_objective_hs, dcme_objective_blocks;
 
 /* The objective of the options. */
 const dcme_objective *dcme_objective_choose(const dcme_train_options *options);

@@ -10,8 +10,7 @@ const dcme_objective *dcme_objective_choose(const dcme_train_options *options) {
     case DCME_NCE:
         return &dcme_objective_nce;
     case DCME_DCME:
-        return options->dcme_update == DCME_PAPER ? &dcme_objective_dcme_paper
-                                                  : &dcme_objective_dcme;
+        return &dcme_objective_dcme;
     case DCME_HS:
         return &dcme_objective_hs;
     default:

@@ -16,11 +16,11 @@ cdef extern from "model/train_options.h" nogil:
         int32_t window_mode
         int32_t negative
         double noise_power
+        double virtual_samples
         double prior
         int32_t clusters
         int32_t top_items
         double beta
-        int32_t dcme_update
         int32_t epochs
         double sample
         double lr

@@ -12,32 +12,31 @@ Options = TypeVar("Options", bound=TrainOptions)
 # (model, objective) -> defaults. Tuned on text of 17 million tokens; see docs/results/words.md.
 #
 # For ns with CBOW, word2vec's gradient (not divided by the size of the context) is the default:
-# with the exact gradient, analogies were at least two points worse for all pairs of rates. The same
-# holds for dcme: log-likelihoods are equal, and analogies four points better. For nce, whose
-# vectors also represent word frequencies (see --prior), the exact gradient is the default.
+# with the exact gradient, analogies were at least two points worse for all pairs of rates. For nce,
+# whose vectors also represent word frequencies (see --prior), the exact gradient is the default.
+# Algorithm 1 (dcme) diverges at rates above a few thousandths.
 DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
     ("cbow", "ns"): {"gradient": "word2vec"},
     ("cbow", "nce"): {"lr": 0.2, "gradient": "exact"},
-    ("cbow", "dcme"): {"lr": 0.05, "gradient": "word2vec"},
+    ("cbow", "dcme"): {"lr": 0.001, "gradient": "exact"},
     ("cbow", "hs"): {"lr": 0.05, "gradient": "word2vec"},
     ("skipgram", "ns"): {"lr": 0.05, "gradient": "exact"},
     ("skipgram", "nce"): {"lr": 0.05, "gradient": "exact"},
-    ("skipgram", "dcme"): {"lr": 0.05, "gradient": "exact"},
+    ("skipgram", "dcme"): {"lr": 0.001, "gradient": "exact"},
     ("skipgram", "hs"): {"lr": 0.05, "gradient": "exact"},
 }
 
 # Noise and subsampling. For CBOW's ns they were tuned again for the sum of both tables: ten samples
-# from flatter noise, and fewer of the frequent words, which pays for the samples. For dcme,
-# held-out text is less probable with five samples than under ns with twenty.
+# from flatter noise, and fewer of the frequent words, which pays for the samples.
 WORD2VEC = {"negative": 5, "noise_power": 0.75, "sample": 1e-3}
 NOISE: dict[tuple[str, str], dict[str, Any]] = {
     ("cbow", "ns"): {"negative": 10, "noise_power": 0.5},
     ("cbow", "nce"): {**WORD2VEC, "noise_power": 1.0},
-    ("cbow", "dcme"): {**WORD2VEC, "negative": 10},
+    ("cbow", "dcme"): {**WORD2VEC, "negative": 0},
     ("cbow", "hs"): {**WORD2VEC, "negative": 0},
     ("skipgram", "ns"): WORD2VEC,
     ("skipgram", "nce"): {**WORD2VEC, "noise_power": 1.0},
-    ("skipgram", "dcme"): {**WORD2VEC, "negative": 10},
+    ("skipgram", "dcme"): {**WORD2VEC, "negative": 0},
     ("skipgram", "hs"): {**WORD2VEC, "negative": 0},
 }
 
@@ -54,14 +53,10 @@ RATE_OF_CBOW, HIGHER_RATE = 0.06, 0.075
 # Vectors of neighbors move by four times the learning rate; at the usual ones they diverge.
 RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
 
-# Algorithm 1 diverges at rates above a few thousandths.
-PAPER_RATE = 0.001
-
 
 def _defaults_for(options: TrainOptions, words: int | None) -> dict[str, Any]:
     key = options.model, options.objective
     found: dict[str, Any] = {**DEFAULTS[key], **NOISE[key], "threads": default_threads()}
-    found["prior"] = 1.0 if options.objective == "dcme" else 0.0
     if key == ("cbow", "ns"):
         found["sample"] = min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
         negative, sample = (
@@ -72,8 +67,6 @@ def _defaults_for(options: TrainOptions, words: int | None) -> dict[str, Any]:
         found["lr"] = HIGHER_RATE if higher else RATE_OF_CBOW
     if options.word_order:
         found["lr"] = RATES_OF_WORD_ORDER.get(options.objective, found["lr"])
-    if options.objective == "dcme" and options.dcme_update == "paper":
-        found |= {"lr": PAPER_RATE, "prior": 0.0, "gradient": "exact"}
     return found
 
 
@@ -86,7 +79,7 @@ def resolved(options: Options, words: int | None = None) -> Options:
     words : int, optional
         Size of the vocabulary, which the default of `sample` depends on; by default a large one.
     """
-    if options.objective == "hs":
+    if options.objective in ("dcme", "hs"):
         options = dataclasses.replace(options, negative=0)
     return filled_rates(options, _defaults_for(options, words))
 

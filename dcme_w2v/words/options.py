@@ -15,11 +15,12 @@ from dcme_w2v.files.opening import is_utf8
 from dcme_w2v.options import TRAINS_CONTEXT
 
 _OF_DCME: dict[str, Any] = {
-    "only": {"objective": ("dcme",), "block": (1,)},
+    "only": {"objective": ("dcme",)},
     "advanced": True,
     "group": "Objective",
 }
 
+_OF_SAMPLES = {"objective": ("ns", "nce")}
 
 _OF_CONTEXT: dict[str, Any] = {"only": TRAINS_CONTEXT, "advanced": True, "strict": True}
 
@@ -52,12 +53,11 @@ class TrainOptions(Checked, group="Model"):
     )
     negative: int | None = option(
         None,
-        "negative samples (ns) or noise samples (nce, dcme) per target (default: 5; cbow ns, dcme: "
-        "10)",
+        "negative samples (ns) or noise samples (nce) per target (default: 5; cbow ns: 10)",
         minimum=0,
         maximum=1000,
         word2vec="negative",
-        only={"objective": ("ns", "nce", "dcme")},
+        only=_OF_SAMPLES,
         group="Objective",
     )
     noise_power: float | None = option(
@@ -65,13 +65,23 @@ class TrainOptions(Checked, group="Model"):
         "exponent of the counts in the noise distribution (default: 0.75; cbow ns: 0.5; nce: 1)",
         minimum=-2.0,
         maximum=2.0,
-        only={"objective": ("ns", "nce", "dcme")},
+        only=_OF_SAMPLES,
         advanced=True,
         group="Objective",
     )
-    prior: float | None = option(
-        None,
-        "adds X times log unigram(w) to each score (nce, dcme; default: 0; dcme: 1)",
+    virtual_samples: float = option(
+        1.0,
+        "each noise sample counts as X; steps along long context vectors are shorter unless X is "
+        "1 (nce)",
+        above=0.0,
+        maximum=1000.0,
+        only={"objective": ("nce",)},
+        advanced=True,
+        group="Objective",
+    )
+    prior: float = option(
+        0.0,
+        "adds X times log unigram(w) to each score (nce, dcme)",
         minimum=0.0,
         maximum=2.0,
         advanced=True,
@@ -98,14 +108,6 @@ class TrainOptions(Checked, group="Model"):
         "update a cluster's center after X times as many targets as there are words (dcme)",
         above=0.0,
         **_OF_DCME,
-    )
-    dcme_update: str = option(
-        "robust",
-        "robust: bounded weights and noise samples; paper: exactly Algorithm 1 (dcme)",
-        choices=("robust", "paper"),
-        only={"objective": ("dcme",)},
-        advanced=True,
-        group="Objective",
     )
     epochs: int = option(5, "passes over the corpus", minimum=1, maximum=100000, word2vec="iter")
     sample: float | None = option(
@@ -154,12 +156,7 @@ class TrainOptions(Checked, group="Model"):
         "16 is usual, with 32 samples (cbow; requires --window-mode=fixed)",
         minimum=1,
         maximum=16,
-        only={
-            "model": ("cbow",),
-            "objective": ("ns", "nce", "dcme"),
-            "window_mode": ("fixed",),
-            "dcme_update": ("robust",),
-        },
+        only={"model": ("cbow",), **_OF_SAMPLES, "window_mode": ("fixed",)},
         strict=True,
         advanced=True,
     )
@@ -175,10 +172,6 @@ class TrainOptions(Checked, group="Model"):
         super().__post_init__()
         if self.negative == 0 and self.objective in ("ns", "nce"):
             raise UsageError(f"--negative=0: {self.objective} requires at least 1")
-        if self.negative == 0 and self.block > 1:
-            raise UsageError(
-                f"--block={self.block}: is not supported with --negative=0; remove one of them"
-            )
 
 
 def _check_word(unk: str) -> None:
@@ -394,11 +387,20 @@ class PostprocessOptions(Checked, group="Output"):
     )
 
 
+_NCE_WITH_PRIOR = {"prior": 1.0, "noise_power": 0.75, "lr": 0.05, "gradient": "word2vec"}
 PRESETS: dict[str, dict[str, Any]] = {
     "word2vec": {"negative": 5, "noise_power": 0.75, "sample": 1e-3, "vectors": "input"},
-    "similarity": {"objective": "dcme", "window": 10, "negative": 20, "top_items": 0},
+    "similarity": {
+        "objective": "nce",
+        **_NCE_WITH_PRIOR,
+        "virtual_samples": 2.0,
+        "window": 10,
+        "negative": 20,
+    },
     "likelihood": {
-        "objective": "dcme",
+        "objective": "nce",
+        **_NCE_WITH_PRIOR,
+        "virtual_samples": 0.5,
         "window": 10,
         "window_mode": "fixed",
         "sample": 0.0,
@@ -408,7 +410,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 # Of likelihood, where blocks are not supported, or do not pay: without word order.
-WITHOUT_BLOCKS = {"negative": 15, "top_items": 0}
+WITHOUT_BLOCKS = {"negative": 15, "virtual_samples": 2.0}
 
 
 def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -422,11 +424,19 @@ def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
     )
     if any(without_order):
         values.pop("word_order", None)
-    is_paper = given.get("dcme_update") == "paper"
-    others = given.get("window_mode") == "shrink", given.get("block") == 1
-    if "block" in values and (any(without_order) or is_paper or any(others)):
+    others = (
+        given.get("window_mode") == "shrink",
+        given.get("block") == 1,
+        given.get("objective") == "dcme",
+    )
+    if "block" in values and any((*without_order, *others)):
         values.pop("block")
         values |= WITHOUT_BLOCKS
+    if preset != "word2vec" and given.get("objective", "nce") != "nce":
+        for name in (*_NCE_WITH_PRIOR, "virtual_samples"):
+            values.pop(name)
+    elif given.get("model") == "skipgram":
+        values.pop("gradient", None)
     return values
 
 
@@ -436,7 +446,7 @@ class PresetOptions(Checked, group="Model"):
 
     preset: str | None = option(
         None,
-        "a set of defaults: the defaults of word2vec.c (word2vec), or dcme for word vectors "
-        "(similarity) or for a language model (likelihood); explicit options override it",
+        "a set of defaults: the defaults of word2vec.c (word2vec), or nce with a prior for word "
+        "vectors (similarity) or for a language model (likelihood); explicit options override it",
         choices=tuple(PRESETS),
     )

@@ -199,8 +199,8 @@ class Machine:
         """Return the required and available resources of a run, in tokens and bytes."""
         words, text = len(corpus.vocabulary), len(corpus.vocabulary.text)
         state = words * TREE_BYTES_A_WORD if job.objective == "hs" else 0
-        if job.objective == "dcme" and job.block == 1:
-            state = job.clusters * words * (5 if job.dcme_update == "paper" else 17)
+        if job.objective == "dcme":
+            state = 5 * job.clusters * words
         buckets, lists = 0, 0
         if ngrams is not None:  # and the vectors of the words, which are means
             buckets = job.buckets

@@ -48,14 +48,12 @@ static inline void make_problems(void) {
     }
 }
 
-/* The forms of DCME are objectives of their own here. */
+/* Negative sampling, NCE, DCME, NCE with virtual samples, and these in blocks where supported. */
 enum { FORMS = 5 };
-static inline int32_t objective_of(int32_t form) { return form < DCME_DCME ? form : DCME_DCME; }
-/* The last form is in blocks, where they are supported. */
+static inline int32_t objective_of(int32_t form) { return form <= DCME_DCME ? form : DCME_NCE; }
 static inline int32_t block_of(int32_t form, int32_t model, int32_t window_mode) {
     return form == 4 && model == DCME_CBOW && window_mode != DCME_SHRINK ? 16 : 1;
 }
-static inline int32_t update_of(int32_t form) { return form == 3 ? DCME_PAPER : DCME_ROBUST; }
 
 static inline dcme_train_options word_options(int32_t model, int32_t window_mode, int32_t form,
                                               int32_t threads) {
@@ -66,11 +64,11 @@ static inline dcme_train_options word_options(int32_t model, int32_t window_mode
                                 .window_mode = window_mode,
                                 .negative = 4,
                                 .noise_power = 0.75,
+                                .virtual_samples = form > DCME_DCME ? 2 : 1,
                                 .prior = 0.5,
                                 .clusters = 4,
                                 .top_items = 5,
                                 .beta = 0.5,
-                                .dcme_update = update_of(form),
                                 .epochs = 2,
                                 .sample = 1e-2,
                                 .lr = 0.01,

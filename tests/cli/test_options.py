@@ -172,11 +172,7 @@ def test_default_sample_depends_on_the_vocabulary_size():
         ("model=skipgram", {"model": "skipgram", "window_mode": "fixed"}),
         ("objective=hs", {"objective": "hs", "window_mode": "fixed"}),
         ("window_mode=shrink", {}),
-        (
-            "dcme_update=paper",
-            {"objective": "dcme", "dcme_update": "paper", "window_mode": "fixed"},
-        ),
-        ("negative=0", {"objective": "dcme", "negative": 0, "window_mode": "fixed"}),
+        ("objective=dcme", {"objective": "dcme", "window_mode": "fixed"}),
     ],
 )
 def test_blocks_are_refused_where_they_are_not_supported(flag, given):

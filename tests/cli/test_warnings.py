@@ -37,7 +37,7 @@ def test_train_warns_of_what_has_no_effect(options, message):
 
 
 def test_options_with_an_effect_cause_no_warning(here):
-    dw.train(SENTENCES, **SMALL, preset="similarity", clusters=3, gradient="exact")
+    dw.train(SENTENCES, **SMALL, preset="similarity", virtual_samples=3, gradient="exact")
     dw.train(SENTENCES, **SMALL, checkpoint="k", checkpoint_every=1, lr=0.1)
 
 

@@ -30,7 +30,7 @@ static dcme_train_options options_of(const uint8_t *head) {
                                 .clusters = 1 + head[6] % 4,
                                 .top_items = head[7] % 9,
                                 .beta = 0.1,
-                                .dcme_update = head[7] & 1,
+                                .virtual_samples = head[7] & 1 ? 2 : 1,
                                 .block = 1,
                                 .epochs = 2,
                                 .sample = head[4] & 4 ? 1e-2 : 0,

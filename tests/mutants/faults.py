@@ -34,7 +34,7 @@ FAULTS = [
     Fault("the next draw is not saved", "csrc/objectives/negative_sampling.c", "    DCME_SAVE(arena, me->drawn);\n", "", "c/resume"),
     Fault("Huffman: depth of a path", "csrc/objectives", "int64_t length = 1;", "int64_t length = 0;", "objectives"),
     Fault("hierarchical softmax: the other child", "csrc/objectives", "me->children[i] = (real)child_of(path[i]);", "me->children[i] = (real)(1 - child_of(path[i]));", "objectives"),
-    Fault("cluster move: pending sums are kept", "csrc/objectives", "dcme_cluster_sums_clear(sums, p->clusters.model);", "", "objectives c/clusters gradients"),
+    Fault("cluster move: pending sums are kept", "csrc/objectives", "dcme_cluster_sums_clear(sums, clusters->model);", "", "objectives c/clusters gradients"),
     # ---- the core: windows and sentences
     Fault("the window reaches one too far", "csrc/train", "dcme_min(i + half + 1, end)", "dcme_min(i + half + 2, end)", "objectives"),
     Fault("CBOW: the target's row does not come back into the list", "csrc/train/cbow.c", "        rows[i] = model->input + batch->words[i] * model->stride; /* the gap moves on */\n", "", "objectives"),

@@ -124,10 +124,10 @@ def test_changed_options_are_an_error(kept, learn, flags, said):
     "flags",
     [
         "--word-order --objective nce --output-tables",
-        "--word-order --objective dcme --window-mode fixed --output-tables",
+        "--word-order --objective nce --virtual-samples 2 --window-mode fixed --output-tables",
         "--subwords 3-6 --buckets 50 --output-fasttext",
         "--objective hs --save-vocab",
-        "--objective dcme --dcme-update paper --model skipgram --lr 0.005 --output-context",
+        "--objective dcme --model skipgram --lr 0.005 --output-context",
         "--init old --init-vocab union --output-tables",
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import MODELS, OBJECTIVES, PAPER, options_of
+from helpers import MODELS, OBJECTIVES, options_of
 from texts import corpus, encoded, lines
 
 from dcme_w2v._core import train as core
@@ -61,7 +61,7 @@ def test_ids_of_no_word_are_an_error():
 
 
 def test_divergence_is_an_error():
-    run = Trainer(*corpus(), options_of(PAPER, lr=5.0, epochs=30))
+    run = Trainer(*corpus(), options_of({"objective": "dcme"}, lr=5.0, epochs=30))
     with pytest.raises(DivergedError) as caught:
         for number in range(30):
             run.epoch(number)
@@ -148,15 +148,14 @@ def test_choices_have_the_numbers_of_the_core():
     assert sorted(named) == sorted(choices for choices in declared if choices)
 
 
-@pytest.mark.parametrize("update", ["paper", "robust"])
-def test_deferred_updates_of_top_items_are_applied(update):
+def test_deferred_updates_of_top_items_are_applied():
     # one shard, so that threads do not overwrite each other's updates
     text, tables = corpus(tokens=500), []
     # a rate so low that steps do not affect each other, and constant centers
     rate = {"lr": 1e-6, "min_lr": 1e-6, "beta": 1e6}
     for threads in (1, 2):
-        given = {"objective": "dcme", "dcme_update": update, "threads": threads, **rate}
-        options = options_of(given, epochs=100, window_mode="fixed", sample=0.0, negative=0)
+        given = {"objective": "dcme", "threads": threads, **rate}
+        options = options_of(given, epochs=100, window_mode="fixed", sample=0.0)
         tables.append(trained(text, options).output)
     lost = np.linalg.norm(tables[1] - tables[0]) / np.linalg.norm(tables[0])
     assert lost < 0.02
