@@ -104,9 +104,6 @@ def speed(s: Setup) -> Iterator[Line]:
 FIXED = ["--window", "10", "--window-mode", "fixed", "--sample", "0"]
 BLOCKS: dict[str, list[str]] = {
     "ns, 20 samples": [*FIXED, "--objective", "ns", "--negative", "20"],
-    "dcme, 16 samples": [*FIXED, "--objective", "dcme", "--block", "16", "--negative", "16"],
-    "dcme, 32 samples": [*FIXED, "--objective", "dcme", "--block", "16", "--negative", "32"],
-    "preset likelihood, 16 samples": ["--preset", "likelihood", "--negative", "16"],
     "preset likelihood": ["--preset", "likelihood"],
 }
 

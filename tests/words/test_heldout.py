@@ -29,7 +29,7 @@ def text(here):
 
 @pytest.mark.parametrize("objective", ["ns", "nce", "dcme"])
 def test_each_epoch_and_the_manifest_report(text, objective):
-    rate = 0.02 if objective == "dcme" else 0.2
+    rate = 0.1 if objective == "dcme" else 0.2
     flags = f"--objective {objective} --epochs 3 --threads 1 --holdout 0.2"
     assert train(text, "v.txt", flags, f"--log-json log --lr {rate} --sample 0") == 0
     epochs = [one for one in records("log") if one["event"] == "epoch"]

@@ -156,7 +156,7 @@ def test_noise_is_read_from_counts(trained, cli):
 def test_counts_are_saved_for_likelihood(here, cli, name, context, counts):
     for part in ("corpus", "held"):
         write_corpus(here / part, seed=2)
-    flags = f"--objective dcme --holdout held --output-context {context}"
+    flags = f"--objective nce --prior 1 --holdout held --output-context {context}"
     cli(f"train corpus --output {name} --dim 16 --epochs 1 --quiet {flags}")
     found = cli.json(f"eval likelihood {name} held")
     wanted = manifest(name)["heldout_log_probability"]
