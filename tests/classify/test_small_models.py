@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 from dcme_w2v._core import fused as core
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.predict import predict
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.small_models.compact import pack_words, unpack_words
 from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
@@ -133,7 +133,7 @@ def test_kept_weights_are_those_of_a_full_sort(texts, monkeypatch):
         shrunk = WeightRanking(model.weights, squares, True).shrunk(127, count)
         np.testing.assert_array_equal(np.sign(shrunk.evidence.levels.toarray()).ravel(), wanted)
     model.weights.table[:] = 0
-    with pytest.raises(UsageError, match="all weights are 0"):
+    with pytest.raises(CorpusError, match="all weights are 0"):
         shrink(model, ShrinkOptions())
 
 

@@ -39,12 +39,13 @@ def healthy(here):
 # ---- repair ----
 
 
-def test_a_row_of_an_npy_file_without_a_finite_length_is_dropped(converted):
+def test_a_row_of_an_npy_file_without_a_finite_length_is_dropped(converted, cli):
     path = save(Path("v.npy"), ["a", "b"], [[1, 2], [3, 4]])
     matrix = np.load(path)
     matrix[1] = np.nan
     np.save(path, matrix)
     assert list(converted(path, "--invalid skip").words) == ["a"]
+    assert "length not finite: 1" in cli.err
 
 
 def test_what_check_finds_in_a_large_file_is_skipped(converted, cli):
