@@ -86,8 +86,7 @@ def convert(source: str, target: str, **values: Any) -> None:
     beside = str(second(target)) if second and target else None
     sources = [source, *read_with(source)]
     guard((READS, "IN", sources), (WRITES, "OUT", target), (WRITES, "OUT", beside))
-    if to is None:
-        warn_of_suffix(target, chosen)
+    warn_of_suffix(None if to else target, chosen)
     if options.no_header and format != "text":
         raise UsageError(f"--no-header: is for text; {target} has another format")
     if options.quantize and format != "safetensors":
