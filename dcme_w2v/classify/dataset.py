@@ -268,7 +268,7 @@ def read(
     def training() -> Iterator[bytes]:
         nonlocal without
         is_held = False
-        for document in text.read(docs, text.options.strict):
+        for document in text.read(docs):
             if not document.labels:
                 without += 1
                 if not keep_unlabeled:
@@ -287,7 +287,7 @@ def read(
             raise _too_few(holdout, 0, len(held))
         if not kept and not keep_unlabeled:
             raise CorpusError(no_labels(docs, text, hint))
-        for document in text.read(unlabeled, text.options.strict) if unlabeled else ():
+        for document in text.read(unlabeled) if unlabeled else ():
             kept.append(())
             is_first.append(document.is_first)
             yield texts.kept(document.text)
@@ -474,7 +474,7 @@ def pieces(
     if empty > SHARE_OF_EMPTY * count:
         warn(
             f"{docs[0]}: {empty:,} of {count:,} documents have no feature of the model; check "
-            "their language, columns and --tokenize"
+            "their language, columns and --tokens"
         )
 
 

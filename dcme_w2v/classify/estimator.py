@@ -90,7 +90,7 @@ def is_small(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> bool:
 
     Few documents of text have more words than documents; the hinge loss is better on them.
     """
-    own = (given.solver, given.loss, given.lr, given.min_lr, given.epochs, given.batch, given.trees)
+    own = (given.solver, given.loss, given.lr, given.min_lr, given.epochs, given.batch)
     is_short = (matrix.shape[1] + 1) * classes <= SMALL_WEIGHTS
     is_short = is_short and matrix.nnz * classes <= SMALL_PRODUCTS
     rows, columns = matrix.shape

@@ -22,7 +22,6 @@ from dcme_w2v.formats.texts import Tokenized
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.numeric.sparse_rows import unit_rows
-from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.text.unicode_tables import IDEOGRAPHS
 
 from .ngrams import NGrams, Subwords
@@ -63,7 +62,7 @@ class TextFeatures:
     """
 
     def __init__(self, options: FeatureOptions) -> None:
-        self.options, self.tokenizer = options.resolved(), Tokenizer(options)
+        self.options = options.resolved()
         self._word = WORDS.get(self.options.tokens or "")
         # which n-grams are features, in the first words and in all of them
         is_text = not self.is_by_token
@@ -108,12 +107,12 @@ class TextFeatures:
         """Whether the tokens of sentences are classified, not documents."""
         return self.options.by == "token"
 
-    def read(self, docs: Sequence[str], strict: bool = False) -> Iterator[Document]:
+    def read(self, docs: Sequence[str]) -> Iterator[Document]:
         """Read documents, or the tokens of sentences as documents; see `read_documents`."""
         errors = self.options.encoding_errors
         if self.is_by_token:
-            return token_documents(read_sentences(docs, encoding_errors=errors, strict=strict))
-        return read_documents(docs, encoding_errors=errors, strict=strict)
+            return token_documents(read_sentences(docs, encoding_errors=errors))
+        return read_documents(docs, encoding_errors=errors)
 
     def fit_transform(
         self, documents: Iterable[bytes], most: Callable[[], tuple[int, bool]] | None = None
@@ -180,15 +179,13 @@ class TextFeatures:
     def _words(self, text: bytes) -> list[bytes]:
         if self.is_by_token:
             return text.split()
-        if isinstance(text, Tokenized) or not self.tokenizer.is_whitespace:
-            text, _ = self.tokenizer.tokenize(text)
-        elif self._word is not None:
+        if self._word is not None and not isinstance(text, Tokenized):
             text = " ".join(self._word.findall(text.decode().lower())).encode()
         return text.split()
 
     def _spelled(self, text: bytes) -> list[str]:
         """Return the words that character n-grams are taken from, with their punctuation."""
-        if isinstance(text, Tokenized) or not self.tokenizer.is_whitespace or self._word is None:
+        if isinstance(text, Tokenized) or self._word is None:
             return [word.decode() for word in self._words(text)]
         return text.decode().lower().split()
 
@@ -209,7 +206,6 @@ class TextFeatures:
         """Return columns; a negative one, ~column, has the sign -1."""
         width, found, some = self.options.hashing, [], self._column_of_bucket
         assert width is not None
-        signed = self.options.hashing is not None and self.options.hashing_signs != "none"
         for gram in self._grams(text):
             number = zlib.crc32(gram)
             column = number % width
@@ -217,7 +213,7 @@ class TextFeatures:
                 if column not in some:
                     continue
                 column = some[column]
-            found.append(~column if signed and not number >> 31 else column)
+            found.append(column if number >> 31 else ~column)
         return found
 
     def _most_frequent(

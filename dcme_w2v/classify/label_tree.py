@@ -16,7 +16,7 @@ from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array, unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 
 from .fit import Labeled
-from .options import ClassifyOptions, resolved
+from .options import TREES, ClassifyOptions, resolved
 from .trainer import ClassifierTrainer
 
 LEAF = 64  # labels of a node at most
@@ -112,7 +112,7 @@ def train_trees(
     data : Labeled
     classes : int
     options : ClassifyOptions
-        `trees`, `threads`, `seed`, and of the nodes `epochs`, `lr`, `min_lr`, `l2`, `bias`.
+        `threads`, `seed`, and of the nodes `epochs`, `lr`, `min_lr`, `l2`, `bias`.
     watch : callable
         Gets the number of documents learned so far, one for each node that it reaches.
     """
@@ -125,7 +125,7 @@ def train_trees(
         done += count
         watch(done)
 
-    for number in range(options.trees or 1):
+    for number in range(TREES):
         random = np.random.default_rng((options.seed, number))
         watch(done)
         with one_blas_thread():
@@ -212,9 +212,7 @@ def _train(
     for parent in parents:
         pairs.append((child, parent[child]))
         child = parent[child]
-    given = replace(
-        options, objective="gd", threads=1, batch=options.batch or LEAF // 16, trees=None
-    )
+    given = replace(options, objective="gd", threads=1, batch=options.batch or LEAF // 16)
     own = resolved(given, LEAF)
     parts: list[tuple[I32, csr_matrix]] = []
     counts = []

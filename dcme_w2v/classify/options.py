@@ -12,11 +12,10 @@ from dcme_w2v.declarations import (
     flag_of,
     option,
     seed_option,
-    strict_option,
     threads_option,
 )
 from dcme_w2v.errors import UsageError
-from dcme_w2v.options import ClusterOptions, HoldoutOptions, TokenizerOptions, ngram_lengths
+from dcme_w2v.options import ClusterOptions, HoldoutOptions, ngram_lengths
 
 # Beyond 30,000 features: with 200,000, folds of training documents gain .5 points on 20 Newsgroups,
 # .4 on the last 40 words of its documents, .5 on paragraphs of 1,236 articles, and lose nowhere.
@@ -33,7 +32,7 @@ HINGE_CLASSES = 5000  # with more, all classes take too long for each document
 
 
 @dataclass(frozen=True)
-class FeatureOptions(TokenizerOptions, group="Features"):
+class FeatureOptions(Checked, group="Features"):
     """How text is converted to a sparse vector."""
 
     by: str = option(
@@ -59,7 +58,7 @@ class FeatureOptions(TokenizerOptions, group="Features"):
         "and a run of katakana; words: all such runs; spaces: "
         "split at whitespace, unchanged (default: unicode)",
         choices=("unicode", "words", "spaces"),
-        only={"by": ("document",), "tokenize": ("whitespace",)},
+        only={"by": ("document",)},
         advanced=True,
     )
     ngrams: int | None = option(
@@ -114,13 +113,6 @@ class FeatureOptions(TokenizerOptions, group="Features"):
         maximum=2**31 - 2,
         advanced=True,
     )
-    hashing_signs: str | None = option(
-        None,
-        "signs of hashed features: random, so that collisions cancel on average, or none "
-        "(default: random; fuse: none)",
-        choices=("random", "none"),
-        advanced=True,
-    )
     weighting: str = option(
         "tfidf",
         "count: term counts; log: 1 + log count; tfidf: log times inverse document frequency",
@@ -133,7 +125,6 @@ class FeatureOptions(TokenizerOptions, group="Features"):
         advanced=True,
     )
     encoding_errors: str = encoding_errors_option()
-    strict: bool = strict_option()
 
     @property
     def most_features(self) -> int:
@@ -208,64 +199,12 @@ class ClassifyOptions(Checked, group="Model"):
         advanced=True,
         group="Objective",
     )
-    noise_power: float | None = option(
-        None,
-        "exponent of the counts in the noise distribution (default: 0.75; nce: 1)",
-        minimum=-2.0,
-        maximum=2.0,
-        only={"objective": ("nce", "ns"), "solver": ("sgd",)},
-        advanced=True,
-        group="Objective",
-    )
-    class_clusters: int | None = option(
-        None,
-        "divide the classes into N clusters of similar ones, at most (dcme; default: 80; with "
-        "--objective auto at least twice the root of the number of classes)",
-        minimum=1,
-        maximum=4096,
-        **_OF_DCME,
-    )
-    exact_clusters: int | None = option(
-        None,
-        "clusters whose classes are computed exactly for each document (dcme; default: 10)",
-        minimum=0,
-        maximum=4096,
-        **_OF_DCME,
-    )
-    draws: int = option(
-        4,
-        "other clusters sampled for each document, to correct the bound (dcme)",
-        minimum=0,
-        maximum=1000,
-        **_OF_DCME,
-    )
-    center_interval: float | None = option(
-        None,
-        "update each cluster's center once in X times as many documents as there are classes "
-        "(dcme; default: 40)",
-        above=0.0,
-        **_OF_DCME,
-    )
     clusters: int | None = option(
         None,
-        "number of dual clusters (--dcme-update paper; default: 20)",
+        "divide the classes into N clusters of similar ones, at most (dcme; default: 80; with "
+        "--objective auto at least twice the root of the number of classes; paper: 20)",
         minimum=1,
         maximum=4096,
-        **_OF_DCME,
-    )
-    top_items: int | None = option(
-        None,
-        "most probable classes of a cluster, updated at each example (--dcme-update paper; "
-        "default: 10)",
-        minimum=0,
-        maximum=100000,
-        **_OF_DCME,
-    )
-    beta: float | None = option(
-        None,
-        "update a cluster's center after X times as many of its documents as there are classes "
-        "(--dcme-update paper; default: 1)",
-        above=0.0,
         **_OF_DCME,
     )
     dcme_update: str = option(
@@ -273,15 +212,6 @@ class ClassifyOptions(Checked, group="Model"):
         "robust: a bound that is exact in the head; paper: exactly Algorithm 1 (dcme)",
         choices=("robust", "paper"),
         **_OF_DCME,
-    )
-    trees: int | None = option(
-        None,
-        "number of trees, whose probabilities are averaged (--objective tree; default: 3)",
-        minimum=1,
-        maximum=100,
-        only={"objective": ("tree", "auto"), "solver": ("sgd",)},
-        advanced=True,
-        group="Objective",
     )
     batch: int | None = option(
         None,
@@ -409,13 +339,13 @@ DCME_CLASSES = 1200
 # From here a table of weights takes gigabytes; with 4,108 labels (EURLEX57K) trees have a P@1 of
 # 92.2, a table 92.7.
 TREE_CLASSES = 10_000
-# The options of each update rule; an option of one and the nearest of the other in the same place.
-ROBUST_CLUSTERS: dict[str, Any] = {
-    "class_clusters": 80,
-    "exact_clusters": 10,
-    "center_interval": 40.0,
-}
-PAPER_CLUSTERS = {"clusters": 20, "top_items": 10, "beta": 1.0}
+CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
+# What the core has besides options: of the bound of dcme, of Algorithm 1 in the paper.
+INNER = {
+    "exact_clusters": 10, "draws": 4, "center_interval": 40.0, "top_items": 10, "beta": 1.0,
+}  # fmt: skip
+NOISE_POWER = 0.75  # of ns; of nce 1
+TREES = 3  # whose probabilities are averaged
 
 
 def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -> ClassifyOptions:
@@ -428,7 +358,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     if multilabel and options.loss is None and is_hinge_possible(options):
         options = replace(options, loss="hinge")
     is_tree = multilabel and classes >= TREE_CLASSES and is_hinge_possible(given)
-    if options.objective == "tree" or (is_tree and given.loss is None) or options.trees:
+    if options.objective == "tree" or (is_tree and given.loss is None):
         return _of_trees(given)
     if options.loss == "hinge":
         options = _exact(options, f"--loss={options.loss}")
@@ -436,16 +366,13 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         options = _chosen(options, classes)
     exact, paper = options.solver == "lbfgs", options.dcme_update == "paper"
     paper = paper and options.objective == "dcme"
-    if options.objective == "dcme" and not exact:
-        _check_update(options, paper)
     few = classes < FEW_CLASSES and options.objective in ("gd", "dcme")
     rate = RATE_OF_FEW if few else RATE
     rate = RATE_OF_HINGE if options.loss == "hinge" else rate
     sets = multilabel and options.loss == "hinge"
     found: dict[str, Any] = {
         "loss": "softmax",
-        "noise_power": 1.0 if options.objective == "nce" else 0.75,
-        **(PAPER_CLUSTERS if paper else ROBUST_CLUSTERS),
+        "clusters": CLUSTERS_OF_PAPER if paper else CLUSTERS,
         # gradients within a batch use the same weights: few classes need small batches
         "batch": min(
             BATCH_OF_HINGE if options.loss == "hinge" else BATCH_MAX,
@@ -476,7 +403,7 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
         if (value := getattr(options, name)) not in values:
             raise UsageError(f"--objective=tree: is not for {flag_of(name)} {value}")
     found = {
-        "loss": "hinge", "trees": 3, "epochs": 5, "lr": RATE_OF_HINGE, "l2": L2_OF_SETS,
+        "loss": "hinge", "epochs": 5, "lr": RATE_OF_HINGE, "l2": L2_OF_SETS,
         "bias": BIAS, "threads": default_threads(),
     }  # fmt: skip
     return filled_rates(replace(options, objective="tree"), found)
@@ -484,9 +411,7 @@ def _of_trees(options: ClassifyOptions) -> ClassifyOptions:
 
 def _has_dcme(options: ClassifyOptions) -> bool:
     """Return whether an option of dcme is given."""
-    default = ClassifyOptions()
-    names = [*ROBUST_CLUSTERS, *PAPER_CLUSTERS, "draws", "dcme_update"]
-    return any(getattr(options, name) != getattr(default, name) for name in names)
+    return options.clusters is not None or options.dcme_update == "paper"
 
 
 def is_hinge_possible(options: ClassifyOptions) -> bool:
@@ -502,22 +427,10 @@ def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
         return replace(options, objective="gd")
     options = replace(options, objective="dcme")
     if options.dcme_update == "robust":
-        options = filled(options, {"class_clusters": default_clusters(classes)})
+        options = filled(options, {"clusters": default_clusters(classes)})
     return options
 
 
 def default_clusters(classes: int) -> int:
     """Return how many clusters the classes have: bounds and head cost about the same."""
-    return int(min(4096, max(ROBUST_CLUSTERS["class_clusters"], round(2 * classes**0.5))))
-
-
-def _check_update(options: ClassifyOptions, paper: bool) -> None:
-    """Raise if an option is of the other update rule; the message names the one to give."""
-    rule, own, others = "robust", ROBUST_CLUSTERS, PAPER_CLUSTERS
-    if paper:
-        rule, own, others = "paper", PAPER_CLUSTERS, ROBUST_CLUSTERS
-    for name, other in zip(own, others, strict=True):
-        if (value := getattr(options, other)) is not None:
-            raise UsageError(
-                f"{flag_of(other)}={value:g}: is not of --dcme-update={rule}; give {flag_of(name)}"
-            )
+    return int(min(4096, max(CLUSTERS, round(2 * classes**0.5))))

@@ -10,7 +10,7 @@ from dcme_w2v.files.space import memory_limit, shortage
 from dcme_w2v.numeric.lbfgs import HISTORY
 
 from .label_tree import ROOT
-from .options import ClassifyOptions
+from .options import TREES, ClassifyOptions
 
 PAD = 16  # columns of the table of weights are padded to a multiple
 PIECE = 16384  # documents whose scores a gradient holds at once; csrc/classify/full_gradient.c
@@ -37,7 +37,7 @@ def resource_estimate(
     table = 4 * (features + 1) * width
     output = weight_bytes(matrix, classes)
     if options.objective == "tree":
-        memory, output = tree_bytes(features, rows, labels, classes, options.trees or 1)
+        memory, output = tree_bytes(features, rows, labels, classes, TREES)
     elif options.solver == "lbfgs":  # in float64: points, gradients, direction, and pairs
         memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 8)
         memory += 8 * matrix.nnz  # the documents by feature
@@ -45,7 +45,7 @@ def resource_estimate(
     else:
         memory = table * (2 if options.patience else 1)  # the best epoch, too
         if options.objective == "dcme":  # of each cluster, two columns
-            columns = options.class_clusters if options.dcme_update == "robust" else 0
+            columns = options.clusters if options.dcme_update == "robust" else 0
             memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD
     return {
         "documents": matrix.shape[0],

@@ -42,6 +42,7 @@ from .options import (
     MIN_OF_PAIRS,
     NO_SUBWORDS,
     SUBWORDS,
+    TREES,
     ClassifyOptions,
     FeatureOptions,
     TuneOptions,
@@ -526,9 +527,9 @@ def _check_solver(options: ClassifyOptions, checkpoints: CheckpointOptions) -> N
 def _objective_line(given: ClassifyOptions, options: ClassifyOptions, classes: int) -> str:
     chosen = options.objective
     if chosen == "tree":
-        chosen = f"{options.trees} trees of labels"
+        chosen = f"{TREES} trees of labels"
     elif options.loss != given.loss and options.loss == "hinge":
         return f"several labels a document: --loss hinge, for {classes:,} classes"
     if chosen == "dcme" and options.dcme_update == "robust":
-        chosen += f" with {options.class_clusters} clusters"
+        chosen += f" with {options.clusters} clusters"
     return f"--objective auto: {chosen}, for {classes:,} classes"

@@ -18,7 +18,7 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, I64, drop_pages, unit_vectors
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table
 from dcme_w2v.training.trainer import Trainer
 
-from .options import BIAS, ClassifyOptions
+from .options import BIAS, INNER, NOISE_POWER, ClassifyOptions
 
 DOCUMENTS_A_CLASS = 16
 DIMENSIONS = 64
@@ -335,7 +335,7 @@ class ClassifierTrainer(Trainer):
         counts = np.rint(sums).astype(np.int64)
         counts = np.maximum(counts, 1)  # a call of partial_fit may not have all classes
         if options.objective == "ns" and options.solver == "sgd":  # w . x learns log p - log(k q)
-            noise = counts[weights.place] ** float(options.noise_power or 0)
+            noise = counts[weights.place] ** NOISE_POWER
             weights.offset[:] = np.log(noise / noise.mean())
         squares, steps = length_and_steps(matrix, documents, sample_weight)
         if steps is not None:
@@ -348,7 +348,9 @@ class ClassifierTrainer(Trainer):
             documents, placed, matrix.shape[0], classes, sample_weight, sets
         )
         # options of the other update rule are None and not read by the core
-        values = {name: value or 0 for name, value in core_options(options).items()}
+        values = {name: value or 0 for name, value in core_options(options).items()} | INNER
+        values["class_clusters"] = values["clusters"]
+        values["noise_power"] = 1.0 if options.objective == "nce" else NOISE_POWER
         for name in ("lr", "min_lr"):  # rates are for vectors of unit length
             values[name] /= squares or 1.0
         learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)

@@ -37,6 +37,9 @@ from .options import (
 )
 from .streams import print_json
 
+# for Python only
+INNER = ("batch", "min_lr", "tolerance", "max_df")
+
 labels_option = flag(
     "--labels FILE",
     "for .npz: labels, one line a row, joined by |",
@@ -66,7 +69,7 @@ def classify() -> None:
 @classify.command(example="dcme-w2v classify train train.tsv --output model --holdout 0.1")
 @arguments("<docs...")
 @output_option("MODEL", "write the model to this file")
-@options_of(ClassifyOptions, FeatureOptions)
+@options_of(ClassifyOptions, FeatureOptions, without=INNER)
 @options_of(TuneOptions, DocumentHoldoutOptions, CheckpointOptions)
 @options_of(DistributeOptions)
 @options_of(ShrinkOptions, only=["max_bytes"])
@@ -89,7 +92,7 @@ def train(
 
     DOCS: files, folders or - for standard input, also compressed; a line is "label TAB text",
     several labels of a document are joined by |. Text is split into words, in lower case, unless
-    --tokens or --tokenize is given. SIGINT or SIGTERM saves the state and stops.
+    --tokens is given. SIGINT or SIGTERM saves the state and stops.
     """
     from dcme_w2v.classify import train as training
     from dcme_w2v.cluster.distribute import Distributed

@@ -24,6 +24,10 @@ from .options import (
 )
 from .streams import print_json
 
+FEATURES = (
+    "by", "features", "tokens", "ngrams", "subwords", "min_df", "weighting", "encoding_errors",
+)  # fmt: skip
+
 
 class SeveralValues(Command):
     """A command whose repeatable options may have several values after one flag."""
@@ -73,8 +77,8 @@ def fuse() -> None:
     multiple=True,
 )
 @output_option("MODEL", "write the model to this file")
-@options_of(FusedOptions)
-@options_of(FeatureOptions, advanced=True)
+@options_of(FusedOptions, without=("folds", "rounds"))
+@options_of(FeatureOptions, only=FEATURES, advanced=True)
 @flag(
     "--labels FILE",
     "for .npz: labels of LABELED, one line a row, joined by |",

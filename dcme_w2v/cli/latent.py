@@ -24,7 +24,7 @@ from .options import (
 )
 from .streams import print_json
 
-FEATURES = ("tokenize", "features", "ngrams", "min_df", "max_df", "weighting")
+FEATURES = ("features", "ngrams", "min_df", "max_df", "weighting")
 
 
 @click.group(cls=Group)

@@ -168,7 +168,10 @@ read_vocab_option = flag(
 
 
 def options_of(
-    *classes: type, only: Sequence[str] = (), advanced: bool | None = None
+    *classes: type,
+    only: Sequence[str] = (),
+    without: Sequence[str] = (),
+    advanced: bool | None = None,
 ) -> Callable[[Decorated], Decorated]:
     """Add every option of the dataclasses to a click command.
 
@@ -180,13 +183,15 @@ def options_of(
         Dataclasses whose fields were declared with `dcme_w2v.declarations.option`.
     only : sequence of str, optional
         The options to add (default: all).
+    without : sequence of str, optional
+        The options to leave out.
     advanced : bool, optional
         Whether this command shows them by ``--help-all`` only (default: as declared).
     """
     found = []
     for cls in classes:
         for item in options_in(cls):
-            if only and item.name not in only:
+            if (only and item.name not in only) or item.name in without:
                 continue
             flag = f"--{dashed(item.name)}"
             flags: list[str] = [flag]

@@ -220,8 +220,7 @@ def check_data(
         raise CorpusError(f"there is {count} labeled document; give two or more")
     if options.folds > count:
         raise UsageError(
-            f"there are {count} labeled documents, fewer than --folds={options.folds}; give more, "
-            "or lower --folds"
+            f"there are {count} labeled documents, fewer than {options.folds} folds; give more"
         )
     if counted:
         return []

@@ -91,8 +91,8 @@ def fit_files(
     reporter.stage("reading", None, "documents")
     reference = load_classifier(job.reference) if job.reference else None
     text = _features(job, features, reference)
-    open_features = (features.subwords, features.ngrams, features.hashing, reference)
-    is_open = text is not None and not text.is_by_token and open_features == (None,) * 4
+    open_features = (features.subwords, features.ngrams, reference)
+    is_open = text is not None and not text.is_by_token and open_features == (None,) * 3
     everything = read_documents(
         job.docs, job.labels, text, HoldoutOptions(), 0, True, unlabeled=job.unlabeled,
         trained=reference, keep=KEPT_BYTES if is_open and options.choose is not False else 0,
@@ -219,12 +219,6 @@ def _features(
         if reference.text is None:
             raise UsageError(f"{job.docs[0]}: is text, and --reference classifies vectors")
         return reference.text
-    if features.hashing is not None:
-        if features.hashing_signs == "random":
-            raise UsageError(
-                "--hashing-signs=random: fused features count, which needs no signs; leave it out"
-            )
-        features = replace(features, hashing_signs="none")
     # as classify train, except for pairs of words, which few documents seldom share
     return TextFeatures(filled(features, {"lead_ngrams": 1}).with_lead())
 

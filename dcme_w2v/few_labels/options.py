@@ -57,9 +57,9 @@ class FusedOptions(Checked, group="Model"):
     choose: bool | None = option(
         None,
         "add the scores of four models, with factors from cross-validation: the classifier of "
-        "classify train, the self-trained one, distill and beside (default: if neither --initial, "
-        "--rounds nor --final names one model, whose scores get such a factor); --no-choose: "
-        "measure nothing",
+        "classify train, the self-trained one, distill and beside (default: if neither --initial "
+        "nor --final names one model, whose scores get such a factor); --no-choose: measure "
+        "nothing",
     )
     preset: str | None = option(
         None,
@@ -98,7 +98,7 @@ def resolved(options: FusedOptions) -> FusedOptions:
     choose = options.choose
     if choose and not free:
         raise UsageError(
-            "--choose: adds several models; leave out --initial, --rounds and --final, or --choose"
+            "--choose: adds several models; leave out --initial and --final, or --choose"
         )
     if choose is None and free:
         choose = True

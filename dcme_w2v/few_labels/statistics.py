@@ -229,14 +229,11 @@ def hash_of_features(text: TextFeatures | None, columns: int) -> str:
     digest = hashlib.sha256(str(columns).encode())
     if text is not None:
         options = asdict(text.options)
-        for name in asdict(text.tokenizer.options):  # older parts do not have them
-            del options[name]
         for name, other in (("lead", 0), ("lead_ngrams", 1), ("subwords", "none")):
             if options[name] in (None, other):  # the same
                 del options[name]
         if text.names is not None and options["tokens"] == "unicode":
             options["tokens"] = "words"  # if the rules differ, the names do
-        options |= text.tokenizer.entry()
         digest.update(json.dumps(options, sort_keys=True).encode())
         digest.update(np.ascontiguousarray(text.idf).tobytes())
         if text.names is not None:

@@ -97,7 +97,7 @@ def test_more_candidates():
 @pytest.mark.parametrize("given, data, classes, chosen", [
     ({}, None, 12, 2), ({}, None, 5000, 2), ({}, None, 5001, 0), ({"loss": "hinge"}, None, 12, 2),
     ({"loss": "softmax"}, None, 12, 0), ({"lr": 1.0}, None, 12, 0), ({"min_lr": 0.1}, None, 12, 0),
-    ({"objective": "gd"}, None, 12, 0), ({"draws": 2}, None, 12, 0),
+    ({"objective": "gd"}, None, 12, 0), ({"clusters": 2}, None, 12, 0),
     ({"solver": "lbfgs"}, None, 12, 1), ({}, several(), 12, 2), ({}, several(), TREE_CLASSES, 0),
     ({}, several(1800), TREE_CLASSES - 1, 1),
 ])  # fmt: skip

@@ -31,7 +31,7 @@ def problem(classes=5, rows=60, features=12, seed=0):
 @pytest.mark.parametrize(
     "more, loss",
     [({"loss": "softmax"}, "softmax"), ({"objective": "ns"}, "softmax"),
-     ({"solver": "lbfgs"}, "softmax"), ({"draws": 2}, "softmax"), ({}, "hinge")],
+     ({"solver": "lbfgs"}, "softmax"), ({"clusters": 2}, "softmax"), ({}, "hinge")],
 )  # fmt: skip
 def test_what_is_given_decides_the_loss(more, loss):
     assert resolved(ClassifyOptions(**more), 100, True).loss == loss

@@ -155,7 +155,7 @@ def test_without_words_of_texts_they_have_no_effect(cli, corpus, more):
 
 @pytest.mark.parametrize("more, chosen", [
     ("", "1-4"), ("--subwords none", "none"), ("--no-choose", None),
-    ("--ngrams 1", None), ("--hashing 512", None), ("--final beside", "1-4"),
+    ("--ngrams 1", None), ("--final beside", "1-4"),
 ])  # fmt: skip
 @pytest.mark.parametrize("source", ["u.tsv", "-"])
 def test_folds_of_few_labels_choose_subwords(cli, corpus, more, chosen, source):

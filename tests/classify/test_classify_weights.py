@@ -16,7 +16,7 @@ from dcme_w2v.errors import DcmeWarning
 OBJECTIVES = [
     {"objective": "gd"},
     {"objective": "dcme"},
-    {"objective": "dcme", "dcme_update": "paper", "beta": 0.1},
+    {"objective": "dcme", "dcme_update": "paper"},
     {"objective": "nce"},
     {"objective": "ns"},
 ]

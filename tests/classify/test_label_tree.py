@@ -84,8 +84,9 @@ def test_the_search_is_that_of_the_definition(monkeypatch, levels):
         monkeypatch.setattr(label_tree, "ROOT", 3)
         monkeypatch.setattr(label_tree, "BRANCH", 2)
     monkeypatch.setattr(label_tree, "LEAF", 20)
+    monkeypatch.setattr(label_tree, "TREES", 1)
     rows, labels = documents(1500)
-    (tree,) = train_trees(Labeled(rows, labels), LABELS, options_of(trees=1), lambda done: None)
+    (tree,) = train_trees(Labeled(rows, labels), LABELS, options_of(), lambda done: None)
     nodes = len(tree.arrays["children"]) - 1
     assert nodes == {2: 17, 3: 1 + 2 + 4 + 8 + 16}[levels] or levels == 3
     for beam in (2, 10):
@@ -137,7 +138,7 @@ def test_a_signal_ends_training_without_a_model(files, monkeypatch, cli):
 
     monkeypatch.setattr(label_tree, "_train_node", signalled)
     monkeypatch.setattr(label_tree, "ordered_map", lambda f, items, threads: map(f, items))
-    cli("classify train train.tsv --output n --objective tree --quiet --trees 1", code=130)
+    cli("classify train train.tsv --output n --objective tree --quiet", code=130)
     assert "nothing was written" in cli.err and cli.err.count("\n") == 1
     assert {path.name for path in Path().iterdir()} == {"train.tsv", "test.tsv", "m"}
 
@@ -146,7 +147,7 @@ def test_trees_are_the_default_with_many_labels_only():
     def chosen(classes, **more):
         return resolved(ClassifyOptions(**more), classes, True).objective
 
-    assert chosen(10_000) == chosen(100, trees=2) == chosen(100, objective="tree") == "tree"
+    assert chosen(10_000) == chosen(100, objective="tree") == "tree"
     assert chosen(9_999) == chosen(10_000, loss="hinge") == "gd"
     assert resolved(ClassifyOptions(), 10_000).objective == "dcme"
     with pytest.raises(UsageError, match=r"min_lr=5: must be at most lr=0\.5"):

@@ -63,7 +63,7 @@ def test_invalid_training_data():
     for rows, labels, options, said in (
         (X, np.full(120, -1), {}, "no row has a label"),
         (X, np.where(np.arange(120) < 9, 0, -1), {}, "1 class"),
-        (X, problem(2)[1], {}, "there are 2 labeled documents, fewer than folds=3"),
+        (X, problem(2)[1], {}, "there are 2 labeled documents, fewer than 3 folds"),
         (X - 1, y, {}, "Negative values in data: row 0, column 0"),
         (X, y, {"levels": 0}, "levels=0"),
         (X * (y >= 0)[:, None], y, {}, "have 0 of the"),
