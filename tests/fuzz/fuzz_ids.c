@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 ids[i] = (ids[i] & DCME_SENTENCE_END) | (ids[i] & ~DCME_SENTENCE_END) % ITEMS;
         for (int i = 0; i < ITEMS; i++)
             counts[i] = 100 / (i + 1) + 1;
-        dcme_corpus corpus = {ids, length, counts, ITEMS, NULL, NULL};
+        dcme_corpus corpus = {ids, length, counts, ITEMS, NULL};
         train(&options, &corpus, tables);
     }
     free(ids), dcme_free(tables);
