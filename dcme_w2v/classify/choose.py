@@ -53,6 +53,7 @@ RATE_OF_RARE = 2  # times the default at C = 1, from FEW_CLASSES classes on
 LOWER = 0.25  # times the rate, against wrong labels
 MANY_SETS = 1 << 24  # documents times labels, several a document; above, two rates are compared
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+SMALL_WEIGHTS, SMALL_PRODUCTS = 1 << 16, 1 << 22  # of dense rows; L-BFGS takes a second at most
 TABLES, KEPT_SCORES = 1 << 28, 1 << 23  # weights of trials at the same time; scores of one setting
 
 Setting = dict[str, Any]  # values of options by name

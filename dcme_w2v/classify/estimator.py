@@ -26,7 +26,7 @@ from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.progress import QUIET
 
 from .calibration import PLAIN, Calibrated, calibration_data, calibration_on
-from .choose import MIN_COMPARED, OutOfFold, Problem, choose
+from .choose import MIN_COMPARED, SMALL_PRODUCTS, SMALL_WEIGHTS, OutOfFold, Problem, choose
 from .fit import Fit, Labeled, RemoteTraining, fit
 from .metrics import Calibration, calibrated, check_scores
 from .mixins import LinearMixin, check_classes
@@ -46,7 +46,6 @@ from .trainer import (
     warn_of_short_rows,
 )
 
-SMALL_WEIGHTS, SMALL_PRODUCTS = 1 << 16, 1 << 22  # L-BFGS takes a second at most
 MAX_LABELS = 2**31 - 2  # the core has numbers of 32 bits; one class is for rows without a label
 
 

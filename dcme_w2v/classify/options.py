@@ -17,8 +17,7 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import ClusterOptions, HoldoutOptions, ngram_lengths
 
-# Beyond 30,000 features: with 200,000, folds of training documents gain .5 points on 20 Newsgroups,
-# .4 on the last 40 words of its documents, .5 on paragraphs of 1,236 articles, and lose nowhere.
+# Features, and features times classes, at most (docs/results/classification.md).
 MANY_FEATURES, MOST_WEIGHTS = 200_000, 1 << 26
 MAX_BIAS = 1e3
 # Titles and first sentences say what a document is about (docs/results/classification.md).
@@ -321,23 +320,19 @@ class DistributeOptions(ClusterOptions):
     )
 
 
-# For documents of unit length, tuned on held-out training documents: 8 is best for all objectives
-# with the 1,236 classes of wikipara; with the 20 and 90 of 20 Newsgroups and Reuters, 4 is better
-# for gd and dcme.
+# For documents of unit length; the second is for few classes (gd, dcme).
 RATE, RATE_OF_FEW, FEW_CLASSES = 8.0, 4.0, 500
-# With 4, Algorithm 1 gains a point of accuracy, but its log-likelihood falls from -2.5 to -8.7.
+# A higher one gains accuracy, but loses likelihood.
 PAPER_RATE = 1.0
 RATE_OF_HINGE = 0.5
 BIAS = 0.1
 L2_OF_SETS = 1e-6  # hinge, several labels a document
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
-# Similar documents of a long batch all correct the same error, which costs a point of nDCG@5 on
-# 6,731 labels with 64 (docs/results/classification.md).
+# Similar documents of a long batch all correct the same error (docs/results/classification.md).
 BATCH_OF_HINGE = 16
 # From here dcme takes less time an epoch than gd (docs/results/classification.md).
 DCME_CLASSES = 1200
-# From here a table of weights takes gigabytes; with 4,108 labels (EURLEX57K) trees have a P@1 of
-# 92.2, a table 92.7.
+# From here a table of weights takes gigabytes; with fewer labels a table predicts better.
 TREE_CLASSES = 10_000
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
 # What the core has besides options: of the bound of dcme, of Algorithm 1 in the paper.
