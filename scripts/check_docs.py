@@ -8,9 +8,6 @@
 from __future__ import annotations
 
 import html
-import importlib
-import inspect
-import pkgutil
 import re
 import sys
 from collections.abc import Iterator
@@ -69,21 +66,11 @@ def leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Comma
 
 
 def missing_names(page: str) -> Iterator[str]:
-    """Yield the public classes, methods and functions that are not in the Python reference."""
-    for found in pkgutil.walk_packages(dcme_w2v.__path__, "dcme_w2v."):
-        if found.name.startswith(("dcme_w2v.cli", "dcme_w2v.__main__", "dcme_w2v._")):
-            continue
-        for name, value in vars(importlib.import_module(found.name)).items():
-            own = getattr(value, "__module__", None) == found.name
-            if (
-                name.startswith("_")
-                or not own
-                or not (inspect.isclass(value) or inspect.isfunction(value))
-            ):
-                continue
-            full = f"{found.name}.{name}"
-            if full not in page:
-                yield f"{full} in the Python reference"
+    """Yield the public names that are not in the Python reference."""
+    for name in dcme_w2v.__all__:
+        found = getattr(dcme_w2v, name)
+        if callable(found) and f"dcme_w2v.{name}" not in page:
+            yield f"dcme_w2v.{name} in the Python reference"
 
 
 if __name__ == "__main__":

@@ -87,14 +87,7 @@ def convert(source: str, target: str, **values: Any) -> None:
     sources = [source, *read_with(source)]
     guard((READS, "IN", sources), (WRITES, "OUT", target), (WRITES, "OUT", beside))
     warn_of_suffix(None if to else target, chosen)
-    if options.no_header and format != "text":
-        raise UsageError(f"--no-header: is for text; {target} has another format")
-    if options.quantize and format != "safetensors":
-        raise UsageError(
-            f"--quantize: is for safetensors; name OUT .safetensors instead of {target}"
-        )
-    if options.quantize == "float16":
-        raise UsageError(f"--quantize=float16: is for --to={FOLDER}")
+    _check_format(options, format, target)
     vectors = _loaded(source, options)
     changed, notes = changed_by(options, vectors.vectors)
     for note in notes:
@@ -108,6 +101,18 @@ def convert(source: str, target: str, **values: Any) -> None:
     else:
         vectors.save(target, chosen, header=not options.no_header)
     click.echo(f"{len(vectors)} vectors of {vectors.dim} written to {target}", err=True)
+
+
+def _check_format(options: PostprocessOptions, format: str, target: str) -> None:
+    """Raise `UsageError` if an option is for another format than that of the target."""
+    if options.no_header and format != "text":
+        raise UsageError(f"--no-header: is for text; {target} has another format")
+    if options.quantize and format != "safetensors":
+        raise UsageError(
+            f"--quantize: is for safetensors; name OUT .safetensors instead of {target}"
+        )
+    if options.quantize == "float16":
+        raise UsageError(f"--quantize=float16: is for --to={FOLDER}")
 
 
 def _to_folder(
