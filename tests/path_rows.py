@@ -55,7 +55,7 @@ LINES = [
     "train c.txt --output o --cluster local:0 --shards 2 --save-vocab ov --checkpoint ock SMALL",
     "train c.txt --output o.safetensors --output-context oc.safetensors SMALL",
     "train c.txt --output o --output-context oc SMALL",
-    "train c.txt --output o --output-fasttext of --init i.bin --subwords 3-6 --buckets 50 SMALL",
+    "train c.txt --output o --output-fasttext o.ft --init i.bin --subwords 3-6 --buckets 50 SMALL",
     "train c.txt --output o --checkpoint ock SMALL",
     "train c.txt --output o --resume ck --checkpoint ock --checkpoint-every 1 SMALL",
     "doctor",
