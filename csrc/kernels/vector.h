@@ -30,9 +30,15 @@ INLINE void store(float *p, vec v) { *(unaligned *)p = v; }
 #define UNROLL(i, count) _Pragma("GCC unroll 32") for (int i = 0; i < (count); i++)
 #define EACH_CHUNK(c) UNROLL (c, chunks)
 
+#ifdef __aarch64__
+#define IN_VECTOR_REGISTER "+w"
+#else
+#define IN_VECTOR_REGISTER "+v"
+#endif
+
 /* GCC would load the number again for each of its uses, and not keep it in a register. */
 INLINE vec loaded(vec v) {
-    __asm__("" : "+v"(v));
+    __asm__("" : IN_VECTOR_REGISTER(v));
     return v;
 }
 
