@@ -270,6 +270,14 @@ def length_and_steps(
     return float(np.dot(found, counts) / counts.sum()), None
 
 
+def core_values(options: ClassifyOptions) -> dict[str, Any]:
+    """Return the settings of the core; options of the other update rule are not read by it."""
+    values = {name: value or 0 for name, value in core_options(options).items()} | INNER
+    values["class_clusters"] = values["clusters"]
+    values["noise_power"] = 1.0 if options.objective == "nce" else NOISE_POWER
+    return values
+
+
 def is_short(matrix: csr_matrix, instances: int, classes: int, options: ClassifyOptions) -> bool:
     """Return whether a training is so short that one thread does it, the same way each time."""
     entries = matrix.nnz * instances / max(1, matrix.shape[0])
@@ -347,10 +355,7 @@ class ClassifierTrainer(Trainer):
         self.instances = core.Instances(
             documents, placed, matrix.shape[0], classes, sample_weight, sets
         )
-        # options of the other update rule are None and not read by the core
-        values = {name: value or 0 for name, value in core_options(options).items()} | INNER
-        values["class_clusters"] = values["clusters"]
-        values["noise_power"] = 1.0 if options.objective == "nce" else NOISE_POWER
+        values = core_values(options)
         for name in ("lr", "min_lr"):  # rates are for vectors of unit length
             values[name] /= squares or 1.0
         learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)

@@ -123,7 +123,8 @@ class Processes:
         self.folder, self.stack, self.workers = folder, stack, []
 
     def start(self, *command, stderr=subprocess.DEVNULL):
-        path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        folders = [str(folder) for folder in Path(__file__).parents[:2]]
+        path = os.pathsep.join([*folders, os.environ.get("PYTHONPATH", "")])
         known = {"PYTHONPATH": path, "TMPDIR": str(self.folder)}
         process = subprocess.Popen(
             [sys.executable, "-m", *command, "--no-dashboard", "--host", "127.0.0.1"],
@@ -201,6 +202,8 @@ def test_what_a_lost_worker_has_learned_is_recomputed(cluster, straight):
             os.kill(pids[1], signal.SIGKILL)
 
     assert in_rounds(cluster, kill) == straight
+    cluster._looked = 0.0
+    cluster._look()
     assert any("is lost; its work is repeated" in line for line in cluster.reporter.lines)
     assert cluster.figures()["lost_workers"] >= 1
 

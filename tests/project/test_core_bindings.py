@@ -6,6 +6,7 @@ from helpers import options_of
 
 from dcme_w2v._core import classify, engine, text, train
 from dcme_w2v.classify.options import ClassifyOptions, resolved
+from dcme_w2v.classify.trainer import core_values
 from dcme_w2v.numeric.core import core_options
 
 I64 = np.int64
@@ -20,8 +21,7 @@ def learner(documents=1, classes=2, labels=(0, 1), sets=None, model_classes=2):
         None if sets is None else np.array(sets, dtype=I64),
     )  # fmt: skip
     linear = classify.Linear(np.zeros((2, 16), np.float32), model_classes, 1.0)
-    resolved_options = resolved(ClassifyOptions(objective="gd", threads=1, epochs=1), 2)
-    options = {name: value or 0 for name, value in core_options(resolved_options).items()}
+    options = core_values(resolved(ClassifyOptions(objective="gd", threads=1, epochs=1), 2))
     return classify.Learner(options, rows, instances, np.ones(model_classes, I64), linear)
 
 

@@ -116,7 +116,7 @@ def test_files_without_text_in_a_folder_are_skipped_and_counted(mixed):
 @pytest.mark.parametrize(
     "line",
     ["vocab mixed --min-count 1", "train mixed --min-count 1 --holdout 0.5", "phrases mixed",
-     "scdv fit mixed --vectors mixed", "classify train mixed"],
+     "scdv fit mixed --vectors mixed"],
 )  # fmt: skip
 def test_strict_fails_on_skipped_files(mixed, cli, line):
     error = cli.error(f"{line} --output out --strict")

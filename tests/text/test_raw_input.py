@@ -102,12 +102,3 @@ def test_the_document_estimator_keeps_tokens_and_splits_text(trained):
     assert rows[0].any() and not rows[1].any()
     plain = dw.SCDV("v.safetensors", clusters=2, tokenize="whitespace").fit(known)
     assert not plain.transform(new).toarray().any()
-
-
-@pytest.mark.parametrize("command", ["classify train --digits zero", "latent fit"])
-def test_classifiers_keep_the_rule(here, cli, command):
-    Path("docs.tsv").write_text("tea\tTea's GREEN, 1984\ncar\tCar's RED, 1984\n" * 10)
-    options = "--tokenize words --ngrams 2 --threads 1"
-    cli(f"{command} docs.tsv -o model {options}")
-    found = cli.rows("classify predict model -", stdin="GREEN!\nred\n")
-    assert [row[0] for row in found] == ["tea", "car"]
