@@ -77,7 +77,7 @@ def ranking(scores: F64, labels: Sequence[Sequence[int]]) -> F64:
 
 @dataclass(frozen=True)
 class Problem:
-    """Documents, and what is given and open.
+    """Labeled documents, the options that the user gave, and the features to choose from.
 
     Attributes
     ----------
@@ -127,7 +127,10 @@ class Problem:
         return resolved(replace(self.given, **own), self.classes, self.several)
 
     def open(self, setting: Setting) -> Setting:
-        """Return what is not given; the two learning rates are one schedule."""
+        """Return the entries of a setting that the user did not give.
+
+        A given final learning rate fixes the initial one, too: both make one schedule.
+        """
         fixed = {"lr"} if self.given.min_lr is not None else set()
         return {
             name: value
@@ -273,7 +276,7 @@ def folds_of(
 ) -> I64:
     """Return a fold for each document: the documents of a class are spread evenly.
 
-    Documents of a group share a fold; the class of a group is that of its first document.
+    All documents of a group get the same fold. A group counts to the class of its first document.
     """
     inverse = np.arange(len(labels))
     if groups is not None:

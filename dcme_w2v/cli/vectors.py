@@ -104,7 +104,7 @@ def convert(source: str, target: str, **values: Any) -> None:
 
 
 def _check_format(options: PostprocessOptions, format: str, target: str) -> None:
-    """Raise `UsageError` if an option is for another format than that of the target."""
+    """Raise `UsageError` if an option does not fit the format of the target."""
     if options.no_header and format != "text":
         raise UsageError(f"--no-header: is for text; {target} has another format")
     if options.quantize and format != "safetensors":

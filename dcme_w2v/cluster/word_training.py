@@ -90,7 +90,9 @@ class ClusterTrainer(engine.Trainer):
             for b, block in enumerate(plan.blocks)
         ]
         self._blocks = self._of_blocks(plan.begin)
-        self._previous = self._blocks  # lost blocks are computed from those of the round before
+        self._previous = (
+            self._blocks
+        )  # if a worker is lost, its blocks are computed again from these
         self._collected: dict[str, F32] = {}
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:

@@ -60,7 +60,7 @@ HEAD_BYTES = TAR_AT + len(TAR)
 
 
 def sniff(head: bytes) -> str | None:
-    """Return the format of a file by its first bytes; None for text and what is not in `MAGIC`."""
+    """Return the format whose magic bytes a file starts with; None for text and unknown formats."""
     if head[TAR_AT:HEAD_BYTES] == TAR:
         return "tar"
     if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < LONGEST_HEADER:

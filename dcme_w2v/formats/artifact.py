@@ -80,7 +80,7 @@ class Model:
     description : dict
         The entries of the record, such as the options.
     arrays : dict of ndarray
-        The arrays by name, read-only; those of a large file are memory-mapped.
+        Read-only arrays by name. A large file is memory-mapped.
     """
 
     path: Path

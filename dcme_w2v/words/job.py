@@ -38,22 +38,6 @@ from .options import (
     preset_values,
 )
 
-OPTIONS = (
-    PresetOptions,
-    VocabularyOptions,
-    TrainOptions,
-    SubwordOptions,
-    NewWordsOptions,
-    HoldoutOptions,
-    OutputOptions,
-    ClusterOptions,
-    RoundsOptions,
-    CheckpointOptions,
-    FileOptions,
-    ClassesOptions,
-)
-FIELDS = {item.name: item for cls in OPTIONS for item in options_in(cls)}
-
 
 @dataclass(frozen=True)
 class TrainJob(
@@ -154,3 +138,7 @@ def counts_path(job: TrainJob) -> str | None:
     if "safetensors" in [job.format or format_of(path) for path in tables]:
         return None
     return f"{job.output_context}{VOCABULARY}"
+
+
+OPTIONS = TrainJob.__bases__
+FIELDS = {item.name: item for cls in OPTIONS for item in options_in(cls)}
