@@ -266,7 +266,7 @@ class _Work:
         ])  # fmt: skip
 
     def _tables(self, start: F32, pieces: list[Piece]) -> list[F32]:
-        """Return each shard's table with all rows; rows that it did not train have their initial values."""
+        """Return a whole table for each shard; untrained rows have their initial values."""
         tables = [start.copy() for _ in pieces]
         for table, shard, piece in zip(tables, self._shards, pieces, strict=True):
             table[shard.at] = piece.rows
