@@ -16,7 +16,10 @@ from .options import (
 )
 
 
-@command(guarded=False, example="dcme-w2v encode vectors.npy sentences.txt --output sentences.npy")
+@command(
+    guarded=False,
+    example="dcme-w2v encode vectors.safetensors sentences.txt --output sentences.npy",
+)
 @arguments("<vectors <texts=TEXTS...")
 @output_option("X", "write X.npy, X.npz (sparse rows), X.tsv, or - for tabs on standard output")
 @options_of(EncodeOptions, TokenizerOptions)
@@ -31,7 +34,7 @@ def encode(
 ) -> None:
     """Encode sentences as vectors: the mean of the pooled rows of their words.
 
-    VECTORS: word vectors of any format, best with counts, as an .npy file with its .vocab file.
+    VECTORS: word vectors of any format, best with counts, as in a .safetensors file.
     TEXTS: files, folders or -, also compressed; a line is a sentence. A sentence without any known
     word is a row of zeros.
     """

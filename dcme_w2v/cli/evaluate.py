@@ -88,7 +88,9 @@ def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
     _report_skipped(pairs, score.skipped_lines)
 
 
-@evaluate.command("sts", example="dcme-w2v eval sts vectors.npy sts-test.tsv --tokenize words")
+@evaluate.command(
+    "sts", example="dcme-w2v eval sts vectors.safetensors sts-test.tsv --tokenize words"
+)
 @arguments("<vectors <pairs=PAIRS...")
 @options_of(EncodeOptions, TokenizerOptions)
 @json_option
@@ -114,7 +116,7 @@ def _correlations(pearson: float, spearman: float) -> str:
     return f"{pearson:7.4f}  {spearman:8.4f}"
 
 
-@evaluate.command("likelihood", example="dcme-w2v eval likelihood vectors.npy heldout.txt")
+@evaluate.command("likelihood", example="dcme-w2v eval likelihood vectors.safetensors heldout.txt")
 @arguments("<model <[corpus]...")
 @context_option
 @flag("--window N", "context words on each side (default: as trained)", type=int)

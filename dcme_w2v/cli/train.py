@@ -39,7 +39,7 @@ from .streams import print_json
     guarded=False,
     word2vec=True,
     example="dcme-w2v train corpus.txt --output vectors.bin\n"
-    "zcat corpus.gz | dcme-w2v train - --output vectors.npy --dim 200 --checkpoint state",
+    "zcat corpus.gz | dcme-w2v train - --output vectors.safetensors --dim 200 --checkpoint state",
 )
 @arguments("<[corpus]...")
 @options_of(FileOptions)
@@ -55,8 +55,8 @@ def train(
     """Train word vectors on text.
 
     CORPUS: files, folders or - for standard input, also compressed (gzip, bzip2, xz, zstd). A line
-    is a sentence, tokens are separated by whitespace. VECTORS.json records how the vectors were
-    made. Command lines of word2vec.c work unchanged (-train, -output, -size, -iter, -alpha, -cbow,
+    is a sentence, tokens are separated by whitespace. A .safetensors file records how the vectors
+    were made, VECTORS.json beside others. Command lines of word2vec.c work unchanged (-train, -output, -size, -iter, -alpha, -cbow,
     -binary, -hs, -classes, -debug), with the defaults of word2vec.c. With several threads, results
     differ between runs, unless --deterministic is given. SIGINT, SIGTERM or SIGHUP saves the state
     and stops.

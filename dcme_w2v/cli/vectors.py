@@ -232,7 +232,7 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 @command(
     guarded=False,
     example="dcme-w2v plot train.log other.log --output curves.svg\n"
-    "dcme-w2v plot vectors.npy --words 'king queen man woman' --output words.png\n"
+    "dcme-w2v plot vectors.safetensors --words 'king queen man woman' --output words.png\n"
     "dcme-w2v plot rows.npz --labels rows.labels --output rows.png",
 )
 @arguments("<files...")
@@ -262,8 +262,8 @@ def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
 
 @command(
     guarded=False,
-    example="dcme-w2v explore vectors.npy --output page.html\n"
-    "dcme-w2v explore before.npy after.npy --output page.html",
+    example="dcme-w2v explore vectors.safetensors --output page.html\n"
+    "dcme-w2v explore before.safetensors after.safetensors --output page.html",
 )
 @arguments("<vectors...")
 @output_option("HTML", "write the page to this file; - is stdout")

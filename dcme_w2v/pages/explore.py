@@ -369,8 +369,8 @@ def explore(
     Examples
     --------
     >>> import dcme_w2v as dw
-    >>> v = dw.train("corpus.txt", dim=8, epochs=1, threads=1, output="v.npy")
-    >>> dw.explore("v.npy", "page.html", method="pca")[:15]
+    >>> v = dw.train("corpus.txt", dim=8, epochs=1, threads=1, output="v.safetensors")
+    >>> dw.explore("v.safetensors", "page.html", method="pca")[:15]
     '<!DOCTYPE html>'
     """
     sources, name = listed(files), "" if output is None else os.fspath(output)

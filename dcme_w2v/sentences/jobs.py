@@ -75,9 +75,9 @@ def encode(
     Examples
     --------
     >>> import dcme_w2v as dw
-    >>> dw.Vectors(["tea", "car"], [[2, 0], [0, 2]], counts=[5, 2]).save("v.npy")
+    >>> dw.Vectors(["tea", "car"], [[2, 0], [0, 2]], counts=[5, 2]).save("v.safetensors")
     >>> _ = open("sentences.txt", "w").write("tea\ncar tea\n")
-    >>> dw.encode("v.npy", ["sentences.txt"], "sentences.npy").shape
+    >>> dw.encode("v.safetensors", ["sentences.txt"], "sentences.npy").shape
     (2, 2)
     """
     options, given, output = EncodeOptions(pooling, dim), listed(texts), os.fspath(output)

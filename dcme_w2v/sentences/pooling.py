@@ -89,7 +89,7 @@ class Pooling:
         if counts is None:
             warn(
                 "the vectors come without the counts of the words, which are taken to be in the "
-                "order of their frequency; an .npy file has counts beside it, in its .vocab"
+                "order of their frequency; a .safetensors file has counts"
             )
             tokens = RAREST * (len(vectors) + SHIFT) / (np.arange(len(vectors)) + SHIFT)
         else:
