@@ -370,7 +370,8 @@ def check_suffix(path: PathLike) -> None:
     if suffix in UNSUPPORTED:
         raise UsageError(
             f"{os.fspath(path)}: {suffix} files are not supported; name another (vectors: .txt, "
-            ".bin or .safetensors; rows: .npz or .svm; compressed: .gz, .bz2, .xz or .zst behind it)"
+            ".bin or .safetensors; rows: .npz or .svm; compressed: .gz, .bz2, .xz or .zst behind "
+            "it)"
         )
     if compression_of(path) == ".zst" and importlib.util.find_spec("zstandard") is None:
         raise UsageError(
