@@ -55,11 +55,11 @@ def train(
     """Train word vectors on text.
 
     CORPUS: files, folders or - for standard input, also compressed (gzip, bzip2, xz, zstd). A line
-    is a sentence, tokens are separated by whitespace. A .safetensors file records how the vectors
-    were made, VECTORS.json beside others. Command lines of word2vec.c work unchanged (-train,
-    -output, -size, -iter, -alpha, -cbow, -binary, -hs, -classes, -debug), with the defaults of
-    word2vec.c. With several threads, results differ between runs, unless --deterministic is given.
-    SIGINT, SIGTERM or SIGHUP saves the state and stops.
+    is a sentence, tokens are separated by whitespace. A .safetensors file records its origin,
+    VECTORS.json that of other files. Command lines of word2vec.c work unchanged (-train, -output,
+    -size, -iter, -alpha, -cbow, -binary, -hs, -classes, -debug), with the defaults of
+    word2vec.c. Runs with several threads differ, unless --deterministic is given. SIGINT, SIGTERM
+    or SIGHUP saves the state and stops.
     """
     from dcme_w2v import train as trained
     from dcme_w2v.formats.sentences import CorpusPaths
