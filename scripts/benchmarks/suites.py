@@ -142,12 +142,17 @@ def words(s: Setup) -> Iterator[Line]:
             _, seconds = s.run("train", text, *options, "--threads", s.threads, "--seed", seed,
                                "--quiet", "--output", out)  # fmt: skip
             yield name, seed, "CPU seconds", seconds, ""
-            found = s.json("eval", "analogies", out, questions)
-            yield name, seed, "analogies", 100 * found["accuracy"], "%"
-            for pairs in ("wordsim353.tsv", "simlex999.tsv"):
-                if (s.data / pairs).exists():
-                    found = s.json("eval", "similarity", out, s.file(pairs))
-                    yield name, seed, pairs[:-4], found["spearman"], ""
+            for found in _of_words(s, out, questions):
+                yield name, seed, *found
+
+
+def _of_words(s: Setup, vectors: str, questions: str) -> Iterator[tuple[str, float, str]]:
+    """Yield the analogies and the word similarities of vectors."""
+    yield "analogies", 100 * s.json("eval", "analogies", vectors, questions)["accuracy"], "%"
+    for pairs in ("wordsim353.tsv", "simlex999.tsv"):
+        if (s.data / pairs).exists():
+            found = s.json("eval", "similarity", vectors, s.file(pairs))
+            yield pairs[:-4], found["spearman"], ""
 
 
 SENTENCES: dict[str, list[object]] = {
@@ -527,6 +532,31 @@ def cluster(s: Setup) -> Iterator[Line]:
                 yield setting, seed, metric, number, ""
 
 
+ON_CLUSTER: dict[str, list[str]] = {
+    "one machine": ["--threads", "1"],
+    "2 shards, no worker": ["--cluster", "local:0", "--shards", "2"],
+    "2 shards, 2 workers": ["--cluster", "local:2", "--shards", "2"],
+}
+
+
+def cluster_quality(s: Setup) -> Iterator[Line]:
+    """Vectors of a quarter of the text, and classifiers, by one machine and in two shards."""
+    questions, train, test = map(s.file, ("questions-words.txt", "train.tsv", "test.tsv"))
+    _, text = next(_growing(s, (1 / 4,)))
+    out, model = s.out("c.safetensors"), s.out("model")
+    for seed, (name, where) in product(s.seeds, ON_CLUSTER.items()):
+        own = [*where, "--seed", seed, "--quiet"]
+        s.run("train", text, *own, "--output", out)
+        for found in _of_words(s, out, questions):
+            yield f"word vectors; {name}", seed, *found
+        for method in ("mixture", "iterate", "vote", "gradient"):
+            options = ["--solver", "lbfgs"] if method == "gradient" else ["--solver", "sgd"]
+            options += ["--distribute", method] * ("--cluster" in where)
+            s.run("classify", "train", train, *options, *own, "--output", model)
+            accuracy = 100 * s.json("classify", "test", model, test)["accuracy"]
+            yield f"classifier; {name}", seed, method, accuracy, "%"
+
+
 def cluster_time(s: Setup) -> Iterator[Line]:
     """Compare two workers of one thread with one process of one and of two threads, by tokens."""
     for size, text in _growing(s, (1, 3, 6)):
@@ -655,6 +685,7 @@ ALL = {
         documents,
         few_labels,
         cluster,
+        cluster_quality,
         cluster_time,
         sentences,
         encode,
