@@ -16,9 +16,7 @@ import numpy as np
 
 from .arrays import F64, I8, I64
 
-BINS, MOST_BINS = 1 << 12, 1 << 17  # above so many numbers (a level; in all) there are bins
-FINER = 32  # times as many bins, where bins are too coarse: all numbers take gigabytes
-COARSE = 1e-5  # share of the loss within bins above which bins are too coarse
+BINS = 1 << 13  # above so many numbers, means of bins are clustered
 # The paper leaves the penalty's growth and the end open.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
 
@@ -42,7 +40,7 @@ class Levels:
     loss: float
 
 
-def fit_levels(numbers: F64, weights: F64, count: int, bins: int | None = None) -> Levels:
+def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Levels:
     """Return the levels with the least loss, the optimum of (1) for fixed signs.
 
     Parameters
@@ -52,8 +50,7 @@ def fit_levels(numbers: F64, weights: F64, count: int, bins: int | None = None) 
     count : int
         How many levels at most.
     bins : int, optional
-        Above so many numbers, means of bins of equal width are clustered instead; by default
-        `BINS` for each level, at most `MOST_BINS`.
+        Above so many numbers, means of so many bins are clustered instead.
     """
     centers = _centers(numbers, weights, count, bins)
     return _assigned(numbers, weights, centers, count)
@@ -94,41 +91,29 @@ def fit_by_admm(
     return Levels(found, levels, loss), iteration
 
 
-def _centers(numbers: F64, weights: F64, count: int, bins: int | None = None) -> F64:
-    """Return the centers of the clusters that are not empty, ascending."""
-    if not (weights.min(initial=1.0) > 0 and numbers.min(initial=1.0) > 0):
-        used = (weights > 0) & (numbers > 0)  # the nearest center of a negative number is 0
-        numbers, weights = numbers[used], weights[used]
-    if not len(numbers):
+def _centers(numbers: F64, weights: F64, count: int, bins: int = BINS) -> F64:
+    """Return the centers of the clusters that are not empty, ascending.
+
+    The bins are as dense as the clusters of an optimum of many levels: by the cube root of the
+    density (Panter and Dite 1951).
+    """
+    used = np.flatnonzero((weights > 0) & (numbers > 0))  # the nearest center of others is 0
+    if not len(used):
         return np.zeros(0)
-    bins = bins or min(BINS * count, MOST_BINS)
-    for finer in (bins, FINER * bins):
-        if len(numbers) > finer:
-            found = _binned(numbers, weights, count, finer)
-            if found is not None:
-                return found
-    order = np.argsort(numbers, kind="stable")
-    return _clustered(numbers[order], weights[order], count)[0]
+    order = used[np.argsort(numbers[used], kind="stable")]
+    numbers, weights = numbers[order], weights[order]
+    if len(numbers) > bins:
+        gaps = np.diff(numbers, prepend=numbers[0]) / numbers[-1]
+        spread = np.cumsum(np.cbrt(weights * gaps**2))
+        places = (spread * (bins / (spread[-1] or 1.0))).astype(np.int64)
+        first = np.flatnonzero(np.diff(places, prepend=-1))
+        moments, weights = np.add.reduceat([weights * numbers, weights], first, axis=1)
+        numbers = moments / weights
+    return _clustered(numbers, weights, count)
 
 
-def _binned(numbers: F64, weights: F64, count: int, bins: int) -> F64 | None:
-    """Return the centers of bins; None where too much of the loss is within bins."""
-    low, high = float(numbers.min()), float(numbers.max())
-    if high == low:
-        return np.array([low])
-    places = np.minimum((numbers - low) / (high - low) * bins, bins - 1).astype(np.int64)
-    sums, moments, squares = (
-        np.bincount(places, weights * numbers**power, bins).astype(np.float64) for power in range(3)
-    )
-    filled = sums > 0
-    means = moments[filled] / sums[filled]
-    centers, cost = _clustered(means, sums[filled], count)
-    within = float(np.maximum(squares[filled] - moments[filled] * means, 0.0).sum())
-    return centers if within <= COARSE * cost else None
-
-
-def _clustered(numbers: F64, weights: F64, count: int) -> tuple[F64, float]:
-    """Return the centers of the optimal clusters of ascending numbers, and the cost."""
+def _clustered(numbers: F64, weights: F64, count: int) -> F64:
+    """Return the centers of the optimal clusters of ascending numbers."""
     shifted = numbers - np.average(numbers, weights=weights)  # squares are smallest there
     sums = _sums(np.stack([weights, weights * shifted, weights * shifted**2]))
     least, ends = _sums(weights * numbers**2), list[I64]()  # D_0: all in the cluster at 0
@@ -140,8 +125,7 @@ def _clustered(numbers: F64, weights: F64, count: int) -> tuple[F64, float]:
         end = int(begins[end])
         borders.insert(0, end)
     parts = [slice(a, b) for a, b in itertools.pairwise(borders) if b > a]
-    centers = [float(np.average(numbers[part], weights=weights[part])) for part in parts]
-    return np.unique(centers), float(least[-1])
+    return np.unique([np.average(numbers[part], weights=weights[part]) for part in parts])
 
 
 def _sums(numbers: F64) -> F64:
