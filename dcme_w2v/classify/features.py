@@ -220,37 +220,30 @@ class TextFeatures:
         self, documents: Iterable[bytes], most: Callable[[], tuple[int, bool]] | None
     ) -> csr_matrix:
         words, texts, subwords, counts = self._read(documents)
-        grams = None
-        if self._lengths:
-            grams = NGrams(texts, counts, self._lengths, self._everywhere, self._lead)
-        spelled: list[bytes] = []
-        parts = [counts] if grams is None else [counts, *grams.counts]
+        grams = NGrams(texts, counts, self._lengths, self._everywhere, self._lead)
+        single, parts = words, [counts]
         if subwords is not None:
             spelled, found = subwords.distinct()
-            parts.append(found)
+            single, parts = words + spelled, [counts, found]
+        parts += grams.counts
         everything = hstack(parts, format="csr") if len(parts) > 1 else counts
         totals = np.bincount(everything.indices, everything.data, everything.shape[1])
-        eligible = self._eligible(everything)
         # ties by first appearance
-        others = len(totals) - len(spelled)
-        order = np.arange(others) if grams is None else grams.order()
-        order = np.append(order, np.arange(others, len(totals)))
+        order = grams.order()
+        order[order >= len(words)] += len(single) - len(words)
+        order = np.append(order, np.arange(len(words), len(single)))
         order = order[np.argsort(-totals[order], kind="stable")]
-
-        def name(number: int) -> bytes:
-            if number >= others:
-                return spelled[number - others]
-            return words[number] if grams is None else grams.name(words, number)
-
         count, has_pairs = most() if most else (self.options.most_features, True)
         if not has_pairs:
-            order = order[(order < len(words)) | (order >= others)]
+            order = order[order < len(single)]
             self.options = replace(self.options, lead_ngrams=1)
             self._lengths = range(0)
-        order = order[eligible[order]][:count]
+        order = order[self._eligible(everything)[order]][:count]
         column_of = np.full(len(totals), -1, dtype=np.int32)
         column_of[order] = np.arange(len(order), dtype=np.int32)
-        names = list(map(name, order.tolist()))
+        is_gram = order >= len(single)
+        longer = iter(grams.names(words, order[is_gram] - len(single) + len(words)))
+        names = [single[i] if i < len(single) else next(longer) for i in order.tolist()]
         self.names = Words.from_words(names)
         self._column = {gram: column for column, gram in enumerate(names)}
         return _renumbered(everything, column_of, len(order))

@@ -37,11 +37,12 @@ class NGrams:
     def __init__(
         self, texts: list[I32], words: csr_matrix, lengths: range, everywhere: int, lead: int
     ) -> None:
-        self._flat, size = np.concatenate(texts), np.array([len(text) for text in texts])
+        self._flat = np.concatenate([np.zeros(0, dtype=np.int32), *texts])
+        size = np.array([len(text) for text in texts], dtype=np.int64)
         document = np.repeat(np.arange(len(texts), dtype=np.int32), size)
         place = np.arange(len(document)) - (np.cumsum(size) - size)[document]
         self._words = words.shape[1]
-        rows = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(words.indptr))
+        rows = np.repeat(np.arange(words.shape[0], dtype=np.int32), np.diff(words.indptr))
         first_document = np.zeros(self._words, dtype=np.int32)
         first_document[words.indices[::-1]] = rows[::-1]  # the last assignment stays
         documents, firsts = [first_document], [np.arange(self._words)]
@@ -69,12 +70,11 @@ class NGrams:
         """Return the numbers of words and n-grams by first appearance, in a document by length."""
         return np.lexsort((self._first, self._size, self._document))
 
-    def name(self, words: Sequence[bytes], number: int) -> bytes:
-        """Return a word, or the words of an n-gram, separated by spaces."""
-        if number < self._words:
-            return words[number]
-        first = self._first[number]
-        return b" ".join(words[i] for i in self._flat[first : first + self._size[number]])
+    def names(self, words: Sequence[bytes], numbers: I64) -> list[bytes]:
+        """Return the words of n-grams, separated by spaces."""
+        places = zip(self._first[numbers].tolist(), self._size[numbers].tolist(), strict=True)
+        texts = (self._flat[first : first + size].tolist() for first, size in places)
+        return [b" ".join(map(words.__getitem__, text)) for text in texts]
 
 
 class Subwords:
