@@ -12,9 +12,9 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.formats.artifact import (
     command_of,
-    describe_model,
     kind_of_artifact,
     load_artifact,
+    read_artifact,
 )
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.static_folder import is_static_folder
@@ -102,12 +102,13 @@ def info(path: PathLike) -> Facts:
         name = str(generations[-1])
     kind = kind_of_artifact(name)
     if kind not in (None, KIND):
-        found = describe_model(name) | more
-        found["kind"] = f"model: {found['kind']}"
+        record, arrays = read_artifact(name)
+        found = record | more | {"kind": f"model: {kind}"}
+        found["arrays"] = {key: f"{one.dtype} {one.shape}" for key, one in arrays.items()}
     else:
         found = _vectors(name)
         if kind is not None:
-            found.setdefault("argv", describe_model(name).get("argv"))
+            found.setdefault("argv", read_artifact(name)[0].get("argv"))
     facts: Facts = {"file": name, "kind": found.pop("kind")}
     if (command := command_of(found.pop("argv", None))) is not None:
         facts["made_by"] = command

@@ -58,14 +58,14 @@ def transform(
 def _batches(model: str, docs: tuple[str, ...], threads: int | None) -> tuple[int, Iterable[Any]]:
     """Return the number of columns, and batches of rows with their labels."""
     from dcme_w2v.classify.dataset import pieces
-    from dcme_w2v.formats.artifact import kind_of_model, load_artifact
+    from dcme_w2v.formats.artifact import kind_of_artifact, load_artifact
     from dcme_w2v.formats.documents import read_documents
 
     loaded = load_artifact(model)
     if hasattr(loaded, "transform_labeled"):
         return loaded.columns, loaded.transform_labeled(read_documents(docs), threads)
     if not hasattr(loaded, "transform"):
-        kind = kind_of_model(model)
+        kind = kind_of_artifact(model)
         raise UsageError(
             f"{model}: is a model of kind {kind!r}; give one of scdv fit, latent fit or fuse fit"
         )

@@ -18,7 +18,7 @@ import os
 import reprlib
 import shlex
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,6 +31,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write, check_writable, compression_of, is_stream
 from dcme_w2v.files.opening import open_regular
 from dcme_w2v.numeric.arrays import Array, ChunkedArray, all_finite
+from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike
 
 from .vectors.vectors_reader import FAULT_NAMES, SEPARATOR, word_faults
@@ -50,6 +51,7 @@ _DTYPES = {
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _METADATA, _RECORD = "__metadata__", "dcme_w2v"
+_PIECE_BYTES = 8 << 20  # at a time
 MAX_HEADER = 100_000_000  # bytes, as in the library of the format
 READ_BYTES = 4 << 20  # a smaller file is read, a larger one is mapped
 # Kind of file -> "module:class" with a method `load`.
@@ -136,13 +138,11 @@ class Model:
         starts = self.array(names[0], "int64", None if count is None else count + 1)
         columns = self.array(names[1], "int32", None)
         values = self.array(names[2], dtype, len(columns))
-        name = names[0]
         try:
             check_pointers(starts, len(columns), max(0, len(starts) - 1))
-            name = names[1]
             check_numbers("column", columns, len(values), width)
         except ValueError as error:
-            raise self.fault(name, str(error)) from None
+            raise self.fault(", ".join(names[:2]), str(error)) from None
         return csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
 
     def words(self) -> Words:
@@ -184,15 +184,11 @@ class Model:
     def strings(self, name: str) -> list[str]:
         """Return a list of the record, of distinct strings, at least one."""
         found = self.value(name, list)
-        for number, item in enumerate(found, 1):
-            if type(item) is not str or not _is_unicode(item):
-                raise self.fault(name, f"item {number} is {shown(item)}, must be a string")
-        if not found:
-            raise self.fault(name, "is empty")
-        if len(set(found)) < len(found):
-            twice = next(item for i, item in enumerate(found) if item in found[:i])
-            raise self.fault(name, f"has {shown(twice)} twice")
-        return found
+        with contextlib.suppress(TypeError, UnicodeEncodeError):  # of an unpaired surrogate
+            "".join(found).encode()
+            if 0 < len(found) == len(set(found)):
+                return found
+        raise self.fault(name, f"is {shown(found)}, must be distinct strings, at least one")
 
     def options(self, name: str, cls: type[Options]) -> Options:
         """Return options of the record."""
@@ -211,38 +207,22 @@ def shown(value: Any) -> str:
     return reprlib.repr(value).encode("unicode_escape").decode()
 
 
-def _is_unicode(text: str) -> bool:
-    """Return whether a string has no unpaired surrogate."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 # ---- the command line ----
 
 
 def recorded_arguments() -> list[str] | None:
     """Return the arguments of this process if it is the program, None if it is another."""
-    if not sys.argv or not _is_program(sys.argv[0]):
+    parts = PurePath(sys.argv[0] if sys.argv else "").parts
+    if parts[-1:] != (_PROGRAM,) and parts[-2:] != ("dcme_w2v", "__main__.py"):
         return None
     return [os.fsencode(one).decode("utf-8", "replace") for one in sys.argv]
 
 
 def command_of(arguments: Any) -> str | None:
     """Return recorded arguments as a command line of the shell; None if there are none."""
-    if not isinstance(arguments, list) or not all(type(one) is str for one in arguments):
-        return None
-    if not arguments:
-        return None
-    program = _PROGRAM if _is_program(arguments[0]) else arguments[0]
-    return shlex.join([program, *arguments[1:]])
-
-
-def _is_program(path: str) -> bool:
-    parts = PurePath(path).parts[-2:]
-    return parts[-1:] == (_PROGRAM,) or parts == ("dcme_w2v", "__main__.py")
+    with contextlib.suppress(TypeError, KeyError):  # of the record of another program
+        return shlex.join([_PROGRAM, *arguments[1:]])
+    return None
 
 
 # ---- writing ----
@@ -310,12 +290,8 @@ def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> 
         begin, end = end, end + math.prod(array.shape) * array.dtype.itemsize
         if array.dtype not in _NAMES:
             raise ValueError(f"the array {name!r} of {array.dtype} is not written")
-        entry = {
-            "dtype": _NAMES[array.dtype],
-            "shape": [*array.shape],
-            "data_offsets": [begin, end],
-        }
-        header[name] = entry
+        about = {"dtype": _NAMES[array.dtype], "shape": array.shape, "data_offsets": [begin, end]}
+        header[name] = about
     text = _json(header).encode()
     text += b" " * (-len(text) % 8)
     yield len(text).to_bytes(8, "little") + text
@@ -325,22 +301,15 @@ def tensor_pieces(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> 
 
 def bytes_of(array: Array | ChunkedArray) -> Iterator[Any]:
     """Yield the bytes of an array in C order, some at a time."""
-    for chunk in array if isinstance(array, ChunkedArray) else _chunks(array):
+    chunks: Iterable[Array] = array if isinstance(array, ChunkedArray) else _chunks(array)
+    for chunk in chunks:
         yield np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
 
 
 def _chunks(array: Array) -> Iterator[Array]:
-    if array.ndim == 0 or not array.size:
-        yield array
-        return
-    rows = max(1, (1 << 21) * len(array) // array.nbytes)
-    for first in range(0, len(array), rows):
-        yield array[first : first + rows]
-
-
-def kinds_like(kind: str) -> tuple[str, ...]:
-    """Return the kinds of models, one of which a training writes, depending on its documents."""
-    return OF_CLASSES if kind in OF_CLASSES else (kind,)
+    array = np.atleast_1d(array)
+    step = max(1, _PIECE_BYTES * len(array) // max(1, array.nbytes))
+    return (array[rows] for rows in blocks_of_rows(len(array), step))
 
 
 def check_model_target(path: PathLike, kind: str) -> None:
@@ -351,25 +320,26 @@ def check_model_target(path: PathLike, kind: str) -> None:
     check_writable(path)
     if not Path(path).exists() or not Path(path).stat().st_size:
         return
-    if kind_of_artifact(path) not in kinds_like(kind):
+    # A training of classes writes one of several kinds, depending on its documents.
+    if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):
         raise UsageError(f"{name}: exists and is not a model of kind {kind}; name another file")
 
 
 # ---- reading ----
 
 
-def load_model(path: PathLike, kind: str, version: int) -> Model:
-    """Open a file of `save_model`.
+def load_model(path: PathLike, kinds: str | Collection[str], version: int) -> Model:
+    """Open a file of `save_model`, of one of some kinds.
 
     Raises
     ------
     FormatError
-        It is not a model of this kind and version, or is corrupt.
+        It is not a model of these kinds and this version, or is corrupt.
     """
     record, arrays = read_artifact(path)
-    if record.get("kind") != kind:
-        found = shown(record.get("kind"))
-        raise FormatError(f"{path}: is a model of kind {found}; give one of {kind}")
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    if record["kind"] not in kinds:
+        raise _of_another_kind(path, record["kind"], kinds)
     if record.get("version") != version:
         raise FormatError(
             f"{path}: has version {shown(record.get('version'))} (by "
@@ -388,57 +358,43 @@ def load_artifact(path: PathLike, kinds: Collection[str] = LOADERS) -> Any:
     FormatError
         It is of another kind, or is corrupt.
     """
-    kind = kind_of_model(path)
+    kind = read_artifact(path)[0]["kind"]
     if kind not in kinds:
-        raise FormatError(
-            f"{os.fspath(path)}: is a model of kind {kind!r}; give one of {', '.join(kinds)}"
-        )
+        raise _of_another_kind(path, kind, kinds)
     module, _, name = LOADERS[kind].partition(":")
     return getattr(importlib.import_module(module), name).load(path)
 
 
-def kind_of_model(path: PathLike) -> str:
-    """Return the kind of a file's record.
-
-    Raises
-    ------
-    FormatError
-        It is not a file of this program.
-    """
-    return str(describe_model(path)["kind"])
+def _of_another_kind(path: PathLike, kind: str, kinds: Collection[str]) -> FormatError:
+    return FormatError(
+        f"{os.fspath(path)}: is a model of kind {shown(kind)}; give one of {', '.join(kinds)}"
+    )
 
 
 def kind_of_artifact(path: PathLike) -> str | None:
     """Return the kind of a file of this program; None for other files, folders and streams."""
     if not is_stream(path) and Path(path).is_file():
         with contextlib.suppress(FormatError):
-            return kind_of_model(path)
+            return str(read_artifact(path)[0]["kind"])
     return None
 
 
-def describe_model(path: PathLike) -> dict[str, Any]:
-    """Return the record of a file of any kind, with dtype and shape of each array as text.
+def read_artifact(path: PathLike) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the record and the arrays of a file of this program.
 
     Raises
     ------
     FormatError
-        It is not a file of this program, or is corrupt.
+        It is not such a file, or is corrupt.
     """
-    record, arrays = read_artifact(path)
-    return {**record, "arrays": {name: f"{one.dtype} {one.shape}" for name, one in arrays.items()}}
-
-
-def read_artifact(path: PathLike) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the record and the arrays of a file of this program."""
     try:
         metadata, arrays = read_tensors(path)
     except FileNotFoundError:
-        raise FormatError(f"{os.fspath(path)}: there is no such file; give a model") from None
-    record = _parsed(path, metadata.get(_RECORD, "null"), "its record")
-    if not isinstance(record, dict) or type(record.get("kind")) is not str:
-        raise FormatError(
-            f"{os.fspath(path)}: is not a file of this program; give one, or the folder of a "
-            "static model"
+        raise _fault(path, "there is no such file; give a model") from None
+    record = _parsed(path, metadata.get(_RECORD, "{}"), "its record")
+    if type(record.get("kind")) is not str:
+        raise _fault(
+            path, "is not a file of this program; give one, or the folder of a static model"
         )
     return record, arrays
 
@@ -457,47 +413,45 @@ def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
         size = os.fstat(file.fileno()).st_size
         start = 8 + int.from_bytes(file.read(8), "little")
         if start > min(size, MAX_HEADER + 8):
-            raise _corrupt(path, "is not a safetensors file, or is truncated")
+            raise _fault(path, "is not a safetensors file, or is truncated; write it again")
         header = _parsed(path, file.read(start - 8), "its header")
         if size <= READ_BYTES or size == start:
             data = np.fromfile(file, np.uint8)
             data.flags.writeable = False
         else:
             data = np.memmap(file, np.uint8, "r", start)
-    if not isinstance(header, dict):
-        raise _corrupt(path, "its header is no object")
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or any(type(one) is not str for one in metadata.values()):
-        raise _corrupt(path, f"its {_METADATA} are not strings")
+        raise _fault(path, f"its {_METADATA} are not strings; write it again")
+    entries = sorted(_entry(path, name, entry) for name, entry in header.items())
+    if len(data) != (size := entries[-1][1] if entries else 0):
+        raise _fault(path, f"has {len(data):,} bytes of {size:,}: is truncated; write it again")
     arrays, end = {}, 0
-    for array, (begin, stop, dtype, shape) in sorted(
-        ((array, _entry(path, array, entry)) for array, entry in header.items()),
-        key=lambda item: item[1][:2],
-    ):
-        if begin != end or stop > len(data):
-            raise _corrupt(path, f"{shown(array)} begins or ends elsewhere")
-        end = stop
+    for begin, stop, name, dtype, shape in entries:
         try:
-            found = data[begin:stop].view(dtype).reshape(shape)
-        except ValueError:
-            raise _corrupt(path, f"the entry of {shown(array)} is not valid") from None
-        arrays[array] = found if found.flags.aligned else found.copy()
-    if end != len(data):
-        raise _corrupt(path, f"has {len(data) - end} bytes of no array")
+            found = data[end:stop].view(dtype).reshape(shape)
+        except (ValueError, OverflowError):
+            found = None
+        if begin != end or found is None:
+            raise _fault(path, f"the entry of {shown(name)} is not valid; write it again")
+        end = stop
+        arrays[name] = found if found.flags.aligned else found.copy()
     return metadata, arrays
 
 
-def _parsed(path: PathLike, text: str | bytes, what: str) -> Any:
-    """Return a JSON text that has no key twice, and finite numbers."""
+def _parsed(path: PathLike, text: str | bytes, what: str) -> dict[str, Any]:
+    """Return a JSON object that has no key twice, and finite numbers."""
     try:
-        if isinstance(text, bytes):
-            text = text.decode()
-        return json.loads(
-            text, object_pairs_hook=_distinct, parse_constant=_finite, parse_float=_finite
-        )
+        found = json.loads(
+            text if isinstance(text, str) else text.decode(),
+            object_pairs_hook=_distinct, parse_constant=_finite, parse_float=_finite,
+        )  # fmt: skip
+        if not isinstance(found, dict):
+            raise ValueError("no object")
     except (ValueError, RecursionError) as error:
         said = str(error)[:100].encode("unicode_escape").decode()
-        raise _corrupt(path, f"{what} is corrupt ({said})") from None
+        raise _fault(path, f"{what} is corrupt ({said}); write it again") from None
+    return found
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -514,25 +468,19 @@ def _finite(text: str) -> float:
     return number
 
 
-def _entry(
-    path: PathLike, name: str, entry: Any
-) -> tuple[int, int, np.dtype[Any], tuple[int, ...]]:
-    """Return begin, end, dtype and shape of an array by its entry in the header."""
+def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dtype[Any], Any]:
+    """Return begin, end, name, dtype and shape of an array by its entry in the header."""
     try:
         kind, shape = str(entry["dtype"]), tuple(entry["shape"])
         begin, end = entry["data_offsets"]
+        if any(type(number) is not int or number < 0 for number in (*shape, begin, end)):
+            raise ValueError
     except (KeyError, TypeError, ValueError):
-        raise _corrupt(path, f"the entry of {shown(name)} is not valid") from None
+        raise _fault(path, f"the entry of {shown(name)} is not valid; write it again") from None
     if kind not in _DTYPES:
-        raise FormatError(
-            f"{os.fspath(path)}: {shown(name)} has numbers of {shown(kind)}; convert them to F32"
-        )
-    dtype, numbers = _DTYPES[kind], (*shape, begin, end)
-    whole = all(type(number) is int and number >= 0 for number in numbers)
-    if not whole or math.prod(shape) * dtype.itemsize != end - begin:
-        raise _corrupt(path, f"the entry of {shown(name)} is not valid")
-    return begin, end, dtype, shape
+        raise _fault(path, f"{shown(name)} has numbers of {shown(kind)}; convert them to F32")
+    return begin, end, name, _DTYPES[kind], shape
 
 
-def _corrupt(path: PathLike, what: str) -> FormatError:
-    return FormatError(f"{os.fspath(path)}: {what}; write it again")
+def _fault(path: PathLike, what: str) -> FormatError:
+    return FormatError(f"{os.fspath(path)}: {what}")

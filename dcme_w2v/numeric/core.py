@@ -3,20 +3,18 @@
 import contextlib
 import mmap
 import os
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v._core import train as core
 from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import UsageError
 
-from .arrays import F32, I8
+from .arrays import F32
 
 CACHE_LINE = 64
 SPARE = CACHE_LINE // 4  # float32
-Number = TypeVar("Number", bound=np.generic)
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")
 
 
@@ -42,15 +40,7 @@ def table_of(rows: F32) -> F32:
     return table
 
 
-def in_cache_lines(rows: I8) -> I8:
-    """Return a copy of rows of bytes whose first one starts at a cache line; see `new_table`."""
-    block = _zeros(-(-rows.size // 4) + SPARE).view(np.int8)
-    copy = _aligned(block, rows.size).reshape(rows.shape)
-    copy[:] = rows
-    return copy
-
-
-def _aligned(block: NDArray[Number], size: int) -> NDArray[Number]:
+def _aligned(block: F32, size: int) -> F32:
     """Return so many numbers of a block, from the first that starts a cache line."""
     start = -block.ctypes.data % CACHE_LINE // block.itemsize
     return block[start : start + size]

@@ -374,12 +374,5 @@ def open_folder(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]
         folder.close()
 
 
-def _same(first: str, second: str | None) -> bool:
-    return first == second or (
-        second is not None and Path(first).exists() and Path(second).exists()
-        and Path(first).samefile(Path(second))
-    )  # fmt: skip
-
-
 def _shown(value: Any) -> str:
     return "not given" if value is None else f"{value:g}" if type(value) is float else str(value)

@@ -108,7 +108,7 @@ def test_a_truncated_file_is_named(kept, damage):
     training, folder, _ = kept
     path = saved(folder, training, 1).path
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(FormatError, match=r"(truncated|ends elsewhere); remove it to resume"):
+    with pytest.raises(FormatError, match=r"truncated; remove it to resume"):
         Checkpoint.load(path)
 
 

@@ -39,7 +39,6 @@ from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 
 VERSION, WITHOUT_NGRAMS = 12, 11
 NEGATIVE_SAMPLING = 2
-LOSSES = {1: "hs", NEGATIVE_SAMPLING: "ns", 3: "softmax", 4: "ova"}
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised"}
 LONGEST = 100  # characters of an n-gram
 _ENCODING = FAULT_NAMES.index("invalid UTF-8 in a word")

@@ -16,7 +16,7 @@ from dcme_w2v.numeric.arrays import F32, I8, I64, U8, Array, ChunkedArray, unit_
 from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
 from dcme_w2v.platform import PathLike
 
-from ..artifact import check_model_target, kind_of_model, load_model, save_model, words_arrays
+from ..artifact import check_model_target, load_model, save_model, words_arrays
 from ..npy import npy_header, read_npy
 from ..vocabulary import Vocabulary, Words, check_lengths, count_lines
 from .manifest import write_manifest
@@ -396,10 +396,7 @@ def load_contents(path: PathLike, limit: int | None = None, mmap: bool = True) -
     FormatError
         It is of another kind, or is corrupt.
     """
-    kind = kind_of_model(path)
-    if kind not in (KIND, CHECKPOINT):
-        raise FormatError(f"{path}: is of kind {kind!r}; give a file of word vectors")
-    model = load_model(path, kind, VERSION)
+    model = load_model(path, (KIND, CHECKPOINT), VERSION)
     words = model.words()
 
     def rows(name: str, dtype: str, *shape: int | None) -> Any:
