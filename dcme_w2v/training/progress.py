@@ -2,9 +2,9 @@
 
 import contextlib
 import dataclasses
+import importlib
 import json
 import math
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,29 +21,6 @@ FIGURES = ("loss", "lr")  # in a line or a bar
 BAR = "{l_bar}{bar}| {rate_fmt}, {remaining}{postfix}"
 BAR_WITHOUT_TOTAL = "{desc}: {n_fmt}{unit}, {rate_fmt}, {elapsed}{postfix}"
 LINE_SECONDS, EVENT_SECONDS = 10, 1  # between lines, and between events of progress in a log
-
-
-class Reporter:
-    """Receives the progress of a training; this class reports nothing."""
-
-    def stage(self, name: str, total: int | None, unit: str, options: Fields | None = None) -> None:
-        """Start a stage: name, total (None if unknown), unit, and the options of a training."""
-
-    def advance(self, done: int, **fields: float) -> None:
-        """Report how much of the stage is done, and fields such as `loss` and `lr`."""
-
-    def epoch(self, record: Fields) -> None:
-        """Report the figures of an epoch: `epoch` (or `round`), `seconds`, `loss` and others."""
-
-    def message(self, message: str) -> None:
-        """Report a message of one line."""
-
-    def close(self, error: str | None = None) -> None:
-        """End the report, with the error that ended the training, if any."""
-
-
-Quiet = Reporter
-QUIET = Reporter()
 
 
 @dataclass(frozen=True)
@@ -75,8 +52,8 @@ class ProgressUpdate:
     epoch: Mapping[str, Any] | None = None
 
 
-class Progress(Reporter):
-    """Draws a bar or prints lines, calls a function, and writes a log.
+class Reporter:
+    """Draws a bar or prints lines, calls a function, and writes a log; by default none of these.
 
     The log is opened at its first event, after all inputs and outputs have been checked. Each line
     is a JSON object with `event` and `seconds` since the start (for epochs, the duration of the
@@ -119,7 +96,7 @@ class Progress(Reporter):
         self._logged = -math.inf
 
     def stage(self, name: str, total: int | None, unit: str, options: Fields | None = None) -> None:
-        """See `Reporter`."""
+        """Start a stage: name, total (None if unknown), unit, and the options of a training."""
         self._began = self._shown = self._clock()
         self._logged = -math.inf
         self._close_bar()
@@ -133,7 +110,7 @@ class Progress(Reporter):
         self._write("start", {"stage": name, "total": total, "unit": unit, **more})
 
     def advance(self, done: int, **fields: float) -> None:
-        """See `Reporter`."""
+        """Report how much of the stage is done, and fields such as `loss` and `lr`."""
         figures = {name: fields[name] for name in FIGURES if name in fields}
         now = self._clock()
         if self._bar is not None:
@@ -149,19 +126,19 @@ class Progress(Reporter):
             self._write("progress", {"stage": self._now.stage, "done": done, **fields})
 
     def epoch(self, record: Fields) -> None:
-        """See `Reporter`."""
+        """Report the figures of an epoch: `epoch` (or `round`), `seconds`, `loss` and others."""
         self._print(epoch_line(record))
         if self._function:
             self._function(dataclasses.replace(self._now, epoch=_all_finite(record)))
         self._write("round" if "round" in record else "epoch", record)
 
     def message(self, message: str) -> None:
-        """See `Reporter`."""
+        """Report a message of one line."""
         self._print(message)
         self._write("message", {"message": message})
 
     def close(self, error: str | None = None) -> None:
-        """See `Reporter`."""
+        """End the report, with the error that ended the training, if any."""
         self._close_bar()
         if error is None or self._log is not None:  # without an event, an existing log is kept
             self._write("end", {} if error is None else {"error": error})
@@ -204,70 +181,65 @@ class Progress(Reporter):
         return "standard output" if self._path == STANDARD else str(self._path)
 
     def _write(self, event: str, fields: Fields) -> None:
-        if self._path is None:
+        if self._path is None or self._failure is not None:
             return
         if self._log is None:
             self._log = open_log(self._path, self._append)
         seconds = round(self._clock() - self._start, 3)
         record = _all_finite({"event": event, "seconds": seconds, **fields})
-        if self._failure is None:
-            with self._recording_failure():
-                self._log.write(json.dumps(record, allow_nan=False) + "\n")
-                self._log.flush()
+        with self._recording_failure():
+            self._log.write(json.dumps(record, allow_nan=False) + "\n")
+            self._log.flush()
 
     @contextlib.contextmanager
     def _recording_failure(self) -> Iterator[None]:
-        """Store the first OSError and write nothing after it."""
+        """Store the first OSError; nothing is written after it."""
         try:
             yield
         except BrokenPipeError:
             self._path = None
-        except (OSError, ResourceError) as error:
+        except OSError as error:
             if self._failure is None and self._path is not None:
-                cause = error.__cause__ or error
-                self._failure = getattr(cause, "strerror", None) or str(cause)
+                self._failure = error.strerror or str(error)
                 self._print(
                     f"warning: {self._log_name}: the log cannot be written ({self._failure}); "
                     "training continues"
                 )
 
 
+QUIET = Reporter()
 ProgressLike = bool | str | Callable[[ProgressUpdate], object] | Reporter
 
 
 def reporting(
     quiet: bool = False, log_json: str | None = None, append: bool = False
 ) -> contextlib.AbstractContextManager[Reporter]:
-    """Create the reporter that fits stderr, and close it at the end; see `Progress`."""
-    if quiet or not sys.stderr.isatty():
-        return _closing(Progress(None if quiet else sys.stderr, None, None, log_json, append))
-    from tqdm import tqdm
-
-    return _closing(Progress(sys.stderr, tqdm, None, log_json, append))
-
-
-def reporting_to(
-    progress: ProgressLike, log_json: str | None = None, append: bool = False
-) -> contextlib.AbstractContextManager[Reporter]:
-    """Create the reporter for a call from Python: a bar for True, a callback, or a reporter.
-
-    "stderr" is what fits stderr, as for the program.
-    """
-    if isinstance(progress, Reporter):
-        return _closing(progress)
-    if progress == "stderr":
-        return reporting(False, log_json, append)
-    if not (isinstance(progress, bool) or callable(progress)):
-        raise UsageError(f"--progress={progress!r}: must be True, False or a function")
-    if progress is not True:
-        return _closing(Progress(None, None, progress or None, log_json, append))
-    from tqdm.auto import tqdm
-
-    return _closing(Progress(sys.stderr, tqdm, None, log_json, append))
+    """Create the reporter that fits stderr, and close it at the end; see `Reporter`."""
+    return reporting_to(not quiet and "stderr", log_json, append)
 
 
 @contextlib.contextmanager
-def _closing(reporter: Reporter) -> Iterator[Reporter]:
+def reporting_to(
+    progress: ProgressLike, log_json: str | None = None, append: bool = False
+) -> Iterator[Reporter]:
+    """Create the reporter of a call from Python: a bar for True, a callback, or a reporter.
+
+    "stderr" is what fits stderr, as for the program.
+    """
+    if not (isinstance(progress, bool | Reporter) or callable(progress) or progress == "stderr"):
+        raise UsageError(f"--progress={progress!r}: must be True, False or a function")
+    if isinstance(progress, Reporter):
+        reporter = progress
+    else:
+        stream = sys.stderr if progress in (True, "stderr") else None
+        is_bar = progress is True or (stream and stream.isatty())
+        library: Any = is_bar and importlib.import_module(
+            "tqdm.auto" if progress is True else "tqdm"
+        )
+        reporter = Reporter(
+            stream, library and library.tqdm, progress if callable(progress) else None, log_json,
+            append,
+        )  # fmt: skip
     try:
         yield reporter
     except BaseException as error:
@@ -277,14 +249,13 @@ def _closing(reporter: Reporter) -> Iterator[Reporter]:
     reporter.close()
 
 
-# Figures of held-out text in the line of an epoch.
-HELD_OUT_LABELS = {
+# Figures of held-out text in the line of an epoch; the first with its standard error.
+HELD_OUT = {
     "heldout_log_probability": "held-out log p",
     "heldout_log_probability_with_noise": "with noise",
     "heldout_gap": "gap",
     "heldout_log_mean_probability": "log mean p",
 }
-ERRORS = {"heldout_log_probability": "heldout_standard_error"}
 
 
 def epoch_line(record: Mapping[str, Any]) -> str:
@@ -296,11 +267,12 @@ def epoch_line(record: Mapping[str, Any]) -> str:
     loss = _finite(record["loss"])
     step = "round" if "round" in record else "epoch"
     parts = [f"{step} {record[step]}" + ("" if loss is None else f": loss {loss:.4g}")]
-    for name, label in HELD_OUT_LABELS.items():
+    error = record.get("heldout_standard_error")
+    for name, label in HELD_OUT.items():
         if (value := record.get(name)) is not None:
-            error = record.get(ERRORS.get(name, ""))
             shown = f"{value:.{3 if abs(value) < 10 else 2}f}"
             parts.append(f"{label} {shown}" + (f" ± {error:.1g}" if error else ""))
+            error = None
     seconds = record["seconds"]
     return ", ".join([*parts, f"{seconds:.{1 if seconds < 100 else 0}f} s"])
 
@@ -313,12 +285,9 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-_LINE = re.compile(rb'\{"event": "[a-z]+", ')
-
-
 def is_log(path: str) -> bool:
     """Return whether a file starts with an event of a log."""
-    return _LINE.match(head_of(path)) is not None
+    return head_of(path).startswith(b'{"event": "')
 
 
 def read_log(path: str) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,7 @@ from dcme_w2v.classify.weight_files import VotingWeights
 from dcme_w2v.cluster.distribute import Distributed
 from dcme_w2v.errors import UsageError
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
-from dcme_w2v.training.progress import Quiet
+from dcme_w2v.training.progress import Reporter
 
 SETTING = "--ngrams 1 --subwords none --l2 1e-5"  # which one machine would choose by folds
 METHODS = {
@@ -127,7 +127,7 @@ def test_an_interrupted_run_keeps_the_current_model(docs, here):
     """After two rounds: a run that is stopped before the first has no model to keep."""
     received = ReceivedSignal()
 
-    class Stopping(Quiet):
+    class Stopping(Reporter):
         def epoch(self, record):
             if record["epoch"] == 2:
                 received.number = signal.SIGTERM
@@ -144,4 +144,4 @@ def test_an_interrupted_run_keeps_the_current_model(docs, here):
     assert len(load_classifier("m.partial").record["epochs"]) == 2
     assert not Path("m").exists()
     with pytest.raises(Interrupted, match="nothing was saved"):
-        run_it(Quiet())
+        run_it(Reporter())

@@ -17,17 +17,18 @@ from helpers import train, write_corpus
 
 from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.errors import ClusterError, DivergedError, UsageError
-from dcme_w2v.training.progress import Quiet
+from dcme_w2v.training.progress import Reporter
 
 dask = pytest.importorskip("dcme_w2v.cluster.dask_executor")
 distributed = pytest.importorskip("distributed")
 PATIENCE = 120  # seconds until a process is up, on a busy machine
 
 
-class Hearing(Quiet):
+class Hearing(Reporter):
     """Records messages; `lost` is set when a worker is lost."""
 
     def __init__(self):
+        super().__init__()
         self.lines, self.lost = [], threading.Event()
 
     def message(self, message):

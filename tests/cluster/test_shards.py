@@ -21,7 +21,7 @@ from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text import encode as one_machine
 from dcme_w2v.text.encode import encode
 from dcme_w2v.training.executor import Executor
-from dcme_w2v.training.progress import Quiet
+from dcme_w2v.training.progress import Reporter
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -217,7 +217,7 @@ class ThreeWorkers(Executor):
     workers = 3
 
     def __init__(self):
-        super().__init__(Quiet())
+        super().__init__(Reporter())
         self.fetched = []
 
     def result(self, future):

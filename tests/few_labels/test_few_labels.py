@@ -28,7 +28,7 @@ from dcme_w2v.few_labels.initial import ScoredRows
 from dcme_w2v.few_labels.model import FusedModel
 from dcme_w2v.few_labels.options import FusedOptions, resolved
 from dcme_w2v.few_labels.statistics import Statistics, sum_over
-from dcme_w2v.training.progress import Quiet
+from dcme_w2v.training.progress import Reporter
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -45,10 +45,11 @@ PAPER, BESIDE = {"preset": "paper"}, {"final": "beside"}
 MODELS = {"supervised", "self-training", "distill", "beside"}
 
 
-class Messages(Quiet):
+class Messages(Reporter):
     """A reporter that keeps its messages."""
 
     def __init__(self):
+        super().__init__()
         self.messages = []
 
     def message(self, message):
@@ -165,7 +166,7 @@ def test_a_feature_of_one_labeled_document_gets_no_weight_from_it():
     parts = evidence.parts(rows)
     in_sample = learn(parts, data.labels)
     right = in_sample.scores(parts).argmax(axis=1) == data.labels
-    out_of_fold = fit_out_of_fold(spoilt, weights, False, Quiet())
+    out_of_fold = fit_out_of_fold(spoilt, weights, False, Reporter())
     assert right.mean() > 0.95 and out_of_fold.record["rounds"][0]["fold_accuracy"] < 0.8
     noise = (evidence.weights(in_sample.weights)[WORDS:], out_of_fold.weights.get()[WORDS:-1])
     most, least = (np.abs(weights).mean() for weights in noise)
@@ -382,9 +383,9 @@ def test_class_priors_come_from_the_unlabeled_documents_if_each_class_has_as_man
     models = {"supervised": Fitted(always, "supervised"), "distill": Fitted(good, "distill")}
     monkeypatch.setattr(choose, "fit_models", lambda part, of_all: models)
     # of 400 predictions, one model makes 200 of class 2, the other about 50
-    _, found = choose.choose(data_of(few=6, many=200, choose=True), Quiet())
+    _, found = choose.choose(data_of(few=6, many=200, choose=True), Reporter())
     assert found["fold_accuracy"]["supervised"] == pytest.approx(250 / 400, abs=0.05)
     labels = np.repeat(np.arange(CLASSES), [12, 6, 3, 3])
     data = training(*documents(24, 1, labels), documents(200, 2)[0], {})
-    _, found = choose.choose(data, Quiet())
+    _, found = choose.choose(data, Reporter())
     assert found["fold_accuracy"]["supervised"] == pytest.approx(3 / 24)

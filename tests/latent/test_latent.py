@@ -16,7 +16,7 @@ from dcme_w2v.latent.cost import Observations
 from dcme_w2v.latent.fit import fit, learn
 from dcme_w2v.latent.model import LatentClassifier, through_alpha
 from dcme_w2v.latent.options import LatentOptions, resolved
-from dcme_w2v.training.progress import Quiet
+from dcme_w2v.training.progress import Reporter
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -83,7 +83,7 @@ def test_several_starts_are_tried_shortly_and_the_best_is_continued(latent, of_q
     X, _ = blobs(200, 5, 8, spread=5.0)
     options = LatentOptions(latent=latent, unsupervised=True, threads=1, tolerance=0.0, epochs=20)
     data = Observations.of(csr_matrix(X.astype(np.float32)), None, 0)
-    said, quiet = [], Quiet()
+    said, quiet = [], Reporter()
     quiet.message = said.append
     solution, record = fit(data, resolved(options, 0, *X.shape), quiet)
     starts = record["starts"]

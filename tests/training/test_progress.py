@@ -9,7 +9,7 @@ from helpers import records
 from tqdm import tqdm
 
 from dcme_w2v.errors import ResourceError
-from dcme_w2v.training.progress import Progress, reporting
+from dcme_w2v.training.progress import Reporter, reporting
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -29,7 +29,7 @@ class Screen(io.StringIO):
 
 def test_progress_lines_have_speed_loss_and_time_left():
     clock, out = Clock(), io.StringIO()
-    lines = Progress(out, clock=clock)
+    lines = Reporter(out, clock=clock)
     lines.stage("training", 4000, "words")
     for second in range(1, 21):
         clock.now += 1
@@ -43,7 +43,7 @@ def test_progress_lines_have_speed_loss_and_time_left():
 
 def test_a_terminal_gets_a_bar_and_lines_above_it():
     screen = Screen()
-    bar = Progress(screen, tqdm)
+    bar = Reporter(screen, tqdm)
     bar.stage("counting", 10, "bytes")
     bar.advance(10)
     bar.stage("training", 1000, "words")
@@ -59,7 +59,7 @@ def test_a_terminal_gets_a_bar_and_lines_above_it():
 
 def test_the_log_has_its_documented_keys_and_is_readable_during_the_run():
     clock, path = Clock(), Path("log.jsonl")
-    log = Progress(log=str(path), clock=clock)
+    log = Reporter(log=str(path), clock=clock)
     log.stage("training", 10, "words")
     assert records(path) == [
         {"event": "start", "seconds": 0, "stage": "training", "total": 10, "unit": "words"}
@@ -79,7 +79,7 @@ def test_the_log_has_its_documented_keys_and_is_readable_during_the_run():
 
 def test_numbers_that_are_not_finite_are_null():
     path = Path("log.jsonl")
-    log = Progress(log=str(path))
+    log = Reporter(log=str(path))
     log.epoch({"epoch": 1, "seconds": 0.5, "loss": math.nan, "heldout_log_probability": -math.inf})
     log.close()
     assert records(path)[0]["loss"] is None
