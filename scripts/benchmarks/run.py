@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -26,8 +25,6 @@ from tables import COLUMNS, RESULTS, ROOT
 
 from dcme_w2v._core.train import has_kernels
 from dcme_w2v.numeric.core import INSTRUCTION_SETS
-
-Line = tuple[str, int, str, float, str]
 
 
 def commit() -> str:
@@ -55,23 +52,21 @@ def machine() -> str:
     return ", ".join([cpus, *([model[1]] if model else []), *sets[:1], f"{kernels} kernels"])
 
 
-def measured(
-    suite: Callable[[suites.Setup], Iterator[Line]], setup: suites.Setup
-) -> list[list[str]]:
+def measured(name: str, setup: suites.Setup) -> list[list[str]]:
     """Return the lines of results.csv of a suite: means over seeds, in order of appearance."""
     found: dict[tuple[str, str, str], list[float]] = {}
     try:
-        for setting, seed, metric, number, unit in suite(setup):
-            print(f"{suite.__name__}\t{setting}\t{seed}\t{metric}\t{number:g} {unit}", flush=True)
+        for setting, seed, metric, number, unit in suites.ALL[name](setup):
+            print(f"{name}\t{setting}\t{seed}\t{metric}\t{number:g} {unit}", flush=True)
             found.setdefault((setting, metric, unit), []).append(number)
     except FileNotFoundError as error:
-        print(f"{suite.__name__}: left out: {error}", file=sys.stderr)
+        print(f"{name}: left out: {error}", file=sys.stderr)
     except Exception:
         traceback.print_exc()  # the other suites still run
     seeds = ", ".join(map(str, setup.seeds))
     rest = [seeds, commit(), machine()]
     return [
-        [suite.__name__, setting, metric, f"{fmean(n):.4g}", _spread(n), unit, *rest]
+        [name, setting, metric, f"{fmean(n):.4g}", _spread(n), unit, *rest]
         for (setting, metric, unit), n in found.items()
     ]
 
@@ -109,7 +104,7 @@ def main() -> None:
             options.data.absolute(), Path(work), range(1, options.seeds + 1), options.threads
         )
         for name in options.suites or suites.ALL:
-            lines += measured(suites.ALL[name], setup)
+            lines += measured(name, setup)
     if options.record:
         record(lines)
     if not lines:
