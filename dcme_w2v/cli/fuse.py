@@ -95,7 +95,7 @@ def fuse() -> None:
 )
 @flag(
     "--statistics FILE",
-    "write the statistics of the first round to this .npz file",
+    "write the statistics of the first round to this file",
     path=WRITES,
     group="Output",
     advanced=True,
@@ -134,11 +134,11 @@ def fit(
 
 
 @fuse.command(
-    example="dcme-w2v fuse statistics model texts-1.txt --output part-1.npz\n"
-    "dcme-w2v fuse fit labeled.tsv --reference model --resume-statistics part-*.npz --output fused"
+    example="dcme-w2v fuse statistics model texts-1.txt --output part-1\n"
+    "dcme-w2v fuse fit labeled.tsv --reference model --resume-statistics part-* --output fused"
 )
 @arguments("<model <docs...")
-@output_option("PART", "write the sums to this .npz file")
+@output_option("PART", "write the sums to this file")
 @flag("--binary", "count features as 1 each, for --preset paper")
 @threads_option
 @json_option

@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.space import require_memory
-from dcme_w2v.formats.sparse_io import read_arrays, write_arrays
+from dcme_w2v.formats.artifact import load_model, save_model
 from dcme_w2v.numeric.arrays import F64, I64
 
 UNIT = 65536
@@ -189,7 +189,8 @@ def rows_of(matrix: csr_matrix, begin: int, end: int) -> csr_matrix:
     )
 
 
-_ARRAYS = ("joint", "counts", "prior", "about")
+KIND, VERSION = "statistics", 1
+_ARRAYS, _COUNTS = ("joint", "counts", "prior"), ("documents", "empty")
 
 
 # What the statistics of a part belong to, as JSON, and how an error names each of it.
@@ -249,11 +250,9 @@ def hash_of_model(path: str) -> str:
 
 
 def write_part(path: str, sums: Statistics, identity: Identity) -> None:
-    """Write statistics to an .npz file."""
-    about = {**identity, "documents": sums.documents, "empty": sums.empty}
-    text = np.frombuffer(json.dumps(about, sort_keys=True).encode(), dtype=np.uint8)
-    found = (sums.joint, sums.counts, sums.prior, text)
-    write_arrays(path, dict(zip(_ARRAYS, found, strict=True)))
+    """Write statistics to a file."""
+    arrays = {name: getattr(sums, name) for name in _ARRAYS}
+    save_model(path, KIND, VERSION, arrays, {**identity, **{n: getattr(sums, n) for n in _COUNTS}})
 
 
 def read_parts(paths: Sequence[str], identity: Identity) -> Statistics:
@@ -278,21 +277,15 @@ def read_parts(paths: Sequence[str], identity: Identity) -> Statistics:
 
 
 def _read(path: str, identity: Identity) -> Statistics:
-    arrays = read_arrays(path, _ARRAYS)
-    try:
-        about = json.loads(arrays["about"].tobytes())
-        counts = int(about["documents"]), int(about["empty"])
-        own = {name: about[name] for name in IDENTITY}
-    except (KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"{path}: is no file of statistics ({error}); write it again") from None
+    model = load_model(path, KIND, VERSION)
     for name, what in IDENTITY.items():
-        if own[name] != identity[name]:
+        if model.description.get(name) != identity[name]:
             raise UsageError(f"--resume-statistics={path}: has statistics of {what}")
-    joint, sizes = arrays["joint"], (arrays["counts"].shape, arrays["prior"].shape)
-    whole = all(arrays[name].dtype == np.int64 for name in _ARRAYS[:3])
-    if not whole or joint.ndim != 2 or sizes != (joint.shape[:1], joint.shape[1:]):
-        raise FormatError(f"{path}: its sums do not fit together; write it again")
-    found = Statistics(joint, arrays["counts"], arrays["prior"], *counts)
-    if joint.shape[1] != len(identity["classes"]) or not found.is_possible():
+    joint = model.array("joint", "int64", None, len(identity["classes"]))
+    counts = model.array("counts", "int64", len(joint))
+    prior = model.array("prior", "int64", joint.shape[1])
+    documents, empty = (model.value(name, int) for name in _COUNTS)
+    found = Statistics(joint.copy(), counts.copy(), prior.copy(), documents, empty)
+    if not found.is_possible():
         raise FormatError(f"{path}: its sums are wrong; write it again")
     return found

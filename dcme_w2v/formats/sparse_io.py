@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import zipfile
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,7 +27,7 @@ from dcme_w2v.files.atomic import (
 )
 from dcme_w2v.files.opening import open_regular, read_lines
 from dcme_w2v.files.space import require_memory
-from dcme_w2v.numeric.arrays import I64, Array, without_warnings
+from dcme_w2v.numeric.arrays import I64, without_warnings
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, checked_rows
 from dcme_w2v.platform import PathLike
 
@@ -103,23 +103,6 @@ def read_npz(path: PathLike) -> csr_matrix:
         There is not enough memory.
     """
     name = os.fspath(path)
-    remedy = "write it again, by scipy's save_npz or dcme-w2v transform"
-    with _opening(name, "is not a valid sparse matrix", remedy) as (file, total):
-        matrix = sparse.load_npz(file)
-        if matrix.format not in ("coo", "csr", "csc"):
-            raise ValueError(f"its format is {matrix.format!r}; convert it by scipy's tocsr first")
-        _check_size(total + 8 * matrix.shape[0], name)  # where each row starts
-        return checked_rows(matrix)
-
-
-@contextlib.contextmanager
-def _opening(
-    name: str, fault: str, remedy: str = "write it again"
-) -> Iterator[tuple[BinaryIO, int]]:
-    """Open an .npz file whose arrays have the sizes of their headers; also yields the sum of these.
-
-    Any error of a corrupt file is a `FormatError` of one line.
-    """
     try:
         with open_regular(name) as file, without_warnings(), zipfile.ZipFile(file) as archive:
             total = sum(one.file_size for one in archive.infolist())
@@ -133,14 +116,21 @@ def _opening(
                             f"{info.filename} has not the {size:,} bytes of its header"
                         )
             file.seek(0)
-            yield file, total
+            matrix = sparse.load_npz(file)
+            if matrix.format not in ("coo", "csr", "csc"):
+                raise ValueError(f"its format is {matrix.format!r}; convert it by scipy's tocsr")
+            _check_size(total + 8 * matrix.shape[0], name)  # where each row starts
+            return checked_rows(matrix)
     except (DcmeError, MemoryError):
         raise
     except OSError as error:
         raise UnreadableError(f"{name}: cannot be read: {error.strerror or error}") from None
     except Exception as error:  # zipfile and numpy raise many kinds of errors for corrupt files
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise FormatError(f"{name}: {fault} ({reason}); {remedy}") from None
+        raise FormatError(
+            f"{name}: is not a valid sparse matrix ({reason}); write it again, by scipy's save_npz "
+            "or dcme-w2v transform"
+        ) from None
 
 
 def _check_size(expanded: int, name: str) -> None:
@@ -268,22 +258,6 @@ def join(parts: Sequence[csr_matrix]) -> csr_matrix:
     return csr_matrix(sparse.vstack(wide, format="csr"))
 
 
-def read_arrays(path: PathLike, names: Sequence[str] = ()) -> dict[str, Array]:
-    """Read the arrays of these names in an .npz file, by default all.
-
-    Raises
-    ------
-    FormatError
-        It is not such a file, is corrupt, or does not have all of these arrays.
-    CorpusError
-        The file cannot be read.
-    """
-    shown = os.fspath(path)
-    fault = f"does not hold {', '.join(names)}" if names else "is not a valid file of arrays"
-    with _opening(shown, fault) as (file, _), np.load(file, allow_pickle=False) as found:
-        return {name: found[name] for name in names or found.files}
-
-
 # ---- writing ----
 
 
@@ -401,16 +375,6 @@ def write_batches(
             found["zero_rows"] += int((np.diff(rows.indptr) == 0).sum())
             found["entries"] += rows.nnz
     return found
-
-
-def write_arrays(path: PathLike, arrays: Mapping[str, Array]) -> None:
-    """Write arrays to an .npz file, deflated; equal arrays give equal bytes."""
-    with atomic_write(path) as file, tempfile.TemporaryFile() as temporary:
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, array in arrays.items():
-                _store(archive, name, array)
-        temporary.seek(0)  # zipfile seeks, which devices cannot
-        shutil.copyfileobj(temporary, file, _READ_BYTES)
 
 
 def _store(archive: zipfile.ZipFile, name: str, array: NDArray[np.generic]) -> None:
