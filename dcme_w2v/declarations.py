@@ -11,6 +11,7 @@ derived from it, so that they cannot disagree::
         centers: str | None = option(None, "file of the initial means", needs=("components",))
 """
 
+import copy
 import dataclasses
 import functools
 import inspect
@@ -163,9 +164,10 @@ def part_of(options: Any, cls: type[T]) -> T:
 
 
 def filled(options: T, found: Mapping[str, Any]) -> T:
-    """Return options with values for those that are None."""
-    left_open = {name: value for name, value in found.items() if getattr(options, name) is None}
-    return dataclasses.replace(options, **left_open)  # type: ignore[type-var]
+    """Return options with values, which need no check, for those that are None."""
+    result = copy.copy(options)
+    vars(result).update((name, one) for name, one in found.items() if vars(options)[name] is None)
+    return result
 
 
 def filled_rates(options: T, found: Mapping[str, Any]) -> T:

@@ -32,7 +32,8 @@ bucket: --buckets|--hashing
 minn maxn: --subwords=MIN-MAX
 word-ngrams: --ngrams
 pretrained-vectors: --init
-save-output: --output-context
+save-output: --output-tables
+save-vocab: the command vocab
 autotune-validation autotune-duration: --tune
 merge-context-vectors sum-context ensemble: --vectors=sum
 callbacks compute-loss: --progress
@@ -68,7 +69,7 @@ print-sentence-vectors get-sentence-vector get-mean-vector: encode, or v[words].
 check: dw.check(file)
 info: dw.info(file)
 explore: dw.explore(files, output)
-classes: dw.classes(v, n)
+classes: the command classes, or dw.classes(v, n)
 fuse: dw.FusedFeatures
 latent: dw.LatentClassModel
 doc2vec lda-model scdv: dw.SCDV

@@ -203,9 +203,9 @@ def subwords(folder: Path) -> list[tuple[str, Path, Reader]]:
     """Train with subwords; return a model in fastText's format, and what reads it."""
     corpus, path = folder / "corpus", folder / "model.bin"
     corpus.write_bytes(TEXT)
-    command("train", str(corpus), "--output-fasttext", str(path), "--subwords", "2-3", "--buckets",
-            "20", "--dim", "4", "--epochs", "1", "--min-count", "1", "--quiet",
-            "--output", str(folder / "v.bin"))  # fmt: skip
+    command("train", str(corpus), "--output", str(path), "--format", "fasttext", "--subwords",
+            "2-3", "--buckets", "20", "--dim", "4", "--epochs", "1", "--min-count", "1",
+            "--quiet")  # fmt: skip
     return [("subwords", path, lambda path: command("neighbors", str(path), "a", "unseen"))]
 
 

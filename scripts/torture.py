@@ -76,14 +76,12 @@ class Run:
         """Return the bytes that a successful run writes, without files that contain times."""
         format = dict(zip(self.case[::2], self.case[1::2], strict=False)).get("--format")
         suffix = ".safetensors" if format == "safetensors" else ".bin"
-        return [self.folder / name for name in (f"v{suffix}", f"c{suffix}", "words")]
+        return [self.folder / f"v{suffix}"]
 
     def arguments(self, every: str) -> list[str]:
         """Return the command line, which starts, or resumes if there is a checkpoint."""
         keep = str(self.folder / "k")
         files = ["--output", str(self.outputs[0]), "--log-json", str(self.folder / "log")]
-        context = self.outputs[-2]
-        files += ["--output-context", str(context), "--save-vocab", str(self.folder / "words")]
         state = ["--checkpoint", keep, "--resume", keep, "--checkpoint-every", every]
         corpus = str(self.folder.parent / "corpus.txt")
         return ["train", corpus, *COMMON, *self.case, *files, *state]

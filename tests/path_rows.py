@@ -49,13 +49,11 @@ class Row:
 
 
 LINES = [
-    "train c.txt --output o --output-context oc --save-vocab ov --log-json ol --read-vocab "
-    "voc --init i.safetensors --holdout h.txt --init-context i2.safetensors "
+    "train c.txt --output o --log-json ol --read-vocab voc --init i.safetensors --holdout h.txt "
     "--output-tables ot --cache-dir . SMALL",
-    "train c.txt --output o --cluster local:0 --shards 2 --save-vocab ov --checkpoint ock SMALL",
-    "train c.txt --output o.safetensors --output-context oc.safetensors SMALL",
-    "train c.txt --output o --output-context oc SMALL",
-    "train c.txt --output o --output-fasttext o.ft --init i.bin --subwords 3-6 --buckets 50 SMALL",
+    "train c.txt --output o --cluster local:0 --shards 2 --checkpoint ock SMALL",
+    "train c.txt --output o.safetensors --output-tables oc.safetensors SMALL",
+    "train c.txt --output o.ft --format fasttext --init i.bin --subwords 3-6 --buckets 50 SMALL",
     "train c.txt --output o --checkpoint ock SMALL",
     "train c.txt --output o --resume ck --checkpoint ock --checkpoint-every 1 SMALL",
     "doctor",
@@ -95,9 +93,9 @@ LINES = [
     "transform m d.svm --output o.svm --labels ol",
     "eval analogies v.txt q.txt",
     "eval similarity v.txt p.txt",
-    "eval likelihood v.txt c.txt --context v.txt --read-vocab voc --analogies q.txt --window 2",
+    "eval likelihood tb c.txt --analogies q.txt --window 2",
     "neighbors v.txt aa",
-    "predict-word v.txt aa _ --context v.txt --read-vocab voc",
+    "predict-word tb aa _",
     "check v.txt",
     "info v.txt",
     "explore v.txt --output o.html --labels lv.txt --method pca",
@@ -151,8 +149,7 @@ def made(tmp_path_factory):
             f"train c.txt --output o --checkpoint ck --checkpoint-every 1 {SMALL}",
             f"train c.txt --output-tables ta --output o {SMALL}",
             f"train c.txt --output-tables tb --output i.safetensors {SMALL}",
-            f"train c.txt --output i2.safetensors {SMALL}",
-            f"train c.txt --output o --output-fasttext i.bin --subwords 3-6 --buckets 50 {SMALL}",
+            f"train c.txt --output i.bin --format fasttext --subwords 3-6 --buckets 50 {SMALL}",
             "vocab c.txt --output voc --min-count 1",
             "phrases c.txt --output o --save-table tab --threshold 0 --min-count 1",
             "classify train d.txt --output k --epochs 1 --quiet",

@@ -235,8 +235,8 @@ def set_switched(ctx: click.Context) -> None:
     """
     for switch, meanings in SWITCHES.items():
         value = ctx.params.pop(f"word2vec_{switch}", None)
-        if value is None or (switch == "binary" and ctx.params.get("classes")):
-            continue  # classes are text, in word2vec.c, too
+        if value is None:
+            continue
         if value not in meanings:
             raise UsageError(f"-{switch} {value}: must be {' or '.join(meanings)}")
         if (meant := meanings[value]) is not None:

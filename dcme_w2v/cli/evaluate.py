@@ -16,11 +16,9 @@ from .command import Group
 from .options import (
     arguments,
     chosen_tokenizer,
-    context_option,
     flag,
     json_option,
     options_of,
-    read_vocab_option,
     reads_documents,
 )
 from .streams import print_json
@@ -118,18 +116,16 @@ def _correlations(pearson: float, spearman: float) -> str:
 
 @evaluate.command("likelihood", example="dcme-w2v eval likelihood vectors.safetensors heldout.txt")
 @arguments("<model <[corpus]...")
-@context_option
 @flag("--window N", "context words on each side (default: as trained)", type=int)
-@read_vocab_option
 @flag("--analogies FILE", "also score these analogy questions", path=READS)
 @json_option
 @reads_documents("corpus", labels=False)
 def likelihood(model: str, corpus: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """Report the log-likelihood of a text under a model.
 
-    MODEL is the file of word vectors of a run with --output-context. Each token is predicted from
-    its context by the exact softmax: the mean log-probability and the log of the mean probability
-    are printed, for negative sampling also with the noise distribution added back.
+    MODEL is a file of train --output-tables. Each token is predicted from its context by the exact
+    softmax: the mean log-probability and the log of the mean probability are printed, for negative
+    sampling also with the noise distribution added back.
     """
     from dcme_w2v import eval_likelihood
     from dcme_w2v.formats.sentences import CorpusPaths

@@ -161,10 +161,6 @@ threads_option = flag(
 
 
 count_option = flag("-k,--topn N", "number of words in each answer", default=10, low=1)
-context_option = flag("--context FILE", "context vectors (default: from the manifest)", path=READS)
-read_vocab_option = flag(
-    "--read-vocab FILE", "word counts (default: from the manifest)", path=READS
-)
 
 
 def options_of(

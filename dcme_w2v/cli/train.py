@@ -12,7 +12,6 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.words.options import (
-    ClassesOptions,
     FileOptions,
     NewWordsOptions,
     OutputOptions,
@@ -44,7 +43,7 @@ from .streams import print_json
 @arguments("<[corpus]...")
 @options_of(FileOptions)
 @options_of(PresetOptions, VocabularyOptions, NewWordsOptions, TrainOptions, SubwordOptions)
-@options_of(HoldoutOptions, OutputOptions, ClassesOptions)
+@options_of(HoldoutOptions, OutputOptions)
 @options_of(ClusterOptions, RoundsOptions, CheckpointOptions)
 @dry_run_option
 @json_option
@@ -57,9 +56,9 @@ def train(
     CORPUS: files, folders or - for standard input, also compressed (gzip, bzip2, xz, zstd). A line
     is a sentence, tokens are separated by whitespace. A .safetensors file records its origin,
     VECTORS.json that of other files. Command lines of word2vec.c work unchanged (-train, -output,
-    -size, -iter, -alpha, -cbow, -binary, -hs, -classes, -debug), with the defaults of
-    word2vec.c. Runs with several threads differ, unless --deterministic is given. SIGINT, SIGTERM
-    or SIGHUP saves the state and stops.
+    -size, -iter, -alpha, -cbow, -binary, -hs, -debug), with the defaults of word2vec.c. Runs with
+    several threads differ, unless --deterministic is given. SIGINT, SIGTERM or SIGHUP saves the
+    state and stops.
     """
     from dcme_w2v import train as trained
     from dcme_w2v.formats.sentences import CorpusPaths
@@ -88,5 +87,4 @@ def _check(corpus: tuple[str, ...], given: dict[str, Any], dry_run: bool) -> Non
     if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
     if "output" not in given and not dry_run:
-        alone = "; dcme-w2v vocab counts alone" * ("save_vocab" in given)
-        raise UsageError(f"no --output; give the file for the vectors, or --dry-run{alone}")
+        raise UsageError("no --output; give the file for the vectors, or --dry-run")

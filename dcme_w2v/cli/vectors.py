@@ -12,7 +12,7 @@ from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import READS, WRITES, guard
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import CardOptions
-from dcme_w2v.words.options import OutputOptions, PostprocessOptions
+from dcme_w2v.words.options import PostprocessOptions
 
 from .command import command
 from .options import (
@@ -38,7 +38,6 @@ RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
 
 @command(guarded=False, example="dcme-w2v convert vectors.safetensors vectors.bin")
 @arguments("<source=IN >target=OUT")
-@options_of(OutputOptions, only=["format"])
 @options_of(PostprocessOptions)
 @options_of(TokenizerOptions, only=RULE)
 @options_of(CardOptions)
@@ -67,13 +66,13 @@ def convert(source: str, target: str, **values: Any) -> None:
 
     if values["to"] == "kv" or target.lower().endswith(".kv"):
         raise UsageError(KV)
-    chosen = OutputOptions(format=values.pop("format")).format
     options = collect(PostprocessOptions, values)
+    chosen = options.format
     card = {name: one for name, one in values.items() if one is not None and name not in RULE}
     if {*given_options()} & {*RULE}:
         card["tokenize"] = {name: values[name] for name in RULE}
     if options.to == FOLDER:
-        _to_folder(source, target, options, card, chosen)
+        _to_folder(source, target, options, card)
         return
     if card:
         raise UsageError(f"--tokenize, --language, --license, --scores: are for --to={FOLDER}")
@@ -120,12 +119,12 @@ def _to_folder(
     target: str,
     options: PostprocessOptions,
     card: dict[str, Any],
-    format: str | None,
 ) -> None:
     """Write a folder of static embeddings."""
     from dcme_w2v.sentences.folder import save_sentence_model
 
-    if format or options.normalize or options.postprocess != "none" or options.invalid != "error":
+    changed = options.normalize or options.postprocess != "none" or options.invalid != "error"
+    if options.format or changed:
         raise UsageError(
             f"--to={FOLDER}: pools the vectors as they are; leave out --format, --normalize, "
             "--postprocess and --invalid"

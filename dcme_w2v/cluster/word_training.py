@@ -368,7 +368,7 @@ def load(
     return Data(found.ids, words.counts), {**figures, "counts": found.counts}
 
 
-def train(
+def train_job(
     job: TrainJob,
     reporter: Reporter,
     signals: AbstractContextManager[ReceivedSignal] | None = None,

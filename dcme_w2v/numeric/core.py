@@ -63,10 +63,10 @@ def _zeros(count: int) -> F32:
     return np.frombuffer(block, dtype=np.float32)
 
 
-def core_options(options: Any) -> dict[str, float]:
-    """Return resolved options as the C struct's fields, each choice as its index."""
+def core_options(options: Any, declared: type | None = None) -> dict[str, float]:
+    """Return resolved options, those of a class, as the C struct's fields; a choice is a number."""
     values = {}
-    for item in options_in(type(options)):
+    for item in options_in(declared or type(options)):
         value = getattr(options, item.name)
         values[item.name] = item.choices.index(value) if item.choices else value
     return values

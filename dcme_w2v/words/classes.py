@@ -1,26 +1,16 @@
-"""Classes of words: clusters of their vectors by k-means, as word2vec.c's -classes writes them."""
-
-from collections.abc import Mapping
-from typing import Any
+"""Classes of words: clusters of their vectors by k-means, as those of word2vec.c's -classes."""
 
 import numpy as np
 
 from dcme_w2v._core.text import format_counts
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
-from dcme_w2v.formats.vectors.manifest import write_manifest
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, unit_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.platform import PathLike
 
 from .vectors import Vectors, load_if_path
-
-
-def check_classes(classes: int, words: int) -> None:
-    """Raise if there are fewer words than classes."""
-    if classes > words:
-        raise UsageError(f"--classes={classes}: there are only {words:,} words; give fewer classes")
 
 
 def classes(
@@ -66,7 +56,8 @@ def classes(
         vectors = load_if_path(vectors).vectors
     if classes < 1:
         raise UsageError(f"--classes={classes}: must be at least 1")
-    check_classes(classes, len(vectors))
+    if classes > (words := len(vectors)):
+        raise UsageError(f"--classes={classes}: there are only {words:,} words; give fewer classes")
     wrong = np.flatnonzero(~np.isfinite(np.linalg.norm(vectors, axis=1)))
     if len(wrong):
         raise FormatError(f"the vector of word {wrong[0] + 1} has a number that is NaN or infinite")
@@ -78,13 +69,7 @@ def classes(
     return np.asarray(places[numbers])
 
 
-def save_classes(
-    path: PathLike,
-    words: Words,
-    classes: I64,
-    manifest: Mapping[str, Any] | None = None,
-) -> None:
-    """Write lines "word class", in the order of the words, and a manifest; the write is atomic."""
+def save_classes(path: PathLike, words: Words, classes: I64) -> None:
+    """Write lines "word class", in the order of the words; the write is atomic."""
     with atomic_write(path) as file:
         file.write(format_counts(words.text, words.offsets, classes).data)
-    write_manifest(manifest, path)

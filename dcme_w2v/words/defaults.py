@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from dcme_w2v.declarations import default_threads, filled_rates
 
-from .options import TrainOptions
+from .options import OutputOptions, TrainOptions
 
 Options = TypeVar("Options", bound=TrainOptions)
 
@@ -79,22 +79,22 @@ def resolved(options: Options, words: int | None = None) -> Options:
     words : int, optional
         Size of the vocabulary, which the default of `sample` depends on; by default a large one.
     """
-    if options.objective in ("dcme", "hs"):
-        options = dataclasses.replace(options, negative=0)
-    return filled_rates(options, _defaults_for(options, words))
+    if options.objective in ("dcme", "hs") and options.negative is not None:
+        options = dataclasses.replace(options, negative=None)
+    found = _defaults_for(options, words)
+    if isinstance(options, OutputOptions):
+        found["vectors"] = vectors_of(options)
+    return filled_rates(options, found)
 
 
-def vectors_of(given: str | None, options: TrainOptions, context_file: str | None) -> str:
-    """Return which vectors are written: `given`, or else the best for the model.
+def vectors_of(options: TrainOptions) -> str:
+    """Return which vectors are written if none are asked for: the best for the model.
 
     The sum is better than the input vectors for CBOW on every set that was tried, and worse for
-    skip-gram (docs/results/words.md). With a file of context vectors, the default is the input
-    vectors, because likelihoods require both. Hierarchical softmax has no context vectors.
+    skip-gram (docs/results/words.md).
     """
-    if given is not None:
-        return given
-    both = options.model == "cbow" and has_context(options)
-    return "sum" if both and context_file is None else "input"
+    has_both = has_context(options) and vars(options).get("subwords") is None
+    return "sum" if options.model == "cbow" and has_both else "input"
 
 
 def has_context(options: TrainOptions) -> bool:

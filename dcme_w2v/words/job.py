@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from dcme_w2v.declarations import check_conflicts, options_in, paths_in, warn_of_options
+from dcme_w2v.declarations import check_conflicts, filled, options_in, paths_in, warn_of_options
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.paths import READS, WRITES, as_paths, guard
+from dcme_w2v.files.paths import READS, as_paths, guard
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vectors.fasttext import check_model_name
-from dcme_w2v.formats.vectors.vectors_io import (
-    VOCABULARY,
-    check_target,
-    format_of,
-    warn_of_suffix,
-)
+from dcme_w2v.formats.vectors.vectors_io import check_target, warn_of_suffix
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import (
     CheckpointOptions,
@@ -28,7 +22,7 @@ from dcme_w2v.options import (
 )
 
 from .options import (
-    ClassesOptions,
+    FASTTEXT,
     FileOptions,
     NewWordsOptions,
     OutputOptions,
@@ -52,7 +46,6 @@ class TrainJob(
     RoundsOptions,
     CheckpointOptions,
     FileOptions,
-    ClassesOptions,
 ):
     """A training run of word vectors: all of its options, and the corpus.
 
@@ -64,7 +57,7 @@ class TrainJob(
         The corpus if it is not in files.
     read_vocab : str or Vocabulary, optional
         The vocabulary, instead of counting the corpus.
-    init, init_context : str or Vectors, optional
+    init : str or Vectors, optional
         Vectors to start from, see `dcme_w2v.words.start`.
     """
 
@@ -101,43 +94,27 @@ class TrainJob(
         job = cls(corpus=as_paths(corpus), text=text, **values)
         warn_of_options(OPTIONS, given, vars(job))
         check_conflicts(OPTIONS, vars(job))
-        if job.classes:
-            job = replace(job, format="text")
-        warn_of_suffix(job.output, job.format)
-        return job
+        return filled(job, {"format": target_format(job.output, job.format)})
+
+    def check_paths(self) -> None:
+        """Raise if what a training run reads and writes conflicts, or cannot be written."""
+        guard((READS, "CORPUS", self.corpus), *paths_in(self))
+        if self.output_tables is not None:
+            check_target(self.output_tables, "safetensors")
 
 
-def check_paths(job: TrainJob) -> None:
-    """Raise if what a training run reads and writes conflicts, or cannot be written."""
-    for flag, path in (("--output", job.output), ("--output-context", job.output_context)):
-        if path is not None:
-            if (job.format or format_of(path)) == "npy":
-                raise UsageError(f"{flag}={path}: name .safetensors; convert writes .npy")
-            check_target(path, job.format)
-    guard(
-        (READS, "CORPUS", job.corpus),
-        *paths_in(job),
-        (WRITES, "--output-context", counts_path(job)),
-    )
-    if job.output_tables is not None:
-        check_target(job.output_tables, "safetensors")
-    if job.output_fasttext is not None:
-        check_model_name(job.output_fasttext)
-
-
-def output_format(job: TrainJob) -> str | None:
-    """Return the format of --output."""
-    return job.format or (None if job.output is None else format_of(job.output))
-
-
-def counts_path(job: TrainJob) -> str | None:
-    """Return where the vocabulary goes beside both tables: likelihood needs all three."""
-    tables = [path for path in (job.output, job.output_context) if path is not None]
-    if job.save_vocab is not None or len(tables) < 2 or any(map(is_stream, tables)):
-        return None
-    if "safetensors" in [job.format or format_of(path) for path in tables]:
-        return None
-    return f"{job.output_context}{VOCABULARY}"
+def target_format(path: str | None, given: str | None) -> str | None:
+    """Return the format of --output; raise if it cannot be written to a file of this name."""
+    if path is None:
+        return given
+    if given == FASTTEXT:
+        check_model_name(path)
+        return given
+    chosen = check_target(path, given)
+    if chosen == "npy":
+        raise UsageError(f"--output={path}: name .safetensors; convert writes .npy")
+    warn_of_suffix(path, given)
+    return chosen
 
 
 OPTIONS = TrainJob.__bases__

@@ -1,31 +1,29 @@
 """A language model of word and context vectors: the likelihood of text and of analogies.
 
-A model consists of the word vectors, the context vectors of --output-context, and the manifest of
-the word vectors, which has the path of the context vectors and the window. Vectors of other
-programs are also supported if both files and the window are given.
+A model is a file of --output-tables, or `Vectors` with context vectors. The window and the biases
+of its scores follow from the options of its training.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from dcme_w2v.declarations import threads_of
-from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
+from dcme_w2v.errors import NoWordsError, UsageError
+from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike
+from dcme_w2v.text.encode import encode
 from dcme_w2v.text.tokenizer import Tokenizer
 
 from .evaluate import covered_questions
-from .heldout import biases_of, ids_of
 from .likelihood import Neighbors, contexts, figures_of, log_probabilities, pieces
 from .options import TrainOptions
 from .tables import check_scoring_options, input_of
@@ -64,34 +62,21 @@ class LanguageModel:
     tokenizer: Tokenizer = field(default_factory=Tokenizer)
 
     @classmethod
-    def load(
-        cls,
-        model: ModelLike,
-        context: str | None = None,
-        vocabulary: str | None = None,
-        window: int | None = None,
-    ) -> LanguageModel:
+    def load(cls, model: ModelLike, window: int | None = None) -> LanguageModel:
         """Read a model.
 
         Parameters
         ----------
         model : path, Vectors or LanguageModel
-            The word vectors, with their manifest beside them; a file of both tables; `Vectors`.
-        context : str, optional
-            The context vectors (default: `context_file` of the manifest).
-        vocabulary : str, optional
-            Lines "word count", required by priors and by the noise distribution of negative
-            sampling (default: `vocabulary_file` of the manifest, or the counts of npy vectors).
+            A file of both tables, or `Vectors` with context vectors.
         window : int, optional
             Default: from the manifest, or the default of `dcme-w2v train`.
 
         Raises
         ------
         UsageError
-            The context vectors or required counts are neither given nor in the manifest, or the
-            vectors of a model with word order are not given as its file.
-        FormatError
-            The two files differ in words or dimensions.
+            There are no context vectors, no counts for a prior, or no vectors of neighbors for a
+            model with word order.
         """
         if isinstance(model, LanguageModel):
             return model
@@ -102,34 +87,27 @@ class LanguageModel:
         manifest = input.manifest or {}
         options = manifest.get("options", {})
         check_scoring_options(path, options)
-        neighbors = input.neighbors
-        if options.get("word_order") and neighbors is None:
-            raise UsageError(
-                f"{path}: its likelihood requires the vectors of neighbors (--word-order): "
-                "train with --output-tables, and give that file"
-            )
-        if context is None and input.context is None:
-            context = _beside(path, manifest.get("context_file"))
-        output = input.context if context is None else Vectors.load(context)
-        if output is None:
-            raise UsageError(
-                f"{path}: its context vectors are required: give the file of --output-context as "
-                "--context, or the file of --output-tables"
-            )
-        if input.vectors.shape != output.vectors.shape or not input.words.equals(output.words):
-            raise FormatError(
-                f"{context}: differs in words or dimensions from {path}; give its own "
-                "context vectors"
-            )
-        matrix = input_of(input.vectors, output.vectors, options.get("vectors", "input"), path)
-        known = _beside(path, manifest.get("vocabulary_file"))
-        if known is not None and not Path(known).exists():
-            known = None
-        counted = output if input.counts is None else input
-        biases = _biases(path, options, counted, vocabulary or known)
-        window = int(window or options.get("window", TrainOptions().window))
-        tokenizer = input.tokenizer
-        return cls(input.words, matrix, output.vectors, window, biases, neighbors, tokenizer)
+        for missing, what in (
+            (input.context is None, "its context vectors"),
+            (options.get("word_order") and input.neighbors is None, "the vectors of neighbors"),
+        ):
+            if missing:
+                raise UsageError(
+                    f"{path}: its likelihood requires {what}: train with --output-tables, and give "
+                    "that file"
+                )
+        assert input.context is not None
+        output = input.context.vectors
+        matrix = input_of(input.vectors, output, options.get("vectors", "input"), path)
+        return cls(
+            input.words,
+            matrix,
+            output,
+            int(window or options.get("window", TrainOptions().window)),
+            _biases(path, options, input),
+            input.neighbors,
+            input.tokenizer,
+        )
 
     def text_likelihood(self, corpus: CorpusLike, threads: int = 1) -> dict[str, float]:
         """Return the log-likelihood of the tokens of a corpus given their contexts.
@@ -140,12 +118,12 @@ class LanguageModel:
         paths, sentences = paths_or_sentences(corpus)
         options = VocabularyOptions(**asdict(self.tokenizer.options))
         ids = ids_of(sentences or paths, self.words, options, threads)
-        logs = self._logs_of(ids, threads)
+        logs = self.log_probabilities(ids, threads)
         return {**figures_of("", logs, FIGURES), "words": logs.shape[1]}
 
     def distribution(self, ids: U32, place: int) -> F64:
         """Return the probability of each word at a place of a sentence of at least two tokens."""
-        h, _ = contexts(ids, self.input, self.window, self.neighbors)
+        h, _ = self.contexts(ids)
         scores = (self.output @ h[place] + self.biases[-1]).astype(np.float64)
         shares = np.exp(scores - scores.max())
         return np.asarray(shares / shares.sum())
@@ -161,22 +139,65 @@ class LanguageModel:
         logs = log_probabilities(h, d, self.output, self.biases)
         return {**figures_of("analogy_", logs, FIGURES), "questions": len(d)}
 
-    def _logs_of(self, ids: U32, threads: int | None) -> F64:
+    def contexts(self, ids: U32) -> tuple[F32, I64]:
+        """Return the context vectors of an encoded text, and their tokens; see `contexts`."""
+        return contexts(ids, self.input, self.window, self.neighbors)
+
+    def log_probabilities(self, ids: U32, threads: int | None) -> F64:
         """Return the log-probabilities of the tokens of an encoded text, a row for each bias."""
         parts = []
         for piece in pieces(ids):
-            h, targets = contexts(piece, self.input, self.window, self.neighbors)
+            h, targets = self.contexts(piece)
             parts.append(log_probabilities(h, targets, self.output, self.biases, threads))
         return np.concatenate(parts, axis=1)
+
+
+def ids_of(
+    files: Sequence[str] | Sentences,
+    words: Words,
+    options: VocabularyOptions,
+    threads: int,
+    unk: str | None = None,
+) -> U32:
+    """Encode text as word ids; out-of-vocabulary tokens are dropped, or become the word `unk`.
+
+    Raises
+    ------
+    NoWordsError
+        All are out of vocabulary.
+    """
+    all_words = replace(options, min_count=1, max_vocab=None, strict=False)
+    known = Vocabulary(words.text, words.offsets, np.ones(len(words), dtype=np.int64))
+    unk = unk if unk in words else None
+    try:
+        with encode(files, all_words, vocabulary=known, unk=unk, threads=threads) as text:
+            return np.array(text.ids)
+    except NoWordsError:
+        name = "the text" if isinstance(files, Sentences) else files[0]
+        raise NoWordsError(
+            f"{name}: none of its words is among the {len(words):,} of the vocabulary; give "
+            "text of the same language and tokenisation"
+        ) from None
+
+
+def biases_of(counts: I64, options: Mapping[str, Any]) -> list[F32]:
+    """Return the biases that are added to the dot products before the softmax.
+
+    First the log prior; then, for negative sampling, the log of the noise distribution, which its
+    scores do not include. Each is the log of counts to a power, up to a constant.
+    """
+    powers = [float(options.get("prior") or 0)]
+    if options.get("objective") == "ns":
+        powers.append(float(options["noise_power"]))
+    logs = np.log(np.maximum(counts, 1))
+    return [(power * logs).astype(np.float32) for power in powers]
 
 
 def eval_likelihood(
     model: ModelLike,
     corpus: CorpusLike | None = None,
     *,
-    context: str | None = None,
     window: int | None = None,
-    read_vocab: str | None = None,
     analogies: PathLike | None = None,
     threads: int | None = None,
 ) -> dict[str, float]:
@@ -187,11 +208,9 @@ def eval_likelihood(
     Parameters
     ----------
     model : path, Vectors or LanguageModel
-        Vectors of `train`, a file of --output-tables, or vectors with --output-context.
+        Vectors of `train`, or a file of --output-tables.
     corpus : path, paths, or iterable of sentences, optional
         As in `train`.
-    context, read_vocab : path, optional
-        Context vectors and word counts, if the manifest does not name them.
     window : int, optional
         Context words on each side (default: as trained).
     analogies : path, optional
@@ -221,41 +240,19 @@ def eval_likelihood(
         raise UsageError("no text; give a corpus, or --analogies=FILE")
     if window is not None and window < 1:
         raise UsageError(f"--window={window}: must be at least 1")
-    loaded = LanguageModel.load(model, context, read_vocab, window)
+    loaded = LanguageModel.load(model, window)
     found = {} if corpus is None else loaded.text_likelihood(corpus, threads_of(threads))
     return found | ({} if analogies is None else loaded.analogy_likelihood(analogies))
 
 
-def _beside(path: str, name: Any) -> str | None:
-    """Return the path of a file that a manifest lists relative to its folder."""
-    return str(Path(path).resolve().parent / name) if isinstance(name, str) else None
-
-
-def _biases(
-    path: str, options: Mapping[str, Any], vectors: Vectors, vocabulary: str | None
-) -> list[F32]:
+def _biases(path: str, options: Mapping[str, Any], vectors: Vectors) -> list[F32]:
     """Return `LanguageModel.biases`; the bias of the noise distribution needs counts."""
     prior = options.get("prior") or 0
-    counts = _counts(vectors, vocabulary) if prior or options.get("objective") == "ns" else None
-    if counts is not None:
-        return biases_of(counts, options)
+    if vectors.counts is not None:
+        return biases_of(vectors.counts, options)
     if prior:
         raise UsageError(
             f"{path}: its scores include a prior (--prior={prior:g}), which requires word counts: "
-            "give the file of --save-vocab as --read-vocab"
+            "give the file of --output-tables"
         )
     return [np.zeros(len(vectors.words), dtype=np.float32)]
-
-
-def _counts(vectors: Vectors, path: str | None) -> I64 | None:
-    """Return the word counts from a vocabulary file, otherwise from the vectors."""
-    if path is None:
-        return vectors.counts
-    vocabulary = Vocabulary.load(path)
-    rows = [vocabulary.find(word) for word in vectors.words]
-    if None in rows:
-        word = vectors.words[rows.index(None)]
-        raise FormatError(
-            f"{path}: has no count of the word {word}; give the vocabulary of these vectors"
-        )
-    return vocabulary.counts[np.array(rows, dtype=np.int64)]

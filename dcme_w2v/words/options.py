@@ -208,23 +208,6 @@ class NewWordsOptions(Checked, group="Input"):
 
 
 @dataclass(frozen=True)
-class ClassesOptions(Checked, group="Output"):
-    """Whether classes of words are written instead of their vectors."""
-
-    classes: int = option(
-        0,
-        'write N k-means classes of the words to --output instead of vectors, lines "word class"; '
-        "0: vectors",
-        minimum=0,
-        word2vec="classes",
-        advanced=True,
-        only={"format": ("text",)},
-        unless=("output_context",),
-        strict=True,
-    )
-
-
-@dataclass(frozen=True)
 class FileOptions(Checked, group="Output"):
     """The files that training reads and writes."""
 
@@ -235,35 +218,13 @@ class FileOptions(Checked, group="Output"):
         metavar="VECTORS",
         path="writes",
     )
-    output_context: str | None = option(
-        None,
-        "write the context vectors (output embeddings) to this file",
-        metavar="FILE",
-        path="writes",
-        **_OF_CONTEXT,
-    )
     output_tables: str | None = option(
         None,
-        "write both tables, input and context vectors, to this file, which --init starts from",
+        "write the model, input and context vectors, to this file, which --init starts from and "
+        "eval likelihood reads",
         metavar="FILE",
         path="writes",
         **_OF_CONTEXT,
-    )
-    output_fasttext: str | None = option(
-        None,
-        "write words, n-grams and both tables to this file, a model that fastText (.bin) and "
-        "gensim read, too",
-        metavar="FILE",
-        path="writes",
-        **_OF_CONTEXT,
-    )
-    save_vocab: str | None = option(
-        None,
-        'write the vocabulary, lines "word count"',
-        word2vec="save-vocab",
-        metavar="FILE",
-        path="writes",
-        advanced=True,
     )
     read_vocab: str | None = option(
         None,
@@ -280,15 +241,6 @@ class FileOptions(Checked, group="Output"):
         metavar="VECTORS",
         path="reads",
         group="Input",
-    )
-    init_context: str | None = option(
-        None,
-        "start from these context vectors; needs --init",
-        metavar="FILE",
-        path="reads",
-        group="Input",
-        needs=("init",),
-        **_OF_CONTEXT,
     )
     cache_dir: str | None = option(
         None,
@@ -324,21 +276,26 @@ class RoundsOptions(Checked, group="Cluster"):
 
 
 ANALOGY_METHODS = ("3cosadd", "3cosmul")
+FASTTEXT = "fasttext"
 
 
 @dataclass(frozen=True)
 class OutputOptions(Checked, group="Output"):
-    """The format of the output."""
+    """Which vectors are written, and how."""
 
     format: str | None = option(
         None,
-        "format of the vectors (default: by suffix, .bin: binary, .safetensors, other: text)",
-        choices=("text", "binary", "safetensors"),
+        "format of the vectors (default: by suffix, .bin: binary, .safetensors, other: text); "
+        "fasttext: a model of words, n-grams and both tables, which fastText and gensim read, too",
+        choices=("text", "binary", "safetensors", FASTTEXT),
+        neutral=("text", "binary", "safetensors"),
+        only=TRAINS_CONTEXT,
+        strict=True,
     )
     vectors: str | None = option(
         None,
         "the vector of a word: the sum of its input and its context vector, one of them, or the "
-        "sum of both at unit length (default: sum; skipgram, or with --output-context: input)",
+        "sum of both at unit length (default: sum; skipgram: input)",
         choices=("sum", "input", "context", "unit-sum"),
         neutral=("input",),
         **_OF_CONTEXT,
@@ -349,6 +306,11 @@ class OutputOptions(Checked, group="Output"):
 class PostprocessOptions(Checked, group="Output"):
     """How `convert` changes the vectors."""
 
+    format: str | None = option(
+        None,
+        "format of the vectors (default: by suffix, .bin: binary, .safetensors, other: text)",
+        choices=("text", "binary", "safetensors"),
+    )
     postprocess: str = option(
         "none",
         "center: subtract the mean vector",

@@ -25,8 +25,6 @@ def predict_word(
     text: str | Sequence[str],
     *,
     topn: int = 10,
-    context: str | None = None,
-    read_vocab: str | None = None,
 ) -> list[tuple[str, float]]:
     """Return the most probable words for the gap ``_`` in a line, with their probabilities.
 
@@ -36,13 +34,11 @@ def predict_word(
     Parameters
     ----------
     model : path, Vectors or LanguageModel
-        Vectors of `train`, a file of --output-tables, or vectors with --output-context.
+        Vectors of `train`, or a file of --output-tables.
     text : str or list of str
         A line or its tokens, one of which is ``_``.
     topn : int
         Number of words.
-    context, read_vocab : path, optional
-        Context vectors and word counts, if the manifest does not name them.
 
     Returns
     -------
@@ -64,7 +60,7 @@ def predict_word(
     if topn < 1:
         raise UsageError(f"--topn={topn}: must be at least 1")
     line = text.split() if isinstance(text, str) else list(text)
-    [answer] = Predictor(LanguageModel.load(model, context, read_vocab), topn).gaps([line])
+    [answer] = Predictor(LanguageModel.load(model), topn).gaps([line])
     if answer.problem:
         raise UsageError(answer.problem)
     found = answer.record.get("predictions", [])

@@ -80,24 +80,20 @@ class Initial:
         return InitialWords(words, counts, init_vocab == "union")
 
 
-def load_initial(given: str | Vectors, flag: str) -> Initial:
-    """Load the vectors of an option such as --init."""
+def load_initial(given: str | Vectors) -> Initial:
+    """Load the vectors of --init."""
     path = None if isinstance(given, Vectors) else given
     vectors = given if isinstance(given, Vectors) else Vectors.load(given)
-    return Initial(vectors, path or flag, (vectors.manifest or {}).get("options", {}), path)
+    return Initial(vectors, path or "--init", (vectors.manifest or {}).get("options", {}), path)
 
 
-def start_from(
-    initial: Initial, context: str | Vectors | None, training: Trained, vocabulary: Vocabulary
-) -> None:
+def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> None:
     """Copy the rows of the words that the given vectors have into the tables.
 
     Parameters
     ----------
     initial : Initial
         A file of word vectors, or of both tables.
-    context : str or Vectors, optional
-        Context vectors; by default from `init`, if it has any.
     training : Trained
     vocabulary : Vocabulary
         The vocabulary of the training's corpus.
@@ -112,18 +108,10 @@ def start_from(
     vectors, name, options, path = initial.vectors, initial.name, initial.options, initial.path
     if training.subwords is not None and path is not None and kind_of_file(path) == "fasttext":
         vectors = _with_ngrams(vectors, path, training.subwords)
-    output = vectors.context
-    if context is not None:
-        loaded = load_initial(context, "--init-context")
-        output, context_name = loaded.vectors, loaded.name
-        _copy(output, output.vectors, context_name, training.output, vocabulary)
-        # input vectors that are a sum minus the context vectors
-        if options.get("vectors", "input") != "input" and not vectors.words.equals(output.words):
-            raise FormatError(f"{context_name}: has other words than {name}; give its own")
-    elif output is not None and has_context(training.options):
-        _copy(output, output.vectors, name, training.output, vocabulary)
-    matrix = vectors.vectors
+    matrix, output = vectors.vectors, vectors.context
     if output is not None:
+        if has_context(training.options):
+            _copy(output, output.vectors, name, training.output, vocabulary)
         matrix = input_of(matrix, output.vectors, options.get("vectors", "input"), name)
     _copy(vectors, matrix, name, training.input, vocabulary)
     for given, table in zip(vectors.neighbors or (), training.neighbors or (), strict=False):

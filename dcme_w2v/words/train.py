@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import inspect
-import numbers
-import os
-import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -18,17 +13,23 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core.train import row_stride
-from dcme_w2v.declarations import check_names, described, part_of, threads_of, values_of
-from dcme_w2v.errors import CorpusError, OutOfMemoryError, UnknownOptionError
+from dcme_w2v.declarations import default_threads, values_of
+from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import PARTIAL
-from dcme_w2v.files.space import Result, disk_plan, memory_limit, require_disk, write_with_fallback
+from dcme_w2v.files.space import (
+    Result,
+    disk_plan,
+    memory_limit,
+    require_disk,
+    shortage,
+    write_with_fallback,
+)
 from dcme_w2v.formats.artifact import words_arrays
-from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.formats.vectors.fasttext import save_model
-from dcme_w2v.formats.vectors.manifest import audit_line, manifest_of, sidecars_of
+from dcme_w2v.formats.vectors.manifest import audit_line, manifest_of
 from dcme_w2v.formats.vectors.subwords import WordNgrams
-from dcme_w2v.formats.vectors.vectors_io import CombinedRows, format_of, save_vectors
+from dcme_w2v.formats.vectors.vectors_io import CombinedRows, save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.options import HoldoutOptions, SubwordOptions, VocabularyOptions
@@ -39,15 +40,15 @@ from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.checkpoint_folder import KEPT as KEPT_CHECKPOINTS
 from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
 from dcme_w2v.training.interrupts import ReceivedSignal
-from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
+from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.run import Checkpointer, interruptible, run_epochs
 from dcme_w2v.training.trainer import Fingerprint, Progress, TrainingRun, hash_of
 
-from .classes import check_classes, classes, save_classes
-from .defaults import has_context, resolved, vectors_of
-from .heldout import HeldOut, ids_of
-from .job import FIELDS, TrainJob, check_paths, counts_path, output_format
-from .options import ClassesOptions, NewWordsOptions, OutputOptions, TrainOptions
+from .defaults import has_context, resolved
+from .heldout import HeldOut
+from .job import TrainJob
+from .language_model import ids_of
+from .options import FASTTEXT, NewWordsOptions, OutputOptions, TrainOptions
 from .start import Initial, Trained, load_initial, start_from
 from .tables import combine_in_place
 from .trainer import Trainer
@@ -55,117 +56,13 @@ from .vectors import Vectors
 
 # Options in a checkpoint, which a resumed run may not change, and in the manifest.
 KEPT = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions)
-RECORDED = (*KEPT, HoldoutOptions, OutputOptions, ClassesOptions)
+RECORDED = (*KEPT, HoldoutOptions, OutputOptions)
 
 PROCESS_BYTES = 24 << 20  # Python, NumPy, this package
 WORD_BYTES = 28  # count, offset, probability of being kept, cell of the noise distribution
 SAVED_BYTES = 22  # at most, a word's count in a file
 TEXT_NUMBER_BYTES = 13  # approximate: sign, nine digits, point, space
 TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
-
-
-def train(
-    corpus: CorpusLike | None = None,
-    *,
-    progress: ProgressLike = False,
-    signals: AbstractContextManager[ReceivedSignal] | None = None,
-    dry_run: bool = False,
-    run: Callable[..., Any] | None = None,
-    **options: Any,
-) -> Any:
-    """Train word vectors.
-
-    Parameters
-    ----------
-    corpus : path, paths, or iterable of sentences
-        A file, a folder, a URL or ``-``, several of them, or sentences: lists of tokens, or lines,
-        which are split at whitespace. Files may be compressed. A list or tuple of strings is read
-        as paths if all of them exist, or if each has a slash or a suffix and no whitespace;
-        otherwise as lines. Lines without whitespace, as of Japanese, are an error: give lists of
-        tokens. The corpus is read once; an iterable is not kept in memory.
-    progress : bool or callable
-        True draws progress bars with tqdm, in a notebook too. A function is called with a
-        `ProgressUpdate` about five times a second.
-    signals, dry_run, run
-        For the program: see `train_job`, which `run` replaces.
-    **options
-        See below; the page on the command `train` has those for research, too. Paths may be
-        `pathlib.Path`; `read_vocab` may also be a mapping of words to counts, `init` and
-        `init_context` also `Vectors`, `holdout` also a float.
-
-    Returns
-    -------
-    Vectors
-        Words by descending count, float32 vectors of shape (n, dim), with counts, the context
-        vectors as `context` and the manifest as `manifest`: all options as used, tokens, seconds
-        and loss.
-
-    Raises
-    ------
-    TypeError
-        There is no such option; the message suggests the nearest.
-    ValueError
-        An option is out of bounds, or the corpus has no tokens to train on.
-    OSError, MemoryError
-        A file cannot be read or written, or there is not enough memory.
-    FloatingPointError
-        Training diverged.
-    KeyboardInterrupt
-        Its attribute `partial` has the `Vectors` so far, or None while the corpus is read. No
-        signal handler is installed.
-
-    Examples
-    --------
-    >>> import dcme_w2v as dw
-    >>> sentences = [["tea", "with", "milk"], ["coffee", "with", "sugar"]] * 50
-    >>> v = dw.train(sentences, dim=8, threads=1)
-    >>> v
-    Vectors(5 words, 8 dimensions)
-    >>> v.manifest["tokens"]["corpus"], v.manifest["options"]["dim"]
-    (300, 8)
-    >>> dw.train(sentences, dim=0)
-    Traceback (most recent call last):
-      ...
-    dcme_w2v.errors.UsageError: dim=0: must be at least 1
-    """
-    check_names(options, [*FIELDS, "progress"])
-    if corpus is None:
-        raise UnknownOptionError("no corpus; give a path, paths, or sentences first")
-    given = {name: _plain(name, value) for name, value in options.items()}
-    paths, sentences = paths_or_sentences(corpus)
-    job = TrainJob.of(paths, given, sentences)
-    with reporting_to(progress, job.log_json, job.resume is not None) as reporter:
-        try:
-            return (run or train_job)(job, reporter, signals, dry_run)
-        except KeyboardInterrupt as error:
-            error.partial = getattr(error, "partial", None)  # type: ignore[attr-defined]
-            raise
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Return paths as strings, and numbers as strings for options of type str."""
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return str(value) if number and name in ("holdout", "checkpoint_every") else value
-
-
-def _signature() -> inspect.Signature:
-    """Return the signature with all options, for help() and completion."""
-    signature = inspect.signature(train)
-    corpus, progress = (signature.parameters[name] for name in ("corpus", "progress"))
-    found = [corpus.replace(default=inspect.Parameter.empty), progress]
-    for item in FIELDS.values():
-        kind = item.type | None if item.optional else item.type
-        found.append(progress.replace(name=item.name, default=item.default, annotation=kind))
-    return signature.replace(parameters=found, return_annotation=Vectors)
-
-
-train.__signature__ = _signature()  # type: ignore[attr-defined]
-_SHOWN = [item for item in FIELDS.values() if not item.advanced]  # by train --help
-train.__doc__ = (train.__doc__ or "").rstrip() + textwrap.indent(
-    "\n\nOther Parameters\n----------------\n" + described(_SHOWN), "    "
-)
 
 
 # ---- where to train ----
@@ -184,7 +81,7 @@ class Machine:
             vocabulary=known,
             unk=job.unk,
             cache_dir=job.cache_dir,
-            threads=job.threads or 1,
+            threads=job.threads or default_threads(),
             reporter=reporter,
             holdout=None if job.fraction is None else HeldOutLines(job.fraction, job.seed),
         )
@@ -208,12 +105,12 @@ class Machine:
         rows = (4 if job.word_order else 2) * words + buckets
         tables = 0 if job.cluster else rows * row_stride(words + buckets, job.dim) * 4
         memory = tables + state + lists + words * (WORD_BYTES + SAVED_BYTES) + 2 * text
-        number_bytes = TEXT_NUMBER_BYTES if output_format(job) == "text" else 4
+        number_bytes = TEXT_NUMBER_BYTES if job.format == "text" else 4
         file = words * job.dim * number_bytes + text
         whole = 4 * rows * job.dim + text + SAVED_BYTES * words
-        files = sum(path is not None for path in (job.output, job.output_context))
-        wholes = sum(path is not None for path in (job.output_tables, job.output_fasttext))
-        written, checkpoint = files * file + wholes * whole, whole + state if job.folder else 0
+        output = whole if job.format == FASTTEXT else file * (job.output is not None)
+        both = whole * (job.output_tables is not None)
+        written, checkpoint = output + both, whole + state if job.folder else 0
         return {
             "threads": job.threads,
             "vocabulary": words,
@@ -224,7 +121,7 @@ class Machine:
             "memory_available_bytes": memory_limit(),
             "cache_bytes": len(corpus.ids) * 4,
             "output_bytes": written,
-            "largest_file_bytes": max(file, whole * wholes, checkpoint),
+            "largest_file_bytes": max(file, output, both, checkpoint),
             "checkpoint_bytes": checkpoint,
             "disk": disk_plan(job.output or ".", written + (KEPT_CHECKPOINTS + 1) * checkpoint),
         }
@@ -233,14 +130,14 @@ class Machine:
         self, job: TrainJob, corpus: EncodedCorpus, ngrams: WordNgrams | None, reporter: Reporter
     ) -> WordsRun:
         """Return the training."""
-        words, options = corpus.vocabulary, part_of(job, TrainOptions)
-        training = Trainer(corpus.ids, words.counts, options, ngrams=ngrams)
+        words = corpus.vocabulary
+        training = Trainer(corpus.ids, words.counts, job, ngrams=ngrams)
         if job.holdout is None:
             return WordsRun(job, corpus, training)
         ids = corpus.held_out
         if job.file is not None:
             ids = ids_of([job.file], words, job, job.threads or 1, job.unk)
-        held_out = HeldOut(ids, words.counts, training)
+        held_out = HeldOut(ids, words, training)
         reporter.message(held_out.line)
         return WordsRun(job, corpus, training, held_out)
 
@@ -288,7 +185,9 @@ def train_job(
     """
     start, machine = time.monotonic(), machine or Machine()
     job, found = _prepared(job, machine)
-    initial = _initial(job, found)
+    initial = None
+    if job.init is not None and (found is None or job.init_vocab != "new"):  # or only its words
+        initial = load_initial(job.init)
     with (
         contextlib.nullcontext() if dry_run else open_folder(job) as folder,
         _encoded(job, reporter, initial, machine) as corpus,
@@ -297,7 +196,8 @@ def train_job(
         job = machine.resolved(job, len(words))
         ngrams = None if job.subwords is None else WordNgrams.of_words(job, words)
         plan = machine.plan(job, corpus, ngrams)
-        refused = _shortage(plan)
+        remedy = "lower --dim, --max-vocab, --clusters or --buckets, or raise --min-count"
+        refused = shortage(plan["memory_bytes"], "training", remedy)
         if dry_run:
             return {**plan, "refused": refused}
         if refused:
@@ -311,12 +211,10 @@ def train_job(
             reporter.message(
                 "--word-order: to score text with the model later, give --output-tables FILE, too"
             )
-        if job.save_vocab:
-            words.save(job.save_vocab)
         run = machine.run(job, corpus, ngrams, reporter)
         checkpointer = Checkpointer(run, reporter, folder, job, found)
         if found is None and initial is not None:
-            start_from(initial, job.init_context, run.training, words)
+            start_from(initial, run.training, words)
         del initial
         with interruptible(run, signals) as received:
             last = run_epochs(run, checkpointer, reporter, received)
@@ -325,37 +223,26 @@ def train_job(
             save_results(job, run.training, corpus, checkpointer, manifest=manifest)
         reporter.message(audit_line(manifest))
         if job.output is not None:
-            reporter.message(f"{'classes' if job.classes else 'vectors'}: {job.output}")
+            reporter.message(f"vectors: {job.output}")
         return as_vectors(job, run.training, words, manifest)
 
 
 def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | None]:
     """Check the files; options that are left open may have the values of the checkpoint."""
-    check_paths(job)
+    job.check_paths()
     if job.file is not None:
         check_file(job.file, job.corpus)
     found = find_checkpoint(job, machine.kind)
     if found is not None:
         found.check_options(values_of(job, VocabularyOptions))  # others after the text is read
         job = found.with_run_values(job, "threads", "sample", "lr", "min_lr")
-    vectors = "input"
-    if job.subwords is None:
-        vectors = vectors_of(job.vectors, job, job.output_context)
-    saved, threads = job.save_vocab or counts_path(job), threads_of(job.threads)
-    return dataclasses.replace(job, vectors=vectors, save_vocab=saved, threads=threads), found
-
-
-def _initial(job: TrainJob, found: Checkpoint | None) -> Initial | None:
-    """Return the vectors to start from, or whose words a resumed run has."""
-    if job.init is None or (found is not None and job.init_vocab == "new"):
-        return None
-    return load_initial(job.init, "--init")
+    return job, found
 
 
 def _encoded(
     job: TrainJob, reporter: Reporter, initial: Initial | None, machine: Machine
 ) -> EncodedCorpus:
-    """Read the corpus and report its size; raise if it has fewer words than classes are wanted."""
+    """Read the corpus and report its size."""
     known: Given = None if initial is None else initial.words(job.init_vocab)
     if job.read_vocab is not None:
         given = job.read_vocab
@@ -366,8 +253,6 @@ def _encoded(
     for name, count in (("replaced", corpus.replaced), ("skipped", corpus.skipped)):
         line += f", {count:,} tokens that are not UTF-8 {name}" * (count > 0)
     reporter.message(line)
-    if job.classes:
-        check_classes(job.classes, words)
     if job.unk is not None and job.unk in corpus.vocabulary:
         reporter.message(f"{corpus.unk_tokens:,} tokens of other words are trained as {job.unk}")
     elif job.unk is not None:
@@ -375,17 +260,6 @@ def _encoded(
     for place in corpus.truncated:
         reporter.message(f"warning: {place}: read up to there")
     return corpus
-
-
-def _shortage(plan: Mapping[str, Any]) -> OutOfMemoryError | None:
-    """Return an error if there is not enough memory, otherwise None."""
-    memory, limit = plan["memory_bytes"], plan["memory_available_bytes"]
-    if limit is None or memory <= limit:
-        return None
-    return OutOfMemoryError(
-        f"training needs {memory:,} bytes of memory, {limit:,} are available: lower --dim, "
-        "--max-vocab, --clusters or --buckets, or raise --min-count"
-    )
 
 
 # ---- the run ----
@@ -434,7 +308,6 @@ class WordsRun(TrainingRun):
                 "their line (lower --min-count, or give longer lines)"
             )
         job, corpus = self._job, self._corpus
-        job = dataclasses.replace(job, format=output_format(job))
         return manifest_of(
             options=values_of(job, *RECORDED),
             corpus=[(file["path"], file["size"]) for file in corpus.files],
@@ -519,50 +392,34 @@ def save_results(
 ) -> list[str]:
     """Write the results and return the paths.
 
-    With a suffix, which is for vectors so far, neither streams nor classes and both tables are
-    written. The manifest is written beside `job.output`. If a file cannot be written, a checkpoint
-    is saved, or see `dcme_w2v.files.space`.
+    With a suffix, which is for vectors so far, neither streams nor both tables are written. The
+    manifest is written beside `job.output`. If a file cannot be written, a checkpoint is saved, or
+    see `dcme_w2v.files.space`.
     """
-    if manifest is not None:
-        manifest = {**manifest, **sidecars_of(job.output, job.output_context, job.save_vocab)}
     words, ngrams = corpus.vocabulary, training.subwords
     assert job.vectors is not None
     matrix: F32 | CombinedRows = CombinedRows(training.input, training.output, job.vectors)
     if ngrams is not None:
         matrix = ngrams.vectors_of(words, training.input)
-
-    def vectors(path: str | None, rows: F32 | CombinedRows, **more: Any) -> Callable[[str], None]:
-        format = job.format or format_of(path or "")
-        return partial(
-            save_vectors, words=words, matrix=rows, counts=words.counts, format=format, **more
-        )
-
-    write = vectors(job.output, matrix, manifest=manifest)
-    if job.classes and not suffix:
-        found = classes(matrix[: len(words)], job.classes, seed=job.seed, threads=job.threads)
-        write = partial(save_classes, words=words, classes=found, manifest=manifest)
-    inputs = [training.input] if ngrams is None else [training.input, ngrams.rows]
-    outputs: list[tuple[str | None, str, Callable[[str], None]]] = [
-        (job.output, "classes" if job.classes else "vectors", write),
-        (job.output_context, "context", vectors(job.output_context, training.output)),
-        (
-            job.output_fasttext,
-            "model",
-            partial(
-                save_model, vocabulary=words, options=job, tables=(inputs, [training.output]),
-                subwords=job, tokens=corpus.tokens,
-            ),
-        ),
-        (
-            None if suffix else job.output_tables,
-            "tables",
-            partial(
-                save_vectors, words=words, matrix=training.input, context=training.output,
-                counts=words.counts, neighbors=training.neighbors, format="safetensors",
-                manifest={"options": values_of(job, TrainOptions)} | Tokenizer(job).entry(),
-            ),
-        ),
-    ]  # fmt: skip
+    save = partial(save_vectors, words=words, counts=words.counts)
+    write: Callable[[str], object] = partial(
+        save, matrix=matrix, format=job.format, manifest=manifest
+    )
+    if job.format == FASTTEXT:
+        inputs = [training.input] if ngrams is None else [training.input, ngrams.rows]
+        tables = inputs, [training.output]
+        write = partial(
+            save_model, vocabulary=words, tables=tables, options=job, subwords=job,
+            tokens=corpus.tokens, manifest=manifest,
+        )  # fmt: skip
+    outputs = [(job.output, "vectors", write)]
+    if job.output_tables is not None and not suffix:
+        made = {"options": values_of(job, TrainOptions), **Tokenizer(job).entry()}
+        write = partial(
+            save, matrix=training.input, context=training.output, neighbors=training.neighbors,
+            format="safetensors", manifest=made,
+        )  # fmt: skip
+        outputs.append((job.output_tables, "tables", write))
     results = [
         Result(path + suffix, name, write)
         for path, name, write in outputs

@@ -75,7 +75,7 @@ class Trainer(engine.Trainer):
         self.neighbors: Neighbors | None = None
         both = [new_table(words, options.dim) for _ in range(2)] if options.word_order else None
         opened = core.Trainer(
-            core_options(options),
+            core_options(options, TrainOptions),
             ids,
             counts,
             input_table,

@@ -62,21 +62,21 @@ def test_stdin_can_be_trained_for_several_epochs(cli):
 
 
 def test_a_run_writes_its_files(cli):
-    cli(f"{LINE} v.safetensors --output-context c.txt --save-vocab words.txt --log-json log.json")
+    cli(f"{LINE} v.safetensors --output-tables tables --log-json log.json")
     matrix = Vectors.load("v.safetensors").vectors
     assert matrix.shape == (43, 16) and np.isfinite(matrix).all()
     assert manifest("v.safetensors")["options"]["format"] == "safetensors"
-    lines = [line.split(" ") for line in Path("words.txt").read_text().splitlines()]
-    counts = [int(count) for _, count in lines]
+    tables = Vectors.load("tables")
+    counts = tables.counts.tolist()
     assert counts == sorted(counts, reverse=True)
-    assert [word for word, _ in lines] == list(Vectors.load("v.safetensors").words)
-    assert not np.array_equal(Vectors.load("c.txt").vectors, matrix)
+    assert list(tables.words) == list(Vectors.load("v.safetensors").words)
+    np.testing.assert_allclose(tables.vectors + tables.context.vectors, matrix, atol=1e-6)
     events = records("log.json")
     epochs = [event for event in events if event["event"] == "epoch"]
     assert [event["epoch"] for event in epochs] == [1, 2, 3, 4, 5]
     assert all(event["loss"] > 0 and event["seconds"] >= 0 for event in epochs)
-    cli("check c.txt")
-    wanted = "c c.txt log.json v.safetensors words.txt"
+    cli("check tables")
+    wanted = "c log.json tables v.safetensors"
     assert sorted(path.name for path in Path().iterdir()) == wanted.split()
 
 

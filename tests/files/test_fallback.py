@@ -20,7 +20,7 @@ from dcme_w2v.words import train as run_module
 SMALL = "--dim 4 --epochs 1 --threads 1 --quiet"
 COMMANDS = {
     "train": f"train c.txt --output to/o.bin {SMALL}",
-    "train native": f"train c.txt --output to/o.safetensors --output-context to/oc.bin {SMALL}",
+    "train native": f"train c.txt --output to/o.safetensors --output-tables to/ot {SMALL}",
     "classify": "classify train d.txt --output to/o --epochs 1 --threads 1 --quiet",
     "scdv": "scdv fit d.txt --vectors v.bin --output to/o --clusters 2 --quiet",
 }

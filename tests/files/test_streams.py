@@ -15,7 +15,7 @@ QUICK = "--dim 4 --epochs 2 --threads 1"
 
 # Commands that write a file `o`, in a folder with all inputs.
 WRITERS = {
-    "train": f"train c.txt --output o.bin --output-context o.context {QUICK}",
+    "train": f"train c.txt --output o.bin --output-tables o.tables {QUICK}",
     "train with a log": f"train c.txt --output o.bin --log-json /dev/null {QUICK}",
     "train with checkpoints": f"train c.txt --output o.bin --checkpoint kept {QUICK}",
     "classify train": "classify train d.txt --output o --epochs 2 --loss softmax --holdout 0.2 "
@@ -44,7 +44,7 @@ def made(tmp_path_factory):
     write_topics(place, 100)
     run_all(
         place,
-        f"train c.txt --output v.bin --output-context v.context {QUICK}",
+        f"train c.txt --output v.bin {QUICK}",
         "classify train d.txt --output classes --epochs 1",
         "scdv fit d.txt --vectors v.bin --output scdv --clusters 2",
     )
@@ -156,8 +156,7 @@ def test_a_stdout_without_a_reader_is_no_error(name):
 @pytest.mark.parametrize(
     "command, files",
     [
-        (f"train c.txt --output - --output-context o.bin {QUICK}", ["o.bin"]),
-        (f"train c.txt --output o.bin --output-context - {QUICK}", ["o.bin", "o.bin.json"]),
+        (f"train c.txt --output - --log-json o.log {QUICK}", ["o.log"]),
         (f"train c.txt --output o.bin --log-json - {QUICK}", ["o.bin", "o.bin.json"]),
         ("phrases c.txt --output - --save-table o.table --threshold 0.1", ["o.table"]),
         ("transform scdv d.txt --output - --labels o.labels", ["o.labels"]),

@@ -52,8 +52,8 @@ def test_every_command_compresses_its_files(here, cli, suffix):
     Path("docs").write_bytes(b"".join(b"a|b\t" + text + b"\n" for text in make_texts()))
     cli("scdv fit docs --vectors v.txt --output m --clusters 3 --iterations 5 --quiet")
     lines = (
-        "train corpus --dim 16 --quiet --threads 1 --output o.txt@ --output-context c.bin@ "
-        "--save-vocab w@",
+        "train corpus --dim 16 --quiet --threads 1 --output o.txt@",
+        "train corpus --dim 16 --quiet --threads 1 --output o.bin@",
         "convert v.txt v.bin@",
         "vocab corpus --output vocab@",
         "phrases corpus --output joined@ --save-table table@ --threshold 1 --quiet",

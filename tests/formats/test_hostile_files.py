@@ -64,7 +64,7 @@ def version_in(path):
     [
         ("run/v.safetensors", ""),
         ("run/v.safetensors", "--resume run"),
-        ("run/c.safetensors", "--output v.bin --output-context run/c.safetensors"),
+        ("run/c.safetensors", "--output v.bin --output-tables run/c.safetensors"),
         ("run/v.safetensors", "--cluster local:0"),
     ],
 )

@@ -41,7 +41,7 @@ check: path
 classes: vectors classes seed threads
 encode: vectors texts output pooling dim tokenize encoding_errors threads progress
 eval_analogies: vectors questions limit method
-eval_likelihood: model corpus context window read_vocab analogies threads
+eval_likelihood: model corpus window analogies threads
 eval_similarity: vectors pairs limit
 eval_sts: vectors pairs pooling dim tokenize
 explore: files output labels color limit method seed progress
@@ -49,7 +49,7 @@ info: path
 load: path
 phrases: corpus output read_table save_table cache_dir threads progress options
 plot: files output fields words labels limit method seed
-predict_word: model text topn context read_vocab
+predict_word: model text topn
 save_sentence_model: vectors folder tokenize dim limit numbers card
 vocab: corpus threads options
 """
@@ -66,7 +66,7 @@ def test_functions_have_these_parameters():
     "call, message",
     [
         (lambda v: dw.eval_likelihood(v), "no text; give a corpus, or analogies"),
-        (lambda v: dw.eval_likelihood(v, ["a b"]), "context vectors are required"),
+        (lambda v: dw.eval_likelihood(v, ["a b"]), "requires its context vectors"),
         (lambda v: dw.phrases(["a b"], "o", mincount=1), "did you mean min_count?"),
         (lambda v: v["B" * 100_000], "is not among the 2 words"),
         (lambda v: dw.train(), "no corpus"),

@@ -38,6 +38,7 @@ def plan_of(**more):
 
 
 def test_insufficient_memory_is_an_error_before_training(cli, monkeypatch):
+    monkeypatch.setattr(space, "memory_limit", lambda: 1_000)
     monkeypatch.setattr(run_module, "memory_limit", lambda: 1_000)
     monkeypatch.setattr(run_module, "Trainer", None)  # fails if it is reached
     assert "bytes of memory, 1,000 are available: lower --dim" in cli.error(LINE)

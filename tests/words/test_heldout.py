@@ -3,6 +3,7 @@
 import dataclasses
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from texts import corpus
 
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.text.split import HeldOutLines
-from dcme_w2v.words.heldout import HeldOut, biases_of, dual_bounds
+from dcme_w2v.words.heldout import HeldOut, dual_bounds
+from dcme_w2v.words.language_model import biases_of
 from dcme_w2v.words.likelihood import contexts
 from dcme_w2v.words.trainer import Trainer
 from dcme_w2v.words.vectors import Vectors
@@ -77,7 +79,7 @@ def test_the_surrogate_is_an_upper_bound(seed):
     ids, counts = corpus()
     options = options_of(DCME, epochs=3, window=3, seed=seed)
     training = Trainer(ids, counts, options)
-    held = HeldOut(ids, counts, training)
+    held = HeldOut(ids, SimpleNamespace(counts=counts), training)
     for number in range(options.epochs):
         training.epoch(number)
         h, _ = contexts(ids, training.input, 3)

@@ -90,7 +90,7 @@ def test_invalid_ngrams_are_errors():
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
 def test_the_model_is_a_fasttext_model(model):
     path = Path("model.bin")
-    vectors = dw.train(SENTENCES, output_fasttext=path, model=model, negative=7, **QUICK)
+    vectors = dw.train(SENTENCES, output=path, format="fasttext", model=model, negative=7, **QUICK)
     opened, loaded, made = open_model(path), Vectors.load(path), vectors.manifest["options"]
     assert (made["subwords"], made["buckets"], made["vectors"]) == ("3-6", 50, "input")
     assert vectors.subwords.rows.any(axis=1).all()  # n-grams that do not occur are random, too
@@ -112,9 +112,9 @@ def test_the_model_is_a_fasttext_model(model):
 
 def test_training_continues_from_a_model():
     path, again = Path("model.bin"), "again.bin"
-    first = dw.train(SENTENCES, output_fasttext=path, **{**QUICK, "epochs": 20})
+    first = dw.train(SENTENCES, output=path, format="fasttext", **{**QUICK, "epochs": 20})
     still = {"lr": 1e-5, "min_lr": 0.0, "epochs": 1}
-    dw.train(SENTENCES, init=str(path), output_fasttext=again, **QUICK, **still)
+    dw.train(SENTENCES, init=str(path), output=again, format="fasttext", **QUICK, **still)
     before, after = open_model(path), open_model(again)
     assert_allclose(after.input, before.input, atol=0.01)
     assert_allclose(after.output, before.output, atol=0.01)

@@ -1,6 +1,5 @@
 """Vectors that are written: input, context, their sum, or the sum at unit length."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +20,10 @@ KINDS = ("sum", "input", "context", "unit-sum")
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """A corpus, and the two tables of a run on it."""
-    folder = tmp_path_factory.mktemp("tables")
-    corpus = folder / "c.txt"
+    corpus = tmp_path_factory.mktemp("tables") / "c.txt"
     corpus.write_text("\n".join(LINES) + "\n")
-    tables = {"output": folder / "in.safetensors", "output_context": folder / "out.safetensors"}
-    dw.train(corpus, **OPTIONS, **tables, vectors="input")
-    return corpus, *(dw.Vectors.load(path).vectors for path in tables.values())
+    made = dw.train(corpus, **OPTIONS, vectors="input")
+    return corpus, made.vectors, made.context.vectors
 
 
 def expected(input, output, kind):
@@ -49,24 +46,21 @@ def test_the_file_and_python_have_the_same_vectors(files, here, kind):
     assert manifest("v.safetensors")["options"]["vectors"] == kind
 
 
-def test_the_default_is_the_sum_for_cbow_without_a_file_of_context_vectors():
-    assert vectors_of(None, CBOW, None) == "sum"
-    assert vectors_of(None, TrainOptions(objective="hs"), None) == "input"
-    assert vectors_of(None, SKIPGRAM, None) == "input"
-    assert vectors_of(None, CBOW, "context.safetensors") == "input"
-    assert vectors_of("unit-sum", SKIPGRAM, "context.safetensors") == "unit-sum"
+def test_the_default_is_the_sum_for_cbow():
+    assert vectors_of(CBOW) == "sum"
+    assert vectors_of(TrainOptions(objective="hs")) == vectors_of(SKIPGRAM) == "input"
 
 
-def test_likelihood_uses_both_tables_for_any_output(files, here, cli):
+@pytest.mark.parametrize("kind", KINDS)
+def test_likelihood_uses_both_tables_of_any_vectors(files, kind):
     corpus, *_ = files
-    found = {}
-    for kind in KINDS:
-        dw.train(corpus, **OPTIONS, vectors=kind, output="v.bin", output_context="c.bin")
-        code = cli.run(f"eval likelihood v.bin {corpus} --json")
-        found[kind] = json.loads(cli.out)["log_probability"] if code == 0 else cli.err
-    assert found["sum"] == pytest.approx(found["input"], rel=1e-5)
-    for kind in ("context", "unit-sum"):
-        assert f"--vectors {kind}" in found[kind] and found[kind].count("\n") == 1
+    made = dw.train(corpus, **OPTIONS, vectors=kind)
+    if kind in ("context", "unit-sum"):
+        with pytest.raises(dw.errors.UsageError, match=f"vectors={kind}"):
+            dw.eval_likelihood(made, corpus)
+        return
+    expected = dw.eval_likelihood(dw.train(corpus, **OPTIONS, vectors="input"), corpus)
+    assert dw.eval_likelihood(made, corpus) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -88,17 +82,12 @@ def test_a_folder_has_both_tables(files, folder):
 UNCHANGED = {**OPTIONS, "lr": 1e-12, "vectors": "input"}
 
 
-@pytest.mark.parametrize("start", ["folder", "input", "sum", "object"])
-def test_training_continues_from_both_tables(files, folder, here, start):
-    """From a folder, two files of either kind, and an object."""
+@pytest.mark.parametrize("start", ["file", "input", "sum"])
+def test_training_continues_from_both_tables(files, folder, start):
+    """From a file, and from objects."""
     corpus, input, output = files
-    init = {"init": folder}
-    if start == "object":
-        init = {"init": dw.train(corpus, **OPTIONS)}
-    elif start != "folder":
-        init = {"init": "v.bin", "init_context": "c.bin"}
-        dw.train(corpus, **OPTIONS, vectors=start, output="v.bin", output_context="c.bin")
-    v = dw.train(corpus, **UNCHANGED, **init)
+    init = folder if start == "file" else dw.train(corpus, **OPTIONS, vectors=start)
+    v = dw.train(corpus, **UNCHANGED, init=init)
     assert_allclose(v.vectors, input, atol=1e-6)
     assert_allclose(v.context.vectors, output, atol=1e-6)
 
@@ -108,8 +97,7 @@ def test_invalid_initial_vectors_are_one_line_of_error(files, folder, here):
     other = dw.Vectors(["w0", "w1"], np.ones((2, 5), dtype=np.float32))
     Path("empty").mkdir()
     for init, message in (
-        ({"init_context": folder}, r"init_context=.*: requires init"),
-        ({"init": folder, "init_context": other}, "init_context: has 5 dimensions and dim is 6"),
+        ({"init": other}, "init: has 5 dimensions and dim is 6"),
         ({"init": "empty"}, "is a folder without static embeddings"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -13,7 +13,6 @@ from helpers import manifest, write_corpus
 
 import dcme_w2v as dw
 from dcme_w2v.errors import UsageError
-from dcme_w2v.formats.vectors.vectors_io import load_vectors
 from dcme_w2v.options import (
     CheckpointOptions,
     ClusterOptions,
@@ -24,7 +23,6 @@ from dcme_w2v.options import (
 from dcme_w2v.platform import SIGNALS
 from dcme_w2v.words.job import FIELDS
 from dcme_w2v.words.options import (
-    ClassesOptions,
     FileOptions,
     NewWordsOptions,
     OutputOptions,
@@ -71,14 +69,13 @@ def test_every_form_of_a_corpus_gives_the_same_vectors(corpus):
 
 
 def test_returned_vectors_equal_those_in_files(corpus):
-    files = {"output": Path("v.safetensors"), "output_context": "c.safetensors"}
+    files = {"output": Path("v.safetensors"), "output_tables": "t", "vectors": "input"}
     v = dw.train(corpus, objective="dcme", clusters=3, top_items=2, **files, **QUICK)
-    for part, path in ((v, "v.safetensors"), (v.context, "c.safetensors")):
-        words, matrix, counts = load_vectors(path)
-        assert list(part) == list(words) and np.array_equal(part.vectors, matrix)
-        assert part.counts.tolist() == counts.tolist()
+    tables = dw.Vectors.load("t")
+    for part, found in ((v, dw.Vectors.load("v.safetensors")), (v.context, tables.context)):
+        assert same(found, part) and found.counts.tolist() == part.counts.tolist()
     written = manifest("v.safetensors")
-    assert written.pop("context_file") == "c.safetensors" and v.manifest == written
+    assert v.manifest == written
     assert written["options"]["objective"] == "dcme" and written["options"]["dim"] == 8
     tokens = written["tokens"]
     assert tokens.pop("corpus") * 2 == sum(tokens.values())
@@ -113,7 +110,7 @@ def test_options_have_the_names_and_defaults_of_the_dataclasses():
     parameters = inspect.signature(dw.train).parameters
     classes = (PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions,
                CheckpointOptions, FileOptions, ClusterOptions, RoundsOptions,
-               SubwordOptions, NewWordsOptions, ClassesOptions)  # fmt: skip
+               SubwordOptions, NewWordsOptions)  # fmt: skip
     expected = {item.name: item.default for cls in classes for item in fields(cls)}
     found = {name: one.default for name, one in parameters.items()}
     assert found.pop("corpus") is inspect.Parameter.empty

@@ -1,26 +1,13 @@
-"""Classes of words: k-means of unit vectors, as a command, in training and as in word2vec.c."""
+"""Classes of words: k-means of unit vectors, as a command."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest
 
 import dcme_w2v as dw
 from dcme_w2v.errors import FormatError
 from dcme_w2v.words.classes import classes
-
-OURS = "c.txt --dim 8 --min-count 1 --threads 1 --quiet --output"
-
-
-THEIRS = "-train c.txt -size 8 -min-count 1 -threads 1 -output"
-
-
-@pytest.fixture(autouse=True)
-def corpus(here):
-    tokens = np.random.default_rng(1).integers(30, size=3000)
-    lines = [" ".join(f"w{n}" for n in tokens[i : i + 10]) for i in range(0, 3000, 10)]
-    Path("c.txt").write_text("\n".join(lines) + "\n")
 
 
 def classes_of(path):
@@ -41,24 +28,6 @@ def test_words_of_similar_direction_are_one_class(cli):
     assert np.array_equal(np.equal.outer(found, found), same)
     # numbered by the first word of each class
     assert list(dict.fromkeys(found)) == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    "line, plain",
-    [
-        (f"{OURS} classes.txt --classes 5", f"{OURS} v.safetensors"),
-        (f"{THEIRS} classes.txt -classes 5 -binary 1", f"{THEIRS} v.safetensors -classes 0"),
-    ],
-)
-def test_training_writes_the_same_classes_as_the_command(cli, line, plain):
-    cli(f"train {line}")
-    cli(f"train {plain}")
-    cli("classes v.safetensors --classes 5 --output again --threads 3")
-    words, found = classes_of("classes.txt")
-    assert (words, found) == classes_of("again")
-    assert set(found) == set(range(5))
-    assert words == list(dw.Vectors.load("v.safetensors"))
-    assert manifest("classes.txt")["options"]["classes"] == 5
 
 
 def test_vectors_that_are_zero_or_equal_have_a_class():

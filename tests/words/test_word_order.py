@@ -21,7 +21,7 @@ def text(here):
 
 def test_the_folder_has_the_likelihood_of_training(text, cli):
     write_corpus(Path("held"), seed=3, lines=60)
-    files = "--output v.bin --output-tables tables --output-context c.bin"
+    files = "--output v.bin --output-tables tables"
     cli(f"{ORDER} --holdout held {files}")
     found, reported = cli.json("eval likelihood tables held"), manifest("v.bin")
     for name in ("log_probability", "log_mean_probability"):

@@ -18,7 +18,7 @@ All numbers are little-endian and packed. In this order::
 import mmap
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from dcme_w2v.options import SubwordOptions
 from dcme_w2v.platform import PathLike
 
 from ..vocabulary import Vocabulary, Words
+from .manifest import write_manifest
 from .subwords import Subwords
 from .vectors_io import blocks_of
 from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
@@ -235,8 +236,9 @@ def save_model(
     options: Any,
     subwords: SubwordOptions,
     tokens: int,
+    manifest: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a model, atomically.
+    """Write a model, atomically, and how it was made to PATH.json.
 
     Parameters
     ----------
@@ -249,6 +251,7 @@ def save_model(
     subwords : SubwordOptions
     tokens : int
         Tokens of the corpus.
+    manifest : mapping, optional
     """
     words = len(vocabulary)
     with atomic_write(path) as file:
@@ -260,6 +263,7 @@ def save_model(
             for part in parts:
                 for _, block in blocks_of(part):
                     file.write(block.astype("<f4", copy=False).data.cast("B"))
+    write_manifest(manifest, path)
 
 
 def _head(options: Any, subwords: SubwordOptions, vocabulary: Vocabulary, buckets: int) -> bytes:

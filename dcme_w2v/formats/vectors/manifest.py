@@ -65,18 +65,6 @@ def manifest_of(
     }
 
 
-def sidecars_of(vectors: str | None, context: str | None, vocabulary: str | None) -> dict[str, str]:
-    """Return the paths of the other files of a model, relative to the vectors' folder."""
-    if vectors is None or is_stream(vectors):
-        return {}
-    folder = Path(str(vectors)).resolve().parent
-    return {
-        name: os.path.relpath(Path(path).resolve(), folder)
-        for name, path in (("context_file", context), ("vocabulary_file", vocabulary))
-        if path is not None and not is_stream(path)
-    }
-
-
 def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
     """Write how vectors were made to PATH.json, which no command needs.
 

@@ -138,8 +138,7 @@ def save_vectors(
         A number is not finite, or a word is empty, repeated, not UTF-8, or contains a separator or
         a NUL byte. The target is unchanged.
     """
-    check_target(path, format)
-    chosen = format or format_of(path)
+    chosen = check_target(path, format)
     check_before_writing(path, words, matrix)
     if chosen == "safetensors":
         blocks = ChunkedArray(
@@ -191,8 +190,8 @@ def format_of(path: PathLike) -> str:
     return {".bin": "binary", ".npy": "npy", ".safetensors": "safetensors"}.get(suffix, "text")
 
 
-def check_target(path: PathLike, format: str | None) -> None:
-    """Raise `UsageError` if vectors of a format cannot be written to a file of this name.
+def check_target(path: PathLike, format: str | None) -> str:
+    """Return the format of a target; raise `UsageError` if it cannot be written to this name.
 
     Parameters
     ----------
@@ -215,6 +214,7 @@ def check_target(path: PathLike, format: str | None) -> None:
         raise UsageError(
             f"{name}: vectors are not written as {suffix}; name a .safetensors, .bin or .txt"
         )
+    return chosen
 
 
 def warn_of_suffix(path: str | None, format: str | None) -> None:
