@@ -182,7 +182,7 @@ test-musl-core: $(VENV)/.release ## run the C tests with musl's C library
 
 clean: ## remove all built files
 	rm -rf $(VENV) build dist .demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f dcme_w2v/_core/*.so dcme_w2v/_core/*.c
+	rm -f dcme_w2v/_core/*.so dcme_w2v/_core/*.c dcme_w2v/_core/headers.pxi
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- set-up ---------------------------------------------------------------------------------

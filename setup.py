@@ -7,10 +7,12 @@ fits every machine of an architecture. `bdist_wheel --py-limited-api=cp311` make
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -33,6 +35,16 @@ SOURCES = sorted(map(str, Path("csrc").rglob("*.c")))
 HEADERS = sorted(map(str, Path("csrc").rglob("*.h")))
 MODULES = sorted(map(str, Path("dcme_w2v/_core").glob("*.pyx")))
 SHARED = "dcme_w2v/_core/_cyutility.c"  # what Cython would write into each of them
+BINDINGS = [*MODULES, "dcme_w2v/_core/csrc.pxd"]
+DECLARED = Path("dcme_w2v/_core/headers.pxi")  # what Cython is told of these headers
+
+DECLARATION = re.compile(
+    r"^#define (?P<constant>\w+) "
+    r"|^typedef (?P<type>\w+ \w+);"
+    r"|^(?:typedef )?(?P<kind>struct|enum) (?:\{(?P<body>[^{}]*)\}|\w+) ?(?P<name>\w*);"
+    r"|^(?:static inline )?(?P<result>[\w ]+ \**)(?P<function>dcme_\w+)\((?P<given>[^()]*)\)",
+    re.MULTILINE,
+)
 
 
 class BuildExtension(build_ext):
@@ -111,6 +123,51 @@ def kernel_flags(source: str, target: str) -> list[str]:
     return flags if "x86_64" in target or "amd64" in target else []
 
 
+def declared(header: str, text: str, used: set[str]) -> str:
+    """Translate what a header declares for Cython; a function that can fail raises there."""
+    lines, raising = [f'cdef extern from "{header}" nogil:'], []
+    for one in DECLARATION.finditer(text.replace("(void)", "()").replace("bool ", "bint ")):
+        name, kind = one["name"] or one["function"] or one["constant"] or "", one["kind"]
+        parts = re.split("[;,]" if kind == "enum" else ";", one["body"] or "")
+        parts = [" ".join(part.split("=")[0].split()) for part in parts if "(" not in part]
+        given = " ".join((one["given"] or "").split())
+        rest = given.removesuffix(", dcme_error *error")
+        if one["type"]:
+            lines.append(f"    ctypedef {one['type']}")
+        elif used.isdisjoint([name, *parts]):
+            continue
+        elif one["constant"]:
+            lines.append(f"    const int64_t {name}")
+        elif kind:
+            lines.append(f"    {'ctypedef ' if name else ''}{kind} {name}:")
+            lines += [f"        {part}" for part in parts if part] or ["        pass"]
+        elif rest == given:
+            lines.append(f"    {one['result']}{name}({given})")
+        else:
+            passed = ", ".join([*re.findall(r"(\w+)(?=,|$)", rest), "&error"])
+            lines.append(f'    {one["result"]}c_{name} "{name}"({given})')
+            raising += [
+                f"cdef inline int {name}({rest}) except -1 nogil:",
+                "    cdef dcme_error error",
+                f"    return check(c_{name}({passed}), &error)",
+            ]
+    return "\n".join([*lines, *raising, ""]) if lines[1:] else ""
+
+
+def write_declarations() -> None:
+    """Write what the bindings use of the core, unless it is there."""
+    used = set(re.findall(r"\w+", "".join(map(Path.read_text, map(Path, BINDINGS)))))
+    texts = {
+        str(path.relative_to("csrc")): re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+        for path in map(Path, HEADERS)
+    }
+    needed = {name: re.findall(r'^#include "(.+)"', text, re.M) for name, text in texts.items()}
+    order = TopologicalSorter(needed).static_order()
+    text = "".join(declared(name, texts[name], used) for name in order)
+    if not DECLARED.exists() or DECLARED.read_text() != text:
+        DECLARED.write_text(text)
+
+
 def extension(module: str) -> Extension:
     """Describe the extension of one binding."""
     return Extension(
@@ -123,6 +180,7 @@ def extension(module: str) -> Extension:
     )
 
 
+write_declarations()
 setup(
     cmdclass={"build_ext": BuildExtension},
     ext_modules=cythonize(
@@ -132,6 +190,7 @@ setup(
         compiler_directives={
             "boundscheck": False,
             "wraparound": False,
+            "nonecheck": True,
             "embedsignature": True,
             "freethreading_compatible": True,  # a module keeps nothing that a call changes
         },

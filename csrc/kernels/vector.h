@@ -24,7 +24,7 @@ INLINE vec set1(float a) { return a - zero(); }
 INLINE vec load(const float *p) { return *(const unaligned *)p; }
 INLINE void store(float *p, vec v) { *(unaligned *)p = v; }
 
-#include "exponential.h"
+#include "kernels/exponential.h"
 
 /* Without the pragma GCC turns these loops into copies of memory before it unrolls them. */
 #define UNROLL(i, count) _Pragma("GCC unroll 32") for (int i = 0; i < (count); i++)

@@ -15,11 +15,11 @@ static inline int64_t end_line(dcme_renumbering *state, uint32_t *to) {
     return written;
 }
 
-int64_t dcme_renumber(dcme_renumbering *state, uint32_t *to, const uint32_t *from, int64_t n,
+int64_t dcme_renumber(dcme_renumbering *state, uint32_t *to, const uint32_t *ids, int64_t n,
                       const uint32_t *map, int32_t newline) {
     int64_t written = newline && state->open ? end_line(state, to) : 0;
     for (int64_t i = 0; i < n; i++) {
-        uint32_t id = from[i], mapped = map[id & ~DCME_SENTENCE_END];
+        uint32_t id = ids[i], mapped = map[id & ~DCME_SENTENCE_END];
         if (mapped != DCME_NONE) {
             if (state->held != DCME_NONE)
                 to[written++] = state->held;
@@ -29,7 +29,7 @@ int64_t dcme_renumber(dcme_renumbering *state, uint32_t *to, const uint32_t *fro
             written += end_line(state, to + written);
     }
     if (n > 0)
-        state->open = !(from[n - 1] & DCME_SENTENCE_END);
+        state->open = !(ids[n - 1] & DCME_SENTENCE_END);
     else if (newline)
         state->open = 0;
     return written;

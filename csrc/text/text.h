@@ -83,10 +83,10 @@ typedef struct {
 
 void dcme_renumber_start(dcme_renumbering *state);
 
-/* Continue with the ids `from` (n): write map[id] to `to` (n + 1), dropping those mapped to
- * DCME_NONE; returns how many were written. `newline`: a line ends before `from`. A word is written
+/* Continue with some `ids` (n): write map[id] to `to` (n + 1), dropping those mapped to
+ * DCME_NONE; returns how many were written. `newline`: a line ends before them. A word is written
  * once it is known whether it ends its line, so the output lags behind by one word. */
-int64_t dcme_renumber(dcme_renumbering *state, uint32_t *to, const uint32_t *from, int64_t n,
+int64_t dcme_renumber(dcme_renumbering *state, uint32_t *to, const uint32_t *ids, int64_t n,
                       const uint32_t *map, int32_t newline);
 
 /* The longest that the count of a line can be, with the space before and the newline behind. */

@@ -1,130 +1,10 @@
-"""Binding of csrc/text: bytes and arrays in, ids and counts out, without the GIL.
-
-Offsets of words are checked. Ids are not: they come from these functions and belong to the arrays
-that are given with them.
-"""
+"""Bindings of csrc/text: bytes and arrays in, ids and counts out, without the GIL."""
 
 import secrets
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-
-from dcme_w2v._core.status cimport (
-    DCME_BAD_ENCODING,
-    check,
-    dcme_error,
-    dcme_release_freed,
-    dcme_status,
-)
-
-
-cdef extern from "text/ngrams.h" nogil:
-    ctypedef struct dcme_ngrams:
-        int64_t shortest
-        int64_t longest
-        uint32_t buckets
-
-    int64_t dcme_ngrams_of(const dcme_ngrams *ngrams, const char *word, int64_t length,
-                           int32_t *out)
-
-
-cdef extern from "text/text.h" nogil:
-    const uint32_t DCME_SENTENCE_END
-    const uint32_t DCME_NONE
-    const int DCME_COUNT_MAX
-
-    ctypedef enum dcme_encoding_errors:
-        DCME_STRICT
-
-    ctypedef enum dcme_refusal:
-        DCME_REFUSE_NONE
-        DCME_REFUSE_NUL
-        DCME_REFUSE_BROKEN
-
-    ctypedef struct dcme_vocabulary:
-        pass
-
-    ctypedef struct dcme_repairs:
-        int64_t replaced
-        int64_t skipped
-
-    ctypedef struct dcme_encoded:
-        int64_t tokens
-        int64_t newlines
-        int32_t newline_first
-        int64_t bad
-
-    ctypedef struct dcme_renumbering:
-        int64_t lines
-
-    dcme_status dcme_vocabulary_open(
-        dcme_vocabulary **vocabulary, uint64_t seed, dcme_error *error
-    )
-    void dcme_vocabulary_close(dcme_vocabulary *vocabulary)
-    void dcme_vocabulary_clear(dcme_vocabulary *vocabulary)
-    int64_t dcme_vocabulary_types(const dcme_vocabulary *vocabulary)
-    const int64_t *dcme_vocabulary_counts(const dcme_vocabulary *vocabulary)
-    int64_t dcme_vocabulary_bytes(const dcme_vocabulary *vocabulary, int64_t extra)
-    dcme_status dcme_vocabulary_add(
-        dcme_vocabulary *vocabulary, const char *word, int64_t length, int64_t count,
-        uint32_t *id, dcme_error *error
-    )
-    void dcme_vocabulary_offsets(
-        const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n, int64_t *offsets
-    )
-    void dcme_vocabulary_copy(
-        const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n, char *text
-    )
-    dcme_status dcme_vocabulary_merge(
-        dcme_vocabulary *vocabulary, const dcme_vocabulary *other, int64_t first, int64_t last,
-        dcme_encoding_errors errors, uint32_t *map, dcme_repairs *repairs, dcme_error *error
-    )
-    dcme_status dcme_encode(
-        dcme_vocabulary *vocabulary, const char *text, int64_t length, dcme_refusal refuse,
-        uint32_t *ids, dcme_encoded *block, dcme_error *error
-    )
-    void dcme_renumber_start(dcme_renumbering *state)
-    int64_t dcme_renumber(
-        dcme_renumbering *state, uint32_t *to, const uint32_t *ids, int64_t n,
-        const uint32_t *map, int32_t newline
-    )
-    int64_t dcme_counts_format(
-        const char *text, const int64_t *offsets, const int64_t *counts, int64_t n, char *lines
-    )
-
-
-cdef extern from "text/phrases.h" nogil:
-    const int DCME_RUN_MAX
-    const int DCME_ROLE_SIDE
-
-    ctypedef struct dcme_pairs:
-        pass
-
-    dcme_status dcme_pairs_open(
-        dcme_pairs **pairs, int64_t size, int32_t bits, uint64_t value, dcme_error *error
-    )
-    void dcme_pairs_close(dcme_pairs *pairs)
-    int64_t dcme_pairs_bits(const dcme_pairs *pairs)
-    dcme_status dcme_pairs_count(
-        dcme_pairs *pairs, const uint32_t *ids, int64_t n, const uint8_t *roles, dcme_error *error
-    )
-    int64_t dcme_pairs_counted(
-        const dcme_pairs *pairs, int64_t least, uint32_t *left, uint32_t *right, uint32_t *runs,
-        int64_t *counts
-    )
-    dcme_status dcme_pairs_add(
-        dcme_pairs *pairs, uint32_t left, uint32_t right, uint32_t run, uint32_t joined,
-        dcme_error *error
-    )
-    int64_t dcme_pairs_join(
-        dcme_pairs *pairs, const uint32_t *ids, int64_t n, const uint8_t *roles, int32_t last,
-        uint32_t *to
-    )
-    int64_t dcme_ids_text(
-        const uint32_t *ids, int64_t n, const char *words, const int64_t *offsets, char *text
-    )
-
+from dcme_w2v._core.csrc cimport *
 
 LAST = DCME_SENTENCE_END
 RUN_MAX, ROLE_SIDE = DCME_RUN_MAX, DCME_ROLE_SIDE
@@ -132,14 +12,15 @@ REFUSE_NONE, REFUSE_NUL, REFUSE_BROKEN = DCME_REFUSE_NONE, DCME_REFUSE_NUL, DCME
 NONE = DCME_NONE
 
 
-cdef int check_offsets(const int64_t[::1] offsets, int64_t count, int64_t end) except -1:
-    """Raise unless there are offsets for `count` words, one after the other, in `end` bytes."""
-    cdef int64_t i
-    if offsets.shape[0] != count + 1 or offsets[0] < 0 or offsets[count] > end:
-        raise ValueError("words and offsets do not fit together")
-    for i in range(count):
-        if offsets[i] > offsets[i + 1]:
-            raise ValueError("offsets do not ascend")
+cdef int check_ids(const uint32_t[::1] ids, int64_t limit) except -1 nogil:
+    """Raise unless all ids, whether they end a line or not, are below a limit."""
+    cdef const uint32_t *numbers = &ids[0]
+    cdef uint32_t largest = 0, last = DCME_SENTENCE_END
+    cdef int64_t i, n = ids.shape[0]
+    for i in range(n):
+        largest = max(largest, numbers[i] & ~last)
+    if n and largest >= limit:
+        raise ValueError("an id is out of range")
     return 0
 
 
@@ -148,10 +29,8 @@ cdef class Table:
 
     cdef dcme_vocabulary *vocabulary
 
-    def __init__(self):
-        cdef dcme_error error
-        cdef uint64_t seed = secrets.randbits(64)
-        check(dcme_vocabulary_open(&self.vocabulary, seed, &error), &error)
+    def __cinit__(self):
+        dcme_vocabulary_open(&self.vocabulary, secrets.randbits(64))
 
     def __dealloc__(self):
         dcme_vocabulary_close(self.vocabulary)
@@ -166,49 +45,36 @@ cdef class Table:
 
     def add(self, const uint8_t[::1] text, const int64_t[::1] offsets, const int64_t[::1] counts):
         """Add concatenated words with their counts."""
-        cdef dcme_error error
         cdef int64_t i
         cdef uint32_t number
-        check_offsets(offsets, counts.shape[0], text.shape[0])
         cdef const char *block = <const char *>&text[0]
+        check_starts(offsets, counts.shape[0], text.shape[0])
         with nogil:
             for i in range(counts.shape[0]):
-                check(dcme_vocabulary_add(
-                    self.vocabulary, block + offsets[i], offsets[i + 1] - offsets[i], counts[i],
-                    &number, &error), &error)
+                dcme_vocabulary_add(self.vocabulary, block + offsets[i],
+                                    offsets[i + 1] - offsets[i], counts[i], &number)
 
     def encode(self, const uint8_t[::1] text, int refuse, uint32_t[::1] ids=None):
         """Count the words of a block; returns tokens, newlines, newline first, bad offset or -1."""
-        cdef dcme_error error
         cdef dcme_encoded block
-        cdef dcme_status status
         cdef uint32_t *to = NULL
         if ids is not None:
-            if ids.shape[0] < (text.shape[0] + 1) // 2 or ids.shape[0] == 0:
-                raise ValueError("ids has no room for the words of the block")
+            if 2 * ids.shape[0] < text.shape[0]:
+                raise ValueError("ids has no room for the words of the block: it does not fit")
             to = &ids[0]
-        if text.shape[0] == 0:
-            return 0, 0, False, -1
         with nogil:
-            status = dcme_encode(self.vocabulary, <const char *>&text[0], text.shape[0],
-                                 <dcme_refusal>refuse, to, &block, &error)
-        if status != DCME_BAD_ENCODING:
-            check(status, &error)
+            dcme_encode(self.vocabulary, <const char *>&text[0], text.shape[0],
+                        <dcme_refusal>refuse, to, &block)
         return block.tokens, block.newlines, bool(block.newline_first), block.bad
 
     def merge(self, Table other, int64_t first, int64_t last, int errors, uint32_t[::1] map):
         """Add some words of another table, map its ids; returns tokens replaced and skipped."""
-        cdef dcme_error error
-        cdef dcme_repairs repairs
-        if not 0 <= first <= last <= len(other) or map.shape[0] < last:
+        cdef dcme_repairs repairs = dcme_repairs(0, 0)
+        if not 0 <= first <= last <= min(len(other), map.shape[0]):
             raise ValueError("first, last and map do not fit the table")
-        if first == last:
-            return 0, 0
-        repairs.replaced = repairs.skipped = 0
         with nogil:
-            check(dcme_vocabulary_merge(
-                self.vocabulary, other.vocabulary, first, last, <dcme_encoding_errors>errors,
-                &map[0], &repairs, &error), &error)
+            dcme_vocabulary_merge(self.vocabulary, other.vocabulary, first, last,
+                                  <dcme_encoding_errors>errors, &map[0], &repairs)
         return repairs.replaced, repairs.skipped
 
     def bytes(self, int64_t extra):
@@ -219,20 +85,18 @@ cdef class Table:
         """Return the count of each word, by id."""
         cdef int64_t types = len(self)
         if types == 0:
-            return np.zeros(0, dtype=np.int64)
+            return np.zeros(0, np.int64)
         return np.array(<int64_t[:types]>dcme_vocabulary_counts(self.vocabulary))
 
     def words(self, const int64_t[::1] order):
         """Return the words of the ids in `order`, concatenated, and where each starts."""
-        cdef int64_t n = order.shape[0]
-        cdef int64_t[::1] offsets = np.zeros(n + 1, dtype=np.int64)
-        cdef uint8_t[::1] text
-        if n == 0:
-            return np.zeros(0, dtype=np.uint8), np.asarray(offsets)
-        if np.min(order) < 0 or np.max(order) >= len(self):
-            raise IndexError("order names words that the table does not have")
+        cdef int64_t i, n = order.shape[0]
+        cdef int64_t[::1] offsets = np.empty(n + 1, np.int64)
+        for i in range(n):
+            if not 0 <= order[i] < dcme_vocabulary_types(self.vocabulary):
+                raise IndexError("order names words that the table does not have")
         dcme_vocabulary_offsets(self.vocabulary, &order[0], n, &offsets[0])
-        text = np.empty(offsets[n], dtype=np.uint8)
+        cdef uint8_t[::1] text = np.empty(offsets[n], np.uint8)
         dcme_vocabulary_copy(self.vocabulary, &order[0], n, <char *>&text[0])
         return np.asarray(text), np.asarray(offsets)
 
@@ -242,7 +106,7 @@ cdef class Renumbering:
 
     cdef dcme_renumbering state
 
-    def __init__(self):
+    def __cinit__(self):
         dcme_renumber_start(&self.state)
 
     @property
@@ -252,29 +116,23 @@ cdef class Renumbering:
 
     def add(self, const uint32_t[::1] ids, const uint32_t[::1] map, bint newline,
             uint32_t[::1] to):
-        """Continue with a block whose ids are all in the map; returns how many were written to `to`."""
-        cdef const uint32_t *first = &ids[0]
-        cdef const uint32_t *numbers = &map[0]
+        """Continue with a block whose ids are in the map; returns how many were written to `to`."""
         cdef int64_t written
         if to.shape[0] <= ids.shape[0]:
-            raise ValueError("to has no room for the ids and the one before")
+            raise ValueError("to has no room for the ids and the one before: it does not fit")
         with nogil:
-            written = dcme_renumber(
-                &self.state, &to[0], first, ids.shape[0], numbers, newline)
+            check_ids(ids, map.shape[0])
+            written = dcme_renumber(&self.state, &to[0], &ids[0], ids.shape[0], &map[0], newline)
         return written
 
 
 cdef class Pairs:
-    """Pairs of adjacent words, to be counted or joined; see csrc/text/phrases.h.
-
-    Ids must be below the length of `roles`.
-    """
+    """Pairs of adjacent words, to be counted or joined; see csrc/text/phrases.h."""
 
     cdef dcme_pairs *pairs
 
-    def __init__(self, int64_t size, int bits=0, uint64_t value=0):
-        cdef dcme_error error
-        check(dcme_pairs_open(&self.pairs, size, bits, value, &error), &error)
+    def __cinit__(self, int64_t size, int bits=0, uint64_t value=0):
+        dcme_pairs_open(&self.pairs, size, bits, value)
 
     def __dealloc__(self):
         dcme_pairs_close(self.pairs)
@@ -286,39 +144,34 @@ cdef class Pairs:
 
     def count(self, const uint32_t[::1] ids, const uint8_t[::1] roles):
         """Count the pairs of the next piece of the text."""
-        cdef dcme_error error
-        if ids.shape[0] == 0:
-            return
         with nogil:
-            check(dcme_pairs_count(self.pairs, &ids[0], ids.shape[0], &roles[0], &error), &error)
+            check_ids(ids, roles.shape[0])
+            dcme_pairs_count(self.pairs, &ids[0], ids.shape[0], &roles[0])
 
     def counted(self, int64_t least):
         """Return left sides, right sides, runs and counts of pairs counted at least so often."""
         cdef int64_t n = dcme_pairs_counted(self.pairs, least, NULL, NULL, NULL, NULL)
-        cdef uint32_t[:, ::1] sides = np.empty((3, max(n, 1)), dtype=np.uint32)
-        cdef int64_t[::1] counts = np.empty(max(n, 1), dtype=np.int64)
-        if n:
-            dcme_pairs_counted(
-                self.pairs, least, &sides[0, 0], &sides[1, 0], &sides[2, 0], &counts[0])
-        found = np.asarray(sides)[:, :n]
-        return found[0], found[1], found[2], np.asarray(counts)[:n]
+        cdef uint32_t[:, ::1] sides = np.empty((3, n), np.uint32)
+        cdef int64_t[::1] counts = np.empty(n, np.int64)
+        dcme_pairs_counted(self.pairs, least, &sides[0, 0], &sides[1, 0], &sides[2, 0], &counts[0])
+        return *np.asarray(sides), np.asarray(counts)
 
     def add(self, const uint32_t[::1] left, const uint32_t[::1] right, const uint32_t[::1] runs,
             const uint32_t[::1] joined):
         """Add pairs and the ids of the words that they become."""
-        cdef dcme_error error
         cdef int64_t i
+        if not left.shape[0] == right.shape[0] == runs.shape[0] == joined.shape[0]:
+            raise ValueError("the sides of pairs do not fit together")
         for i in range(left.shape[0]):
-            check(dcme_pairs_add(self.pairs, left[i], right[i], runs[i], joined[i], &error), &error)
+            dcme_pairs_add(self.pairs, left[i], right[i], runs[i], joined[i])
 
     def join(self, const uint32_t[::1] ids, const uint8_t[::1] roles, bint last=False):
         """Return the next piece of the text with pairs joined; `last`: no piece follows."""
-        cdef uint32_t[::1] to = np.empty(ids.shape[0] + DCME_RUN_MAX + 1, dtype=np.uint32)
-        cdef const uint32_t *first = &ids[0]
-        cdef const uint8_t *role = &roles[0]
+        cdef uint32_t[::1] to = np.empty(ids.shape[0] + DCME_RUN_MAX + 1, np.uint32)
         cdef int64_t written
         with nogil:
-            written = dcme_pairs_join(self.pairs, first, ids.shape[0], role, last, &to[0])
+            check_ids(ids, roles.shape[0])
+            written = dcme_pairs_join(self.pairs, &ids[0], ids.shape[0], &roles[0], last, &to[0])
         return np.asarray(to)[:written]
 
 
@@ -326,11 +179,10 @@ def text_of(const uint32_t[::1] ids, const uint8_t[::1] words, const int64_t[::1
     """Return the text of ids: a space after each word, a newline at the end of each line."""
     cdef const char *spelled = <const char *>&words[0]
     cdef uint8_t[::1] text
-    cdef int64_t n = ids.shape[0]
-    check_offsets(offsets, offsets.shape[0] - 1, words.shape[0])
-    if n == 0:
-        return np.zeros(0, dtype=np.uint8)
-    text = np.empty(dcme_ids_text(&ids[0], n, spelled, &offsets[0], NULL), dtype=np.uint8)
+    cdef int64_t n = ids.shape[0], count = offsets.shape[0] - 1
+    check_starts(offsets, count, words.shape[0])
+    check_ids(ids, count)
+    text = np.empty(dcme_ids_text(&ids[0], n, spelled, &offsets[0], NULL), np.uint8)
     with nogil:
         dcme_ids_text(&ids[0], n, spelled, &offsets[0], <char *>&text[0])
     return np.asarray(text)
@@ -345,10 +197,8 @@ def format_counts(const uint8_t[::1] text, const int64_t[::1] offsets, const int
     """Return lines "word count" as an array of bytes."""
     cdef int64_t n = counts.shape[0], length
     cdef uint8_t[::1] lines
-    check_offsets(offsets, n, text.shape[0])
-    if n == 0:
-        return np.zeros(0, dtype=np.uint8)
-    lines = np.empty(offsets[n] - offsets[0] + n * DCME_COUNT_MAX, dtype=np.uint8)
+    check_starts(offsets, n, text.shape[0])
+    lines = np.empty(offsets[n] - offsets[0] + n * DCME_COUNT_MAX, np.uint8)
     with nogil:
         length = dcme_counts_format(
             <const char *>&text[0], &offsets[0], &counts[0], n, <char *>&lines[0])
@@ -361,30 +211,60 @@ def ngrams_of(const uint8_t[::1] text, const int64_t[::1] offsets, int shortest,
 
     The n-grams of word i are at starts[i] .. starts[i + 1] - 1 of the second array.
     """
-    cdef dcme_ngrams ngrams
-    cdef int64_t n = offsets.shape[0] - 1, i, total = 0
-    cdef int64_t[::1] begin
-    cdef int32_t[::1] out
-    cdef const char *bytes
-    check_offsets(offsets, n, text.shape[0])
-    ngrams.shortest, ngrams.longest, ngrams.buckets = shortest, longest, buckets
-    starts = np.zeros(n + 1, dtype=np.int64)
-    if text.shape[0] == 0:
-        return starts, np.empty(0, dtype=np.int32)
-    begin, bytes = starts, <const char *>&text[0]
+    cdef dcme_ngrams ngrams = dcme_ngrams(shortest, longest, buckets)
+    cdef int64_t n = offsets.shape[0] - 1, i
+    cdef const char *bytes = <const char *>&text[0]
+    cdef int64_t[::1] starts = np.zeros(n + 1, np.int64)
+    cdef int32_t[::1] numbers
+    check_starts(offsets, n, text.shape[0])
     with nogil:
         for i in range(n):
-            begin[i + 1] = begin[i] + dcme_ngrams_of(
-                &ngrams, bytes + offsets[i], offsets[i + 1] - offsets[i], NULL
-            )
-    total = begin[n]
-    numbers = np.empty(total, dtype=np.int32)
-    if total == 0:
-        return starts, numbers
-    out = numbers
+            starts[i + 1] = starts[i] + dcme_ngrams_of(
+                &ngrams, bytes + offsets[i], offsets[i + 1] - offsets[i], NULL)
+    numbers = np.empty(starts[n], np.int32)
     with nogil:
         for i in range(n):
-            if begin[i + 1] > begin[i]:
-                dcme_ngrams_of(&ngrams, bytes + offsets[i], offsets[i + 1] - offsets[i],
-                               &out[begin[i]])
-    return starts, numbers
+            dcme_ngrams_of(&ngrams, bytes + offsets[i], offsets[i + 1] - offsets[i],
+                           &numbers[starts[i]])
+    return np.asarray(starts), np.asarray(numbers)
+
+
+# ---- raw text ----
+
+
+cdef dcme_character_table characters(arrays) except *:
+    """Return a table of characters, whose pages must be in it."""
+    cdef const uint16_t[::1] pages = arrays[0]
+    cdef const int32_t[::1] values = arrays[1]
+    if pages.shape[0] != DCME_PAGES or np.max(pages) >= values.shape[0] // DCME_PAGE:
+        raise ValueError("pages and values do not fit together")
+    return dcme_character_table(&pages[0], &values[0])
+
+
+cdef class Tokenizer:
+    """A tokenizer for one thread at a time; `tables` are `dcme_w2v.text.unicode_tables.Tables`."""
+
+    cdef dcme_tokenizer *tokenizer
+    cdef object tables  # keeps the arrays alive
+
+    def __cinit__(self, tables):
+        cdef const int32_t[::1] sequences = tables.sequences, composites = tables.composites
+        cdef const uint64_t[::1] pairs = tables.pairs
+        cdef dcme_unicode unicode = dcme_unicode(
+            characters(tables.properties), characters(tables.mapping),
+            characters(tables.decompositions), characters(tables.combining), &sequences[0],
+            &pairs[0], &composites[0], pairs.shape[0], tables.normalize, tables.remove_marks)
+        self.tables = tables
+        dcme_tokenizer_open(&self.tokenizer, &unicode)
+
+    def __dealloc__(self):
+        dcme_tokenizer_close(self.tokenizer)
+
+    def tokenize(self, const uint8_t[::1] text):
+        """Return tokens with a space before each, the line feeds, and the first bad byte or -1."""
+        cdef const char *out = NULL
+        cdef int64_t length, bad
+        with nogil:
+            dcme_tokenize(self.tokenizer, <const char *>&text[0], text.shape[0], &out, &length,
+                          &bad)
+        return out[:length], bad

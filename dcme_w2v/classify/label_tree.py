@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v._core import classify as core
+from dcme_w2v._core import models as core
 from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array, unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 

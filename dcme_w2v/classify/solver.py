@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v._core import classify as core
+from dcme_w2v._core import models as core
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import Function, Watch, minimize
 

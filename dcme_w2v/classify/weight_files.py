@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v._core import classify as core
+from dcme_w2v._core import models as core
 from dcme_w2v.files.space import require_memory
 from dcme_w2v.formats.artifact import Model
 from dcme_w2v.numeric.arrays import (

@@ -175,7 +175,7 @@ def _found() -> dict[str, Any]:
     import scipy
 
     from dcme_w2v import __version__
-    from dcme_w2v._core.train import has_kernels
+    from dcme_w2v._core.models import has_kernels
     from dcme_w2v.declarations import default_threads
     from dcme_w2v.files.space import memory_limit
     from dcme_w2v.numeric.core import INSTRUCTION_SETS, kernels_named

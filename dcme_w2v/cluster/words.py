@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v._core.train import initialize
+from dcme_w2v._core.models import initialize
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32

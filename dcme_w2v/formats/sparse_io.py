@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
-from dcme_w2v._core.documents import write_entries
+from dcme_w2v._core.codec import write_entries
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UnreadableError, UsageError
 from dcme_w2v.files.atomic import (
     STANDARD,

@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from dcme_w2v._core import text as core
-from dcme_w2v._core.vectors import FAULT_KINDS, find_duplicates, read_counts
+from dcme_w2v._core.codec import FAULT_KINDS, find_duplicates, read_counts
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v._core import classify as core
+from dcme_w2v._core import models as core
 from dcme_w2v.classify.trainer import PAD, Weights, core_documents
 from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
@@ -180,9 +180,9 @@ class Cost:
         latent: bool,
     ) -> float:
         """Return the sum of the losses at the weights; fills `gradient` and `posterior`."""
-        return self.weights.linear.soft_gradient(
-            self._documents, instances, self._columns, rows, gradient, posterior, latent,
-            self.threads,
+        return self.weights.linear.gradient(
+            self._documents, instances, self._columns, gradient, self.threads, rows, posterior,
+            latent,
         )  # fmt: skip
 
     def _with_penalty(

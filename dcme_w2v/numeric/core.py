@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v._core import train as core
+from dcme_w2v._core import models as core
 from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import UsageError
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dcme_w2v._core.documents import Composer
+from dcme_w2v._core.models import Composer
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.formats.artifact import Model, load_model, save_model, words_arrays
 from dcme_w2v.formats.documents import Document

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v._core import fused as core
+from dcme_w2v._core import codec as core
 from dcme_w2v.formats.artifact import Model
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, U8

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from dcme_w2v._core import fused as core
+from dcme_w2v._core import codec as core
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import (
     COLUMNS,

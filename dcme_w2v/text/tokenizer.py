@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dcme_w2v._core.tokenize import Tokenizer as CoreTokenizer
+from dcme_w2v._core.text import Tokenizer as CoreTokenizer
 from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import FormatError, UnknownOptionError, UsageError
 from dcme_w2v.formats.texts import Tokenized

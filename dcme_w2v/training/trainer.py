@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dcme_w2v._core.engine import Run
+from dcme_w2v._core.models import Run
 from dcme_w2v.errors import DivergedError, FormatError
 from dcme_w2v.numeric.arrays import F32, U8, Array
 

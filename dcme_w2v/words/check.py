@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v._core.vectors import find_duplicates
+from dcme_w2v._core.codec import find_duplicates
 from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.vectors.vectors_io import joined, load_vectors
 from dcme_w2v.formats.vectors.vectors_reader import (

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v._core.train import row_stride
+from dcme_w2v._core.models import row_stride
 from dcme_w2v.declarations import default_threads, values_of
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.atomic import is_stream

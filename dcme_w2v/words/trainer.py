@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dcme_w2v._core import train as core
+from dcme_w2v._core import models as core
 from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
 from dcme_w2v.formats.vectors.vectors_io import NEIGHBORS
 from dcme_w2v.numeric.arrays import F32, I64, U32

@@ -23,7 +23,7 @@ from statistics import fmean, stdev
 import suites
 from tables import COLUMNS, RESULTS, ROOT
 
-from dcme_w2v._core.train import has_kernels
+from dcme_w2v._core.models import has_kernels
 from dcme_w2v.numeric.core import INSTRUCTION_SETS
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from many_labels import write_documents
 
-from dcme_w2v._core.train import has_kernels
+from dcme_w2v._core.models import has_kernels
 from dcme_w2v.numeric.core import INSTRUCTION_SETS
 
 Line = tuple[str, int, str, float, str]  # setting, seed, metric, number, unit

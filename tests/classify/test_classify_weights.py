@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v._core import classify as core
+from dcme_w2v._core import models as core
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.trainer import Weights, core_documents
 from dcme_w2v.errors import DcmeWarning

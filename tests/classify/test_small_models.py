@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
-from dcme_w2v._core import fused as core
+from dcme_w2v._core import codec as core
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.predict import predict
 from dcme_w2v.errors import CorpusError, UsageError

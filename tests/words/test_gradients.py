@@ -15,7 +15,7 @@ from reference_objectives import OBJECTIVES, Alias, Paper
 from reference_subwords import SubwordReference
 from scipy.special import entr, log_softmax, logsumexp, softmax
 
-from dcme_w2v._core import classify as core
+from dcme_w2v._core import models as core
 
 ITEMS, DIM = 11, 5
 COUNTS = np.array([40, 31, 22, 15, 11, 9, 5, 4, 3, 2, 1])
@@ -443,13 +443,9 @@ def test_the_exact_gradient(kind, threads):
     latent = kind == "latent"
     if latent:
         posterior = np.zeros((DOCUMENTS, 48), dtype=np.float32)
-    arguments = problem.documents, instances, columns
-    if kind == "labels":
-        value = problem.linear.gradient(*arguments, found, threads)
-    else:
-        value = problem.linear.soft_gradient(*arguments, rows, found, posterior, latent, threads)
-        alone = problem.linear.soft_gradient(*arguments, rows, None, None, latent, threads)
-        close(alone, value)
+    arguments, targets = (problem.documents, instances, columns), None if kind == "labels" else rows
+    value = problem.linear.gradient(*arguments, found, threads, targets, posterior, latent)
+    close(problem.linear.gradient(*arguments, None, threads, targets, None, latent), value)
     close(value, loss())
     check_direction(found, problem, loss)
     if posterior is not None:

@@ -11,7 +11,7 @@ import pytest
 from helpers import MODELS, OBJECTIVES, options_of
 from texts import corpus, encoded, lines
 
-from dcme_w2v._core import train as core
+from dcme_w2v._core import models as core
 from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.core import core_options, new_table

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dcme_w2v._core.vectors import check_words, find_duplicates, read_counts, write_rows
+from dcme_w2v._core.codec import check_words, find_duplicates, read_counts, write_rows
 from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.atomic import atomic_write, compression_of, is_stream, uncompressed_name
 from dcme_w2v.files.opening import read_regular

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dcme_w2v._core.vectors import (
+from dcme_w2v._core.codec import (
     FAULT_KINDS,
     check_words,
     cut_rows,

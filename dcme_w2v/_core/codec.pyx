@@ -1,0 +1,179 @@
+"""Bindings of what turns rows, levels and numbers into the bytes of files and back.
+
+Each function works on one block of memory and releases the GIL, so that blocks can be handled by
+several threads at once. `faults` is an int64 array of shape (FAULT_KINDS, 3): how many rows have a
+kind of fault, the first such row, and where it starts in the block.
+"""
+
+import secrets
+
+import numpy as np
+
+from dcme_w2v._core.csrc cimport *
+
+FAULT_KINDS = DCME_FAULTS
+
+
+cdef dcme_fault *faults_of(int64_t[:, ::1] faults) except NULL:
+    if faults.shape[0] != DCME_FAULTS or faults.shape[1] != 3:
+        raise ValueError("faults do not fit their kinds")
+    return <dcme_fault *>&faults[0, 0]
+
+
+# ---- word vectors, words, sparse rows ----
+
+
+def write_rows(bint binary, const float[:, ::1] matrix, const uint8_t[::1] text,
+               const int64_t[::1] offsets, size_t first):
+    """Return the bytes of rows first .. first + len(matrix) - 1, whose numbers `matrix` holds."""
+    cdef int64_t count = matrix.shape[0], dim = matrix.shape[1], size
+    check_starts(offsets[first : first + count + 1], count, text.shape[0])
+    cdef int64_t number = sizeof(float) if binary else DCME_NUMBER_BYTES
+    cdef uint8_t[::1] out = np.empty(
+        offsets[first + count] - offsets[first] + count * (dim * number + 2), np.uint8)
+    with nogil:
+        size = dcme_write_rows(binary, <char *>&out[0], &matrix[0, 0], dim, <const char *>&text[0],
+                               &offsets[0], first, first + count)
+    return np.asarray(out)[:size]
+
+
+def cut_rows(bint binary, const uint8_t[::1] data, int64_t dim, int64_t limit, bint final):
+    """Return how many whole rows (at most `limit`) `data` starts with, and their bytes."""
+    cdef dcme_block block = dcme_block(<const char *>&data[0], data.shape[0], dim)
+    cdef int64_t end = 0, count
+    with nogil:
+        if binary:
+            count = dcme_cut_binary(&block, limit, &end)
+        else:
+            count = dcme_cut_text(&block, limit, final, &end)
+    return count, end
+
+
+def read_rows(bint binary, const uint8_t[::1] data, int64_t dim, int64_t count, matrix,
+              int64_t[:, ::1] faults, bint skip):
+    """Read the `count` rows of `data`: return the words' bytes and their offsets.
+
+    The numbers go to `matrix`, as many rows of it as there can be. Faulty rows are left out with
+    `skip`, otherwise reading stops at the first. If `matrix` is None, all rows are checked, and
+    faulty ones leave empty words.
+    """
+    cdef dcme_block block = dcme_block(<const char *>&data[0], data.shape[0], dim)
+    cdef float[:, ::1] numbers = np.empty((1, dim), np.float32) if matrix is None else matrix
+    cdef uint8_t[::1] text = np.empty(data.shape[0], np.uint8)
+    cdef int64_t[::1] offsets = np.empty(count + 1, np.int64)
+    cdef dcme_rows rows = dcme_rows(
+        &numbers[0, 0], 0 if matrix is None else dim, skip, <char *>&text[0], &offsets[0], NULL,
+        faults_of(faults), 0)
+    with nogil:
+        if binary:
+            dcme_read_binary(&block, count, &rows)
+        else:
+            dcme_read_text(&block, count, &rows)
+    return np.asarray(text)[: offsets[rows.count]].copy(), np.asarray(offsets)[: rows.count + 1]
+
+
+def read_counts(const uint8_t[::1] data, int64_t limit, int64_t[:, ::1] faults):
+    """Read lines of "word" or "word count" as the words' bytes, their offsets and their counts.
+
+    A missing count is -1.
+    """
+    cdef dcme_block block = dcme_block(<const char *>&data[0], data.shape[0], 1)
+    cdef int64_t end = 0, count
+    with nogil:
+        count = dcme_cut_text(&block, limit, True, &end)
+    cdef uint8_t[::1] text = np.empty(data.shape[0], np.uint8)
+    cdef int64_t[::1] offsets = np.empty(count + 1, np.int64), counts = np.empty(count, np.int64)
+    cdef dcme_rows rows = dcme_rows(
+        NULL, 0, False, <char *>&text[0], &offsets[0], &counts[0], faults_of(faults), 0)
+    with nogil:
+        dcme_read_counts(&block, count, &rows)
+    found = np.asarray(counts)
+    return np.asarray(text)[: offsets[count]], np.asarray(offsets), found, int((found >= 0).sum())
+
+
+def check_words(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, ::1] faults):
+    """Record the faults of words, except duplicates."""
+    cdef int64_t count = offsets.shape[0] - 1
+    cdef dcme_fault *found = faults_of(faults)
+    check_starts(offsets, count, text.shape[0])
+    with nogil:
+        dcme_check_words(<const char *>&text[0], &offsets[0], count, found)
+
+
+def find_duplicates(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, ::1] faults):
+    """Note the words that an earlier word equals."""
+    cdef int64_t count = offsets.shape[0] - 1
+    cdef uint64_t seed = secrets.randbits(64)
+    cdef dcme_fault *found = faults_of(faults)
+    check_starts(offsets, count, text.shape[0])
+    with nogil:
+        dcme_find_duplicates(<const char *>&text[0], &offsets[0], count, seed, found)
+
+
+def write_entries(const int32_t[::1] columns, const float[::1] values):
+    """Return " column:value" for each entry as bytes, columns counted from 1."""
+    cdef int64_t n = columns.shape[0], length
+    if values.shape[0] != n:
+        raise ValueError("columns and values do not fit together")
+    cdef uint8_t[::1] text = np.empty(n * DCME_ENTRY_BYTES, np.uint8)
+    with nogil:
+        length = dcme_write_entries(<char *>&text[0], &columns[0], &values[0], n)
+    return bytes(text[:length])
+
+
+# ---- levels and numbers of small models ----
+
+
+def pack_levels(int64_t[::1] starts, int32_t[::1] columns, int8_t[::1] levels,
+                const uint8_t[::1] kinds, int64_t classes):
+    """Return signed levels (CSR, sorted, none 0) in few bytes; `kinds` are contexts of the rows."""
+    cdef int64_t size = 0, i, count = kinds.shape[0], entries = levels.shape[0]
+    cdef uint8_t[::1] out
+    cdef dcme_level_rows rows = dcme_level_rows(
+        count, classes, entries, &starts[0], &columns[0], &levels[0], &kinds[0])
+    check_starts(starts, count, min(entries, columns.shape[0]))
+    check_below(columns, classes)
+    for i in range(entries):
+        if levels[i] == 0 or levels[i] == -128:
+            raise ValueError("a level is out of range")
+    with nogil:
+        dcme_code_levels(0, NULL, 0, &size, &rows)
+    out = np.empty(size, np.uint8)
+    with nogil:
+        dcme_code_levels(0, &out[0], size, &size, &rows)
+    return np.asarray(out)
+
+
+def unpack_levels(const uint8_t[::1] data, const uint8_t[::1] kinds, int64_t classes,
+                  int64_t entries):
+    """Return what `pack_levels` was given: starts, columns and levels."""
+    cdef int64_t size = 0, count = kinds.shape[0]
+    if classes < 1 or not 0 <= entries <= count * classes:
+        raise ValueError("the coded levels are damaged")
+    cdef int64_t[::1] starts = np.zeros(count + 1, np.int64)
+    cdef int32_t[::1] columns = np.zeros(entries, np.int32)
+    cdef int8_t[::1] levels = np.zeros(entries, np.int8)
+    cdef dcme_level_rows rows = dcme_level_rows(
+        count, classes, entries, &starts[0], &columns[0], &levels[0], &kinds[0])
+    with nogil:
+        dcme_code_levels(1, <uint8_t *>&data[0], data.shape[0], &size, &rows)
+    return np.asarray(starts), np.asarray(columns), np.asarray(levels)
+
+
+def pack_numbers(uint32_t[::1] numbers, int32_t bits):
+    """Return numbers in few bytes: each below 2^bits of at most 8, or any where bits is 0."""
+    cdef int64_t size = 0, n = numbers.shape[0]
+    if bits and (np.asarray(numbers) >> bits).any():
+        raise ValueError("a number is out of range")
+    dcme_code_numbers(0, NULL, 0, &size, &numbers[0], n, bits)
+    cdef uint8_t[::1] out = np.empty(size, np.uint8)
+    dcme_code_numbers(0, &out[0], size, &size, &numbers[0], n, bits)
+    return np.asarray(out)
+
+
+def unpack_numbers(const uint8_t[::1] data, int64_t count, int32_t bits):
+    """Return what `pack_numbers` was given."""
+    cdef int64_t size = 0
+    cdef uint32_t[::1] numbers = np.zeros(count, np.uint32)
+    dcme_code_numbers(1, <uint8_t *>&data[0], data.shape[0], &size, &numbers[0], count, bits)
+    return np.asarray(numbers)

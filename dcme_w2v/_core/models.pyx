@@ -1,0 +1,460 @@
+"""Bindings of what trains and applies models: runs of words and of classes, trees, documents."""
+
+import numpy as np
+
+from libc.stdint cimport uintptr_t
+
+from dcme_w2v._core.csrc cimport *
+
+
+cdef const dcme_kernels *kernels_of(kernels) except NULL:
+    """Return the kernels of a name, the fastest for None."""
+    cdef bytes name = kernels.encode() if kernels else b""
+    cdef const dcme_kernels *found = dcme_kernels_choose(<const char *>name if name else NULL)
+    if found == NULL:
+        raise ValueError("no kernels of that name here")
+    return found
+
+
+def has_kernels(str name):
+    """Return whether this CPU supports the kernels of an instruction set."""
+    return dcme_kernels_choose(name.encode()) != NULL
+
+
+cdef float *table(float[:, ::1] rows, int64_t count, int64_t width) except NULL:
+    """Return the numbers of a table of at least so many rows of a width."""
+    if rows.shape[0] < max(count, 1) or not 0 < rows.shape[1] == width:
+        raise ValueError("a table does not fit its rows or their width")
+    return &rows[0, 0]
+
+
+# ---- runs ----
+
+
+class _Piece:
+    """Memory of a run as an array of bytes, which keeps the run alive."""
+
+    def __init__(self, run, uintptr_t address, int64_t size):
+        self.run = run
+        self.__array_interface__ = {
+            "version": 3, "data": (address, False), "shape": (size,), "typestr": "|u1"
+        }
+
+
+cdef class Run:
+    """Epochs, progress and state of a training run; see csrc/engine/engine.h."""
+
+    cdef dcme_engine *engine  # set by the class that derives from this one
+
+    def __cinit__(self):
+        if type(self) is Run:
+            raise TypeError("open a run of words or of classes")
+
+    def epoch(self, int64_t number):
+        """Train one epoch or the rest of it; returns False if it was stopped."""
+        cdef int status
+        with nogil:
+            status = dcme_engine_epoch(self.engine, number)
+        return status != DCME_STOPPED
+
+    def progress(self):
+        """Return what has been done so far, by name."""
+        cdef dcme_progress progress
+        dcme_engine_progress(self.engine, &progress)
+        return progress
+
+    def stop(self):
+        """Ask the threads to stop after their batch."""
+        dcme_engine_stop(self.engine)
+
+    def unfinished(self):
+        """Return the epoch that was stopped, or -1."""
+        return dcme_engine_unfinished(self.engine)
+
+    def state(self):
+        """Return the memory that the rest of the run depends on, as pairs of a name and bytes.
+
+        The bytes are views, to be read or written between epochs, which keep the run open. The tables that
+        are learned belong to the caller and are not among them.
+        """
+        cdef dcme_state state = dcme_state(NULL, 0, 0)
+        cdef dcme_piece piece
+        dcme_engine_state(self.engine, &state)
+        cdef uint8_t[::1] room = np.empty(state.count * sizeof(dcme_piece), np.uint8)
+        state = dcme_state(<dcme_piece *>&room[0], state.count, 0)
+        dcme_engine_state(self.engine, &state)
+        return [
+            (piece.name.decode(), np.asarray(_Piece(self, <uintptr_t>piece.bytes, piece.size)))
+            for piece in state.pieces[: state.count]
+        ]
+
+    def restored(self):
+        """Check the state that was put back, and let `progress` follow it."""
+        dcme_engine_restored(self.engine)
+
+    def is_finite(self, int64_t start, int64_t end):
+        """Return whether the rows start .. end - 1 of the tables are finite.
+
+        The rows of one table are numbered on from those before: word vectors, then context vectors;
+        or the weights by feature.
+        """
+        cdef bint finite
+        with nogil:
+            finite = dcme_engine_is_finite(self.engine, start, end)
+        return finite
+
+
+# ---- word vectors ----
+
+
+def row_stride(int64_t rows, int64_t dim):
+    """Return the row stride of a table of this many rows."""
+    return dcme_row_stride(rows, dim)
+
+
+def initialize(float[:, ::1] rows, int64_t dim, int64_t seed):
+    """Fill a table of padded rows with small random numbers."""
+    cdef int64_t count = rows.shape[0]
+    cdef float *numbers = table(rows, count, dcme_row_stride(count, dim))
+    with nogil:
+        dcme_table_initialize(numbers, count, dim, seed)
+
+
+cdef class Trainer(Run):
+    """A training run over an encoded corpus; see csrc/train/train.h.
+
+    `subwords` are the n-grams of each word: where they start, and their numbers. Their rows
+    follow the rows of the words in `input`.
+    """
+
+    cdef dcme_trainer *trainer
+    cdef dcme_subwords subwords
+    cdef object kept
+
+    def __cinit__(self, options, const uint32_t[::1] ids, const int64_t[::1] counts,
+                  float[:, ::1] input, float[:, ::1] output, kernels=None, subwords=None,
+                  neighbors=None):
+        cdef dcme_train_options wanted = options
+        cdef const int64_t[::1] starts
+        cdef const int32_t[::1] ngrams
+        cdef int64_t words = counts.shape[0], rows = input.shape[0]
+        cdef int64_t width = dcme_row_stride(rows, wanted.dim)
+        cdef float *sides[2]
+        cdef dcme_corpus corpus = dcme_corpus(&ids[0], ids.shape[0], &counts[0], words, NULL)
+        if not ids.shape[0] or output.shape[0] != words or subwords is None and rows != words:
+            raise ValueError("ids, counts and tables do not fit together")
+        if subwords is not None:
+            starts, ngrams = subwords
+            check_starts(starts, words, ngrams.shape[0])
+            self.subwords = dcme_subwords(&starts[0], &ngrams[0], rows - words)
+            corpus.subwords = &self.subwords
+        if wanted.word_order:
+            if subwords is not None:
+                raise ValueError("word order and subwords do not fit together")
+            left, right = neighbors
+            sides = [table(left, words, width), table(right, words, width)]
+        self.kept = (ids, counts, input, output, subwords, neighbors)
+        dcme_trainer_open(&self.trainer, &wanted, &corpus, table(input, words, width),
+                          table(output, words, width), sides if wanted.word_order else NULL,
+                          kernels_of(kernels).name)
+        self.engine = dcme_trainer_engine(self.trainer)
+
+    def __dealloc__(self):
+        dcme_trainer_close(self.trainer)
+
+    def clusters(self):
+        """Return how many clusters the objective has."""
+        return dcme_trainer_clusters(self.trainer)
+
+    def center(self, int64_t k, float[::1] alpha):
+        """Write a cluster's center, a distribution over the words, between epochs."""
+        if not 0 <= k < self.clusters():
+            raise IndexError(k)
+        if alpha.shape[0] != self.kept[1].shape[0]:
+            raise ValueError("a center has a number for each word")
+        dcme_trainer_center(self.trainer, k, &alpha[0])
+
+    @property
+    def kernels(self):
+        """Name of the instruction set in use."""
+        return dcme_trainer_kernels(self.trainer).decode()
+
+
+# ---- classifiers ----
+
+
+cdef class Documents:
+    """Sparse rows, checked, as the core reads them."""
+
+    cdef dcme_sparse_rows core
+    cdef int64_t features
+    cdef object kept
+
+    def __cinit__(self, const int64_t[::1] starts, const int32_t[::1] features,
+                  const float[::1] values, int64_t width):
+        cdef int64_t count = starts.shape[0] - 1
+        check_starts(starts, count, min(features.shape[0], values.shape[0]))
+        check_below(features, width)
+        self.core = dcme_sparse_rows(&starts[0], &features[0], &values[0], count)
+        self.features = width
+        self.kept = starts, features, values
+
+    def __len__(self):
+        return self.core.count
+
+    cdef int check_range(self, int64_t begin, int64_t end, int64_t rows, int64_t width) except -1:
+        """Raise unless there are such documents, rows for them, and a model of their features."""
+        if not 0 <= begin <= end <= self.core.count or rows < end - begin or self.features > width:
+            raise ValueError("documents out of range, or they and the model do not fit together")
+        return 0
+
+
+cdef class Instances:
+    """Which document has which label, checked."""
+
+    cdef dcme_instances core
+    cdef int64_t documents, classes
+    cdef object kept
+
+    def __cinit__(self, const int64_t[::1] documents, const int32_t[::1] labels,
+                  int64_t document_count, int64_t classes, const float[::1] weights=None,
+                  const int64_t[::1] sets=None):
+        cdef int64_t i, j, count = documents.shape[0]
+        if sets is not None:
+            check_starts(sets, count, labels.shape[0])
+        elif labels.shape[0] != count:
+            raise ValueError("documents and labels do not fit together")
+        if count == 0 or weights is not None and weights.shape[0] != count:
+            raise ValueError("documents and weights do not fit together")
+        check_below(labels, classes)
+        for i in range(count):
+            if not 0 <= documents[i] < document_count:
+                raise ValueError("a document is out of range")
+            if sets is None:
+                continue
+            if sets[i] == sets[i + 1]:
+                raise ValueError("an empty set of labels does not fit")
+            for j in range(sets[i] + 1, sets[i + 1]):
+                if labels[j - 1] >= labels[j]:
+                    raise ValueError("the labels of a set do not ascend")
+        self.core = dcme_instances(&documents[0], &labels[0], count, NULL, NULL)
+        if weights is not None:
+            self.core.weights = &weights[0]
+        if sets is not None:
+            self.core.sets = &sets[0]
+        self.documents, self.classes = document_count, classes
+        self.kept = documents, labels, weights, sets
+
+
+cdef class Columns:
+    """The documents of instances by feature, which gradients are summed by."""
+
+    cdef dcme_by_feature core
+    cdef const int64_t *numbers
+    cdef int64_t features, count
+    cdef object kept
+
+    def __cinit__(self, Documents documents, Instances instances):
+        from scipy.sparse import csr_matrix
+
+        if instances.documents > documents.core.count:
+            raise ValueError("documents and instances do not fit together")
+        starts, columns, values = map(np.asarray, documents.kept)
+        shape = documents.core.count, documents.features
+        rows, numbers = csr_matrix((values, columns, starts), shape), np.asarray(instances.kept[0])
+        pieces = [rows[numbers[i : i + DCME_PIECE]].tocsc()
+                  for i in range(0, len(numbers), DCME_PIECE)]
+        sizes = [np.diff(piece.indptr) for piece in pieces]
+        found = np.concatenate(sizes)
+        cdef const int64_t[::1] first = np.cumsum([0, *map(np.count_nonzero, sizes)])
+        cdef const int32_t[::1] feature = np.concatenate(
+            [np.flatnonzero(size) for size in sizes]).astype(np.int32)
+        cdef const int64_t[::1] begins = np.append(0, np.cumsum(found[found > 0], dtype=np.int64))
+        cdef const uint16_t[::1] places = np.concatenate(
+            [piece.indices for piece in pieces]).astype(np.uint16)
+        cdef const float[::1] entries = np.concatenate([piece.data for piece in pieces])
+        self.core = dcme_by_feature(
+            &first[0], &feature[0], &begins[0], &places[0], &entries[0])
+        self.numbers, self.count = instances.core.documents, instances.core.count
+        self.features = documents.features
+        self.kept = instances.kept[0], first, feature, begins, places, entries
+
+
+cdef class Linear:
+    """The weights by feature, padded rows, the last one the biases."""
+
+    cdef dcme_linear core
+    cdef object kept
+
+    def __cinit__(self, float[:, ::1] weights, int64_t classes, float bias, kernels=None):
+        cdef int64_t stride = dcme_stride(classes)
+        self.core = dcme_linear(classes, stride, weights.shape[0] - 1, bias,
+                                table(weights, 1, stride), kernels_of(kernels))
+        self.kept = weights
+
+    @property
+    def kernels(self):
+        """Name of the instruction set in use."""
+        return self.core.kernels.name.decode()
+
+    def scores(self, Documents documents, int64_t begin, int64_t end, float[:, ::1] out,
+               int32_t threads):
+        """Fill out[i] with the scores of document begin + i in all classes."""
+        documents.check_range(begin, end, out.shape[0], self.core.features)
+        if out.shape[1] != self.core.stride:
+            raise ValueError("scores and weights do not fit together")
+        with nogil:
+            dcme_classify_scores(
+                &out[0, 0], &self.core, &documents.core, begin, end, threads)
+
+    def gradient(self, Documents documents, Instances instances, Columns columns,
+                 double[:, ::1] out, int32_t threads, float[:, ::1] targets=None,
+                 float[:, ::1] posterior=None, bint latent=False):
+        """Fill `out` with the gradient of the loss, and return the loss, the sum of -log p.
+
+        `targets` are distributions over the classes for each label, or where `latent`
+        log p(label | class), see csrc/classify/classify.h. `out` may be None; `posterior` is
+        filled where it is not.
+        """
+        cdef double loss = 0
+        cdef double *gradient = NULL
+        cdef dcme_soft_targets soft = dcme_soft_targets(
+            DCME_LATENT if latent else DCME_TARGETS, NULL, NULL)
+        cdef dcme_exact_problem problem = dcme_exact_problem(
+            &documents.core, &instances.core, NULL, NULL)
+        documents.check_range(0, instances.documents, instances.documents, self.core.features)
+        if targets is not None:
+            soft.rows = table(targets, instances.classes, self.core.stride)
+            problem.soft = &soft
+        elif instances.classes > self.core.classes:
+            raise ValueError("labels and weights do not fit together")
+        if posterior is not None:
+            soft.posterior = table(posterior, instances.core.count, self.core.stride)
+        if out is not None:
+            if out.shape[0] != self.core.features + 1 or out.shape[1] != self.core.classes:
+                raise ValueError("gradient and weights do not fit together")
+            if (columns.features != documents.features or columns.count != instances.core.count
+                    or columns.numbers != instances.core.documents):
+                raise ValueError("columns and instances do not fit together")
+            problem.columns = &columns.core
+            gradient = &out[0, 0]
+        with nogil:
+            dcme_classify_gradient(&loss, gradient, &self.core, &problem, threads)
+        return loss
+
+
+cdef class Learner(Run):
+    """Training of a linear classifier by one objective; see csrc/classify/classify.h."""
+
+    cdef dcme_classifier *classifier
+    cdef object kept
+
+    def __cinit__(self, options, Documents documents, Instances instances,
+                  const int64_t[::1] counts, Linear linear):
+        cdef dcme_classify_options wanted = options
+        documents.check_range(0, instances.documents, instances.documents, linear.core.features)
+        if counts.shape[0] != linear.core.classes or instances.classes > counts.shape[0]:
+            raise ValueError("labels, counts and weights do not fit together")
+        self.kept = documents, instances, counts, linear
+        dcme_classifier_open(&self.classifier, &wanted, &documents.core, &instances.core,
+                             &counts[0], &linear.core)
+        self.engine = dcme_classifier_engine(self.classifier)
+
+    def __dealloc__(self):
+        dcme_classifier_close(self.classifier)
+
+
+cdef class LabelTree:
+    """A tree of labels with sparse weights, checked; see csrc/classify/label_tree.h."""
+
+    cdef dcme_label_tree core
+    cdef object kept
+
+    def __cinit__(self, const int64_t[::1] children, const int64_t[::1] rows,
+                  const int32_t[::1] features, const int64_t[::1] starts,
+                  const uint16_t[::1] columns, const float[::1] values, int32_t bias_feature,
+                  float bias):
+        cdef int64_t n, i, count, level = 0, widest = 0, nodes = children.shape[0] - 1
+        check_starts(rows, nodes, features.shape[0])
+        check_starts(starts, features.shape[0], min(columns.shape[0], values.shape[0]))
+        for n in range(nodes):
+            count = children[n + 1] - children[n]
+            widest = max(widest, count)
+            if children[n] <= n or count < 1:
+                raise ValueError("nodes do not ascend")
+            for i in range(starts[rows[n]], starts[rows[n + 1]]):
+                if columns[i] >= count:
+                    raise ValueError("a column is out of range")
+        n = 1
+        while n < nodes:  # the levels: each one's children are the next
+            if n <= level or children[level] != n:
+                raise ValueError("the levels of nodes do not follow one another")
+            level, n = n, children[n]
+        if n != nodes or children[level] != n:
+            raise ValueError("the labels are not on the lowest level")
+        self.core = dcme_label_tree(
+            nodes, &children[0], &rows[0], &features[0], &starts[0], &columns[0], &values[0],
+            bias_feature, bias, widest)
+        self.kept = children, rows, features, starts, columns, values
+
+    def best(self, Documents documents, int64_t begin, int64_t end, int64_t beam,
+             int32_t[:, ::1] best, float[:, ::1] scores):
+        """Fill rows with the places of the most probable labels, -1 for none, and their scores."""
+        documents.check_range(begin, end, min(best.shape[0], scores.shape[0]),
+                              self.core.bias_feature)
+        if scores.shape[1] != best.shape[1] or best.shape[1] < 1 or beam < 1:
+            raise ValueError("labels and scores do not fit together")
+        with nogil:
+            dcme_tree_best(&best[0, 0], &scores[0, 0], best.shape[1], beam, &self.core,
+                           &documents.core, begin, end)
+
+
+# ---- document vectors ----
+
+
+cdef class Composer:
+    """Words with their vectors, weights and posteriors; see csrc/documents/documents.h."""
+
+    cdef dcme_composition words
+    cdef object kept
+
+    def __cinit__(self, vectors, const float[::1] weights, const int64_t[::1] starts,
+                  const int32_t[::1] topic, const float[::1] share, int64_t topics,
+                  bint log_counts=False, kernels=None):
+        cdef int64_t count = weights.shape[0], dim = vectors.shape[1], stride = dcme_stride(dim)
+        cdef float[:, ::1] rows = np.pad(vectors, ((0, 0), (0, stride - dim)))
+        check_starts(starts, count, min(topic.shape[0], share.shape[0]))
+        check_below(topic, topics)
+        self.words = dcme_composition(
+            count, topics, dim, stride, log_counts, table(rows, count, stride), &weights[0],
+            &starts[0], &topic[0], &share[0], kernels_of(kernels))
+        self.kept = rows, weights, starts, topic, share
+
+    def extremes(self, const int64_t[::1] starts, const uint32_t[::1] ids):
+        """Return the lowest and the highest number of each document's unit vector."""
+        cdef dcme_documents documents = documents_of(starts, ids)
+        cdef float[:, ::1] found = np.empty((2, documents.count), np.float32)
+        with nogil:
+            dcme_compose_extremes(&self.words, &documents, &found[0, 0], &found[1, 0])
+        return np.asarray(found)
+
+    def rows(self, const int64_t[::1] starts, const uint32_t[::1] ids, float threshold):
+        """Return the documents' sparse rows: where each starts, the columns and the values."""
+        cdef dcme_documents documents = documents_of(starts, ids)
+        cdef int64_t room = documents.count * self.words.topics * self.words.dim
+        cdef int64_t[::1] begins = np.empty(documents.count + 1, np.int64)
+        cdef int32_t[::1] columns = np.empty(room, np.int32)
+        cdef float[::1] values = np.empty(room, np.float32)
+        with nogil:
+            dcme_compose_rows(
+                &self.words, &documents, threshold, &begins[0], &columns[0], &values[0])
+        count = begins[documents.count]
+        return (np.asarray(begins), np.asarray(columns)[:count].copy(),
+                np.asarray(values)[:count].copy())
+
+
+cdef dcme_documents documents_of(const int64_t[::1] starts, const uint32_t[::1] ids) except *:
+    """Check that the documents lie within the ids."""
+    cdef int64_t count = starts.shape[0] - 1
+    check_starts(starts, count, ids.shape[0])
+    return dcme_documents(count, &starts[0], &ids[0])
