@@ -3,19 +3,18 @@
 import faulthandler
 import os
 import re
+import shutil
 import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from data import write_files
 from helpers import COMPRESSORS, Program
 from hypothesis import settings
-from path_rows import made, work
 
 from dcme_w2v import platform
-
-__all__ = ["made", "work"]  # fixtures
 
 # No deadline: the machine may be shared, and sanitizers are slow.
 settings.register_profile("untimed", deadline=None)
@@ -115,3 +114,24 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture
 def cli(capsys, monkeypatch):
     return Program(capsys, monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A folder with a file of every kind, which tests only read."""
+    folder = tmp_path_factory.mktemp("made")
+    write_files(folder)
+    return folder
+
+
+@pytest.fixture
+def work(made, tmp_path, monkeypatch):
+    """A copy of the files, with a folder and a link to itself."""
+    folder = tmp_path / "work"
+    shutil.copytree(made, folder)
+    (folder / "sub").mkdir()
+    (folder / "here").symlink_to(".")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("dcme_w2v.cli.machine.folders", lambda: [made])
+    monkeypatch.setattr("dcme_w2v.cli.machine.LABEL_MIN", 1)
+    return folder

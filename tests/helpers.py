@@ -1,6 +1,6 @@
-"""Helpers of several test modules: texts, options, commands, small models of documents.
+"""Helpers of several test modules: options, commands, saved models; their data are in data.py.
 
-Encoded corpora are in texts.py; test modules do not import one another (test_architecture.py).
+Test modules do not import one another (test_architecture.py).
 """
 
 import bz2
@@ -9,7 +9,6 @@ import gzip
 import io
 import json
 import lzma
-import random
 import signal
 import subprocess
 import sys
@@ -28,7 +27,6 @@ from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.core import INSTRUCTION_SETS, core
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.text.encode import encode
 from dcme_w2v.text.split import HeldOutLines
@@ -119,21 +117,6 @@ def unit_rows(rows):
 # ---- the command `train` ----
 
 
-def write_corpus(path, lines=400, seed=0, end="\n"):
-    """Two topics with separate words, common words, rare words and odd lines."""
-    chance = random.Random(seed)
-    topics = [[f"{name}{i}" for i in range(20)] for name in ("fish", "wheel")]
-    common = ["the", "of", "and"]
-    text = []
-    for number in range(lines):
-        words = chance.choices(topics[number % 2] + common, k=chance.randint(0, 14))
-        if number % 50 == 0:
-            words.append(f"rare{number}")
-        text.append(" ".join(words))
-    Path(path).write_text(end.join(text), encoding="utf-8", newline="")
-    return str(path)
-
-
 def topic_margin(path):
     """How much more similar words of a topic of `write_corpus` are to each other than to others."""
     vectors = Vectors.load(path)
@@ -143,21 +126,6 @@ def topic_margin(path):
     )
     own = ((fish @ fish.T).mean() + (wheel @ wheel.T).mean()) / 2
     return own - (fish @ wheel.T).mean()
-
-
-def write_topics(folder, lines):
-    """Write the corpus c.txt, and d.txt with its lines as documents of two labels."""
-    text = Path(write_corpus(folder / "c.txt", lines)).read_text().splitlines()
-    named = [f"{('fish', 'wheel')[i % 2]}\t{line}\n" for i, line in enumerate(text)]
-    (folder / "d.txt").write_text("".join(named))
-
-
-def run_all(folder, *lines):
-    """Run command lines in a folder, quietly."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        for line in lines:
-            assert run([*line.split(), "--quiet"]) == 0, line
 
 
 def words_of(parts):
@@ -271,27 +239,6 @@ def split(path, fraction=0.3, seed=1, **more):
 
 # ---- word vectors ----
 
-STEMS = [f"word{i}" for i in range(60)]
-
-
-def word_list():
-    """Sixty words, some of them also in other cases at lower frequency."""
-    return STEMS + [s.upper() for s in STEMS[:30]] + [s.capitalize() for s in STEMS[:20]]
-
-
-def analogy_vectors(seed=0, dim=12, spread=0.02):
-    """Structured so that analogies often hold: stem i = pair (i // 2) plus one of two forms."""
-    random = np.random.default_rng(seed)
-    words = word_list()
-    pairs, forms = random.normal(size=(30, dim)), random.normal(size=(2, dim))
-    rows = [
-        pairs[STEMS.index(word.lower()) // 2] + forms[STEMS.index(word.lower()) % 2]
-        for word in words
-    ]
-    matrix = np.array(rows) + spread * random.normal(size=(len(words), dim))
-    matrix *= random.uniform(0.2, 3, size=(len(words), 1))
-    return Vectors(Words.from_words(words), matrix.astype(np.float32))
-
 
 def as_gensim(vectors):
     models = pytest.importorskip("gensim.models")
@@ -302,41 +249,10 @@ def as_gensim(vectors):
 
 # ---- document vectors ----
 
-SMALL_SCDV = ScdvOptions(clusters=5, iterations=20, preset="paper")
-
-
-def word_vectors(dim=7, seed=1):
-    """Return vectors of the words w0 to w39, in five groups."""
-    random = np.random.default_rng(seed)
-    centers = random.normal(size=(5, dim)) + 0.5
-    matrix = centers[np.arange(40) % 5] + random.normal(size=(40, dim)) * 0.6
-    words = Words.from_words([f"w{i}" for i in range(40)])
-    return Vectors(words, matrix.astype(np.float32))
-
-
-def make_texts(count=80, seed=2):
-    """Documents with known and out-of-vocabulary words; some are empty or have only the latter."""
-    random = np.random.default_rng(seed)
-    made = []
-    for number in range(count):
-        length = random.integers(1, 60)
-        words = [f"w{i}" for i in random.zipf(1.4, length) % 45]
-        made.append(" ".join([] if number % 13 == 4 else words).encode())
-    made[7] = b"unknown words only"
-    return made
-
 
 def transform(model, documents, **options):
     """Return the vectors of documents as one matrix."""
     return sparse.vstack(list(model.transform(documents, **options)), format="csr")
-
-
-def cloud(count=600, dim=5, clusters=4, spread=0.2, seed=3):
-    random = np.random.default_rng(seed)
-    centers = random.normal(size=(clusters, dim)) + 3  # far from the origin, as word vectors may be
-    own = random.integers(clusters, size=count)
-    noise = random.normal(size=(count, dim)) * np.linspace(0.5, 1.5, dim) * spread
-    return (centers[own] + noise).astype(np.float32), own
 
 
 # ---- every command ----

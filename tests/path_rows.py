@@ -1,27 +1,21 @@
-"""A line of every command with all its paths, and a folder to run it in."""
+"""A line of every command with all its paths."""
 
-import shutil
 import stat
-from pathlib import Path
 
 import pytest
+from data import SMALL
 from documentation import parse
-from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v.cli.command import shown_name
 from dcme_w2v.cli.main import run
 from dcme_w2v.files.paths import FOLDER, LOG, READS, WRITES
-
-CORPUS = "".join(f"{a}{b} {b}{c} {c}{a} aa bb cc\n" for a in "abc" for b in "abc" for c in "abc")
-DOCS = "".join(f"{'xy'[i % 2]}\t{('aa bb ab', 'cc bc ca')[i % 2]} ac\n" for i in range(20))
-SMALL = "--dim 4 --epochs 1 --min-count 1 --sample 0 --threads 1 --quiet"
 
 
 class Row:
     """A command line, and its paths by the roles that the command declares."""
 
     def __init__(self, line):
-        self.line, self.words = line, line.replace("SMALL", SMALL).split()
+        self.line, self.words = line, line.replace("SMALL", f"{SMALL} --quiet").split()
         context = parse(["dcme-w2v", *self.words])
         self.command, self._flags = context.command_path, {}
         self.reads, self.writes, self.folders, self.models = {}, {}, set(), set()
@@ -118,72 +112,6 @@ ONE_FILE = [
     for row in FIRST.values()
     for name in row.writes.keys() - row.folders - row.models - {"output_tables"}
 ]
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory):
-    """All files that commands read."""
-    folder = tmp_path_factory.mktemp("made")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        texts = {
-            "c.txt": CORPUS, "h.txt": CORPUS[:90], "d.txt": DOCS, "d2.txt": DOCS, "d.svm": DOCS,
-            "l.txt": "x\ny\n" * 10, "words": "aa\n", "q.txt": "aa bb cc ab\n",
-            "v.svm": "1 0:1 1:2\n2 2:1\n" * 10,
-            "sc.json": '{"sets": [], "pearson": 1, "spearman": 1}',
-            "sts.tsv": "1\taa bb\tcc\n2\tab\tac\n",
-            "one": "x\tcat dog\n" * 4, "plain": "cat dog\nsaw axe\n" * 6, "empty": "",
-            "wordless": "a\t\nb\t.\n", "two.txt": "a 1 2\nb 3 4\n", "nan.txt": "a 1 2\nb nan 4\n",
-            "short": "a\nb\n", "bytes": "\udcff\n", "ended": '{"event": "end", "seconds": 1}\n',
-            "nul": "of\0the\n", "many": " ".join(map(str, range(255))),
-            "of": "1\ta\tb\t3\t1\tof\n1\tof\tb\t3\t1\n",
-            "jd": "1 1\n", "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
-        }  # fmt: skip
-        event = '{"event": "epoch", "seconds": 1, "epoch": %d, "loss": 1}\n'
-        texts["lv.txt"] = "x\ny\nz\n" * 3
-        texts["log"] = event % 1 + event % 2
-        for name, text in texts.items():
-            Path(name).write_text(text, "utf-8", "surrogateescape")
-        for line in (
-            f"train c.txt --output v.txt {SMALL}",
-            f"train c.txt --output o --checkpoint ck --checkpoint-every 1 {SMALL}",
-            f"train c.txt --output-tables ta --output o {SMALL}",
-            f"train c.txt --output-tables tb --output i.safetensors {SMALL}",
-            f"train c.txt --output i.bin --format fasttext --subwords 3-6 --buckets 50 {SMALL}",
-            "vocab c.txt --output voc --min-count 1",
-            "phrases c.txt --output o --save-table tab --threshold 0 --min-count 1",
-            "classify train d.txt --output k --epochs 1 --quiet",
-            "latent fit d.txt --output z --quiet",
-            "latent fit v.svm --output zv --quiet",
-            "classify train d.txt --output k --epochs 1 --threads 1 --checkpoint kc "
-            "--checkpoint-every 1 --quiet",
-            "scdv fit d.txt --vectors v.txt --output m --clusters 2 --quiet",
-            "transform m d.txt --output r.npz",
-            "fuse fit d.txt --unlabeled d2.txt --output f --preset paper --quiet",
-            "fuse statistics k d.txt --output part.npz --quiet",
-        ):
-            assert run(line.split()) == 0
-        for name in ("w.npz", "w2.npz"):
-            save_npz(name, csr_matrix([[1.0, 0, 0.5], [0, 1, 0.25]] * 10))
-        train = "classify train w.npz --labels l.txt --output kr --epochs 1 --quiet"
-        assert run(train.split()) == 0
-        assert run(["fuse", "shrink", "k", "--keep", "0.5", "--output", "s", "--quiet"]) == 0
-        Path("o").unlink()
-        Path("o.json").unlink()
-    return folder
-
-
-@pytest.fixture
-def work(made, tmp_path, monkeypatch):
-    """A copy of the files, with a folder and a link to itself."""
-    folder = tmp_path / "work"
-    shutil.copytree(made, folder)
-    (folder / "sub").mkdir()
-    (folder / "here").symlink_to(".")
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr("dcme_w2v.cli.machine.folders", lambda: [made])
-    monkeypatch.setattr("dcme_w2v.cli.machine.LABEL_MIN", 1)
-    return folder
 
 
 def state(folder):

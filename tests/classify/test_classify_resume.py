@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import arrays_in, described, edit, records, stop_in, write_corpus
+from data import write_corpus
+from helpers import arrays_in, described, edit, records, stop_in
 
 import dcme_w2v as dw
 from dcme_w2v.classify import choose, estimator, solver

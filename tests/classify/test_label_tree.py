@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import arrays_in, link_all, run_all
+from data import run_all
+from helpers import arrays_in, link_all
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import label_tree

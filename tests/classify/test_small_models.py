@@ -5,7 +5,8 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from helpers import link_all, run_all
+from data import run_all
+from helpers import link_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz

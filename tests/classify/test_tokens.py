@@ -5,7 +5,8 @@ import json
 
 import numpy as np
 import pytest
-from helpers import described, link_all, run_all
+from data import run_all
+from helpers import described, link_all
 from hypothesis import given
 from hypothesis import strategies as st
 

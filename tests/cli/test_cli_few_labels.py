@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import arrays_in, link_all, run_all
+from data import run_all
+from helpers import arrays_in, link_all
 from scipy.sparse import load_npz
 
 TOPICS = {"tea": "cup leaf pot water green", "bus": "wheel road stop seat driver"}

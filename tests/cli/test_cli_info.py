@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import save, write_corpus
+from data import write_corpus
+from helpers import save
 
 pytestmark = pytest.mark.usefixtures("here")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import make_texts, word_vectors
+from data import make_texts, word_vectors
 from scipy import sparse
 
 from dcme_w2v.scdv.model import DocumentModel

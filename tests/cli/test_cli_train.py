@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest, records, topic_margin, write_corpus
+from data import write_corpus
+from helpers import manifest, records, topic_margin
 
 from dcme_w2v.words.options import PRESETS
 from dcme_w2v.words.vectors import Vectors

@@ -3,7 +3,8 @@
 import dataclasses
 
 import pytest
-from helpers import ALL_COMMANDS, write_corpus
+from data import write_corpus
+from helpers import ALL_COMMANDS
 
 import dcme_w2v as dw
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import train, write_corpus
+from data import write_corpus
+from helpers import train
 
 from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.errors import ClusterError, DivergedError, UsageError

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest, topic_margin, write_corpus
+from data import write_corpus
+from helpers import manifest, topic_margin
 
 import dcme_w2v as dw
 

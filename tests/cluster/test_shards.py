@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import COMPRESSORS, options_of, write, write_corpus, write_table
+from data import corpus, write_corpus
+from helpers import COMPRESSORS, options_of, write, write_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from texts import corpus
 
 from dcme_w2v.cluster import mixing
 from dcme_w2v.cluster import words as cluster

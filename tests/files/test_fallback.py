@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import run_all, write_topics
+from data import run_all, write_topics
 
 import dcme_w2v as dw
 from dcme_w2v.classify import fit as fit_module

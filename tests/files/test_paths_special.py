@@ -10,14 +10,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from path_rows import (
-    ONE_FILE,
-    SMALL,
-    WRITING,
-    ids,
-    refused,
-    state,
-)
+from data import SMALL
+from path_rows import ONE_FILE, WRITING, ids, refused, state
 
 from dcme_w2v.cli.main import run
 
@@ -110,7 +104,7 @@ def test_a_pipe_closed_by_its_reader_is_an_error(work, cli):
 
 
 def test_only_a_resumed_run_continues_a_log(work, cli):
-    line = f"train c.txt --output o --checkpoint ock --log-json log {SMALL}"
+    line = f"train c.txt --output o --checkpoint ock --log-json log {SMALL} --quiet"
     Path("log").write_text('{"event": "end"}\n{"event": "sta')  # the state after a killed run
     cli(line)
     first = Path("log").read_text()

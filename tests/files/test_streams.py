@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import run_all, write_topics
+from data import run_all, write_topics
 
 PROGRAM = [sys.executable, "-m", "dcme_w2v"]
 CLOSED = "standard {}: is closed; redirect it, or give a file"

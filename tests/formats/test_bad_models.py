@@ -5,7 +5,8 @@ import shutil
 
 import numpy as np
 import pytest
-from helpers import SMALL_SCDV, make_texts, rewrite, run_all, word_vectors
+from data import SMALL_SCDV, make_texts, run_all, word_vectors
+from helpers import rewrite
 
 import dcme_w2v as dw
 from dcme_w2v.errors import FormatError

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from helpers import make_texts, word_vectors, write_corpus
+from data import make_texts, word_vectors, write_corpus
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import COMPRESSORS, atomic_write

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import save, write_corpus
+from data import write_corpus
+from helpers import save
 
 import dcme_w2v as dw
 from dcme_w2v import platform

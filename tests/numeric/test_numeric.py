@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import cloud
+from data import cloud
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal

@@ -6,7 +6,8 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import SMALL_SCDV, make_texts, transform, word_vectors
+from data import SMALL_SCDV, make_texts, word_vectors
+from helpers import transform
 from joblib.externals.loky import get_reusable_executor
 from scipy.sparse import csr_matrix
 from sklearn.base import clone

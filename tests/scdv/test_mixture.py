@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import cloud
+from data import cloud
 from numpy.testing import assert_allclose
 from scipy.special import softmax
 from scipy.stats import multivariate_normal

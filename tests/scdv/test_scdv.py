@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from helpers import SMALL_SCDV, make_texts, transform, unit_rows, word_vectors
+from data import SMALL_SCDV, make_texts, word_vectors
+from helpers import transform, unit_rows
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 

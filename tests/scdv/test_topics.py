@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import SMALL_SCDV, make_texts, transform, word_vectors
+from data import SMALL_SCDV, make_texts, word_vectors
+from helpers import transform
 
 from dcme_w2v.errors import CorpusError, DcmeWarning
 from dcme_w2v.scdv.fit import fit_documents

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import write_corpus
+from data import write_corpus
 from helpers import write_table as write
 
 import dcme_w2v as dw

@@ -6,8 +6,8 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from data import lines
 from helpers import OBJECTIVES, edit, options_of, rewrite
-from texts import lines
 
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
 from dcme_w2v.formats.artifact import read_artifact

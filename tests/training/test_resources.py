@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import write_corpus
+from data import write_corpus
 
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.files import space

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import STEMS, analogy_vectors, as_gensim
+from data import STEMS, analogy_vectors
+from helpers import as_gensim
 
 from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.formats.vocabulary import Words

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers import manifest, options_of, records, split, train, write_corpus
+from data import corpus, write_corpus
+from helpers import manifest, options_of, records, split, train
 from scipy.special import logsumexp
-from texts import corpus
 
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.text.split import HeldOutLines

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import link_all, run_all, write_corpus
+from data import run_all, write_corpus
+from helpers import link_all
 
 from dcme_w2v.words.language_model import LanguageModel
 from dcme_w2v.words.predictions import Predictor

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest, options_of, records, save, signalled, stop_in, write_corpus
-from texts import lines
+from data import lines, write_corpus
+from helpers import manifest, options_of, records, save, signalled, stop_in
 
 import dcme_w2v as dw
 from dcme_w2v.errors import DivergedError

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest, write_corpus
+from data import write_corpus
+from helpers import manifest
 
 import dcme_w2v as dw
 from dcme_w2v.errors import UsageError

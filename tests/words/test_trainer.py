@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data import corpus, encoded, lines
 from helpers import MODELS, OBJECTIVES, options_of
-from texts import corpus, encoded, lines
 
 from dcme_w2v._core import models as core
 from dcme_w2v.declarations import options_in

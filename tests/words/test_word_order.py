@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import manifest, write_corpus
+from data import write_corpus
+from helpers import manifest
 
 from dcme_w2v import Vectors
 
