@@ -72,7 +72,7 @@ LINES = [
     "fuse fit d.txt --unlabeled d2.txt --output om --log-json ol --statistics os "
     "--preset paper --quiet",
     "fuse fit w.npz --labels l.txt --unlabeled w2.npz --output om --preset paper --quiet",
-    "fuse fit d.txt --reference k --resume-statistics part.npz --output om --quiet",
+    "fuse fit d.txt --reference k --resume-statistics part --output om --quiet",
     "fuse statistics k d.txt --output om --quiet",
     "transform f d.txt --output o.svm",
     "fuse shrink k --holdout d.txt --output om --quiet",

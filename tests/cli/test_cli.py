@@ -247,8 +247,8 @@ ERRORS = [
     ("fuse fit d.txt --unlabeled plain -o o --subwords none --quiet", "0 of the"),
     ("fuse fit d.txt --unlabeled w.npz --output o --quiet", "text and vectors"),
     ("fuse fit w.npz --labels l.txt --unlabeled r.npz --output o --quiet", "w.npz: 3, r.npz: "),
-    ("fuse fit d.txt --resume-statistics part.npz --output o --quiet", "give it by --reference"),
-    ("fuse fit d.txt --reference k --resume-statistics part.npz --output o --final distill "
+    ("fuse fit d.txt --resume-statistics part --output o --quiet", "give it by --reference"),
+    ("fuse fit d.txt --reference k --resume-statistics part --output o --final distill "
      "--quiet", "--final distill: needs the unlabeled"),
     ("fuse fit d.txt --reference k --unlabeled d2.txt --output o --final beside --quiet",
      "leave out --reference"),

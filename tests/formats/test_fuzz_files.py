@@ -1,4 +1,4 @@
-"""Damaged files: cut anywhere, or with a changed byte; scripts/fuzz_files.py with few inputs."""
+"""Damaged files: cut anywhere, or with a changed byte; fuzz/fuzz_files.py with few inputs."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from dcme_w2v.few_labels.statistics import Statistics, read_parts, write_part
 from dcme_w2v.formats.sparse_io import read_npz
 from dcme_w2v.words.vectors import Vectors
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+FUZZ = Path(__file__).parents[1] / "fuzz" / "fuzz_files.py"
 ABOUT = {"features": "f", "classes": ["a"], "model": "m", "values": "values"}
 KINDS = {
     "model of fastText": (
@@ -55,7 +55,7 @@ def test_damaged_files_are_one_line_of_error_or_other_files(here, kind):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="each reader is tried in a forked process")
 def test_no_reader_crashes_or_hangs(tmp_path):
-    command = [sys.executable, str(SCRIPTS / "fuzz_files.py"), "--inputs", "3", "--seed", "5"]
+    command = [sys.executable, FUZZ, "--inputs", "3", "--seed", "5"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith(", 0 readers failed\n")

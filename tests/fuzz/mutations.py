@@ -1,21 +1,13 @@
 """Mutations of files: of bytes, of JSON, of arrays and of sparse matrices; for fuzz_files.py."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json
-import random
 import zipfile
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dcme_w2v.formats.artifact import kind_of_artifact, read_artifact, tensor_pieces
-
-Files = dict[Path, bytes]  # an input: files and their content
 
 TOKENS = (
     b'"', b"{", b"}", b"[", b"]", b",", b":", b"null", b"true", b"-1", b"1e999", b"NaN", b"0",
@@ -30,7 +22,7 @@ FLOATS = (0.0, -0.0, 1.0, -1.0, 1e-45, 3e38, -3e38, np.inf, -np.inf, np.nan)
 DTYPES = ("<f4", "<f8", ">f4", "<i4", "<i8", "|u1", "<u2", "<u8", "|b1", "|S3", "<U2", "<c8", "<f2")
 
 
-def mutated(data: bytes, chance: random.Random) -> bytes:
+def mutated(data, chance):
     """Return some bytes changed in a few places."""
     found = bytearray(data)
     for _ in range(chance.randint(1, 5)):
@@ -47,7 +39,7 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
     return bytes(found)
 
 
-def mutated_json(data: bytes, chance: random.Random) -> bytes:
+def mutated_json(data, chance):
     """Return a JSON text with one value of another type, or with changed bytes."""
     if chance.random() < 0.3:
         return mutated(data, chance)
@@ -57,8 +49,8 @@ def mutated_json(data: bytes, chance: random.Random) -> bytes:
     return json.dumps(record).encode()
 
 
-def _change_value(record: Any, chance: random.Random) -> None:
-    place: Any = record
+def _change_value(record, chance):
+    place = record
     while place:
         key = chance.choice(list(place) if isinstance(place, dict) else range(len(place)))
         if isinstance(place[key], (dict, list)) and place[key] and chance.random() < 0.8:
@@ -71,7 +63,7 @@ def _change_value(record: Any, chance: random.Random) -> None:
         return
 
 
-def mutated_array(array: NDArray[Any], chance: random.Random) -> NDArray[Any]:
+def mutated_array(array, chance):
     """Return an array with other numbers, length, shape or type."""
     found = array.copy()
     for _ in range(chance.choice((1, 1, 2, 4))):
@@ -90,9 +82,9 @@ def mutated_array(array: NDArray[Any], chance: random.Random) -> NDArray[Any]:
     return found
 
 
-def _change_number(array: NDArray[Any], chance: random.Random) -> None:
+def _change_number(array, chance):
     kind, at = array.dtype.kind, chance.randrange(array.size)
-    value: Any = chance.choice(FLOATS)
+    value = chance.choice(FLOATS)
     if kind in "iub":
         near = int(array.flat[at]) + chance.choice((-1, 1, 2))
         value = chance.choice((near, chance.choice(INTEGERS)))
@@ -103,14 +95,14 @@ def _change_number(array: NDArray[Any], chance: random.Random) -> None:
         array.flat[at] = value
 
 
-def npy(array: NDArray[Any]) -> bytes:
+def npy(array):
     """Return an array as the bytes of an .npy file."""
     file = io.BytesIO()
     np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
     return file.getvalue()
 
 
-def mutated_npz(data: bytes, chance: random.Random) -> bytes:
+def mutated_npz(data, chance):
     """Return an archive with other arrays, or with changed bytes, in it or in its members."""
     if chance.random() < 0.2:
         return mutated(data, chance)
@@ -135,7 +127,7 @@ def mutated_npz(data: bytes, chance: random.Random) -> bytes:
     return file.getvalue()
 
 
-def mutated_artifact(path: Path, chance: random.Random) -> bytes:
+def mutated_artifact(path, chance):
     """Return a file of arrays and a record with other numbers, or another record."""
     record, arrays = read_artifact(path)
     text = json.dumps(record)
@@ -150,9 +142,9 @@ def mutated_artifact(path: Path, chance: random.Random) -> bytes:
         return mutated(path.read_bytes(), chance)
 
 
-def mutation(path: Path, data: bytes, chance: random.Random) -> Files:
-    """Return a mutated file, by its content or suffix."""
+def mutation(path, data, chance):
+    """Return mutated bytes of a file, by its content or suffix."""
     if kind_of_artifact(path) is not None and chance.random() < 0.8:
-        return {path: mutated_artifact(path, chance)}
+        return mutated_artifact(path, chance)
     change = {".json": mutated_json, ".npz": mutated_npz}.get(path.suffix, mutated)
-    return {path: change(data, chance)}
+    return change(data, chance)

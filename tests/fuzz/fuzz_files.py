@@ -1,0 +1,188 @@
+"""Test the readers with mutated files: checkpoints, models, vectors, rows, text.
+
+A reader may accept an input, or reject it with an error of one line; a crash, a hang or another
+exception is a failure, and its input is kept. Each input is determined by the seed, the name of the
+file and its number, so that a run can be split: ``--first 5000 --inputs 1000``. Called by `make
+fuzz`, behind the fuzzers of the C core.
+"""
+
+import argparse
+import contextlib
+import gzip
+import io
+import mmap
+import os
+import random
+import signal
+import struct
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from data import SMALL, write_files
+from mutations import mutation
+from scipy import sparse
+
+from dcme_w2v.cli.main import run
+from dcme_w2v.errors import DcmeError
+from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.text.encode import encode
+from dcme_w2v.words.check import check
+from dcme_w2v.words.vectors import Vectors
+
+SECONDS = 60  # for an input
+QUICK = "--epochs 1 --threads 1 --quiet --output o"
+TEXT = b"a b c d e f g\n" * 30 + "żółć 東京\n".encode() * 9
+
+
+def read_vectors(path):
+    """Load vectors, and verify that `check` agrees on whether they can be loaded."""
+    report = check(path)
+    try:
+        Vectors.load(path)
+    except DcmeError:
+        if not report.faults:
+            raise RuntimeError("check finds no fault in a file that cannot be loaded") from None
+        raise
+
+
+def read_text(path):
+    """Count and number words."""
+    options = VocabularyOptions(min_count=1, encoding_errors="replace", allow_truncated=True)
+    with encode([path], options, _block_bytes=64):
+        pass
+
+
+# A file of `write_files` or `write_more`, and what reads it: a function, or a command line.
+READERS = {
+    **dict.fromkeys(("v.txt", "v.bin", "v.npy", "v.safetensors", "int8.safetensors"), read_vectors),
+    "i.bin": "neighbors i.bin aa unseen",
+    "voc": "vocab --merge voc --output o",
+    "tab": "phrases c.txt --output o --read-table tab",
+    "text": read_text,
+    "text.gz": read_text,
+    "ck/000001.safetensors": f"train c.txt --output o --resume ck {SMALL}",
+    "kc/000001.safetensors": f"classify train d.txt --resume kc {QUICK}",
+    "ta": f"train c.txt --output o --init ta --init-vocab union {SMALL}",
+    "order": "eval likelihood order c.txt",
+    "tagged": f"classify train tagged --by token {QUICK}",
+    "k": "classify predict k d.txt",
+    "m": "transform m d.txt --output o.npz",
+    "z": "classify predict z d.txt",
+    "f": "classify predict f d.txt",
+    "s": "classify predict s d.txt",
+    "part": "fuse fit d.txt --reference k --resume-statistics part --quiet --output o",
+    **{f"{one}.npz": f"classify test kr {one}.npz --labels l.txt" for one in ("csr", "csc", "coo")},
+    "w.svm": "classify test kr w.svm",
+    "l.txt": "classify test kr w.npz --labels l.txt",
+}  # fmt: skip
+
+
+def write_more(folder):
+    """Write the files that only these readers have."""
+    (folder / "text").write_bytes(TEXT)
+    (folder / "text.gz").write_bytes(gzip.compress(TEXT, mtime=0))
+    tagged = "EU NNP B-ORG\nrejects VBZ O\n\nPeter NNP B-PER\nB. NNP I-PER\n\n"
+    (folder / "tagged").write_text(tagged * 5)
+    (folder / "w.svm").write_text("x 0:1 2:0.5\ny 1:1 2:.25\n" * 10)
+    rows = sparse.load_npz("w.npz")
+    for kind in ("csr", "csc", "coo"):
+        sparse.save_npz(f"{kind}.npz", rows.asformat(kind))
+    for line in (
+        *(f"convert v.txt v.{suffix}" for suffix in ("bin", "npy", "safetensors")),
+        "convert v.txt int8.safetensors --quantize int8",
+        f"train c.txt --output o --output-tables order --preset likelihood --negative 2 {SMALL}",
+    ):
+        command(line)
+
+
+def command(line):
+    """Run a command line and raise its error, expected or not."""
+    said, printed = io.StringIO(), io.BytesIO()
+    stdout = io.TextIOWrapper(printed, write_through=True)
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(stdout):
+        code = run(line.split())
+    if b"\tnan" in printed.getvalue():
+        raise RuntimeError("nan was printed")
+    if code:
+        if "a bug" in said.getvalue() or code not in (1, 2):
+            raise RuntimeError(said.getvalue())
+        raise DcmeError(said.getvalue().rstrip("\n"))
+
+
+def fuzz(name, numbers, seed, at):
+    """Read mutated files; return the number of those that were rejected."""
+    path, reader, refused = Path(name), READERS[name], 0
+    whole = path.read_bytes()
+    for number in [None, *numbers]:  # first the file itself
+        if number is not None:
+            at[:8] = struct.pack("q", number)
+            changed = mutation(path, whole, random.Random(f"{seed} {name} {number}"))
+            path.write_bytes(changed)
+        for left in Path().glob("o*"):
+            if left.is_file() and left.name != "order":
+                left.unlink()
+        signal.alarm(SECONDS)  # ends this process if a reader hangs
+        try:
+            command(reader) if isinstance(reader, str) else reader(name)
+        except DcmeError as error:
+            refused += 1
+            if "\n" in error.message or number is None:
+                raise RuntimeError(f"{number}: {error}") from error
+        signal.alarm(0)
+        path.write_bytes(whole)
+    return refused
+
+
+def fuzz_aside(name, numbers, seed, kept):
+    """Call `fuzz` in its own process, which may crash; report the result."""
+    at, whole = mmap.mmap(-1, 8), Path(name).read_bytes()
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        code = 1
+        with contextlib.suppress(BaseException):
+            try:
+                refused = fuzz(name, numbers, seed, at)
+                print(f"{name}: {len(numbers)} inputs, {refused} rejected", flush=True)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+        os._exit(code)
+    status = os.waitpid(child, 0)[1]
+    if status:
+        number = struct.unpack("q", at[:8])[0]
+        end = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "an exception"
+        place = kept / f"{name.replace('/', '_')}.{number}.crash"
+        place.write_bytes(Path(name).read_bytes())
+        Path(name).write_bytes(whole)
+        print(f"error: {name}: input {number} ended in {end}; it is {place}", file=sys.stderr)
+    return not status
+
+
+def main(arguments=None):
+    """Fuzz readers; return 0 if no reader failed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--inputs", type=int, default=20_000, help="for each reader")
+    parser.add_argument("--first", type=int, default=0, help="number of the first input")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--files", nargs="+", choices=READERS, default=list(READERS))
+    wanted = parser.parse_args(arguments)
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    numbers, here = range(wanted.first, wanted.first + wanted.inputs), Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory) as folder:
+        os.chdir(folder)
+        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+            write_files(Path(folder))
+            write_more(Path(folder))
+        ended = [fuzz_aside(name, numbers, wanted.seed, here) for name in wanted.files]
+        os.chdir(here)
+    print(f"{len(ended) * wanted.inputs} inputs, {ended.count(False)} readers failed", flush=True)
+    return 0 if all(ended) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
