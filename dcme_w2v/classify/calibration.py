@@ -31,7 +31,7 @@ from .metrics import (
     relevance,
 )
 from .options import ClassifyOptions
-from .trainer import Weights, core_documents
+from .trainer import Scorer, Weights, core_documents
 
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
 SHORT = 20_000  # documents: below, a training of its own leaves some out; above, one in SHARE
@@ -65,14 +65,14 @@ class Calibrated(NamedTuple):
     by: Calibration | None = None
     threshold: float = 0.5
 
-    def adjust(self, weights: Weights) -> None:
-        """Shift the scores of a model; models that vote stay as they are."""
-        if len(self.offsets):
+    def adjust(self, weights: Scorer) -> None:
+        """Shift the scores of a linear model."""
+        if isinstance(weights, Weights) and len(self.offsets):
             weights.shift(self.offsets)
 
 
 def calibration_on(
-    weights: Weights,
+    weights: Scorer,
     data: Labeled,
     options: ClassifyOptions,
     counts: I64 | None = None,
@@ -84,7 +84,7 @@ def calibration_on(
 
     Parameters
     ----------
-    weights : Weights
+    weights : Scorer
     data : Labeled
         Documents that the weights were not trained on; some of them are enough.
     options : ClassifyOptions
@@ -94,14 +94,14 @@ def calibration_on(
     may_be_none : bool
         Whether documents may have no label above the threshold.
     """
-    if counts is not None and not weights.tables:  # models that vote: no offsets
+    if counts is not None and not isinstance(weights, Weights):  # no offsets
         counts = np.ones_like(counts)
     return _calibration(
         *scores_of(weights, data, options.threads or 1), options, counts, may_be_none
     )
 
 
-def scores_of(weights: Weights, data: Labeled, threads: int) -> _Scores:
+def scores_of(weights: Scorer, data: Labeled, threads: int) -> _Scores:
     """Return the scores of documents whose labels are known, some if they are many, and these."""
     count = min(MAX_DOCUMENTS, max(1, MAX_SCORES // weights.classes))
     known = [i for i, labels in enumerate(data.labels) if min(labels) >= 0][:count]

@@ -40,6 +40,7 @@ from .options import (
 from .resources import resource_estimate, resource_shortage
 from .trainer import (
     ClassifierTrainer,
+    Scorer,
     Weights,
     core_documents,
     documents_at_once,
@@ -343,7 +344,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         return None
 
     def _take(
-        self, options: ClassifyOptions, weights: Weights, epochs: list[dict[str, Any]]
+        self, options: ClassifyOptions, weights: Scorer, epochs: list[dict[str, Any]]
     ) -> MaxentClassifier:
         self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
         self._weights, self.epochs_, self.n_iter_ = weights, epochs, len(epochs)
@@ -394,7 +395,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             weights, numbers = weights[documents], numbers[documents]
         training = ClassifierTrainer(
             matrix, documents, numbers.astype(np.int32), len(self.classes_), options,
-            None if first else self._weights, weights,
+            None if first else self._linear(), weights,
         )  # fmt: skip
         training.epoch(0)
         self._weights = training.weights
@@ -413,7 +414,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             return self._predict_sets(X, *self._indicator)
         matrix, threads = core_documents(check_features(self, X)), threads_of(self.threads)
         found = [np.empty(0, dtype=np.int64)]
-        for scores in self._linear().batches(matrix, threads):
+        for scores in self._weights.batches(matrix, threads):
             check_scores(scores)
             found.append(scores.argmax(axis=1))
         return self.classes_[np.concatenate(found)]
@@ -445,14 +446,15 @@ class MaxentClassifier(LinearMixin, Estimator):
         return calibrated(self._scores(X), self._calibration)
 
     def _linear(self) -> Weights:
+        if not isinstance(self._weights, Weights):
+            raise AttributeError("models that vote have no single table of weights")
         return self._weights
 
     def _scores(self, X: Any) -> F64:
         """Return the scores of all classes, shape (rows, classes)."""
-        weights = self._linear()
         matrix = check_features(self, X)
         threads = threads_of(self.threads)
-        return weights.scores(core_documents(matrix), 0, matrix.shape[0], threads)
+        return self._weights.scores(core_documents(matrix), 0, matrix.shape[0], threads)
 
     def _weights_of(self, sample_weight: ArrayLike | None, numbers: I64) -> F32 | None:
         """Return the weights of rows of these classes; None if all are 1."""

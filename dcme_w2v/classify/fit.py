@@ -18,11 +18,14 @@ from dcme_w2v.training.progress import QUIET, Reporter
 from dcme_w2v.training.run import Checkpointer, interrupted, run_epochs
 from dcme_w2v.training.trainer import Fingerprint, TrainingRun, hash_of
 
+from .forest import Forest
+from .label_tree import train_trees
 from .metrics import Measures, log_softmax
 from .options import ClassifyOptions
 from .solver import solve
 from .trainer import (
     ClassifierTrainer,
+    Scorer,
     Weights,
     core_documents,
 )
@@ -60,17 +63,17 @@ class Labeled:
         return Labeled(self.matrix[chosen], [self.labels[i] for i in chosen], weights)
 
 
-def measure(weights: Weights, data: Labeled, measures: Measures, threads: int) -> dict[str, Any]:
+def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> dict[str, Any]:
     """Return the measures of a classifier on labeled documents."""
     begin = 0
-    for scores in weights.batches(core_documents(data.matrix), threads):
+    for scores in scorer.batches(core_documents(data.matrix), threads):
         measures.add(log_softmax(scores), data.labels[begin : begin + len(scores)])
         begin += len(scores)
     return measures.result()
 
 
 class Fit(TrainingRun):
-    """Training of a linear classifier, by the run engine or L-BFGS.
+    """Training of a classifier by one of `LEARNERS`.
 
     Parameters
     ----------
@@ -90,16 +93,21 @@ class Fit(TrainingRun):
     described : str
         The data, for messages.
     remote : RemoteTraining, optional
-        Trains this task on the workers of an executor.
+        Trains this task on the workers of an executor, in place of `LEARNERS`.
 
     Attributes
     ----------
     data, classes, resolved
         As given.
+    learned, sample_weight
+        What learners take: the documents, their instances, `classes` and `resolved`; and the
+        weights of the instances.
     total_weight : float
         Of all instances.
     weights : Weights
-        The current weights; after training the weights of the best epoch.
+        The current weights; after training the weights of the best epoch. Trees have none.
+    scorer : Scorer
+        What scores documents so far: the weights, votes or trees.
     records : list of dict
         Each epoch's `epoch`, `seconds`, `loss`, `lr`, and with `holdout` its measures.
     """
@@ -119,8 +127,8 @@ class Fit(TrainingRun):
     ) -> None:
         documents, labels = data.instances()
         sample_weight = None if data.weights is None else data.weights[documents]
-        self._learned = (data.matrix, documents, labels, classes, options)
-        self._sample_weight, self._options = sample_weight, options
+        self.learned = (data.matrix, documents, labels, classes, options)
+        self.sample_weight = sample_weight
         self.records: list[dict[str, Any]] = []
         self._data, self._holdout, self._multilabel = data, holdout, multilabel
         self._described = described
@@ -133,13 +141,15 @@ class Fit(TrainingRun):
             else float(sample_weight.sum(dtype=np.float64))
         )
         self._remote = remote
-        if options.solver == "lbfgs" or remote is not None:
-            self.weights = Weights(data.matrix.shape[1], classes, options.bias)
+        if options.learner != "sgd" or remote is not None:
+            features = 0 if options.learner == "tree" else data.matrix.shape[1]
+            self.weights = Weights(features, classes, options.bias)
         else:
-            training = ClassifierTrainer(*self._learned, sample_weight=sample_weight)
+            training = ClassifierTrainer(*self.learned, sample_weight=sample_weight)
             named = {**asdict(options), **(others or {})}
             super().__init__(training, named, training.count * training.epochs)
             self.weights = training.weights
+        self.scorer: Scorer = self.weights
         self._best_tables: dict[str, F32] = {}
         if holdout is not None and options.patience:
             self._best_tables = {k: np.zeros_like(v) for k, v in self.weights.tables.items()}
@@ -158,8 +168,8 @@ class Fit(TrainingRun):
         if self._holdout is None:
             return {}
         wanted = ("accuracy", "top5_accuracy", "log_likelihood", "precision_at_1")
-        measures = Measures(self.weights.classes, self._multilabel)
-        found = measure(self.weights, self._holdout, measures, self._options.threads or 1)
+        measures = Measures(self.classes, self._multilabel)
+        found = measure(self.scorer, self._holdout, measures, self.resolved.threads or 1)
         return {f"heldout_{name}": found[name] for name in wanted if name in found}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:
@@ -174,7 +184,7 @@ class Fit(TrainingRun):
 
     def is_over(self) -> bool:
         """Return whether the measure has not improved for `patience` epochs."""
-        patience = self._options.patience
+        patience = self.resolved.patience
         if not patience or self._holdout is None or not self.records:
             return False
         figures = [one[self._measured] for one in self.records]
@@ -195,8 +205,8 @@ class Fit(TrainingRun):
         self._best, self._best_epoch = float(notes["best"]), int(notes["best_epoch"])
 
     def current_model(self) -> object:
-        """Return the current weights."""
-        return self.weights
+        """Return what scores documents so far."""
+        return self.scorer
 
     def save_partial(self) -> str | None:
         """Save nothing: there is no output."""
@@ -217,31 +227,14 @@ class Fit(TrainingRun):
         Interrupted, DivergedError
             See `dcme_w2v.training.run.run_epochs`.
         """
-        received = received or ReceivedSignal()
-        if self._remote is not None:
-            self._remote.train(self, reporter, received)
-        elif self._options.solver == "lbfgs":
-            self._solve(reporter, received)
-        else:
-            run_epochs(self, checkpointer or Checkpointer(self, reporter), reporter, received)
+        self.checkpointer = checkpointer or Checkpointer(self, reporter)
+        learn = self._remote.train if self._remote else LEARNERS[self.resolved.learner]
+        learn(self, reporter, received or ReceivedSignal())
         if self._best_tables and self._best_epoch and len(self.records) > 1:
             for name, table in self.weights.tables.items():
                 table[:] = self._best_tables[name]
             reporter.message(
                 f"the weights are from epoch {self._best_epoch}, the best on held-out documents"
-            )
-
-    def _solve(self, reporter: Reporter, received: ReceivedSignal) -> None:
-        """Train by L-BFGS."""
-
-        def run(end: EndIteration, _: Callable[[], None]) -> None:
-            solve(*self._learned, end, self._sample_weight, self.weights)
-
-        self.iterate(run, reporter, received)
-        if len(self.records) == self._options.epochs:
-            warn(
-                f"L-BFGS was stopped after {self._options.epochs} iterations, before the optimum: "
-                "raise --epochs, or give a larger --l2"
             )
 
     def iterate(
@@ -256,11 +249,10 @@ class Fit(TrainingRun):
         whether to stop, and one that raises Interrupted if a signal was received.
         """
         reporter.stage("training", None, "iterations")
-        checkpointer, start = Checkpointer(self, reporter), time.monotonic()
+        start = time.monotonic()
 
         def check_signals() -> None:
-            if received.number is not None:
-                raise interrupted(self, checkpointer, received)
+            self.check(received)
 
         def iterated(iteration: int, loss: float) -> bool:
             nonlocal start
@@ -270,11 +262,47 @@ class Fit(TrainingRun):
             self.end_epoch(record)
             reporter.epoch(record)
             start = time.monotonic()
-            checkpointer.end_epoch()
+            self.checkpointer.end_epoch()
             check_signals()
             return self.is_over()
 
         run(iterated, check_signals)
+
+    def check(self, received: ReceivedSignal) -> None:
+        """Raise Interrupted if a signal was received."""
+        if received.number is not None:
+            raise interrupted(self, self.checkpointer, received)
+
+
+def _by_sgd(task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
+    run_epochs(task, task.checkpointer, reporter, received)
+
+
+def _by_lbfgs(task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
+    def run(end: EndIteration, _: Callable[[], None]) -> None:
+        solve(*task.learned, end, task.sample_weight, task.weights)
+
+    task.iterate(run, reporter, received)
+    if len(task.records) == task.resolved.epochs:
+        warn(
+            f"L-BFGS was stopped after {task.resolved.epochs} iterations, before the optimum: "
+            "raise --epochs, or give a larger --l2"
+        )
+
+
+def _by_trees(task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
+    reporter.stage("training", None, "documents of nodes")
+
+    def watch(done: int) -> None:
+        reporter.advance(done)
+        task.check(received)
+
+    task.scorer = Forest(train_trees(*task.learned, watch), task.classes)
+
+
+Learner = Callable[[Fit, Reporter, ReceivedSignal], None]
+# What trains a task, by `ClassifyOptions.learner`; `RemoteTraining.train` is another.
+LEARNERS: dict[str, Learner] = {"sgd": _by_sgd, "lbfgs": _by_lbfgs, "tree": _by_trees}
 
 
 class RemoteTraining(Protocol):
@@ -298,8 +326,8 @@ def fit(
     multilabel: bool = False,
     reporter: Reporter = QUIET,
     remote: RemoteTraining | None = None,
-) -> tuple[Weights, list[dict[str, Any]]]:
-    """Train a linear classifier; see `Fit` for the parameters, and its attributes for the result.
+) -> tuple[Scorer, list[dict[str, Any]]]:
+    """Train a classifier; see `Fit` for the parameters, and its attributes for the result.
 
     Raises
     ------
@@ -310,9 +338,9 @@ def fit(
     try:
         task.train(reporter)
     except KeyboardInterrupt as error:
-        error.partial = (task.weights, task.records)  # type: ignore[attr-defined]
+        error.partial = (task.scorer, task.records)  # type: ignore[attr-defined]
         raise
-    return task.weights, task.records
+    return task.scorer, task.records
 
 
 def _hash_of(data: Labeled) -> str:

@@ -15,7 +15,6 @@ from dcme_w2v._core import models as core
 from dcme_w2v.numeric.arrays import F32, F64, I8, I32, I64, Array, unit_vectors
 from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 
-from .fit import Labeled
 from .options import TREES, ClassifyOptions, resolved
 from .trainer import ClassifierTrainer
 
@@ -100,7 +99,9 @@ def decoded(levels: I8, ends: F64) -> F32:
 
 
 def train_trees(
-    data: Labeled,
+    matrix: csr_matrix,
+    documents: I64,
+    labels: I32,
     classes: int,
     options: ClassifyOptions,
     watch: Callable[[int], None],
@@ -109,15 +110,14 @@ def train_trees(
 
     Parameters
     ----------
-    data : Labeled
-    classes : int
+    matrix, documents, labels, classes
+        See `dcme_w2v.classify.trainer.ClassifierTrainer`.
     options : ClassifyOptions
         `threads`, `seed`, and of the nodes `epochs`, `lr`, `min_lr`, `l2`, `bias`.
     watch : callable
         Gets the number of documents learned so far, one for each node that it reaches.
     """
-    documents, labels = data.instances()
-    data.matrix.sort_indices()
+    matrix.sort_indices()
     done, found = 0, []
 
     def advance(count: int) -> None:
@@ -129,9 +129,9 @@ def train_trees(
         random = np.random.default_rng((options.seed, number))
         watch(done)
         with one_blas_thread():
-            points = centroids(data.matrix, documents, labels, classes, random)
+            points = centroids(matrix, documents, labels, classes, random)
             groups = balanced_groups(points, random)
-        found.append(_train(data.matrix, documents, labels, groups, options, advance))
+        found.append(_train(matrix, documents, labels, groups, options, advance))
     return found
 
 

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dcme_w2v.errors import DivergedError
-from dcme_w2v.numeric.arrays import F64, I64, Bools
+from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 
 RANKS = (1, 3, 5)
 NEWTON_STEPS = 50  # at most
+Top = tuple[I32, F64]  # numbers of classes and their scores, each of shape (documents, count)
 PROPENSITY = 0.55, 1.5  # A and B of Jain, Prabhu and Varma (2016)
 
 
@@ -102,6 +103,20 @@ def calibration_of(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
         if last - value < 1e-9 * max(value, 1.0):
             break
     return Calibration("logistic", float(max(point[0], 1e-6)), float(point[1]))
+
+
+def best_classes(scores: F64, count: int) -> Top:
+    """Return the classes with the highest scores, the best first, and these scores.
+
+    The lower class number comes first among equal scores.
+    """
+    if count == 1:
+        best = scores.argmax(axis=1)[:, None]
+    else:
+        best = np.sort(np.argpartition(-scores, count - 1, axis=1)[:, :count], axis=1)
+        found = np.take_along_axis(scores, best, axis=1)
+        best = np.take_along_axis(best, np.argsort(-found, axis=1, kind="stable"), axis=1)
+    return best.astype(np.int32), np.take_along_axis(scores, best, axis=1)
 
 
 def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:

@@ -27,25 +27,24 @@ from dcme_w2v.formats.texts import as_texts
 from dcme_w2v.numeric.arrays import (
     F32,
     F64,
-    I32,
     Array,
 )
 from dcme_w2v.numeric.sparse_rows import ones, truncate_columns
 from dcme_w2v.platform import PathLike
 
 from .features import TextFeatures
-from .metrics import Calibration, calibrated
+from .forest import Forest
+from .metrics import Calibration, Top, best_classes, calibrated
 from .options import ClassifyOptions, FeatureOptions
-from .trainer import Weights, core_documents
-from .weight_files import arrays_of, weights_of
+from .trainer import Scorer, core_documents
+from .weight_files import arrays_of, scorer_of
 
 KIND, VERSION = "classifier", 1
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again
 THRESHOLD = 0.15
-Top = tuple[I32, F64]  # numbers of classes and their scores, each of shape (documents, count)
 MAX_IDF = 1e6  # of 10^19 documents it is 45
 COLUMNS = "columns"  # of a record: columns of the .npz files of the training, or None
-PREDICTORS = (KIND, "fused", "latent", "label-trees", "shrunk")  # kinds of models
+PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of models
 
 
 @dataclass
@@ -197,20 +196,6 @@ def restored(
     )  # fmt: skip
 
 
-def best_classes(scores: F64, count: int) -> Top:
-    """Return the classes with the highest scores, the best first, and these scores.
-
-    The lower class number comes first among equal scores.
-    """
-    if count == 1:
-        best = scores.argmax(axis=1)[:, None]
-    else:
-        best = np.sort(np.argpartition(-scores, count - 1, axis=1)[:, :count], axis=1)
-        found = np.take_along_axis(scores, best, axis=1)
-        best = np.take_along_axis(best, np.argsort(-found, axis=1, kind="stable"), axis=1)
-    return best.astype(np.int32), np.take_along_axis(scores, best, axis=1)
-
-
 def scored(
     model: Predictor, matrix: csr_matrix, threads: int | None, is_latent: bool = False
 ) -> Iterator[tuple[slice, F64]]:
@@ -237,15 +222,15 @@ def load_classifier(path: PathLike) -> Predictor:
 
 @dataclass
 class Classifier(Predictor):
-    """A linear classifier with the features of its input; see `Predictor`.
+    """A classifier with the features of its input; see `Predictor`.
 
     Attributes
     ----------
-    weights : Weights
-        Weights by feature and class.
+    weights : Scorer
+        Weights by feature and class, votes, or trees.
     """
 
-    weights: Weights = field(kw_only=True)
+    weights: Scorer = field(kw_only=True)
 
     @property
     def features(self) -> int:
@@ -259,7 +244,19 @@ class Classifier(Predictor):
 
     def align_features(self, matrix: csr_matrix) -> csr_matrix:
         """Return vectors of documents in the form that the weights were trained on."""
-        return super().align_features(ones(matrix) if self.is_binary else matrix)
+        rows = super().align_features(ones(matrix) if self.is_binary else matrix)
+        return rows if rows.has_sorted_indices else rows.sorted_indices()
+
+    def most_probable(
+        self, matrix: csr_matrix, count: int, threads: int | None = None
+    ) -> Iterator[Top]:
+        """Yield `best_classes`; of trees, without the probabilities of all labels."""
+        if not (self.multilabel and isinstance(self.weights, Forest)):
+            yield from super().most_probable(matrix, count, threads)
+            return
+        documents = core_documents(self.align_features(matrix))
+        for numbers, scores in self.weights.best(documents, count, threads_of(threads)):
+            yield numbers, calibrated(scores, self.calibration)
 
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
         """Yield the log-probabilities of all classes; see `Predictor.log_probabilities`."""
@@ -276,10 +273,7 @@ class Classifier(Predictor):
 
     def save(self, path: PathLike) -> None:
         """Write the model's file."""
-        arrays = arrays_of(self.weights)
-        if self.weights.offset.any():
-            arrays["offset"] = self.weights.offset
-        self.write(path, KIND, arrays)
+        self.write(path, KIND, arrays_of(self.weights))
 
     @classmethod
     def load(cls, path: PathLike) -> Classifier:
@@ -292,16 +286,9 @@ class Classifier(Predictor):
         """
         model = load_model(path, KIND, VERSION)
         classes, bias = model.strings("classes"), model.options("options", ClassifyOptions).bias
-        weights = weights_of(model, len(classes), bias)
-        offset_of(model, weights)
+        weights = scorer_of(model, len(classes), bias)
         own = restored(model, ClassifyOptions, text_of(model, weights.features))
         return cls(*own, weights=weights)
-
-
-def offset_of(model: Model, weights: Weights) -> None:
-    """Read the offset of the scores into `weights`, if the model has one."""
-    if "offset" in model.arrays:
-        weights.offset[:] = model.array("offset", "float32", weights.classes)
 
 
 def _calibration_in(model: Model) -> Calibration | None:

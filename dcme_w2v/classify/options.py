@@ -274,6 +274,11 @@ class ClassifyOptions(Checked, group="Model"):
     threads: int | None = threads_option()
     seed: int = seed_option()
 
+    @property
+    def learner(self) -> str:
+        """What learns with resolved options: sgd, lbfgs or tree."""
+        return "tree" if self.objective == "tree" else self.solver or "sgd"
+
 
 @dataclass(frozen=True)
 class DocumentHoldoutOptions(HoldoutOptions):

@@ -18,12 +18,12 @@ from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.text.split import check_file
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder
-from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 from dcme_w2v.training.run import Checkpointer, interruptible
 
 from . import sequences
-from .calibration import Calibrated, calibration_data, calibration_on
+from .calibration import PLAIN, Calibrated, calibration_data, calibration_on
 from .choose import Choice, OutOfFold, Problem, Setting, choose
 from .dataset import (
     Dataset,
@@ -50,12 +50,14 @@ from .options import (
 )
 from .predict import held_out_line
 from .resources import resource_estimate, resource_shortage
-from .trainer import Weights, warn_of_short_rows
-from .tree_model import TreeClassifier, trained
+from .trainer import Scorer, warn_of_short_rows
 
 # a resumed run has these from its start
 OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2", "batch", "bias")
 
+# Documents left out for the calibration of trees: one in SHARE, between ENOUGH and CALIBRATED of
+# them, but never more than one in five.
+SHARE, ENOUGH, CALIBRATED = 50, 200, 1000
 
 Compress = Callable[[Classifier, Labeled | None, Reporter], tuple[Classifier, Labeled | None]]
 
@@ -92,7 +94,7 @@ def train(
     reporter: Reporter = QUIET,
     signals: AbstractContextManager[ReceivedSignal] | None = None,
     remote: RemoteTraining | None = None,
-) -> Classifier | TreeClassifier:
+) -> Classifier:
     """Train a classifier on files and save it.
 
     Parameters
@@ -144,13 +146,11 @@ def train(
         given, options = options, _resolved(job, options, corpus, remote)
         if given.objective == "auto" and options.solver == "sgd":
             reporter.message(_objective_line(given, options, len(corpus.classes)))
-        if options.objective == "tree":
-            return _train_trees(job, options, corpus, reporter, received, start)
         scores = choice.scores if choice is not None else None
         data, calibration = _divided(options, corpus, scores, remote, reporter)
         task = _Fit(job, features, options, corpus, data, remote)
         checkpointer = None
-        if options.solver != "lbfgs" and remote is None:
+        if options.learner == "sgd" and remote is None:
             checkpointer = Checkpointer(task, reporter, folder, job.checkpoints, found)
         read_seconds = time.monotonic() - start
         with interruptible(task, contextlib.nullcontext(received)) as received:
@@ -172,9 +172,7 @@ def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | Non
         check_file(job.holdout.file, job.docs)
     if options.patience is not None and job.holdout.holdout is None:
         raise UsageError("--patience: requires held-out documents; give --holdout")
-    _check_solver(options, job.checkpoints)
-    _check_trees(job, options, remote)
-    _check_tune(job, remote)
+    _check_learner(job, options, remote)
 
 
 def _resolved(
@@ -182,7 +180,7 @@ def _resolved(
 ) -> ClassifyOptions:
     """Return the options with every default; raise if the memory or the disk is too small."""
     options = resolved(given, len(corpus.classes), corpus.multilabel)
-    _check_trees(job, options, remote)
+    _check_learner(job, options, remote)
     plan = _plan(corpus, options)
     if shortage := resource_shortage(plan):
         raise shortage
@@ -198,23 +196,26 @@ def _divided(
     scores: OutOfFold | None,
     remote: RemoteTraining | None,
     reporter: Reporter,
-) -> tuple[Labeled, Callable[[Weights], Calibrated | None]]:
+) -> tuple[Labeled, Callable[[Scorer], Calibrated | None]]:
     """Return the documents to train on, and what makes the calibration of the trained weights.
 
-    The hinge loss is calibrated by scores out of fold, or by documents that are left out; on a
-    cluster, by the held-out documents.
+    The hinge loss is calibrated by scores out of fold, or by documents that are left out, which
+    trees always do; on a cluster, by the held-out documents.
     """
     data, multilabel, classes = corpus.data, corpus.multilabel, len(corpus.classes)
     if options.loss != "hinge":
         return data, lambda _: None
     counts = np.bincount(data.instances()[1], minlength=classes) if multilabel else None
     left_out, by = corpus.holdout, None
-    if remote is None:
+    if options.objective == "tree":
+        by = Calibrated(by=PLAIN if multilabel else PLAIN._replace(kind="normalized"))
+        data, left_out = _with_left_out(data, options.seed)
+    elif remote is None:
         data, left_out, by = calibration_data(
             data, classes, options, reporter, counts, scores=scores
         )
 
-    def calibration(weights: Weights) -> Calibrated | None:
+    def calibration(weights: Scorer) -> Calibrated | None:
         found = by
         if left_out is not None:
             found = calibration_on(weights, left_out, options, counts)
@@ -223,6 +224,15 @@ def _divided(
         return found
 
     return data, calibration
+
+
+def _with_left_out(data: Labeled, seed: int) -> tuple[Labeled, Labeled | None]:
+    """Return documents to train trees on, and others for their calibration."""
+    order = np.random.default_rng(seed).permutation(len(data.labels))
+    if len(order) < 2 * SHARE:
+        return data, None
+    count = min(max(len(order) // SHARE, ENOUGH), len(order) // 5, CALIBRATED)
+    return data.some(np.sort(order[count:])), data.some(np.sort(order[:count]))
 
 
 def _saved(
@@ -279,32 +289,6 @@ def _record(
     return found
 
 
-def _train_trees(
-    job: TrainJob,
-    options: ClassifyOptions,
-    corpus: Dataset,
-    reporter: Reporter,
-    received: ReceivedSignal,
-    start: float,
-) -> TreeClassifier:
-    """Train trees of labels and save them; a signal ends the training between two nodes."""
-    read_seconds = time.monotonic() - start
-    reporter.stage("training", None, "documents of nodes")
-
-    def watch(done: int) -> None:
-        reporter.advance(done)
-        if received.number is not None:
-            raise Interrupted(f"stopped by {received.name}; nothing was written", received.number)
-
-    model = trained(corpus.data, corpus.classes, corpus.text, options, corpus.multilabel, watch)
-    seconds = time.monotonic() - start - read_seconds
-    model.record = {**_corpus_record(corpus), **_record(job, read_seconds, seconds, None)}
-    if corpus.holdout is not None:
-        reporter.message(held_out_line(model, corpus.holdout))
-    write_with_fallback([Result(job.output, "model", model.save)])
-    return model
-
-
 def dry_run(
     job: TrainJob,
     features: FeatureOptions,
@@ -322,7 +306,7 @@ def dry_run(
     check_model_target(job.output, KIND)
     if job.holdout.file is not None:
         check_file(job.holdout.file, job.docs)
-    _check_solver(options, job.checkpoints)
+    _check_learner(job, options, None)
     sets = FeatureSets(
         _read_documents(job, features, options, reporter), features, job.tune.tune is not None
     )
@@ -364,14 +348,14 @@ class _Fit(Fit):
         """Return the classifier so far."""
         corpus = self._corpus
         return Classifier(
-            corpus.classes, corpus.text, self._options, self.multilabel,
-            record={**_corpus_record(corpus), "epochs": self.records}, weights=self.weights,
+            corpus.classes, corpus.text, self.resolved, self.multilabel,
+            record={**_corpus_record(corpus), "epochs": self.records}, weights=self.scorer,
         )  # fmt: skip
 
     def save_partial(self) -> str | None:
         """Save the classifier so far beside the output."""
-        if not self.records and self._remote is not None:
-            return None  # the weights are still on the workers
+        if not self.records and (self._remote or self.resolved.learner == "tree"):
+            return None  # the weights are on the workers, or in nodes
         result = Result(self._job.output + PARTIAL, "model", self.current_model().save)
         write_with_fallback([result])
         return f"the model so far is in {result.path}"
@@ -396,13 +380,13 @@ class FeatureSets:
     """
 
     def __init__(self, corpus: Dataset, given: FeatureOptions, tuned: bool) -> None:
-        self._corpus, self._options = corpus, given.with_lead()
+        self._corpus, self.resolved = corpus, given.with_lead()
         self._found: dict[tuple[Any, ...], Dataset] = {}
         self.settings: list[Setting] = [{}]
         self._simple: Setting | None = None
         if not corpus.texts:
             return
-        few, lead = len(corpus.labels) < MIN_OF_PAIRS, self._options.lead_ngrams
+        few, lead = len(corpus.labels) < MIN_OF_PAIRS, self.resolved.lead_ngrams
         pairs: Setting = {"lead_ngrams": lead}
         pairs |= {"subwords": NO_SUBWORDS} if given.subwords is None else {}
         self.settings = [pairs]
@@ -420,7 +404,7 @@ class FeatureSets:
     def under(self, setting: Setting) -> Dataset:
         """Return the training documents under a setting, which may have other names as well."""
         own = {k: v for k, v in setting.items() if k in ("ngrams", "lead_ngrams", "subwords")}
-        options = replace(self._options, **own)
+        options = replace(self.resolved, **own)
         text, key = self._corpus.text, tuple(sorted(own.items()))
         if not own or (text is not None and options.resolved() == text.options):
             return self._corpus
@@ -485,43 +469,24 @@ def _chosen(
     return found
 
 
-def _check_trees(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
-    """Raise if something excludes trees of labels."""
-    others = {
-        "--cluster": remote, "--checkpoint": job.checkpoints.checkpoint,
-        "--resume": job.checkpoints.resume, "--tune": job.tune.tune, "--max-bytes": job.compress,
+def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
+    """Raise if something excludes what learns: the one list of what learners do not do."""
+    kept, tuned = job.checkpoints, job.tune.tune
+    given = {
+        "--checkpoint": kept.checkpoint, "--resume": kept.resume, "--cluster": remote,
+        "--tune": tuned, "--max-bytes": job.compress,
     }  # fmt: skip
-    given = [name for name, value in others.items() if value is not None]
-    if options.objective == "tree" and given:
-        raise UsageError(
-            f"{given[0]}: is not supported with trees of labels (--objective tree); omit it, or "
-            "give --loss hinge"
-        )
-
-
-def _check_tune(job: TrainJob, remote: RemoteTraining | None) -> None:
-    """Raise if something excludes a search."""
-    if job.tune.tune is None:
-        return
-    folder, other = job.checkpoints.folder, None
-    if folder is not None:
-        other = "--resume" if job.checkpoints.checkpoint is None else "--checkpoint"
-    if remote is not None:
-        other = "--cluster"
-    if other is not None:
-        raise UsageError(
-            f"--tune={job.tune.tune:g}: is not supported with {other}; choose without it first, "
-            "and give what was chosen"
-        )
-
-
-def _check_solver(options: ClassifyOptions, checkpoints: CheckpointOptions) -> None:
-    if options.solver == "lbfgs" and checkpoints.folder is not None:
-        flag = "--resume" if checkpoints.checkpoint is None else "--checkpoint"
-        raise UsageError(
-            f"{flag}={checkpoints.folder}: is not supported with --solver=lbfgs; omit it, or "
-            "give --solver=sgd"
-        )
+    resumed = ("--checkpoint", "--resume")
+    for what, applies, excluded, remedy in (
+        ("trees of labels (--objective tree)", options.objective == "tree", given,
+         "omit it, or give --loss hinge"),
+        ("--solver lbfgs", options.solver == "lbfgs", resumed, "omit it, or give --solver sgd"),
+        ("--tune", tuned is not None, (*resumed, "--cluster"),
+         "choose settings without it first, and give what was chosen"),
+    ):  # fmt: skip
+        flags = [flag for flag in excluded if applies and given[flag] is not None]
+        if flags:
+            raise UsageError(f"{flags[0]}: is not supported with {what}; {remedy}")
 
 
 def _objective_line(given: ClassifyOptions, options: ClassifyOptions, classes: int) -> str:

@@ -5,6 +5,7 @@ here are in the order of the caller.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -94,7 +95,37 @@ def core_documents(matrix: csr_matrix) -> core.Documents:
     )
 
 
-class Weights:
+class Scorer(ABC):
+    """What scores documents in classes: the result of a training.
+
+    Attributes
+    ----------
+    classes : int
+    """
+
+    classes: int
+
+    @property
+    @abstractmethod
+    def features(self) -> int:
+        """Number of columns of the documents."""
+
+    @abstractmethod
+    def scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F64:
+        """Return the scores of the documents from `begin` to `end` in all classes."""
+
+    @abstractmethod
+    def above_mean(self, number: int) -> F32:
+        """Return a class's weights minus the mean over all classes, shape (features,)."""
+
+    def batches(self, documents: core.Documents, threads: int) -> Iterator[F64]:
+        """Yield the scores of some documents at a time."""
+        step = documents_at_once(self.classes)
+        for begin in range(0, len(documents), step):
+            yield self.scores(documents, begin, min(begin + step, len(documents)), threads)
+
+
+class Weights(Scorer):
     """A linear model: a row of weights for each feature, a column for each class.
 
     Parameters
@@ -183,12 +214,6 @@ class Weights:
         self.__init__(**state)  # type: ignore[misc]
         self.set(weights)
         self.offset[:] = offset
-
-    def batches(self, documents: core.Documents, threads: int) -> Iterator[F64]:
-        """Yield the scores of some documents at a time."""
-        step = documents_at_once(self.classes)
-        for begin in range(0, len(documents), step):
-            yield self.scores(documents, begin, min(begin + step, len(documents)), threads)
 
     def scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F64:
         """Return the scores of the documents from `begin` to `end` in all classes."""

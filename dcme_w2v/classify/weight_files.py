@@ -1,4 +1,4 @@
-"""The weights of a classifier as arrays of a model's file: dense or sparse.
+"""What scores documents as arrays of a model's file: weights, dense or sparse, votes and trees.
 
 Tables are written and read some rows at a time, so that with many classes there is no second table
 in memory.
@@ -20,56 +20,33 @@ from dcme_w2v.numeric.arrays import (
     drop_pages,
 )
 
+from .forest import Forest, forest_of, tree_arrays
+from .label_tree import Tree
 from .metrics import log_softmax
-from .trainer import Weights, rows_at_once
+from .trainer import Scorer, Weights, rows_at_once
 
 
-class VotingWeights(Weights):
-    """Linear models of the same features and classes.
+class Votes(Scorer):
+    """Linear models of the same features and classes; scores are log p with their mean p.
 
     Parameters
     ----------
     models : sequence of Weights
         At least one.
-
-    Attributes
-    ----------
-    models : list of Weights
     """
 
     def __init__(self, models: Sequence[Weights]) -> None:
-        self.models = list(models)
-        self.classes, self.bias = models[0].classes, models[0].bias
-        self.order = np.arange(self.classes)
-        self.place = np.arange(self.classes, dtype=np.int32)
-        self.offset = np.zeros(self.classes, dtype=np.float32)
-
-    @property
-    def tables(self) -> dict[str, F32]:
-        """None: the models are not trained together."""
-        return {}
+        self.models, self.classes = list(models), models[0].classes
 
     @property
     def features(self) -> int:
-        """Number of features without the bias feature."""
+        """Number of columns of the documents."""
         return self.models[0].features
-
-    @property
-    def table(self) -> F32:  # type: ignore[override]
-        """Raise TypeError: there is no single table."""
-        raise TypeError("a model by vote has several tables of weights")
 
     def above_mean(self, number: int) -> F32:
         """Return the mean over the models."""
         found = np.mean([one.above_mean(number) for one in self.models], axis=0, dtype=np.float64)
         return np.asarray(found, dtype=np.float32)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the models."""
-        return {"models": self.models}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
 
     def scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F64:
         """Return the logarithms of the mean probabilities."""
@@ -84,10 +61,23 @@ SPARSE_WEIGHTS = ("weights_starts", "weights_columns", "weights_values")
 SPARSE_BELOW = 0.5  # share of non-zero weights; a sparse entry takes twice the bytes
 
 
-def arrays_of(weights: Weights) -> dict[str, Array | ChunkedArray]:
-    """Return the weights as arrays for `save_model`."""
-    if isinstance(weights, VotingWeights):
-        return _of_votes(weights)
+def arrays_of(scorer: Scorer | Tree) -> dict[str, Array | ChunkedArray]:
+    """Return the parameters as arrays for `save_model`; of several models, with their numbers."""
+    if isinstance(scorer, Votes | Forest):
+        parts: Any = scorer.models if isinstance(scorer, Votes) else scorer.trees
+        return {
+            f"{name}_{k}": array
+            for k, one in enumerate(parts)
+            for name, array in arrays_of(one).items()
+        }
+    if isinstance(scorer, Tree):
+        return tree_arrays(scorer)
+    assert isinstance(scorer, Weights)
+    found: dict[str, Array | ChunkedArray] = {"offset": scorer.offset}
+    return (found if scorer.offset.any() else {}) | _table_arrays(scorer)
+
+
+def _table_arrays(weights: Weights) -> dict[str, Array | ChunkedArray]:
     counts = [np.count_nonzero(block, axis=1) for block in weights.blocks()]
     starts = np.zeros(weights.features + 2, dtype=np.int64)
     np.cumsum(np.concatenate(counts), out=starts[1:])
@@ -108,13 +98,27 @@ def arrays_of(weights: Weights) -> dict[str, Array | ChunkedArray]:
     return dict(zip(SPARSE_WEIGHTS, parts, strict=True))
 
 
-def weights_of(model: Model, classes: int, bias: float | None) -> Weights:
-    """Return the weights stored in a model's file."""
-    read = _voting if "offsets" in model.arrays else _linear
-    return read(model, classes, bias)
+def scorer_of(model: Model, classes: int, bias: float | None) -> Scorer:
+    """Return what scores documents, as `arrays_of` has stored it."""
+    if "children_0" in model.arrays:
+        return forest_of(model, classes, bias or 0.0)
+    models: list[Weights] = []
+    while model.arrays.keys() & {f"{SPARSE_WEIGHTS[0]}_{len(models)}", f"weights_{len(models)}"}:
+        models.append(weights_of(model, classes, bias, f"_{len(models)}"))
+        if models[-1].features != models[0].features:
+            raise model.fault(f"weights_{len(models) - 1}", "has other rows than the first")
+    return Votes(models) if models else weights_of(model, classes, bias)
 
 
-def _linear(model: Model, classes: int, bias: float | None, suffix: str = "") -> Weights:
+def weights_of(model: Model, classes: int, bias: float | None, suffix: str = "") -> Weights:
+    """Return the weights of a linear model; `suffix` ends the names of its arrays."""
+    weights = _table_of(model, classes, bias, suffix)
+    if f"offset{suffix}" in model.arrays:
+        weights.offset[:] = model.array(f"offset{suffix}", "float32", classes)
+    return weights
+
+
+def _table_of(model: Model, classes: int, bias: float | None, suffix: str) -> Weights:
     name = f"weights{suffix}"
     if name in model.arrays:
         stored = model.array(name, "float32", None, classes)
@@ -134,26 +138,6 @@ def _linear(model: Model, classes: int, bias: float | None, suffix: str = "") ->
         drop_pages(matrix.indices)
         drop_pages(matrix.data)
     return weights
-
-
-def _of_votes(weights: VotingWeights) -> dict[str, Array | ChunkedArray]:
-    """Return the arrays of all models, with their numbers in their names."""
-    found: dict[str, Array | ChunkedArray] = {}
-    for k, one in enumerate(weights.models):
-        found |= {f"{name}_{k}": array for name, array in arrays_of(one).items()}
-    return found | {"offsets": np.array([one.offset for one in weights.models])}
-
-
-def _voting(model: Model, classes: int, bias: float | None) -> Weights:
-    offsets = model.array("offsets", "float32", None, classes)
-    if not len(offsets):
-        raise model.fault("offsets", "has no rows")
-    models = [_linear(model, classes, bias, f"_{k}") for k in range(len(offsets))]
-    for k, (one, offset) in enumerate(zip(models, offsets, strict=True)):
-        one.offset[:] = offset
-        if one.features != models[0].features:
-            raise model.fault(f"weights_{k}", "has other rows than the first")
-    return VotingWeights(models)
 
 
 def _of_size(model: Model, name: str, rows: int, classes: int, bias: float | None) -> Weights:

@@ -18,7 +18,7 @@ from dcme_w2v.classify.fit import EndIteration, Fit, Labeled
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
 from dcme_w2v.classify.solver import loss_and_gradient_at, minimized
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.classify.weight_files import VotingWeights
+from dcme_w2v.classify.weight_files import Votes
 from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.numeric.arrays import F32, F64, I64, Array, mean_by_counts
 from dcme_w2v.options import CheckpointOptions
@@ -215,7 +215,7 @@ class _Work:
                 models.append(Weights(task.weights.features, task.classes, options.bias))
                 models[-1].set(table)
                 models[-1].offset[:] = piece.offset
-            task.weights = VotingWeights(models)
+            task.scorer = Votes(models)
             end(1, self._mean([one.loss for one in pieces]))
         elif method == "iterate":
             for number in range(options.epochs or 1):

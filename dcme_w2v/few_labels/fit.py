@@ -127,6 +127,7 @@ class TrainingRows:
         options = replace(self.classifier, threads=1)  # several would make every run another one
         data, counts = self.with_all_labels(), np.bincount(self.labels, minlength=self.classes)
         weights, _ = train(data, self.classes, options)
+        assert isinstance(weights, Weights)
         if len(self.labels) > len(data.labels):  # scores of rare labels gain
             calibration = calibration_data(data, self.classes, options, QUIET, counts)[2]
             if calibration is not None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.model import VERSION, Classifier, offset_of, restored, text_of
+from dcme_w2v.classify.model import VERSION, Classifier, restored, text_of
+from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.classify.weight_files import arrays_of, weights_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.artifact import Model, load_model
@@ -36,6 +37,7 @@ class FusedModel(Classifier):
         The same for the levels.
     """
 
+    weights: Weights = field(kw_only=True)
     evidence: Evidence | None = field(kw_only=True)
     is_binary: bool = field(default=False, kw_only=True)
     binary_levels: bool = field(default=False, kw_only=True)
@@ -53,7 +55,7 @@ class FusedModel(Classifier):
 
     def save(self, path: PathLike) -> None:
         """Write the model's file."""
-        arrays: dict[str, Any] = {**arrays_of(self.weights), "offset": self.weights.offset}
+        arrays: dict[str, Any] = arrays_of(self.weights)
         if self.evidence is not None:
             levels = self.evidence.levels
             parts = (
@@ -77,7 +79,6 @@ class FusedModel(Classifier):
         """
         model = load_model(path, KIND, VERSION)
         weights = weights_of(model, len(model.strings("classes")), model.number("bias", 0, 1e3))
-        offset_of(model, weights)
         own = restored(model, FusedOptions, text_of(model, weights.features))
         evidence = _evidence(model, weights.features, weights.classes)
         kinds = {name: model.value(name, bool) for name in ("binary", "binary_levels")}

@@ -58,13 +58,12 @@ READ_BYTES = 4 << 20  # a smaller file is read, a larger one is mapped
 LOADERS = {
     "vectors": "dcme_w2v.words.vectors:Vectors",
     "classifier": "dcme_w2v.classify.model:Classifier",
-    "label-trees": "dcme_w2v.classify.tree_model:TreeClassifier",
     "fused": "dcme_w2v.few_labels.model:FusedModel",
     "latent": "dcme_w2v.latent.model:LatentClassifier",
     "shrunk": "dcme_w2v.small_models.shrink:ShrunkModel",
     "scdv": "dcme_w2v.scdv.model:DocumentModel",
 }
-OF_CLASSES = ("classifier", "label-trees", "shrunk")
+OF_CLASSES = ("classifier", "shrunk")
 _PROGRAM = "dcme-w2v"
 _OWN_KEYS = ("kind", "version", "program", "argv")
 Value = TypeVar("Value")

@@ -26,7 +26,7 @@ from dcme_w2v.classify.model import (
 )
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.trainer import Weights, rows_at_once
-from dcme_w2v.errors import CorpusError
+from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.few_labels.evidence import Evidence, assembled
 from dcme_w2v.few_labels.fit import BIAS
 from dcme_w2v.formats.artifact import Model, load_model, save_model, size_of_model
@@ -367,6 +367,8 @@ def ranking_of(model: Classifier) -> WeightRanking:
 
     With a probability of each label by itself, the means of the weights have an effect.
     """
+    if not isinstance(model.weights, Weights):
+        raise UsageError("votes and trees have no single table of weights; train a linear model")
     centered = model.calibration is None or not model.multilabel
     return WeightRanking(model.weights, squares_of(model), centered=centered)
 

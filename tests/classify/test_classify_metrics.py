@@ -6,13 +6,13 @@ from scipy.special import log_softmax as scipy_log_softmax
 
 from dcme_w2v.classify.metrics import (
     Measures,
+    best_classes,
     best_threshold,
     calibration_of,
     log_softmax,
     ndcg,
     propensity_gains,
 )
-from dcme_w2v.classify.model import best_classes
 
 RANDOM = np.random.default_rng(3)
 

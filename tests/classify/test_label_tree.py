@@ -1,6 +1,7 @@
 """Trees of labels: prediction against a plain search, training, files and errors."""
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +88,9 @@ def test_the_search_is_that_of_the_definition(monkeypatch, levels):
     monkeypatch.setattr(label_tree, "LEAF", 20)
     monkeypatch.setattr(label_tree, "TREES", 1)
     rows, labels = documents(1500)
-    (tree,) = train_trees(Labeled(rows, labels), LABELS, options_of(), lambda done: None)
+    (tree,) = train_trees(
+        rows, *Labeled(rows, labels).instances(), LABELS, options_of(), lambda done: None
+    )
     nodes = len(tree.arrays["children"]) - 1
     assert nodes == {2: 17, 3: 1 + 2 + 4 + 8 + 16}[levels] or levels == 3
     for beam in (2, 10):
@@ -102,7 +105,7 @@ def test_the_search_is_that_of_the_definition(monkeypatch, levels):
 def test_training_does_not_depend_on_the_number_of_threads():
     data = Labeled(*documents(800))
     one, two = (
-        train_trees(data, LABELS, ClassifyOptions(**{**vars(options_of()), "threads": n}), print)
+        train_trees(data.matrix, *data.instances(), LABELS, replace(options_of(), threads=n), print)
         for n in (1, 2)
     )
     for first, second in zip(one, two, strict=True):
@@ -140,7 +143,7 @@ def test_a_signal_ends_training_without_a_model(files, monkeypatch, cli):
     monkeypatch.setattr(label_tree, "_train_node", signalled)
     monkeypatch.setattr(label_tree, "ordered_map", lambda f, items, threads: map(f, items))
     cli("classify train train.tsv --output n --objective tree --quiet", code=130)
-    assert "nothing was written" in cli.err and cli.err.count("\n") == 1
+    assert "nothing was saved" in cli.err and cli.err.count("\n") == 1
     assert {path.name for path in Path().iterdir()} == {"train.tsv", "test.tsv", "m"}
 
 
@@ -161,7 +164,7 @@ def test_trees_are_the_default_with_many_labels_only():
 ])  # fmt: skip
 def test_a_corrupt_file_is_an_error_of_one_line(files, cli, name, at, value):
     loaded = load_classifier("m")
-    tree = loaded.trees[int(name[-1])]
+    tree = loaded.weights.trees[int(name[-1])]
     arrays = {one: np.array(array) for one, array in tree.arrays.items()}
     arrays[name[:-2]][at] = value
     object.__setattr__(tree, "arrays", arrays)

@@ -15,7 +15,7 @@ from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, FeatureOptions
 from dcme_w2v.classify.trainer import core_documents
-from dcme_w2v.classify.weight_files import VotingWeights
+from dcme_w2v.classify.weight_files import Votes
 from dcme_w2v.cluster.distribute import Distributed
 from dcme_w2v.errors import UsageError
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
@@ -102,7 +102,7 @@ def test_the_score_factor_maximizes_held_out_likelihood(learn):
 
 def test_a_vote_is_the_mean_of_probabilities(docs, learn, cli):
     loaded = learn("vote", f"{flags_of('vote', 3)} --lead 0")
-    assert isinstance(loaded.weights, VotingWeights) and len(loaded.weights.models) == 3
+    assert isinstance(loaded.weights, Votes) and len(loaded.weights.models) == 3
     rows = loaded.rows([b"a1 w3", b"b2 c3 w1"])
     documents = core_documents(rows)
     each = [np.exp(log_softmax(one.scores(documents, 0, 2, 1))) for one in loaded.weights.models]
