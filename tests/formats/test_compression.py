@@ -37,8 +37,9 @@ def test_zero_padding_is_ignored(pack):
     assert read_whole(write("a", data)) == 2 * TEXT
 
 
-def test_skippable_zstd_frames():
-    data = b"\x52\x2a\x4d\x18\x03\x00\x00\x00abc" + COMPRESSORS["zst"](TEXT)
+@pytest.mark.parametrize("kind", [b"\x50", b"\x52", b"\x5f"])
+def test_skippable_zstd_frames(kind):
+    data = kind + b"\x2a\x4d\x18\x03\x00\x00\x00abc" + COMPRESSORS["zst"](TEXT)
     assert read_whole(write("a", data)) == TEXT
 
 

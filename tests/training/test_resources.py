@@ -1,5 +1,6 @@
 """Memory and disk that a run needs: --dry-run; an error before training if they are not there."""
 
+import contextlib
 import json
 import mmap
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from data import write_corpus
 
-from dcme_w2v.errors import DivergedError
+from dcme_w2v.errors import DivergedError, ResourceError
 from dcme_w2v.files import space
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.words import train as run_module
@@ -44,6 +45,21 @@ def test_insufficient_memory_is_an_error_before_training(cli, monkeypatch):
     assert "bytes of memory, 1,000 are available: lower --dim" in cli.error(LINE)
     assert "memory available bytes: 1,000" in cli("train c --dry-run", code=1)
     assert cli.err.endswith("raise --min-count\n")
+
+
+@pytest.mark.parametrize("needed", [99, 100, 101])
+def test_exactly_what_there_is_suffices(monkeypatch, needed):
+    monkeypatch.setattr(space, "memory_limit", lambda: 100)
+    for limit, free, require in (
+        (None, 100, lambda: space.require_memory(needed, "it", "take less")),
+        (None, 100, lambda: space.require_disk("o", needed)),
+        (100, 200, lambda: space.require_disk("o", needed)),
+        (100, 200, lambda: space.require_disk("o", 200, largest=needed)),
+    ):
+        monkeypatch.setattr(space, "file_limit", lambda limit=limit: limit)
+        monkeypatch.setattr(space, "free_bytes", lambda folder, free=free: free)
+        with pytest.raises(ResourceError) if needed > 100 else contextlib.nullcontext():
+            require()
 
 
 def test_insufficient_disk_is_an_error_before_training(cli, monkeypatch):

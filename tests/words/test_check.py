@@ -66,6 +66,9 @@ def test_the_command_lists_faults(cli):
     assert "wrong number of rows: 1, first at v:1 (4 in the header, 3 in the file)" in lines
     Path("v").write_bytes(b"2 3\na 1 2 3\nb 4 5 6\n")
     assert cli("check v").splitlines() == ["v: text", "rows: 2", "dimension: 3", "OK"]
+    assert cli.json("check v") == {
+        "file": "v", "format": "text", "rows": 2, "dimension": 3, "faults": [], "ok": True
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

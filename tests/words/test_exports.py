@@ -27,16 +27,23 @@ def packed(cli):
 # ---- numbers ----
 
 
-def test_the_loss_equals_that_of_decoded_vectors():
-    matrix = np.random.default_rng(1).normal(size=(200, 30)).astype(np.float32)
+@pytest.mark.parametrize("count", [1, 2, 7, 200])
+def test_the_loss_equals_that_of_decoded_vectors(count):
+    matrix = np.random.default_rng(1).normal(size=(count, 30)).astype(np.float32)
     codes, scales = as_int8(matrix)
-    back = from_int8(codes, scales)
-    unit = [unit_rows(rows) for rows in (matrix, back)]
-    first, second = (np.argsort(-rows @ rows.T, axis=1)[:, 1:11] for rows in unit)
+    unit = [unit_rows(rows) for rows in (matrix, from_int8(codes, scales))]
     cosines = (unit[0] * unit[1]).sum(axis=1)
-    assert mean_cosine(matrix, codes) == pytest.approx(cosines.mean(), abs=1e-6)
-    common = np.mean([np.isin(*rows) for rows in zip(first, second, strict=True)])
-    assert agreement(matrix, codes) == pytest.approx(common, abs=1e-3)
+    wanted = pytest.approx(cosines.mean(), abs=1e-6)
+    zeros = np.append(matrix, 0 * matrix[:1], axis=0), np.append(codes, 0 * codes[:1], axis=0)
+    assert mean_cosine(matrix, codes) == wanted == mean_cosine(*zeros)
+    first, second = (np.argsort(-rows @ rows.T, axis=1)[:, 1:11] for rows in unit)
+    common = [np.isin(*rows) for rows in zip(first, second, strict=True)]
+    share = np.mean(common) if count > 1 else 1
+    assert agreement(matrix, codes) == pytest.approx(share, abs=1e-3)
+
+
+def test_zeros_lose_nothing():
+    assert mean_cosine(np.zeros((2, 3), "f"), np.zeros((2, 3), "i1")) == 1
 
 
 # ---- files ----
