@@ -208,6 +208,8 @@ class Checked:
     def __post_init__(self) -> None:
         for item in options_in(type(self)):
             value = getattr(self, item.name)
+            if value is item.default:
+                continue
             in_memory = item.path == "reads" and not isinstance(value, str)  # what a file holds
             if not (in_memory or (value is None and item.optional)):
                 object.__setattr__(self, item.name, _checked(value, item))

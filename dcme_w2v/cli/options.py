@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from dcme_w2v.declarations import options_in
+from dcme_w2v.declarations import flag_of, options_in
 from dcme_w2v.files.paths import LOG, READS, WRITES
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.options import ColumnOptions, TokenizerOptions
@@ -184,38 +184,37 @@ def options_of(
     advanced : bool, optional
         Whether this command shows them by ``--help-all`` only (default: as declared).
     """
+    declared = [(cls, item, flag_of(item.name)) for cls in classes for item in options_in(cls)]
     found = []
-    for cls in classes:
-        for item in options_in(cls):
-            if (only and item.name not in only) or item.name in without:
-                continue
-            flag = f"--{dashed(item.name)}"
-            flags: list[str] = [flag]
-            shape: dict[str, Any] = {"is_flag": True}
-            if item.name == "output":
-                flags = ["-o", flag]
-            if item.type is not bool:
-                metavar = "|".join(item.choices) or item.metavar or _METAVARS[item.type]
-                shape = {"type": Value(item.type, item.choices), "metavar": metavar}
-                if item.bare is not None:
-                    shape |= {"is_flag": False, "flag_value": item.bare, "metavar": f"[{metavar}]"}
-            elif item.optional:  # three states: on, off, left to the program
-                flags = [f"{flag}/--no-{flag[2:]}"]
-            one = click.option(
-                *flags,
-                item.name,
-                cls=Option,
-                declared=cls,
-                word2vec=item.word2vec,
-                path=item.path,
-                default=item.default,
-                show_default=item.default is not None and "(default:" not in item.help,
-                help=item.help,
-                group=item.group,
-                advanced=item.advanced if advanced is None else advanced,
-                **shape,
-            )
-            found.append(one)
+    for cls, item, flag in declared:
+        if (only and item.name not in only) or item.name in without:
+            continue
+        flags: list[str] = [flag]
+        shape: dict[str, Any] = {"is_flag": True}
+        if item.name == "output":
+            flags = ["-o", flag]
+        if item.type is not bool:
+            metavar = "|".join(item.choices) or item.metavar or _METAVARS[item.type]
+            shape = {"type": Value(item.type, item.choices), "metavar": metavar}
+            if item.bare is not None:
+                shape |= {"is_flag": False, "flag_value": item.bare, "metavar": f"[{metavar}]"}
+        elif item.optional:  # three states: on, off, left to the program
+            flags = [f"{flag}/--no-{flag[2:]}"]
+        one = click.option(
+            *flags,
+            item.name,
+            cls=Option,
+            declared=cls,
+            word2vec=item.word2vec,
+            path=item.path,
+            default=item.default,
+            show_default=item.default is not None and "(default:" not in item.help,
+            help=item.help,
+            group=item.group,
+            advanced=item.advanced if advanced is None else advanced,
+            **shape,
+        )
+        found.append(one)
     return decorated_by(found)
 
 

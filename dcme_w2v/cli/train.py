@@ -41,10 +41,19 @@ from .streams import print_json
     "zcat corpus.gz | dcme-w2v train - --output vectors.safetensors --dim 200 --checkpoint state",
 )
 @arguments("<[corpus]...")
-@options_of(FileOptions)
-@options_of(PresetOptions, VocabularyOptions, NewWordsOptions, TrainOptions, SubwordOptions)
-@options_of(HoldoutOptions, OutputOptions)
-@options_of(ClusterOptions, RoundsOptions, CheckpointOptions)
+@options_of(
+    FileOptions,
+    PresetOptions,
+    VocabularyOptions,
+    NewWordsOptions,
+    TrainOptions,
+    SubwordOptions,
+    HoldoutOptions,
+    OutputOptions,
+    ClusterOptions,
+    RoundsOptions,
+    CheckpointOptions,
+)
 @dry_run_option
 @json_option
 @quiet_option

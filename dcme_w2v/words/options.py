@@ -54,7 +54,7 @@ class TrainOptions(Checked, group="Model"):
     negative: int | None = option(
         None,
         "negative samples (ns) or noise samples (nce) per target (default: 5; cbow ns: 10)",
-        minimum=0,
+        minimum=1,
         maximum=1000,
         word2vec="negative",
         only=_OF_SAMPLES,
@@ -167,11 +167,6 @@ class TrainOptions(Checked, group="Model"):
         "bit-identical results for any --threads: all threads read, one trains",
         group="Run",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.negative == 0 and self.objective in ("ns", "nce"):
-            raise UsageError(f"--negative=0: {self.objective} requires at least 1")
 
 
 def _check_word(unk: str) -> None:
