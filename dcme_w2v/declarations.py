@@ -417,13 +417,3 @@ def encoding_errors_option() -> Any:
         group="Input",
         advanced=True,
     )
-
-
-def strict_option() -> Any:
-    """Declare what happens to entries of folders that are not text."""
-    return option(
-        False,
-        "fail on dangling links, pipes and binary files in folders instead of skipping them",
-        group="Input",
-        advanced=True,
-    )

@@ -12,7 +12,6 @@ from dcme_w2v.declarations import (
     Checked,
     encoding_errors_option,
     option,
-    strict_option,
 )
 from dcme_w2v.errors import UsageError
 
@@ -100,17 +99,6 @@ class VocabularyOptions(TokenizerOptions, group="Input"):
         advanced=True,
     )
     encoding_errors: str = encoding_errors_option()
-    allow_truncated: bool = option(
-        False,
-        "read truncated compressed files as far as possible instead of failing",
-        advanced=True,
-    )
-    allow_binary: bool = option(
-        False,
-        "read files with NUL bytes; --encoding-errors applies to tokens with NUL",
-        advanced=True,
-    )
-    strict: bool = strict_option()
 
 
 def ngram_lengths(subwords: str | None) -> tuple[int, int]:

@@ -180,7 +180,6 @@ def _print_results(
 
 
 encoding_option = options_of(VocabularyOptions, only=["encoding_errors"])
-strict_option = options_of(VocabularyOptions, only=["strict"])
 FITTED = (
     "{documents} documents ({documents_without_words} without a vocabulary word), "
     "{known_tokens} of {tokens} tokens in the vocabulary, {words} words, {columns} columns"
@@ -198,7 +197,6 @@ def scdv() -> None:
 @output_option("MODEL", "write the model to this file")
 @threads_option
 @encoding_option
-@strict_option
 @json_option
 @dry_run_option
 @quiet_option

@@ -60,7 +60,7 @@ class Shard:
         more = f" and {len(self.spans) - 1} more" if len(self.spans) > 1 else ""
         return f"{first.path}{where}{more}"
 
-    def corpus(self, options: VocabularyOptions) -> Corpus:
+    def corpus(self) -> Corpus:
         """Open the text of the shard, on a worker.
 
         Raises
@@ -76,12 +76,7 @@ class Shard:
                 raise NoSuchFileError(f"{span.path}: there is no such file: {remedy}")
             if (here := stored_size(span.path)) != size:
                 raise CorpusError(f"{span.path}: has {here} bytes here and {size} there: {remedy}")
-        return Corpus(
-            self.spans,
-            allow_truncated=options.allow_truncated,
-            strict=options.strict,
-            allow_binary=options.allow_binary,
-        )
+        return Corpus(self.spans)
 
 
 def check_files(address: str, corpus: Sequence[str]) -> None:
@@ -100,7 +95,7 @@ def cut(corpus: Sequence[str], shards: int, options: VocabularyOptions) -> tuple
         There are fewer lines, or fewer compressed files, than shards.
     """
     tables = with_columns(corpus, options.text_column, whole=options.sentences == "whole")
-    paths = expand(tables, options.strict, options.allow_binary)
+    paths = expand(tables)
     if shards == 1:
         return (_shard([Span(path) for path in paths]),)
     files = [file for path in paths for file in _File.parts(path)]
@@ -145,7 +140,7 @@ class _File:
         size = stored_size(path)
         if size is None:
             return cls(path, 1, True)
-        with CorpusFile(path, allow_truncated=True) as file:
+        with CorpusFile(path, begins=True) as file:
             packed = file.packed
         return cls(path, max(1, size * (PACKED if packed else 1)), packed)
 
@@ -246,7 +241,6 @@ def count(
     counted = CountedCorpus(
         vocabulary=vocabulary, tokens=tokens, types=types, out_of_vocabulary=tokens - kept,
         replaced=replaced, skipped=skipped,
-        truncated=[place for one in figures for place in one["truncated"]],
         files=list({file["path"]: file for one in figures for file in one["files"]}.values()),
         seconds=time.perf_counter() - started,
         counting_bytes=max(one["counting_bytes"] for one in [*figures, *sums]),
@@ -278,7 +272,7 @@ def _tally(
     shard: Shard, options: VocabularyOptions, parts: int
 ) -> tuple[list[Run], dict[str, Any]]:
     """Return the words of a shard in each part, and its figures."""
-    table, figures = tally(shard.corpus(options), options)
+    table, figures = tally(shard.corpus(), options)
     return list(divided(table, parts)), figures
 
 

@@ -363,7 +363,7 @@ def load(
     shard: Shard, options: VocabularyOptions, cache_dir: str | None, words: Vocabulary
 ) -> tuple[Data, dict[str, Any]]:
     """Encode the text of a shard; return also the figures that the program adds up."""
-    found = encode(shard.corpus(options), options, vocabulary=words, cache_dir=cache_dir)
+    found = encode(shard.corpus(), options, vocabulary=words, cache_dir=cache_dir)
     figures = {"ids": len(found.ids), "lines": found.lines, "hash": hash_of([found.ids])}
     return Data(found.ids, words.counts), {**figures, "counts": found.counts}
 

@@ -115,8 +115,8 @@ class CorpusFile(PieceReader):
     ----------
     path : str
         A file, ``-`` for standard input, or a URL (s3, http, https).
-    allow_truncated : bool, optional
-        Read a truncated compressed file as far as possible; None if the command has no such option.
+    begins : bool
+        Only the beginning is read: the end of compressed data may be missing.
     begin, end : int, optional
         Read these bytes only, of a file that is not compressed.
 
@@ -126,8 +126,6 @@ class CorpusFile(PieceReader):
         Bytes of the stored file read so far.
     compression : str or None
         The name of the method.
-    truncated : str or None
-        The error message of a truncated file, once it has been read.
 
     Raises
     ------
@@ -140,14 +138,13 @@ class CorpusFile(PieceReader):
     def __init__(
         self,
         path: str,
-        allow_truncated: bool | None = None,
+        begins: bool = False,
         begin: int = 0,
         end: int | None = None,
     ) -> None:
         self.path = path
         self._left: int | None = None  # bytes to be read, of a range
-        self.truncated: str | None = None
-        self._allow_truncated = allow_truncated
+        self._begins = begins
         self.bytes_read = 0
         try:
             self._raw = _open_raw(path)
@@ -234,14 +231,12 @@ class CorpusFile(PieceReader):
                     started = True
                     yield piece
                 elif wanting and not data and not member.eof:
-                    self.truncated = (
-                        f"{self.path}: the {method} data is truncated at byte {self.bytes_read} "
-                        "of the compressed file"
-                    )
-                    if self._allow_truncated:
+                    if self._begins:
                         return
-                    way_out = "" if self._allow_truncated is None else ", or --allow-truncated"
-                    raise CorpusError(f"{self.truncated}; get the whole file{way_out}")
+                    raise CorpusError(
+                        f"{self.path}: the {method} data is truncated at byte {self.bytes_read} "
+                        "of the compressed file; get the whole file"
+                    )
                 data = getattr(member, "unconsumed_tail", b"")
             data = member.unused_data
 
@@ -363,7 +358,7 @@ def decoded(text: bytes, place: str) -> str:
 
 def head_of(path: str) -> bytes:
     """Return up to 4096 decompressed bytes at the start of a file."""
-    with CorpusFile(path, allow_truncated=True) as file:
+    with CorpusFile(path, begins=True) as file:
         return io.BufferedReader(file).read(4096)
 
 

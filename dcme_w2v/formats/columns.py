@@ -181,8 +181,6 @@ def read_rows(
             except CorpusError:
                 raise
             except (ValueError, OSError, RecursionError, MemoryError, csv.Error) as error:
-                if file.truncated:
-                    return
                 reason = (str(error) or type(error).__name__).splitlines()[0]
                 if isinstance(error, UnicodeDecodeError):
                     reason = f"is not UTF-8 ({error.reason}); convert it"
@@ -451,7 +449,7 @@ def _rows_before(table: Table) -> int:
 
 def kind_of_table(path: str) -> str | None:
     """Return the format of a file by its magic bytes; None for CSV, text and compressed files."""
-    with CorpusFile(path, allow_truncated=True) as file:
+    with CorpusFile(path, begins=True) as file:
         return None if file.packed else sniff(file.read(16))
 
 
@@ -467,11 +465,10 @@ class TableFile(PieceReader):
     def __init__(
         self,
         table: Table,
-        allow_truncated: bool | None = None,
         begin: int = 0,
         end: int | None = None,
     ) -> None:
-        self._file = CorpusFile(table, allow_truncated, begin, end)
+        self._file = CorpusFile(table, begin=begin, end=end)
         self.path, self.is_tokenized = str(table), False
         self._pieces = self._lines(table)
 
@@ -479,11 +476,6 @@ class TableFile(PieceReader):
     def bytes_read(self) -> int:
         """Bytes of the stored file read so far."""
         return self._file.bytes_read
-
-    @property
-    def truncated(self) -> str | None:
-        """The error message of a truncated file, once it has been read."""
-        return self._file.truncated
 
     def _lines(self, table: Table) -> Iterator[bytes]:
         held: list[bytes] = []

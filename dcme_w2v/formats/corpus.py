@@ -31,7 +31,7 @@ BLOCK_BYTES = 4 << 20
 SEPARATORS = b" \t\n\r\v\f"
 
 
-def expand(corpus: Sequence[str], strict: bool = False, binary: bool = False) -> list[str]:
+def expand(corpus: Sequence[str]) -> list[str]:
     """Return the files of a corpus, in order.
 
     Parameters
@@ -40,10 +40,6 @@ def expand(corpus: Sequence[str], strict: bool = False, binary: bool = False) ->
         Files, ``-``, addresses, and folders, which stand for all files in them and below, sorted
         by path; names that start with a dot are left out. So are dangling links, pipes, devices
         and binary files in a folder, with a warning that counts them.
-    strict : bool
-        Fail where a folder has such a file.
-    binary : bool
-        Take binary files, too.
 
     Raises
     ------
@@ -57,9 +53,9 @@ def expand(corpus: Sequence[str], strict: bool = False, binary: bool = False) ->
         if item == STANDARD or is_address(item) or not Path(item).is_dir():
             paths.append(item)
         elif isinstance(item, Table):
-            paths += [item.at(path) for path in _text_files(item, strict, True)]
+            paths += [item.at(path) for path in _text_files(item, True)]
         else:
-            paths += _text_files(item, strict, binary)
+            paths += _text_files(item, False)
     for path in paths:
         if path == STANDARD:
             standard_input()
@@ -89,22 +85,20 @@ def _files_below(folder: str) -> list[str]:
     return sorted(found)
 
 
-def _text_files(folder: str, strict: bool, binary: bool) -> list[str]:
+def _text_files(folder: str, tables: bool) -> list[str]:
     """Return the files below a folder that can be text, with a warning of the others."""
     kept, skipped = [], Counter[str]()
     for path in _files_below(folder):
-        kind = _kind_of_other(path, binary)
+        kind = _kind_of_other(path, tables)
         if kind is None:
             kept.append(path)
-        elif strict:
-            raise CorpusError(f"{path}: is a {kind}; remove it, or leave out --strict")
         else:
             skipped[kind] += 1
     if skipped:
         counts = ", ".join(
             f"{count:,} {kind}{'s' * (count > 1)}" for kind, count in skipped.items()
         )
-        warn(f"{folder}: {counts} skipped; --strict makes them errors")
+        warn(f"{folder}: {counts} skipped")
         if not kept:
             raise CorpusError(
                 f"{folder}: the folder has no files of text; name one that has, or the column of "
@@ -113,7 +107,7 @@ def _text_files(folder: str, strict: bool, binary: bool) -> list[str]:
     return kept
 
 
-def _kind_of_other(path: str, binary: bool) -> str | None:
+def _kind_of_other(path: str, tables: bool) -> str | None:
     """Return why a file cannot be read as text, as a noun; None if it can."""
     try:
         mode = Path(path).stat().st_mode
@@ -127,7 +121,7 @@ def _kind_of_other(path: str, binary: bool) -> str | None:
         return "binary file"
     except CorpusError:  # the reader of the file reports it
         return None
-    if binary or b"\0" not in head:
+    if tables or b"\0" not in head:
         return None
     return "Parquet or Arrow file" if sniff(head) in BINARY else "binary file"
 
@@ -186,10 +180,6 @@ class Corpus:
         See `expand`.
     block_bytes : int
         Size of a block; larger if a word is longer.
-    allow_truncated : bool
-        Read a truncated compressed file as far as possible.
-    strict, allow_binary : bool
-        See `expand`.
 
     Attributes
     ----------
@@ -197,26 +187,19 @@ class Corpus:
         The files, in order.
     sizes : list of (int or None)
         Their stored sizes in bytes; None for streams.
-    truncated : list of str
-        Error messages of the truncated files read so far.
     """
 
     def __init__(
         self,
         corpus: Sequence[str] | Sequence[Span],
         block_bytes: int = BLOCK_BYTES,
-        allow_truncated: bool = False,
-        strict: bool = False,
-        allow_binary: bool = False,
     ) -> None:
         spans = [one for one in corpus if isinstance(one, Span)]
         names = [one for one in corpus if isinstance(one, str)]
-        self.spans = spans or [Span(path) for path in expand(names, strict, allow_binary)]
+        self.spans = spans or [Span(path) for path in expand(names)]
         self.paths = [span.path for span in self.spans]
         self.sizes = [stored_size(path) for path in self.paths]
-        self.truncated: list[str] = []
         self._block_bytes = block_bytes
-        self._allow_truncated = allow_truncated
 
     @property
     def bytes_total(self) -> int | None:
@@ -230,13 +213,11 @@ class Corpus:
             with self._opened(span) as file:
                 yield from self._blocks(number, file, behind)
                 behind += file.bytes_read
-                if file.truncated:
-                    self.truncated.append(file.truncated)
 
     def _opened(self, span: Span) -> CorpusFile | TableFile:
         if isinstance(span.path, Table):
-            return TableFile(span.path, self._allow_truncated, span.begin, span.end)
-        return CorpusFile(span.path, self._allow_truncated, span.begin, span.end)
+            return TableFile(span.path, span.begin, span.end)
+        return CorpusFile(span.path, begin=span.begin, end=span.end)
 
     def _blocks(self, number: int, file: CorpusFile | TableFile, behind: int) -> Iterator[Block]:
         mark = bytearray(len(BYTE_ORDER_MARK))

@@ -55,7 +55,6 @@ def read_documents(
     *,
     form: str = "auto",
     encoding_errors: str = "strict",
-    strict: bool = False,
 ) -> Iterator[Document]:
     """Read documents one by one, in order; an empty line is a document without tokens.
 
@@ -69,8 +68,6 @@ def read_documents(
         text alone. "auto" detects it for each line, by its start, then by its first TAB.
     encoding_errors : {"strict", "replace", "skip"}
         For tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token.
-    strict : bool
-        See `dcme_w2v.formats.corpus.expand`.
 
     Raises
     ------
@@ -85,7 +82,7 @@ def read_documents(
     ):
         if value not in choices:
             raise UsageError(f"{flag_of(name)}={value}: must be one of {', '.join(choices)}")
-    return _read(expand(corpus, strict), form, encoding_errors)
+    return _read(expand(corpus), form, encoding_errors)
 
 
 def _read(paths: Sequence[str], form: str, encoding_errors: str) -> Iterator[Document]:
@@ -167,9 +164,7 @@ class Sentence(NamedTuple):
     line: int
 
 
-def read_sentences(
-    corpus: Sequence[str], *, encoding_errors: str = "strict", strict: bool = False
-) -> Iterator[Sentence]:
+def read_sentences(corpus: Sequence[str], *, encoding_errors: str = "strict") -> Iterator[Sentence]:
     """Read sentences one by one, in order; parameters as in `read_documents`.
 
     Raises
@@ -177,7 +172,7 @@ def read_sentences(
     CorpusError
         A file cannot be read, is not text, or some tokens of a sentence have a tag and others none.
     """
-    for path in expand(corpus, strict):
+    for path in expand(corpus):
         kept = (
             (n, line)
             for n, line in _valid_lines(path, encoding_errors)

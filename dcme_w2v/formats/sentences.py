@@ -40,14 +40,13 @@ class Sentences:
 
     Attributes
     ----------
-    paths, sizes, truncated, bytes_total
+    paths, sizes, bytes_total
         As in `dcme_w2v.formats.corpus.Corpus`: one source of unknown size.
     """
 
     def __init__(self, items: Iterable[Sentence]) -> None:
         self.paths = ["sentences"]
         self.sizes: list[int | None] = [None]
-        self.truncated: list[str] = []
         self.bytes_total: int | None = None
         self.is_whole = False
         self.column: str | None = None  # of text, if items are dicts

@@ -41,8 +41,6 @@ class CountedCorpus:
         Tokens that are not in the vocabulary.
     replaced, skipped : int
         Tokens that are not UTF-8, replaced by U+FFFD or skipped.
-    truncated : list of str
-        Error messages of truncated compressed files that were read as far as possible.
     files : list of dict
         ``path`` and stored ``size`` in bytes of each file, None for streams.
     seconds : float
@@ -57,7 +55,6 @@ class CountedCorpus:
     out_of_vocabulary: int
     replaced: int
     skipped: int
-    truncated: list[str]
     files: list[dict[str, Any]]
     seconds: float
     counting_bytes: int
@@ -279,7 +276,7 @@ def _open(
     if isinstance(corpus, Sentences | Corpus):
         return corpus
     paths = with_columns(corpus, options.text_column, whole=options.sentences == "whole")
-    return Corpus(paths, block_bytes, options.allow_truncated, options.strict, options.allow_binary)
+    return Corpus(paths, block_bytes)
 
 
 def _empty_vocabulary(

@@ -18,7 +18,7 @@ import numpy as np
 
 from dcme_w2v._core import text as core
 from dcme_w2v.declarations import ENCODING_ERRORS
-from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.space import free_bytes
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.sentences import Sentences
@@ -60,13 +60,6 @@ class Reading:
     ) -> None:
         errors = ENCODING_ERRORS.index(options.encoding_errors)
         self.refuse = core.REFUSE_BROKEN if errors == 0 else core.REFUSE_NUL
-        if options.allow_binary:
-            if errors == 0:
-                raise UsageError(
-                    "--allow-binary: requires --encoding-errors=replace or skip, "
-                    "which applies to tokens that are not text"
-                )
-            self.refuse = core.REFUSE_NONE
         self.corpus, self.options = corpus, options
         self._is_looked_at = is_looked_at  # to warn of text that is not plain
         self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
@@ -186,7 +179,7 @@ class Reading:
         if block.offset == 0 and bytes(block.text[:2]) in marks:
             return f"{where} is of UTF-16; convert the file, as iconv -f UTF-16 -t UTF-8"
         if block.text[bad] == 0:
-            return f"{where} is NUL: looks binary or UTF-16; give UTF-8 text, or --allow-binary"
+            return f"{where} is NUL: looks binary or UTF-16; give UTF-8 text"
         return f"{where} is not UTF-8; convert the file, or use --encoding-errors=replace or skip"
 
     def _exclude(self, lines: HeldOutLines, cache: IdCache) -> None:
@@ -220,7 +213,6 @@ class Reading:
             "out_of_vocabulary": self.tokens - kept - self.held_out_tokens,
             "replaced": self.words.replaced,
             "skipped": self.words.skipped,
-            "truncated": self.corpus.truncated,
             "files": [{"path": path, "size": size} for path, size in files],
             "seconds": time.perf_counter() - started,
             "counting_bytes": self.words.most_bytes,

@@ -166,7 +166,7 @@ def ids_of(
     NoWordsError
         All are out of vocabulary.
     """
-    all_words = replace(options, min_count=1, max_vocab=None, strict=False)
+    all_words = replace(options, min_count=1, max_vocab=None)
     known = Vocabulary(words.text, words.offsets, np.ones(len(words), dtype=np.int64))
     unk = unk if unk in words else None
     try:

@@ -257,8 +257,6 @@ def _encoded(
         reporter.message(f"{corpus.unk_tokens:,} tokens of other words are trained as {job.unk}")
     elif job.unk is not None:
         reporter.message(f"warning: no vector for {job.unk}: all words are in the vocabulary")
-    for place in corpus.truncated:
-        reporter.message(f"warning: {place}: read up to there")
     return corpus
 
 

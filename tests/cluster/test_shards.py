@@ -38,7 +38,7 @@ def counted(paths, shards, options=ALL, given=None):
 def same(found, wanted):
     assert list(found.vocabulary) == list(wanted.vocabulary)
     np.testing.assert_array_equal(found.vocabulary.counts, wanted.vocabulary.counts)
-    for name in ("tokens", "types", "replaced", "skipped", "files", "truncated"):
+    for name in ("tokens", "types", "replaced", "skipped", "files"):
         assert getattr(found, name) == getattr(wanted, name), name
 
 
@@ -60,7 +60,7 @@ def test_the_ids_equal_those_of_one_machine(files, shards):
         words, ids = whole.vocabulary, np.array(whole.ids)
     found = []
     for shard in cut(files, shards, ALL):
-        with encode(shard.corpus(ALL), ALL, vocabulary=words, cache_dir=".") as part:
+        with encode(shard.corpus(), ALL, vocabulary=words, cache_dir=".") as part:
             found.append(np.array(part.ids))
     np.testing.assert_array_equal(np.concatenate(found), ids)
 
@@ -87,7 +87,7 @@ def test_tables_are_divided_at_rows(here, suffix, sentences):
     same(counted([path], 6, options), one_machine.count([path], options))
     same(counted([path, csv], 2, options), one_machine.count([path, csv], options))
     parts = cut([path], 4, options)
-    blocks = [[bytes(block.text).split(b"\n") for block in part.corpus(options)] for part in parts]
+    blocks = [[bytes(block.text).split(b"\n") for block in part.corpus()] for part in parts]
     lines = [line.decode() for part in blocks for block in part for line in block if line]
     texts = [row["t"].replace("\n", " ") if sentences == "whole" else row["t"] for row in rows]
     assert "\n".join(lines) == "\n".join(texts) and all(blocks)
@@ -100,20 +100,20 @@ def test_the_error_of_a_row_group_names_the_row_of_the_file(here):
     options = VocabularyOptions(text_column="t")
     parts = cut([write_table("t.parquet", rows)], 3, options)
     with pytest.raises(CorpusError, match="row 8: has a NUL"):
-        [list(part.corpus(options)) for part in parts]
+        [list(part.corpus()) for part in parts]
 
 
 def test_files_missing_on_a_worker_are_named(files):
     parts = cut(files, 3, ALL)
     Path(files[-1]).write_bytes(b"shorter\n")
     with pytest.raises(CorpusError, match=r"d.txt: has 8 bytes here and \d+ there"):
-        parts[-1].corpus(ALL)
+        parts[-1].corpus()
     Path(files[-1]).unlink()
     with pytest.raises(CorpusError, match=r"d.txt: there is no such file: give a path that all"):
-        parts[-1].corpus(ALL)
+        parts[-1].corpus()
     Path(files[0]).write_bytes(lzma.compress(b"a b\n"))
     with pytest.raises(CorpusError, match=r"a.txt: has"):
-        parts[0].corpus(ALL)
+        parts[0].corpus()
 
 
 @pytest.mark.parametrize(

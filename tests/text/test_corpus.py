@@ -103,7 +103,7 @@ def mixed():
 
 
 def test_files_without_text_in_a_folder_are_skipped_and_counted(mixed):
-    message = "3 binary files, 1 dangling link, 1 special file skipped; strict makes them errors"
+    message = "3 binary files, 1 dangling link, 1 special file skipped"
     with pytest.warns(DcmeWarning, match=message) as caught:
         assert expand(["mixed"]) == ["mixed/packed", "mixed/text"]
     assert len(caught) == 1
@@ -111,19 +111,6 @@ def test_files_without_text_in_a_folder_are_skipped_and_counted(mixed):
     Path("mixed/packed").unlink()
     with pytest.warns(DcmeWarning), pytest.raises(CorpusError, match="has no files of text"):
         expand(["mixed"])
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["vocab mixed --min-count 1", "train mixed --min-count 1 --holdout 0.5", "phrases mixed",
-     "scdv fit mixed --vectors mixed"],
-)  # fmt: skip
-def test_strict_fails_on_skipped_files(mixed, cli, line):
-    error = cli.error(f"{line} --output out --strict")
-    assert "remove it, or leave out --strict" in error or "Is a directory" in error
-    if "vocab" in line:
-        cli(f"{line} --output out")
-        assert cli.err.count("warning: ") == 1
 
 
 @pytest.mark.parametrize("byte, message", [(b"\0", "NUL bytes"), (b"x", "give text")])
