@@ -71,10 +71,12 @@ mutants: $(VENV)/.dev $(VENV)/.built ## check that seeded faults make tests fail
 	@$(BIN)/python tests/mutants/run.py
 
 torture: $(VENV)/.dev $(VENV)/.built ## kills, failing writes, attacks on files; a minute and a half
+	@DCME_W2V_REPEATS=10 $(BIN)/python -m pytest -q tests/formats/test_hostile_files.py
 	@$(BIN)/python scripts/torture.py
 
 torture-long: $(VENV)/.dev $(VENV)/.built ## the same at length, with a soak; takes an hour
-	@$(BIN)/python scripts/torture.py kills writes renames readers planted soak --kills 300 --faults 0 --renames 200 --loads 2000 --attacks 0
+	@DCME_W2V_REPEATS=100 $(BIN)/python -m pytest -q tests/formats/test_hostile_files.py
+	@$(BIN)/python scripts/torture.py kills writes soak --kills 300 --faults 0
 
 # C tests, fuzzers and sanitizers are in tests/Makefile.
 IN_TESTS := @$(MAKE) -j$(shell getconf _NPROCESSORS_ONLN) --no-print-directory -f tests/Makefile

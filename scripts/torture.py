@@ -3,14 +3,11 @@
     kills    -9, -15 and -2 at random times and inside random writes, each followed by a resume that
              must end with the bytes of an uninterrupted run; of `train` and of `classify train`
     writes   every writing call fails once (no space, I/O error, read-only), or writes only half
-    renames  kills at each rename that replaces vectors, their vocabulary and manifest, or a model:
-             the next load must find the old or the new result, whole
-    readers  vectors and models are loaded while others replace them: no load may mix two versions
-    planted  links, pipes, locks and folders under the names that we use: nothing outside is
-             touched, and nothing hangs
     soak     one long run, whose resident memory must stay flat
 
-`make torture` runs all but the last in a short form, `make torture-long` all at length. Prints
+Kills at a rename, readers against writers and planted files are in
+tests/formats/test_hostile_files.py. `make torture` runs these, kills and writes in a short form,
+`make torture-long` all at length. Prints
 counts, one line a part; with --json an object a part. Needs Linux and a C compiler.
 """
 
@@ -39,7 +36,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 SHIM = ROOT / "tests" / "faults" / "shim.c"
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # where a flush is fast
-CORPUS = ROOT.parent / "shared" / "data" / "enwiki17.txt"
 FAIL, KILL, HALF = range(3)  # as in the shim
 PATIENCE, HANG = 300, 71  # seconds; an exit code of no run
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -312,189 +308,10 @@ def after_fault(run: Run, code: int) -> str | None:
     return run.unfinished()
 
 
-def version_of(path: Path) -> int:
-    """Return the version of vectors or of a model; raise if its parts are of several."""
-    from dcme_w2v.formats.artifact import load_model
-    from dcme_w2v.words.vectors import Vectors
-
-    if path.suffix:
-        found = Vectors.load(path)
-        versions = {int(word.partition("-")[0]) for word in found.words}
-        versions |= {int(number) for number in found.vectors.ravel()}
-        if path.suffix == ".safetensors":
-            versions.add((found.manifest or {})["options"]["seed"])
-    else:
-        model = load_model(path, "torture", 1)
-        versions = {int(one[0]) for one in model.arrays.values()} | {model.description["n"]}
-    if len(versions) != 1:
-        raise ValueError(f"{path}: mixes versions {sorted(versions)}")
-    return versions.pop()
-
-
-def put(path: Path, version: int) -> None:
-    """Write vectors or a model of which every part has a version number."""
-    import numpy as np
-
-    from dcme_w2v.formats.artifact import save_model
-    from dcme_w2v.formats.vocabulary import Words
-    from dcme_w2v.words.vectors import Vectors
-
-    if path.suffix:
-        words = Words.from_words([f"{version}-{i}" for i in range(40)])
-        manifest = {"version": "1", "options": {"seed": version}}
-        Vectors(words, np.full((40, 8), version, np.float32), manifest=manifest).save(path)
-    else:
-        arrays = {name: np.full(9, version) for name in "abcdef"}
-        save_model(path, "torture", 1, arrays, {"n": version})
-
-
-RESULTS = ("v.safetensors", "v.bin", "model")
-
-
-def put_and_die(path: Path, version: int, at: int) -> bool:
-    """Write a version in a child that is killed before rename `at`; return whether it was."""
-    child = os.fork()
-    if not child:
-        count = 0
-
-        def counting(event: str, _: object) -> None:
-            nonlocal count
-            count += event == "os.rename"
-            if count >= at and event == "os.rename":
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(counting)
-        with contextlib.suppress(Exception):
-            put(path, version)
-        os._exit(0)
-    return end(child) == -signal.SIGKILL
-
-
-def renames(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
-    """Kill writers at a random rename, `count` times."""
-    killed, done, version = 0, 0, 0
-    failures: list[str] = []
-    found: collections.Counter[str] = collections.Counter()
-    paths = [place / name for name in RESULTS]
-    for path in paths:
-        put(path, 0)
-    before = dict.fromkeys(paths, 0)
-    while killed < count:
-        version += 1
-        path = chance.choice(paths)
-        if not put_and_die(path, version, chance.randint(1, 2)):
-            done += 1
-            before[path] = version
-            continue
-        killed += 1
-        try:
-            now = version_of(path)
-        except Exception as error:
-            failures.append(f"{path.name}: {error}")
-            put(path, version)
-            now = version
-        if now not in (before[path], version):
-            failures.append(f"{path.name}: has version {now}, not {before[path]} or {version}")
-        found["new" if now == version else "old"] += 1
-        before[path] = now
-    for path in paths:
-        put(path, version)
-    failures += [f"{one.name} was left" for one in place.glob(".*.part")]
-    return {"part": "renames", "killed": killed, **found, "not killed": done, "failures": failures}
-
-
-def readers(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
-    """Load vectors and models `count` times each while two processes replace them."""
-    paths = [place / name for name in RESULTS]
-    for path in paths:
-        put(path, 0)
-    children = []
-    for number in range(2):
-        child = os.fork()
-        if not child:
-            with contextlib.suppress(BaseException):
-                for version in range(number + 1, 1 << 40, 2):
-                    for path in paths:
-                        put(path, version % (1 << 20))
-            os._exit(1)
-        children.append(child)
-    failures: list[str] = []
-    seen: collections.Counter[str] = collections.Counter()
-    last: dict[Path, int] = {}
-    for _ in range(count):
-        for path in paths:
-            try:
-                now = version_of(path)
-            except Exception as error:
-                failures.append(f"{path.name}: {error}")
-                continue
-            seen[f"versions of {path.name}"] += now != last.get(path)
-            last[path] = now
-    for child in children:
-        died = os.waitpid(child, os.WNOHANG)[0]
-        if died:
-            failures.append("a writer failed")
-        else:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-    found = {"loads": count * len(paths), **seen, "mixed": len(failures)}
-    return {"part": "readers", **found, "failures": failures}
-
-
-# A shell command that plants something in an empty folder, and one of ours to run in it.
-PLANTED = (
-    ("ln -s victim .v.bin.$(hostname)-1-0a1b2c3d.part", "convert w.txt v.bin"),
-    ("ln -s victim .v.bin.$(hostname)-999999-0a1b2c3d.part", "convert w.txt v.bin"),
-    ("mkdir .m.$(hostname)-999999-0a1b2c3d.part", "CLASSIFY m"),
-    ("mkdir k; ln -s ../victim k/000001.safetensors", "TRAIN v.bin --checkpoint k"),
-    ("mkdir k; ln -s ../victim/letter k/.lock", "TRAIN v.bin --checkpoint k"),
-    ("mkdir -p k/20240101; cp victim/letter k/20240101", "TRAIN k/v.bin --checkpoint k"),
-    ("mkdir k; cp victim/letter k/000007.safetensors", "TRAIN k/v.bin --resume k"),
-    ("mkfifo v.bin.json", "convert w.txt v.bin"),
-    ("mkfifo w.txt.json", "info w.txt"),
-    ("mkdir k; mkfifo k/000001.safetensors", "TRAIN v.bin --resume k"),
-    ("mkfifo m", "CLASSIFY m"),
-)
-
-
-def planted(count: int | None, chance: random.Random, place: Path) -> dict[str, Any]:
-    """Run commands in folders where someone has planted links, pipes and folders."""
-    failures: list[str] = []
-    codes: collections.Counter[str] = collections.Counter()
-    long = {
-        "TRAIN": "train ../corpus.txt --dim 8 --epochs 1 --threads 1 --checkpoint-every 1 --output",
-        "CLASSIFY": "classify train ../docs.tsv --epochs 1 --threads 1 --output",
-    }
-    todo = PLANTED if count is None else chance.sample(PLANTED, min(count, len(PLANTED)))
-    for number, (plant, command) in enumerate(todo):
-        folder = place / f"planted{number}"
-        (folder / "victim").mkdir(parents=True)
-        (folder / "victim" / "letter").write_text("dear")
-        (folder / "w.txt").write_text("a 1 2\nb 3 4\n")
-        subprocess.run(["sh", "-c", plant], cwd=folder, check=True)
-        line = [sys.executable, "-m", "dcme_w2v", *long.get(command.split()[0], "").split()]
-        line += command.split()[1:] if command.split()[0] in long else command.split()
-        try:
-            code = subprocess.run(
-                line, cwd=folder, capture_output=True, timeout=PATIENCE, check=False
-            ).returncode
-        except subprocess.TimeoutExpired:
-            failures.append(f"{plant}: {command} hangs")
-            continue
-        codes[f"exit code {code}"] += 1
-        files = [one.name for one in (folder / "victim").iterdir()]
-        if files != ["letter"] or (folder / "victim" / "letter").read_text() != "dear":
-            failures.append(f"{plant}: {command} touched the victim: {files}")
-        if code not in (0, 1, 2):
-            failures.append(f"{plant}: {command} ended with {code}")
-    return {"part": "planted", "attacks": len(todo), **codes, "failures": failures}
-
-
-def soak(minutes: float, corpus: Path, place: Path) -> dict[str, Any]:
+def soak(minutes: float, place: Path) -> dict[str, Any]:
     """Train for a long time; return minimum and maximum resident memory after the first fifth."""
-    if not corpus.exists():
-        return {"part": "soak", "skipped": f"there is no {corpus}", "failures": []}
-    command = [sys.executable, "-m", "dcme_w2v", "train", str(corpus), "--epochs", "100000"]
+    corpus = str(place / "corpus.txt")
+    command = [sys.executable, "-m", "dcme_w2v", "train", corpus, "--epochs", "1000000"]
     command += ["--output", str(place / "v.bin"), "--checkpoint", str(place / "k"), "--quiet"]
     command += ["--checkpoint-every", "30s", "--objective", "dcme", "--threads", "2"]
     with (place / "err").open("w") as err:
@@ -533,15 +350,11 @@ def with_shim() -> None:
 def main() -> None:
     """Run the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parts = ["kills", "writes", "renames", "readers", "planted"]
+    parts = ["kills", "writes"]
     parser.add_argument("parts", nargs="*", default=parts, help=f"{' '.join(parts)} soak")
     parser.add_argument("--kills", type=int, default=60, help="how many")
     parser.add_argument("--faults", type=int, default=100, help="how many writes to fail; 0: all")
-    parser.add_argument("--renames", type=int, default=20, help="how many kills at a rename")
-    parser.add_argument("--loads", type=int, default=100, help="how many of each kind of result")
-    parser.add_argument("--attacks", type=int, default=6, help="how many planted things; 0: all")
     parser.add_argument("--minutes", type=float, default=30, help="of the soak")
-    parser.add_argument("--corpus", type=Path, default=CORPUS, help="of the soak")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print JSON")
     wanted = parser.parse_args()
@@ -551,17 +364,13 @@ def main() -> None:
     for part in wanted.parts:
         began = time.monotonic()
         with workplace(wanted.seed) as place:
+            chance = random.Random(wanted.seed)
             if part == "soak":
-                found = soak(wanted.minutes, wanted.corpus, place)
+                found = soak(wanted.minutes, place)
+            elif part == "kills":
+                found = kills(wanted.kills, chance, place)
             else:
-                run, number = {
-                    "kills": (kills, wanted.kills),
-                    "writes": (writes, wanted.faults or None),
-                    "renames": (renames, wanted.renames),
-                    "readers": (readers, wanted.loads),
-                    "planted": (planted, wanted.attacks or None),
-                }[part]
-                found = run(number, random.Random(wanted.seed), place)
+                found = writes(wanted.faults or None, chance, place)
         found["seconds"] = round(time.monotonic() - began, 1)
         failed |= bool(found["failures"])
         if wanted.json:

@@ -1,6 +1,6 @@
 """What others do to our files: planted links and locks, mounts, pipes, kills, two at once.
 
-Attacks with many repetitions are in scripts/torture.py.
+The variable DCME_W2V_REPEATS is how often kills and loads are repeated.
 """
 
 import contextlib
@@ -9,7 +9,6 @@ import signal
 import stat
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from dcme_w2v.files.atomic import atomic_write, target_of
 from dcme_w2v.formats.artifact import load_model, save_model
 from dcme_w2v.words.vectors import Vectors
 
+REPEATS = int(os.environ.get("DCME_W2V_REPEATS", 1))
 SMALL = "--dim 4 --epochs 1 --threads 1 --min-count 1 --quiet"
 
 
@@ -50,9 +50,13 @@ def vectors_of(number, size=50):
 
 
 def version_in(path):
-    found = Vectors.load(path)
-    versions = {int(word[1 : word.index("w")]) for word in found.words}
-    versions |= {int(number) for number in np.unique(found.vectors)}
+    if path == "m":
+        model = load_model(path, "thing", 1)
+        versions = {int(one[0]) for one in model.arrays.values()} | {model.description["n"]}
+    else:
+        found = Vectors.load(path)
+        versions = {int(word[1 : word.index("w")]) for word in found.words}
+        versions |= {int(number) for number in np.unique(found.vectors)}
     assert len(versions) == 1, versions
     return versions.pop()
 
@@ -141,6 +145,33 @@ def test_a_stray_folder_is_no_checkpoint(cli, name):
     assert "run: has no checkpoint; give --resume a folder with one" in error
 
 
+# What somebody plants: a shell command, a command of ours, and how it ends.
+TRAIN, CLASSIFY = f"train c.txt {SMALL} --output", "classify train d.txt --epochs 1 --output"
+PLANTED = [
+    ("ln -s victim .w.bin.$(hostname)-1-0a1b2c3d.part", "convert v.npy w.bin", 0),
+    ("ln -s victim .w.bin.$(hostname)-999999-0a1b2c3d.part", "convert v.npy w.bin", 0),
+    ("mkdir .m.$(hostname)-999999-0a1b2c3d.part", f"{CLASSIFY} m", 0),
+    ("mkdir k; ln -s ../victim k/000001.safetensors", f"{TRAIN} w.bin --checkpoint k", 0),
+    ("mkdir k; ln -s ../victim/letter k/.lock", f"{TRAIN} w.bin --checkpoint k", 2),
+    ("mkdir -p k/20240101; cp victim/letter k/20240101", f"{TRAIN} k/w.bin --checkpoint k", 0),
+    ("mkdir k; cp victim/letter k/000007.safetensors", f"{TRAIN} k/w.bin --resume k", 1),
+    ("mkfifo w.bin.json", "convert v.npy w.bin", 0),
+    ("mkfifo v.npy.json", "info v.npy", 0),
+    ("mkdir k; mkfifo k/000001.safetensors", f"{TRAIN} w.bin --resume k", 2),
+    ("mkfifo m", f"{CLASSIFY} m", 2),
+]
+
+
+@pytest.mark.parametrize("plant, line, code", PLANTED)
+def test_what_is_planted_is_neither_followed_nor_waited_for(cli, plant, line, code):
+    Path("victim").mkdir()
+    Path("victim", "letter").write_text("dear")
+    subprocess.run(["sh", "-c", plant], check=True)
+    assert cli.run(line) == code, cli.err
+    assert [one.name for one in Path("victim").iterdir()] == ["letter"]
+    assert Path("victim", "letter").read_text() == "dear"
+
+
 # ---- pipes ----
 
 
@@ -163,70 +194,74 @@ def test_a_pipe_in_place_of_a_file_is_an_error(cli, pipe, line):
 # ---- kills between write and rename ----
 
 
+def start(action):
+    """Run an action in a child; return its number."""
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            action()
+        os._exit(0)
+    return child
+
+
 def killed_at(call, action):
     """Run an action in a child that is killed at this call of a rename; return if it was."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    with contextlib.suppress(BaseException):
-        calls = [0]
 
-        def dying(rename):
-            def renamed(*names, **folder):
-                calls[0] += 1
-                if calls[0] == call:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return rename(*names, **folder)
+    def dying():
+        calls = []
 
-            return renamed
+        def counting(event, _):
+            calls.extend([event] * (event == "os.rename"))
+            if len(calls) == call and event == "os.rename":
+                os.kill(os.getpid(), signal.SIGKILL)
 
-        for name in ("rename", "replace"):
-            setattr(os, name, dying(getattr(os, name)))
+        sys.addaudithook(counting)
         action()
-    os._exit(0)
+
+    return os.waitstatus_to_exitcode(os.waitpid(start(dying), 0)[1]) == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("write", [
-    lambda version: save(Path("v.bin"), *vectors_of(version)),
-    lambda version: save_model("v.bin", "thing", version, {"x": np.full(3, version)}, {}),
-])  # fmt: skip
-def test_a_kill_before_or_after_the_rename_leaves_the_old_or_the_new_file(write):
-    write(1)
-    for call in (1, 2):
-        old = Path("v.bin").read_bytes()
-        assert killed_at(call, lambda: write(2)) == (call == 1)
-        assert (Path("v.bin").read_bytes() == old) == (call == 1)
-        assert len(there()) == len(INITIAL) + 1 + (call == 1)
-    assert there() == sorted([*INITIAL, "v.bin"])
+WRITERS = {
+    "v.bin": lambda version: save(Path("v.bin"), *vectors_of(version)),
+    "v.safetensors": lambda version: save(Path("v.safetensors"), *vectors_of(version)),
+    "m": lambda version: save_model(
+        "m", "thing", 1, {name: np.full(5, version) for name in "xyz"}, {"n": version}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_kill_before_or_after_the_rename_leaves_the_old_or_the_new_file(name):
+    for version in range(2 * REPEATS):
+        WRITERS[name](version)
+        for call in (1, 2):
+            assert killed_at(call, lambda version=version: WRITERS[name](version + 1)) == (
+                call == 1
+            )
+            assert version_in(name) == version + (call == 2)
+            assert len(there()) == len(INITIAL) + 1 + (call == 1)
+        assert there() == sorted([*INITIAL, name])
 
 
 # ---- two at once ----
 
 
 def test_readers_never_mix_versions():
-    done = threading.Event()
-
-    def write(number):
-        save(Path("v.bin"), *vectors_of(number % 2))
-        arrays = {name: np.full(5, number) for name in "xyz"}
-        save_model("m", "thing", 1, arrays, {"n": number})
-
-    def write_all():
-        for number in range(1, 200):
-            if not done.is_set():
+    def write_all(first):
+        for number in range(first, 1 << 30, 2):
+            for write in WRITERS.values():
                 write(number)
 
-    write(0)
-    writer = threading.Thread(target=write_all)
-    writer.start()
+    for write in WRITERS.values():
+        write(0)
+    writers = [start(lambda first=first: write_all(first)) for first in (1, 2)]
     try:
-        for _ in range(60):
-            version_in("v.bin")
-            model = load_model("m", "thing", 1)
-            assert {int(one[0]) for one in model.arrays.values()} == {model.description["n"]}
+        seen = {name: {version_in(name) for _ in range(20 * REPEATS)} for name in WRITERS}
+        assert all(os.waitpid(one, os.WNOHANG) == (0, 0) for one in writers) and len(seen) == 3
     finally:
-        done.set()
-        writer.join()
+        for one in writers:
+            os.kill(one, signal.SIGKILL)
+            os.waitpid(one, 0)
 
 
 def test_no_secrets_of_other_programs_are_recorded(monkeypatch):
