@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v._core import classify as core
+from dcme_w2v._core import models as core
 from dcme_w2v.formats.artifact import Model
 from dcme_w2v.numeric.arrays import F32, F64, Array, ChunkedArray
 from dcme_w2v.numeric.parallel import ordered_map
