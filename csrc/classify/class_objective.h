@@ -1,12 +1,9 @@
 /* The interface of every objective of classification: the memory that threads share, the memory of
- * each thread, and one step; ../objectives/objective.h is the interface for word vectors. */
+ * each thread, and one step. */
 #pragma once
 
 #include "classify/batch.h"
-#include "objectives/objective.h"
-
-/* The loss of one document in DCME_LOSS_EVERY is sampled: there are fewer of them than of words. */
-enum { DCME_CLASS_LOSS_EVERY = 16 };
+#include "common/loss.h"
 
 /* An objective may keep pointers to these. */
 typedef struct {

@@ -46,13 +46,21 @@ static void draw(thread_state *me, int32_t target, uint64_t *stream) {
         me->classes[k] = dcme_alias_draw(me->noise->alias, me->noise->items, stream);
 }
 
+/* -log sigma(s_0) - sum_j log sigma(-s_j) of the target, which comes first, and the draws. */
+static double loss_of(const real *scores, int64_t count) {
+    double loss = dcme_softplus(-(double)scores[0]);
+    for (int64_t j = 1; j < count; j++)
+        loss += dcme_softplus(scores[j]);
+    return loss;
+}
+
 /* Scores become the weights 1[j = i] - sigma(s_j - o_j). */
 static void to_errors(thread_state *me, int64_t count, real weight, dcme_loss *loss) {
     const dcme_noise *noise = me->noise;
     for (int64_t j = 0; noise->offset && j < count; j++)
         me->scores[j] -= noise->offset[me->classes[j]];
     if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
-        dcme_loss_add(loss, weight * dcme_logistic_loss(me->scores, count, 1));
+        dcme_loss_add(loss, weight * loss_of(me->scores, count));
     me->problem->model->kernels->residuals(me->weights, me->scores, count);
 }
 

@@ -10,6 +10,10 @@ typedef struct {
     int64_t seen;
 } dcme_loss;
 
+/* Of so many words, of targets in blocks, whose loss takes a logarithm a sample, and of documents,
+ * the loss of one is sampled. */
+enum { DCME_LOSS_EVERY = 64, DCME_BLOCK_LOSS_EVERY = 256, DCME_CLASS_LOSS_EVERY = 16 };
+
 /* Whether the loss of this instance is sampled; one in `every` is. */
 static inline int dcme_loss_wanted(dcme_loss *loss, int every) { return loss->seen++ % every == 0; }
 

@@ -14,9 +14,7 @@
  *
  * Legend: T targets of a block, S samples, nu virtual draws.
  */
-#include "objectives/noise.h"
-#include "objectives/objective.h"
-#include "objectives/row_replicas.h"
+#include "objectives/blocks.h"
 
 /* Samples that are scored before the rows of as many of the next block's are asked for; a multiple
  * of the rows in a tile. */
@@ -25,139 +23,104 @@ enum { AT_ONCE = 12 };
 /* GCC would unroll the loop at once, then take every sixteenth number for a vector. */
 #define ALONG_BLOCK(t) _Pragma("GCC unroll 1") for (int t = 0; t < DCME_BLOCK_MAX; t++)
 
-typedef struct {
-    dcme_row_replicas replicas; /* first, for dcme_replicas_end() */
-    const dcme_model *model;
-    const dcme_noise *noise;
-    int64_t draws; /* S */
-    real weight;   /* nu / S */
-    uint64_t stream;
-    uint64_t *randoms; /* (S) of the next block's samples, whose cells have been asked for */
-    int is_picked;     /* whether `upcoming` is of these random numbers */
-    int32_t *upcoming; /* (S) the next block's samples */
-    int32_t *words;    /* (S) */
-    real **rows;       /* (S) */
-    real *memory;      /* (S + 2, DCME_BLOCK_MAX) a row that is not used, then the next */
-    real *weights;     /* (S + 1, DCME_BLOCK_MAX) scores, then weights; targets come last */
-    int32_t targets[DCME_BLOCK_MAX];
-    real rates[DCME_BLOCK_MAX]; /* 0 beyond the last target of a block */
-    real *target_rows[DCME_BLOCK_MAX], *contexts[DCME_BLOCK_MAX], *gradients[DCME_BLOCK_MAX];
-} thread_state;
-
-static void thread_open(void *thread, dcme_arena *arena, void *shared) {
-    thread_state *me = thread;
-    const dcme_word_noise *s = shared;
-    int64_t n = s->draws + 1;
-    me->model = s->model;
-    me->noise = &s->noise;
-    me->draws = s->draws;
-    me->weight = s->weight;
-    DCME_TAKE(arena, me->upcoming, n);
+void dcme_blocks_open(dcme_blocks *me, dcme_arena *arena, dcme_draws *draws, real *h,
+                      real *gradients) {
+    int64_t n = draws->negative + 1;
+    me->draws = draws;
+    me->model = draws->model;
+    me->noise = draws->noise;
+    me->samples = draws->negative;
+    me->weight = draws->weight;
+    for (int t = 0; h && gradients && t < DCME_BLOCK_MAX; t++) {
+        me->contexts[t] = h + t * me->model->stride;
+        me->gradients[t] = gradients + t * me->model->stride;
+    }
     DCME_TAKE(arena, me->words, n);
     DCME_TAKE(arena, me->rows, n);
     DCME_TAKE(arena, me->memory, (n + 1) * DCME_BLOCK_MAX);
     me->weights = me->memory ? me->memory + DCME_BLOCK_MAX : NULL;
-    dcme_replicas_open(&me->replicas, arena, s->model, s->threads);
-    /* between sentence batches no block waits, so that its samples need not be saved */
-    DCME_SAVE(arena, me->stream);
-    DCME_TAKE_SAVED(arena, me->randoms, s->draws, 0);
+    DCME_TAKE_SAVED(arena, me->upcoming, me->samples, me->model->items);
+    DCME_TAKE_SAVED(arena, me->randoms, me->samples, 0);
 }
 
 /* A new random number for sample k, whose cell is asked for. */
-static void next_random(thread_state *me, int64_t k) {
-    me->randoms[k] = dcme_random(&me->stream);
-    __builtin_prefetch(&me->noise->alias[dcme_alias_cell(me->randoms[k], me->noise->items)]);
-}
-
-static void seed(void *thread, uint64_t stream) {
-    thread_state *me = thread;
-    me->stream = stream;
-    me->is_picked = 0;
-    dcme_replicas_seed(&me->replicas, stream);
-    for (int64_t k = 0; k < me->draws; k++)
-        next_random(me, k);
-}
-
-static void fetch(const thread_state *me, int32_t word) {
-    if (me->noise->offset)
-        __builtin_prefetch(&me->noise->offset[word]);
-    dcme_prefetch(dcme_replica_row(&me->replicas, word), me->model->stride);
+static void next_random(dcme_blocks *me, int64_t k) {
+    const dcme_noise *noise = me->noise;
+    me->randoms[k] = dcme_random(&me->draws->stream);
+    __builtin_prefetch(&noise->alias[dcme_alias_cell(me->randoms[k], noise->items)]);
 }
 
 /* Sample k of the block after the last one drawn. */
-static int32_t next_word(const thread_state *me, int64_t k) {
-    int64_t cell = dcme_alias_cell(me->randoms[k], me->noise->items);
-    return dcme_alias_pick(me->noise->alias, cell, me->randoms[k]);
+static void next_word(const dcme_blocks *me, int64_t k) {
+    const dcme_noise *noise = me->noise;
+    int64_t cell = dcme_alias_cell(me->randoms[k], noise->items);
+    me->upcoming[k] = dcme_alias_pick(noise->alias, cell, me->randoms[k]);
 }
 
-static void draw(thread_state *me) {
-    for (int64_t k = 0; k < me->draws; k++) {
-        me->words[k] = me->is_picked ? me->upcoming[k] : next_word(me, k);
-        me->rows[k] = dcme_replica_row(&me->replicas, me->words[k]);
+void dcme_blocks_seed(dcme_blocks *me) {
+    for (int64_t k = 0; k < me->samples; k++)
+        next_random(me, k);
+    for (int64_t k = 0; k < me->samples; k++)
+        next_word(me, k);
+}
+
+static void draw(dcme_blocks *me) {
+    for (int64_t k = 0; k < me->samples; k++) {
+        me->words[k] = me->upcoming[k];
+        me->rows[k] = dcme_replica_row(&me->draws->replicas, me->words[k]);
         next_random(me, k);
     }
 }
 
-/* Name a target of the next block. The rows of its samples have been asked for. */
-static void prefetch(void *thread, int32_t target) {
-    thread_state *me = thread;
-    dcme_replicas_begin(&me->replicas);
-    fetch(me, target);
-}
-
-static void name_targets(thread_state *me, const dcme_instance *instances, int64_t count) {
+static void name_targets(dcme_blocks *me, const int32_t *targets, int64_t count) {
     for (int64_t t = 0; t < count; t++) {
-        me->targets[t] = instances[t].target;
-        me->target_rows[t] = dcme_replica_row(&me->replicas, me->targets[t]);
-        me->contexts[t] = (real *)instances[t].h;
-        me->gradients[t] = instances[t].gradient;
+        me->targets[t] = targets[t];
+        me->target_rows[t] = dcme_replica_row(&me->draws->replicas, me->targets[t]);
     }
     for (int64_t t = count; t < DCME_BLOCK_MAX; t++)
         me->rates[t] = 0;
 }
 
 /* Subtract the offset from a word's scores in all contexts. */
-static void subtract_offset(const thread_state *me, int32_t word, real *scores) {
+static void subtract_offset(const dcme_blocks *me, int32_t word, real *scores) {
     real offset = me->noise->offset ? me->noise->offset[word] : 0;
     for (int t = 0; t < DCME_BLOCK_MAX; t++)
         scores[t] -= offset;
 }
 
 /* Minus the scores of the targets, and the rates of implicit steps along their contexts. */
-static void score_targets(thread_state *me, const dcme_instance *instances, int64_t count) {
+static void score_targets(dcme_blocks *me, int64_t count, real rate) {
     const dcme_model *model = me->model;
     real products[DCME_BLOCK_MAX][2];
     model->kernels->pair_dots(products[0], me->contexts, me->target_rows, count, model->size);
     for (int64_t t = 0; t < count; t++) {
-        const dcme_instance *instance = &instances[t];
         real square = products[t][0], score = products[t][1];
-        me->rates[t] = dcme_implicit_rate(instance->rate, me->weight, square);
-        me->weights[me->draws * DCME_BLOCK_MAX + t] =
-            (me->noise->offset ? me->noise->offset[instance->target] : 0) - score;
+        me->rates[t] = dcme_implicit_rate(rate, me->weight, square);
+        me->weights[me->samples * DCME_BLOCK_MAX + t] =
+            (me->noise->offset ? me->noise->offset[me->targets[t]] : 0) - score;
     }
 }
 
 /* Scores of the samples in all contexts, and minus the scores of the targets. */
-static void score(thread_state *me, const dcme_instance *instances, int64_t count) {
+static void score(dcme_blocks *me, int64_t count, real rate) {
     const dcme_model *model = me->model;
-    for (int64_t k = 0; k < me->draws; k += AT_ONCE) {
-        int64_t n = dcme_min(me->draws - k, AT_ONCE);
+    for (int64_t k = 0; k < me->samples; k += AT_ONCE) {
+        int64_t n = dcme_min(me->samples - k, AT_ONCE);
         model->kernels->dots(me->weights + k * DCME_BLOCK_MAX, DCME_BLOCK_MAX, me->rows + k, n,
                              me->contexts, count, model->size);
         for (int64_t i = k; i < k + n; i++) {
             subtract_offset(me, me->words[i], me->weights + i * DCME_BLOCK_MAX);
-            me->upcoming[i] = next_word(me, i);
-            fetch(me, me->upcoming[i]);
+            next_word(me, i);
+            dcme_draws_fetch(me->draws, me->upcoming[i]);
         }
     }
-    me->is_picked = 1;
-    score_targets(me, instances, count);
+    score_targets(me, count, rate);
 }
 
 /* The noise-contrastive loss of a target, by its scores. */
-static double loss_of(const thread_state *me, int64_t t) {
-    double loss = dcme_softplus(me->weights[me->draws * DCME_BLOCK_MAX + t]), noise = 0;
-    for (int64_t k = 0; k < me->draws; k++)
+static double loss_of(const dcme_blocks *me, int64_t t) {
+    double loss = dcme_softplus(me->weights[me->samples * DCME_BLOCK_MAX + t]), noise = 0;
+    for (int64_t k = 0; k < me->samples; k++)
         if (me->words[k] != me->targets[t])
             noise += dcme_softplus(me->weights[k * DCME_BLOCK_MAX + t]);
     return loss + me->weight * noise;
@@ -165,10 +128,10 @@ static double loss_of(const thread_state *me, int64_t t) {
 
 /* Scores become weights. The weight of a target is 1 - sigma(x) = sigma(-x), and -x is its score.
  * The kernel's first number is a target's; it is in the row that is not used. */
-static void to_weights(thread_state *me) {
+static void to_weights(dcme_blocks *me) {
     real *weights = me->weights, weight = me->weight;
-    me->model->kernels->residuals(me->memory, me->memory, (me->draws + 2) * DCME_BLOCK_MAX);
-    for (int64_t k = 0; k < me->draws; k++, weights += DCME_BLOCK_MAX) {
+    me->model->kernels->residuals(me->memory, me->memory, (me->samples + 2) * DCME_BLOCK_MAX);
+    for (int64_t k = 0; k < me->samples; k++, weights += DCME_BLOCK_MAX) {
         int32_t word = me->words[k];
         ALONG_BLOCK(t) {
             real w = weight * weights[t];
@@ -180,34 +143,32 @@ static void to_weights(thread_state *me) {
 }
 
 /* g_t of every target, with the rows as they were scored. */
-static void find_directions(thread_state *me, int64_t count) {
+static void find_directions(dcme_blocks *me, int64_t count) {
     const dcme_model *model = me->model;
     model->kernels->weighted_sums(me->gradients, count, me->weights, 1, DCME_BLOCK_MAX, me->rows,
-                                  me->draws, model->size, me->target_rows,
-                                  me->weights + me->draws * DCME_BLOCK_MAX);
+                                  me->samples, model->size, me->target_rows,
+                                  me->weights + me->samples * DCME_BLOCK_MAX);
 }
 
 /* Move the samples' rows, then the targets'. */
-static void move(thread_state *me, int64_t count) {
+static void move(dcme_blocks *me, int64_t count) {
     const dcme_model *model = me->model;
     real rates[DCME_BLOCK_MAX], *weights = me->weights;
     DCME_COPY(rates, me->rates, DCME_BLOCK_MAX);
-    for (int64_t k = 0; k <= me->draws; k++, weights += DCME_BLOCK_MAX)
-        ALONG_BLOCK(t)
-    weights[t] *= rates[t];
-    model->kernels->weighted_sums(me->rows, me->draws, me->weights, DCME_BLOCK_MAX, 1, me->contexts,
-                                  count, model->size, NULL, NULL);
+    for (int64_t k = 0; k <= me->samples; k++, weights += DCME_BLOCK_MAX)
+        ALONG_BLOCK(t) { weights[t] *= rates[t]; }
+    model->kernels->weighted_sums(me->rows, me->samples, me->weights, DCME_BLOCK_MAX, 1,
+                                  me->contexts, count, model->size, NULL, NULL);
     for (int64_t t = 0; t < count; t++)
-        dcme_axpy(model->kernels, me->target_rows[t], me->weights[me->draws * DCME_BLOCK_MAX + t],
+        dcme_axpy(model->kernels, me->target_rows[t], me->weights[me->samples * DCME_BLOCK_MAX + t],
                   me->contexts[t], model->size);
 }
 
-static void step_block(void *thread, const dcme_instance *instances, int64_t count,
-                       dcme_loss *loss) {
-    thread_state *me = thread;
+void dcme_blocks_step(dcme_blocks *me, const int32_t *targets, int64_t count, real rate,
+                      dcme_loss *loss) {
     draw(me);
-    name_targets(me, instances, count);
-    score(me, instances, count);
+    name_targets(me, targets, count);
+    score(me, count, rate);
     for (int64_t t = 0; t < count; t++)
         if (dcme_loss_wanted(loss, DCME_BLOCK_LOSS_EVERY))
             dcme_loss_add(loss, loss_of(me, t));
@@ -215,22 +176,5 @@ static void step_block(void *thread, const dcme_instance *instances, int64_t cou
     find_directions(me, count);
     move(me, count);
     for (int64_t t = 0; t < count; t++)
-        dcme_replicas_step(&me->replicas);
+        dcme_replicas_step(&me->draws->replicas);
 }
-
-static void flush(void *thread) {
-    thread_state *me = thread;
-    me->is_picked = 0; /* a state may be restored, with other random numbers */
-    dcme_replicas_end(thread);
-}
-
-const dcme_objective dcme_objective_blocks = {
-    .open = dcme_word_noise_open,
-    .shared_size = sizeof(dcme_word_noise),
-    .thread_open = thread_open,
-    .thread_size = sizeof(thread_state),
-    .seed = seed,
-    .prefetch = prefetch,
-    .step_block = step_block,
-    .flush = flush,
-};

@@ -138,8 +138,7 @@ void dcme_cluster_sums_clear(dcme_cluster_sums *sums, const dcme_model *model) {
     sums->count = 0;
 }
 
-void dcme_clusters_center(const void *shared, int64_t k, real *alpha) {
-    const dcme_clusters *clusters = shared;
+void dcme_clusters_center(const dcme_clusters *clusters, int64_t k, real *alpha) {
     DCME_COPY(alpha, clusters->clusters[k].alpha, clusters->model->items);
 }
 

@@ -14,7 +14,6 @@
 
 #include "objectives/center.h"
 #include "objectives/noise.h"
-#include "objectives/objective.h"
 
 typedef struct {
     const dcme_model *model;
@@ -51,8 +50,8 @@ void dcme_cluster_sums_add(dcme_cluster_sums *sums, const dcme_model *model, con
                            real weight);
 void dcme_cluster_sums_clear(dcme_cluster_sums *sums, const dcme_model *model);
 
-/* An objective's `center`, where the clusters are the first of what threads share. */
-void dcme_clusters_center(const void *shared, int64_t k, real *alpha);
+/* Write the center of cluster k to alpha (N). */
+void dcme_clusters_center(const dcme_clusters *clusters, int64_t k, real *alpha);
 
 /* argmax_k u_k . h + H_k + alpha_k . prior (9) over the clusters that no thread is updating, see
  * dcme_cluster_best(). `scores` (K) holds the values afterwards. */

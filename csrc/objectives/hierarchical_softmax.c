@@ -2,36 +2,21 @@
  * binary decisions through a Huffman tree of the words.
  *
  * For context h and the nodes n of the target's path, with scores s_n = v_n . h and the child c_n
- * that the path takes, ascend log p(target | h) = sum_n log sigma((2 c_n - 1) s_n):
- * v_n += rate (c_n - sigma(s_n)) h, and h's direction is sum_n (c_n - sigma(s_n)) v_n.
- * The probabilities of all words sum to 1. Row n of the output table belongs to inner node n; the
- * last row is not used.
+ * that the path takes, ascend log p(target | h) = sum_n log sigma((2 c_n - 1) s_n). The draw is the
+ * path, a node's label the child that follows: 1 for the more probable one. The probabilities of
+ * all words sum to 1. Row n of the output table belongs to inner node n; the last row is not used.
  *
  * All paths begin at the root. So nodes are numbered from there, and each thread has copies of the
  * first rows (row_replicas.h), which it would else wait for.
  */
-#include "objectives/noise.h"
-#include "objectives/objective.h"
-#include "objectives/row_replicas.h"
+#include "objectives/draws.h"
 
 enum { NEAR = 1024 }; /* rows of nodes below this are in the cache, or soon are */
 
 /* The tree of Huffman (1952): join the two nodes of the lowest counts, until one is left. Words are
  * sorted by count, and inner nodes are made in the order of their counts, so that the two lowest
  * are always at the ends of two queues. Of equal counts a word is joined before an inner node,
- * which keeps paths short. */
-
-/* Inner nodes are numbered from the root, 0, by descending count. */
-typedef struct {
-    int64_t longest; /* nodes of the longest path */
-    int64_t *begin;  /* (items + 1) where the path of each word begins in `steps` */
-    uint32_t
-        *steps; /* from the root: twice the node's number, plus which of its children follows */
-} huffman;
-
-static inline int32_t node_of(uint32_t step) { return (int32_t)(step >> 1); }
-/* 1 for the more probable child. */
-static inline int32_t child_of(uint32_t step) { return (int32_t)(step & 1); }
+ * which keeps paths short. Inner nodes are numbered from the root, 0, by descending count. */
 
 /* The nodes that have no parent yet. */
 typedef struct {
@@ -62,26 +47,25 @@ static void join(uint32_t *up, const int64_t *counts, int64_t *node_counts, int6
     }
 }
 
-static void write_paths(huffman *tree, dcme_arena *arena, const uint32_t *up, int64_t items) {
+static void write_paths(dcme_tree *tree, dcme_arena *arena, const uint32_t *up, int64_t items) {
     for (int64_t i = 0; i < items; i++) {
         int64_t length = 1;
-        for (uint32_t step = up[i]; step >> 1; step = up[items + (step >> 1)])
+        for (uint32_t code = up[i]; code >> 1; code = up[items + (code >> 1)])
             length++;
         tree->begin[i + 1] = tree->begin[i] + length;
         tree->longest = dcme_max(length, tree->longest);
     }
-    DCME_TAKE_UNSET(arena, tree->steps, tree->begin[items]);
-    for (int64_t i = 0; tree->steps && i < items; i++) {
-        uint32_t step = up[i];
+    DCME_TAKE_UNSET(arena, tree->codes, tree->begin[items]);
+    for (int64_t i = 0; tree->codes && i < items; i++) {
+        uint32_t code = up[i];
         for (int64_t p = tree->begin[i + 1] - 1; p >= tree->begin[i]; p--) {
-            tree->steps[p] = step;
-            step = up[items + (step >> 1)];
+            tree->codes[p] = code;
+            code = up[items + (code >> 1)];
         }
     }
 }
 
-/* Build the tree of at most 2^31 - 1 words by their counts, in descending order. */
-static void open_huffman(huffman *tree, dcme_arena *arena, const int64_t *counts, int64_t items) {
+void dcme_tree_open(dcme_tree *tree, dcme_arena *arena, const int64_t *counts, int64_t items) {
     dcme_arena scratch = {0};
     DCME_TAKE(arena, tree->begin, items + 1);
     if (items < 2) /* a single word has no alternative */
@@ -96,122 +80,18 @@ static void open_huffman(huffman *tree, dcme_arena *arena, const int64_t *counts
     dcme_arena_close(&scratch);
 }
 
-typedef struct {
-    const dcme_model *model;
-    int32_t threads;
-    huffman tree;
-} tree_state;
-
-typedef struct {
-    dcme_row_replicas replicas; /* first, for dcme_replicas_end() */
-    const dcme_model *model;
-    const huffman *tree;
-    int32_t last;   /* target that was prefetched, -1 for none */
-    real **rows;    /* (longest) of the path's nodes */
-    real *scores;   /* dcme_stride(longest) */
-    real *weights;  /* dcme_stride(longest) */
-    real *children; /* (longest) c_n */
-} thread_state;
-
-static void open_tree(void *shared, dcme_arena *arena, const dcme_model *model,
-                      const dcme_train_options *options) {
-    tree_state *state = shared;
-    state->model = model;
-    state->threads = options->threads;
-    open_huffman(&state->tree, arena, model->counts, model->items);
-}
-
-static void thread_open(void *thread, dcme_arena *arena, void *shared) {
-    thread_state *me = thread;
-    const tree_state *state = shared;
-    int64_t n = state->tree.longest;
-    me->model = state->model;
-    me->tree = &state->tree;
-    DCME_TAKE(arena, me->rows, n);
-    DCME_TAKE(arena, me->scores, dcme_stride(n));
-    DCME_TAKE(arena, me->weights, dcme_stride(n));
-    DCME_TAKE(arena, me->children, n);
-    dcme_replicas_open(&me->replicas, arena, state->model, state->threads);
-}
-
-/* Nothing is drawn; only which copies are synchronized first depends on the stream. */
-static void seed(void *thread, uint64_t stream) {
-    thread_state *me = thread;
-    dcme_replicas_seed(&me->replicas, stream);
-    me->last = -1;
-}
-
-static void prefetch_rows(const thread_state *me, int32_t target) {
-    const huffman *tree = me->tree;
-    const dcme_model *model = me->model;
-    for (int64_t p = tree->begin[target]; p < tree->begin[target + 1]; p++) {
-        int32_t node = node_of(tree->steps[p]);
-        if (node >= NEAR)
-            dcme_prefetch(model->output + node * model->stride, model->stride);
-    }
-}
-
 /* The path of this target, and the rows of the one before, whose path has arrived. */
-static void prefetch(void *thread, int32_t target) {
-    thread_state *me = thread;
-    const huffman *tree = me->tree;
-    const uint32_t *path = tree->steps + tree->begin[target];
-    __builtin_prefetch(path);
-    __builtin_prefetch(path + 64 / sizeof *path);
-    dcme_replicas_begin(&me->replicas);
-    if (me->last >= 0)
-        prefetch_rows(me, me->last);
-    me->last = target;
-}
-
-/* weights[i] = c_i - sigma(scores[i]); the kernel takes the first for a target, c = 1. */
-static void decide(const thread_state *me, int64_t count) {
-    me->model->kernels->residuals(me->weights, me->scores, count);
-    me->weights[0] += me->children[0] - 1;
-    for (int64_t i = 1; i < count; i++)
-        me->weights[i] += me->children[i];
-}
-
-/* -log p(target | h) */
-static double path_loss(const thread_state *me, int64_t count) {
-    double loss = 0;
-    for (int64_t i = 0; i < count; i++)
-        loss += dcme_softplus(me->children[i] > 0 ? -(double)me->scores[i] : me->scores[i]);
-    return loss;
-}
-
-static void step(void *thread, const dcme_instance *instance, dcme_loss *loss) {
-    thread_state *me = thread;
-    const huffman *tree = me->tree;
-    const dcme_model *model = me->model;
-    int32_t target = instance->target;
-    const uint32_t *path = tree->steps + tree->begin[target];
-    int64_t count = tree->begin[target + 1] - tree->begin[target];
-
-    if (count == 0) {
-        DCME_CLEAR(instance->gradient, model->stride);
-        return;
+void dcme_draw_path(dcme_draws *d, int32_t target) {
+    const dcme_tree *tree = d->tree;
+    const dcme_draw *before = &d->queue[(d->made - 1) % DCME_DRAWS];
+    dcme_draw *draw = dcme_draws_push(d);
+    draw->codes = tree->codes + tree->begin[target];
+    draw->count = tree->begin[target + 1] - tree->begin[target];
+    __builtin_prefetch(draw->codes);
+    __builtin_prefetch(draw->codes + 64 / sizeof *draw->codes);
+    for (int64_t i = 0; i < before->count; i++) {
+        int32_t node = dcme_row_of(before->codes[i]);
+        if (node >= NEAR)
+            dcme_prefetch(d->model->output + node * d->model->stride, d->model->stride);
     }
-    for (int64_t i = 0; i < count; i++) {
-        me->rows[i] = dcme_replica_row(&me->replicas, node_of(path[i]));
-        me->children[i] = (real)child_of(path[i]);
-    }
-    dcme_dots(model->kernels, me->scores, instance->h, me->rows, count, model->size);
-    if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
-        dcme_loss_add(loss, path_loss(me, count));
-    decide(me, count);
-    model->kernels->update(instance->gradient, instance->h, me->rows, me->weights, instance->rate,
-                           count, model->size);
-    dcme_replicas_step(&me->replicas);
 }
-
-const dcme_objective dcme_objective_hs = {
-    .open = open_tree,
-    .shared_size = sizeof(tree_state),
-    .thread_open = thread_open,
-    .thread_size = sizeof(thread_state),
-    .seed = seed,
-    .prefetch = prefetch,
-    .step = step,
-    .flush = dcme_replicas_end,
-};

@@ -12,13 +12,6 @@ double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items,
 
 double dcme_softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
 
-double dcme_logistic_loss(const real *scores, int64_t count, double weight) {
-    double loss = dcme_softplus(-(double)scores[0]);
-    for (int64_t i = 1; i < count; i++)
-        loss += weight * dcme_softplus(scores[i]);
-    return loss;
-}
-
 /* `weights` and `order` (items) are overwritten. */
 static void fill(dcme_noise *noise, dcme_arena *arena, const int64_t *counts, double power,
                  double virtual_draws, double shift, double *weights, int32_t *order) {
@@ -57,13 +50,11 @@ void dcme_prior_add(real *out, real sign, const dcme_model *model, double power)
         out[j] += sign * (real)(power * log(count_of(model, j)) - log(total));
 }
 
-void dcme_word_noise_open(void *shared, dcme_arena *arena, const dcme_model *model,
+void dcme_word_noise_open(dcme_noise *noise, dcme_arena *arena, const dcme_model *model,
                           const dcme_train_options *options) {
-    dcme_word_noise *s = shared;
-    s->model = model, s->draws = options->negative, s->threads = options->threads;
-    s->weight = options->objective == DCME_NCE ? (real)options->virtual_samples : 1;
-    dcme_noise_open(&s->noise, arena, model->counts, model->items, options->noise_power,
-                    options->objective == DCME_NS ? 0 : s->weight * (double)options->negative, 0);
-    if (s->noise.offset && arena->status == DCME_OK)
-        dcme_prior_add(s->noise.offset, -1, model, options->prior);
+    double draws = (double)dcme_sample_weight(options) * options->negative;
+    dcme_noise_open(noise, arena, model->counts, model->items, options->noise_power,
+                    options->objective == DCME_NS ? 0 : draws, 0);
+    if (noise->offset && arena->status == DCME_OK)
+        dcme_prior_add(noise->offset, -1, model, options->prior);
 }

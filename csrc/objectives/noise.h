@@ -1,6 +1,5 @@
-/* Noise of words, their log prior, and losses against the noise: shared by the objectives that
- * distinguish a target from samples (negative_sampling.c, blocks.c, ../classify/class_sampling.c).
- */
+/* Noise of words and their log prior: shared by the objectives that distinguish a target from
+ * samples (negative_sampling.c, blocks.c, ../classify/class_sampling.c). */
 #pragma once
 
 #include "common/alias.h"
@@ -30,25 +29,18 @@ double dcme_noise_weights(double *weights, const int64_t *counts, int64_t items,
  * out[j] += sign log(count_j^power / sum of all), whose exponentials add up to 1 for sign 1. */
 void dcme_prior_add(real *out, real sign, const dcme_model *model, double power);
 
-/* What the threads of a word model share: the noise, with the log prior subtracted from the
- * offsets, which negative sampling has not. */
-typedef struct {
-    const dcme_model *model;
-    dcme_noise noise;
-    int32_t draws, threads; /* samples of a target or of a block */
-    real weight;            /* nu / S: virtual draws for each sample, 1 for negative sampling */
-} dcme_word_noise;
+/* Virtual draws that each sample stands for: nu / S, 1 for negative sampling. */
+static inline real dcme_sample_weight(const dcme_train_options *options) {
+    return options->objective == DCME_NCE ? (real)options->virtual_samples : 1;
+}
 
-/* An objective's `open`. */
-void dcme_word_noise_open(void *shared, dcme_arena *arena, const dcme_model *model,
+/* The noise of words, with the log prior subtracted from the offsets, which negative sampling has
+ * not. */
+void dcme_word_noise_open(dcme_noise *noise, dcme_arena *arena, const dcme_model *model,
                           const dcme_train_options *options);
 
 /* log(1 + exp(x)) = -log sigma(-x), also where exp() overflows. */
 double dcme_softplus(double x);
-
-/* The loss of a target, which comes first, and its noise, by their scores:
- * -log sigma(s_0) - weight sum_j log sigma(-s_j). */
-double dcme_logistic_loss(const real *scores, int64_t count, double weight);
 
 /* The rate of an implicit step (Kulis & Bartlett 2010) along a context whose squared length is
  * `square`: a score moves by rate weight square, and a residual by up to a quarter for each unit of

@@ -47,8 +47,7 @@ void dcme_replicas_step(dcme_row_replicas *replicas) {
     dcme_prefetch(replicas->model->output + replicas->turn * stride, stride);
 }
 
-void dcme_replicas_end(void *thread) {
-    dcme_row_replicas *replicas = thread;
+void dcme_replicas_end(dcme_row_replicas *replicas) {
     for (int64_t i = 0; replicas->copied && i < replicas->count; i++)
         synchronize(replicas, (replicas->turn + i) % replicas->count);
     replicas->copied = 0;

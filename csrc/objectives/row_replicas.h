@@ -33,9 +33,8 @@ void dcme_replicas_seed(dcme_row_replicas *replicas, uint64_t stream);
 void dcme_replicas_begin(dcme_row_replicas *replicas);
 /* An instance has been learned: it may be time to synchronize a row. */
 void dcme_replicas_step(dcme_row_replicas *replicas);
-/* Synchronize all rows; the copies are invalid afterwards. An objective's `flush`, where the copies
- * are the first of what a thread holds. */
-void dcme_replicas_end(void *thread);
+/* Synchronize all rows; the copies are invalid afterwards. */
+void dcme_replicas_end(dcme_row_replicas *replicas);
 
 /* The row of a word to score and to move. */
 static inline real *dcme_replica_row(const dcme_row_replicas *replicas, int32_t word) {

@@ -1,8 +1,11 @@
-/* Shared by the files of this folder: the trainer, its workers and their sentence batches. */
+/* Shared by the files of this folder: the trainer, its workers and their sentence batches. hot.c is
+ * the loop; fixed_windows.c, skipgram.c and subwords.c find contexts in other ways. */
 #pragma once
 
 #include "common/random.h"
-#include "objectives/objective.h"
+#include "objectives/blocks.h"
+#include "objectives/dcme.h"
+#include "objectives/draws.h"
 #include "train/sliding.h"
 #include "train/train.h"
 
@@ -25,10 +28,15 @@ typedef struct {
 typedef struct {
     _Alignas(DCME_LINE) dcme_trainer *trainer; /* no other worker in its cache lines */
     dcme_done *done;                           /* the engine's */
-    void *thread;                              /* the objective's part */
     uint64_t subsample_stream, window_stream;
     dcme_sentence_batch batch;
-    real *h, *gradient;               /* (block, stride) each: of the targets of a block */
+    dcme_draws draws;
+    dcme_blocks blocks; /* of a run with blocks */
+    dcme_paper paper;   /* of a run of DCME */
+    real **drawn;       /* rows of a draw, and room for the context */
+    real *scores;       /* of these */
+    real *errors;
+    real *h, *gradient;               /* (DCME_BLOCK_MAX, stride) each: of the targets of a block */
     real **rows;                      /* input rows of a batch's words, one missing */
     dcme_sliding contexts, gradients; /* of fixed windows */
     dcme_word_window words;           /* with subwords */
@@ -39,10 +47,11 @@ struct dcme_trainer {
     dcme_train_options options;
     dcme_corpus corpus;
     dcme_model model;
-    const dcme_objective *objective;
-    void *shared;    /* the objective's part */
-    uint32_t *keep;  /* (items) a word is kept if 32 random bits are not above this */
-    int64_t *starts; /* (units + 1) first id of each shard */
+    dcme_noise noise;       /* of ns and nce */
+    dcme_tree tree;         /* of hs */
+    dcme_clusters clusters; /* of dcme */
+    uint32_t *keep;         /* (items) a word is kept if 32 random bits are not above this */
+    int64_t *starts;        /* (units + 1) first id of each shard */
 };
 
 /* shards.c: whether every id is a word's; and the first id of each of the engine's units, NULL if
@@ -50,10 +59,19 @@ struct dcme_trainer {
 int dcme_has_words_only(const dcme_corpus *corpus);
 int64_t *dcme_shards_cut(dcme_engine *engine, const dcme_corpus *corpus);
 
-/* cbow.c, skipgram.c and subwords.c: learn from a worker's batch. */
-void dcme_learn_cbow(dcme_worker *worker);
-void dcme_learn_cbow_sliding(dcme_worker *worker);
-void dcme_learn_cbow_subwords(dcme_worker *worker);
+/* hot.c */
+int64_t dcme_learn_batch(void *worker, int64_t position, int64_t end);
+void dcme_prefetch_target(dcme_worker *worker, int64_t i);
+void dcme_prefetch_first(dcme_worker *worker);
+void dcme_prefetch_input(const dcme_worker *worker, int64_t i);
+void dcme_learn_target(dcme_worker *worker, int32_t target, const real *h, real *gradient);
+void dcme_prefetch_neighbors(const dcme_worker *worker, int64_t i);
+void dcme_add_neighbors(const dcme_worker *worker, int64_t i, real *h);
+void dcme_move_neighbors(const dcme_worker *worker, int64_t i, const real *gradient);
+
+/* The others: learn from a worker's batch. */
+void dcme_learn_fixed_windows(dcme_worker *worker);
+void dcme_learn_subwords(dcme_worker *worker);
 void dcme_learn_skipgram(dcme_worker *worker); /* with subwords or without */
 
 /* subwords.c: a word enters the window and leaves it; its vector meanwhile */
@@ -79,20 +97,7 @@ static inline dcme_span dcme_window_at(dcme_worker *worker, int64_t i) {
     return (dcme_span){dcme_max(i - half, begin), dcme_min(i + half + 1, end)};
 }
 
-/* Name the target at position i to the objective, some steps ahead. */
-static inline void dcme_prefetch_target(dcme_worker *worker, int64_t i) {
-    if (i < worker->batch.length)
-        worker->trainer->objective->prefetch(worker->thread, worker->batch.words[i]);
-}
-
-static inline void dcme_prefetch_first(dcme_worker *worker) {
-    for (int64_t i = 0; i < DCME_AHEAD; i++)
-        dcme_prefetch_target(worker, i);
-}
-
-/* Learn a target by a context vector; its direction is then in the worker's gradient. */
-static inline void dcme_learn_target(dcme_worker *worker, int32_t target, real rate,
-                                     const real *h) {
-    dcme_instance instance = {.target = target, .rate = rate, .h = h, .gradient = worker->gradient};
-    worker->trainer->objective->step(worker->thread, &instance, &worker->done->loss);
+/* A context's weights sum to `total`: the part of its direction for each of its input rows. */
+static inline real dcme_part(const dcme_worker *worker, real total) {
+    return worker->trainer->options.gradient == DCME_EXACT ? 1 / total : 1;
 }

@@ -29,9 +29,8 @@ static void learn_pair(dcme_worker *worker, pair p, int64_t *current) {
     real *h = vector_of(worker, p.position, current);
     if (!h)
         return;
-    real rate = worker->batch.rate;
-    dcme_learn_target(worker, p.target, rate, h);
-    dcme_axpy(trainer->model.kernels, h, rate, worker->gradient, trainer->model.size);
+    dcme_learn_target(worker, p.target, h, worker->gradient);
+    dcme_axpy(trainer->model.kernels, h, worker->batch.rate, worker->gradient, trainer->model.size);
 }
 
 void dcme_learn_skipgram(dcme_worker *worker) {

@@ -101,19 +101,15 @@ static void learn_target(dcme_worker *worker, int64_t i) {
     const dcme_kernels *kernels = trainer->model.kernels;
     const dcme_word_window *words = &worker->words;
     int64_t stride = trainer->model.stride, count = look_around(worker, i);
-    real rate = worker->batch.rate, share = 1 / (real)count;
-
     DCME_CLEAR(worker->h, stride);
-    set_weights(worker, count, share);
+    set_weights(worker, count, 1 / (real)count);
     kernels->weighted_sum(worker->h, words->context, words->weights, count, stride);
-    dcme_learn_target(worker, worker->batch.words[i], rate, worker->h);
-    if (trainer->options.gradient != DCME_EXACT) /* word2vec does not divide it */
-        share *= (real)count;
-    set_weights(worker, count, share * rate);
+    dcme_learn_target(worker, worker->batch.words[i], worker->h, worker->gradient);
+    set_weights(worker, count, dcme_part(worker, (real)count) * worker->batch.rate);
     dcme_rank1_update(kernels, words->context, words->weights, worker->gradient, count, stride);
 }
 
-void dcme_learn_cbow_subwords(dcme_worker *worker) {
+void dcme_learn_subwords(dcme_worker *worker) {
     const dcme_sentence_batch *batch = &worker->batch;
     int64_t c = worker->trainer->options.window;
     dcme_prefetch_first(worker);

@@ -48,9 +48,12 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
     if (t->keep)
         fill_keep(t->keep, corpus, t->options.sample);
     t->starts = dcme_shards_cut(&t->engine, corpus);
-    t->shared = dcme_take(arena, 1, t->objective->shared_size);
-    DCME_TRY(dcme_arena_check(arena, shared, error));
-    t->objective->open(t->shared, arena, &t->model, &t->options);
+    if (t->options.objective == DCME_HS)
+        dcme_tree_open(&t->tree, arena, corpus->counts, corpus->items);
+    else if (t->options.objective == DCME_DCME)
+        dcme_clusters_open(&t->clusters, arena, &t->model, &t->options);
+    else
+        dcme_word_noise_open(&t->noise, arena, &t->model, &t->options);
     DCME_TRY(dcme_arena_check(arena, shared, error));
     DCME_TRY(dcme_engine_open_workers(&t->engine, error));
     dcme_release_freed(); /* memory of counting, and the noise distribution's weights */
@@ -67,7 +70,6 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
     if (options->deterministic)
         t->options.threads = 1; /* the result of several depends on timing */
     t->corpus = *corpus;
-    t->objective = dcme_objective_choose(options);
     int64_t items = corpus->items;
     int64_t rows = items + (corpus->subwords ? corpus->subwords->buckets : 0);
     int64_t stride = dcme_row_stride(rows, options->dim);
@@ -77,7 +79,7 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
                             .output = output,
                             .counts = corpus->counts,
                             .kernels = dcme_kernels_choose(kernels)};
-    if (!t->objective || !t->model.kernels)
+    if ((uint32_t)options->objective > DCME_HS || !t->model.kernels)
         return dcme_fail(error, DCME_BAD_ARGUMENT, 0,
                          "no such objective, or no kernels of that name here");
     if (!has_blocks_of(options, corpus))
@@ -101,12 +103,10 @@ dcme_status dcme_trainer_open(dcme_trainer **trainer, const dcme_train_options *
 
 dcme_engine *dcme_trainer_engine(dcme_trainer *t) { return &t->engine; }
 
-int64_t dcme_trainer_clusters(const dcme_trainer *t) {
-    return t->objective->center ? t->options.clusters : 0;
-}
+int64_t dcme_trainer_clusters(const dcme_trainer *t) { return t->clusters.count; }
 
 void dcme_trainer_center(const dcme_trainer *t, int64_t k, real *alpha) {
-    t->objective->center(t->shared, k, alpha);
+    dcme_clusters_center(&t->clusters, k, alpha);
 }
 
 const char *dcme_trainer_kernels(const dcme_trainer *t) { return t->model.kernels->name; }

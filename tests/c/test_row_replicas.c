@@ -74,6 +74,6 @@ int main(void) {
     check_one(&model);
     free(output);
     if (!failures)
-        printf("copies of rows: %d synchronisations each\n", STEPS / 16);
+        printf("copies of rows: %d synchronizations each\n", STEPS / 16);
     return failures > 0;
 }

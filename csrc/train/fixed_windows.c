@@ -1,0 +1,90 @@
+/* Continuous bag of words with fixed windows: contexts are running sums, and a row moves once, when
+ * it leaves the window, by the running sum of the directions of all whose context it was. */
+#include "train/internal.h"
+
+/* The next direction enters the window, which moves on to position i, if there is one: the row
+ * there leaves, and gets the sum of its pending directions. */
+static void push_direction(dcme_worker *worker, const real *direction, real scale, int64_t i) {
+    const dcme_sentence_batch *batch = &worker->batch;
+    const dcme_model *model = &worker->trainer->model;
+    real *row = model->input + batch->words[dcme_max(i, 0)] * model->stride;
+    dcme_sliding_push(&worker->gradients, direction, scale, row, batch->rate);
+}
+
+/* Prefetch rows that are needed soon: of a target of this block, or one some steps ahead. */
+static void prefetch_step(dcme_worker *worker, int64_t i) {
+    i += worker->trainer->options.block > 1 ? 0 : DCME_AHEAD;
+    dcme_prefetch_target(worker, i);
+    dcme_prefetch_neighbors(worker, i);
+}
+
+/* The context of position i, from rows up to the last one of its window. */
+static void find_context(dcme_worker *worker, int64_t i, real *h, real total) {
+    const dcme_sentence_batch *batch = &worker->batch;
+    const dcme_model *model = &worker->trainer->model;
+    int64_t begin = batch->begin[i], end = batch->end[i];
+    dcme_sliding *contexts = &worker->contexts;
+    for (int64_t p; (p = begin + contexts->pushed) <= i + contexts->window;) {
+        dcme_prefetch_input(worker, p + 1 + worker->trainer->options.block);
+        dcme_sliding_push(contexts, p < end ? model->input + batch->words[p] * model->stride : NULL,
+                          1, h, 1 / total);
+    }
+}
+
+/* Learn the `count` targets of a block from position i on. */
+static void learn_block(dcme_worker *worker, int64_t i, int64_t count) {
+    int64_t stride = worker->trainer->model.stride;
+    const int32_t *targets = worker->batch.words + i;
+    for (int64_t t = 0; t < count; t++)
+        dcme_add_neighbors(worker, i + t, worker->h + t * stride);
+    if (worker->trainer->options.block > 1)
+        dcme_blocks_step(&worker->blocks, targets, count, worker->batch.rate, &worker->done->loss);
+    else
+        dcme_learn_target(worker, *targets, worker->h, worker->gradient);
+    for (int64_t t = 0; t < count; t++)
+        dcme_move_neighbors(worker, i + t, worker->gradient + t * stride);
+}
+
+/* A sentence is learned in blocks of nearly equal size, of one target each if no samples are
+ * shared.
+ */
+static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
+    const dcme_trainer *trainer = worker->trainer;
+    int64_t c = trainer->options.window, stride = trainer->model.stride, length = end - begin;
+    int64_t blocks = (length + trainer->options.block - 1) / trainer->options.block;
+    real totals[DCME_BLOCK_MAX];
+
+    dcme_sliding_reset(&worker->contexts);
+    dcme_sliding_reset(&worker->gradients);
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t first = begin + length * b / blocks;
+        int64_t count = begin + length * (b + 1) / blocks - first;
+        DCME_CLEAR(worker->h, count * stride);
+        for (int64_t t = 0, i = first; t < count; t++, i++) {
+            totals[t] = (real)(dcme_min(i - begin, c) + dcme_min(end - 1 - i, c));
+            prefetch_step(worker, i); /* not of all at once, which would wait for memory */
+            find_context(worker, i, worker->h + t * stride, totals[t]);
+        }
+        dcme_sliding_finish(&worker->contexts);
+        learn_block(worker, first, count);
+        for (int64_t t = 0, i = first; t < count; t++, i++) {
+            real scale = dcme_part(worker, totals[t]);
+            push_direction(worker, worker->gradient + t * stride, scale, i - c);
+        }
+        dcme_sliding_finish(&worker->gradients);
+    }
+    for (int64_t i = dcme_max(end - c, begin); i < end; i++) {
+        /* after the last word, the last c rows leave the window one by one */
+        while (worker->gradients.pushed - 1 - c < i - begin)
+            push_direction(worker, NULL, 1, i);
+    }
+    dcme_sliding_finish(&worker->gradients);
+}
+
+void dcme_learn_fixed_windows(dcme_worker *worker) {
+    const dcme_sentence_batch *batch = &worker->batch;
+    if (worker->trainer->options.block == 1)
+        dcme_prefetch_first(worker);
+    for (int64_t begin = 0; begin < batch->length; begin = batch->end[begin])
+        learn_sentence(worker, begin, batch->end[begin]);
+}

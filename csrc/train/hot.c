@@ -1,0 +1,213 @@
+/* The hot loop, from top to bottom: a batch of sentences is read, without some of the frequent
+ * words; each of its words is a target. For targets some steps ahead the objective draws rows, and
+ * all rows are prefetched. Then the context of a target is found, scored, and moved.
+ *
+ * Score. For context h and drawn rows v_j with labels y_j, offsets o_j and weights w_j
+ *     s_j = v_j . h - o_j,   e_j = w_j (y_j - sigma(s_j)),   v_j += rate e_j h,
+ * and the direction of h is g = sum_j e_j v_j with the rows as they were scored: the gradient of
+ * sum_j w_j log sigma((2 y_j - 1) s_j). Offsets and weights other than 1 are those of noise
+ * samples; with weights, steps along a long h are implicit (noise.h).
+ *
+ * Context. In continuous bag of words (Mikolov et al. 2013) h_t is the mean of the m_t input rows
+ * around the target, and the gradient of each of them is g_t / m_t (equation 18 of the DCME paper);
+ * word2vec.c omits the division.
+ *
+ * With word order the score is v . (h_t + l_a + r_b): the words a and b just left and right of the
+ * target have rows of their own in two more tables, l and r, in addition to those in h_t. They move
+ * by a multiple of g_t at once. A target at an end of its sentence has one neighbor.
+ */
+#include "train/internal.h"
+
+/* A row of a neighbor meets fewer targets than an input row, and is alone in its sum: it moves by
+ * this times the learning rate. */
+static const real NEIGHBOR_RATE = 4;
+
+/* Append the kept words of one sentence; return the position after it. Which words are kept is not
+ * a branch: it would be unpredictable. */
+static int64_t read_sentence(dcme_worker *worker, int64_t position, int64_t end) {
+    const dcme_trainer *trainer = worker->trainer;
+    dcme_sentence_batch *batch = &worker->batch;
+    const uint32_t *ids = trainer->corpus.ids, *keep = trainer->keep;
+    int64_t begin = batch->length, length = begin, first = position;
+    uint64_t stream = worker->subsample_stream;
+    uint32_t id;
+    do {
+        id = ids[position++];
+        uint32_t word = id & ~DCME_SENTENCE_END;
+        batch->words[length] = (int32_t)word;
+        length += !keep || (uint32_t)(dcme_random(&stream) >> 32) <= keep[word];
+    } while (!(id & DCME_SENTENCE_END) && position < end);
+    if (keep)
+        worker->subsample_stream = stream;
+    worker->done->subsampled += position - first - (length - begin);
+    if (length - begin == 1) {
+        worker->done->without_context++;
+        length = begin;
+    }
+    for (int64_t i = begin; i < length; i++) {
+        batch->begin[i] = (int32_t)begin;
+        batch->end[i] = (int32_t)length;
+    }
+    batch->length = length;
+    return position;
+}
+
+/* Read sentences from id `position` on until the batch is full or `end` is reached. */
+static int64_t read_batch(dcme_worker *worker, int64_t position, int64_t end) {
+    const dcme_engine *engine = &worker->trainer->engine;
+    worker->batch.length = 0;
+    worker->batch.rate = (real)dcme_learning_rate(&engine->schedule, engine->epoch, position);
+    worker->done->rate = worker->batch.rate;
+    while (position < end && worker->batch.length < DCME_BATCH_WORDS)
+        position = read_sentence(worker, position, end);
+    return position;
+}
+
+void dcme_prefetch_target(dcme_worker *worker, int64_t i) {
+    if (i < worker->batch.length)
+        worker->draws.draw(&worker->draws, worker->batch.words[i]);
+}
+
+void dcme_prefetch_first(dcme_worker *worker) {
+    for (int64_t i = 0; i < DCME_AHEAD; i++)
+        dcme_prefetch_target(worker, i);
+}
+
+void dcme_prefetch_input(const dcme_worker *worker, int64_t i) {
+    const dcme_model *model = &worker->trainer->model;
+    if (i < worker->batch.length)
+        dcme_prefetch(model->input + worker->batch.words[i] * model->stride, model->stride);
+}
+
+/* Minus the logarithm of what a step ascends. */
+static double loss_of(const dcme_draw *draw, const real *scores, double weight) {
+    double loss = 0;
+    for (int64_t j = 0; j < draw->count; j++)
+        loss += dcme_label_of(draw->codes[j]) ? dcme_softplus(-(double)scores[j])
+                                              : weight * dcme_softplus(scores[j]);
+    return loss;
+}
+
+/* Scores become the errors e_j. The kernel takes the first row, and no other, for labeled 1. */
+static void to_errors(dcme_worker *worker, const dcme_draw *draw, int64_t count) {
+    real *errors = worker->errors, weight = worker->draws.weight;
+    worker->trainer->model.kernels->residuals(errors, worker->scores, count);
+    for (int64_t j = 0; worker->trainer->options.objective == DCME_HS && j < count; j++)
+        errors[j] += (real)dcme_label_of(draw->codes[j]) - (j == 0);
+    for (int64_t j = 1; weight != 1 && j < count; j++)
+        errors[j] *= weight;
+}
+
+/* Learn the oldest draw, which is of this target, by a context vector, and leave the direction in
+ * which that should move in `gradient`. */
+void dcme_learn_target(dcme_worker *worker, int32_t target, const real *h, real *gradient) {
+    const dcme_model *model = &worker->trainer->model;
+    const real *offset = worker->trainer->noise.offset;
+    dcme_draws *draws = &worker->draws;
+    dcme_loss *loss = &worker->done->loss;
+    real rate = worker->batch.rate, **rows = worker->drawn, *scores = worker->scores;
+    if (worker->paper.clusters) {
+        dcme_paper_step(&worker->paper, target, rate, h, gradient, loss);
+        return;
+    }
+    const dcme_draw *draw = dcme_draws_pop(draws);
+    int64_t count = draw->count;
+    int is_implicit = draws->weight != 1;
+    for (int64_t j = 0; j < count; j++)
+        rows[j] = dcme_replica_row(&draws->replicas, dcme_row_of(draw->codes[j]));
+    rows[count] = (real *)h;
+    dcme_dots(model->kernels, scores, h, rows, count + is_implicit, model->size);
+    if (is_implicit)
+        rate = dcme_implicit_rate(rate, draws->weight, scores[count]);
+    for (int64_t j = 0; offset && j < count; j++)
+        scores[j] -= offset[dcme_row_of(draw->codes[j])];
+    if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
+        dcme_loss_add(loss, loss_of(draw, scores, draws->weight));
+    to_errors(worker, draw, count);
+    model->kernels->update(gradient, h, rows, worker->errors, rate, count, model->size);
+    dcme_replicas_step(&draws->replicas);
+}
+
+/* The rows of the neighbors of position i, at most two; none without word order. */
+static int64_t neighbor_rows(const dcme_worker *worker, int64_t i, real **rows) {
+    const dcme_model *model = &worker->trainer->model;
+    const dcme_sentence_batch *batch = &worker->batch;
+    int64_t count = 0;
+    if (!model->neighbors[0] || i >= batch->length)
+        return 0;
+    if (i > batch->begin[i])
+        rows[count++] = model->neighbors[0] + batch->words[i - 1] * model->stride;
+    if (i + 1 < batch->end[i])
+        rows[count++] = model->neighbors[1] + batch->words[i + 1] * model->stride;
+    return count;
+}
+
+void dcme_prefetch_neighbors(const dcme_worker *worker, int64_t i) {
+    real *rows[2];
+    for (int64_t k = neighbor_rows(worker, i, rows); k-- > 0;)
+        dcme_prefetch(rows[k], worker->trainer->model.stride);
+}
+
+void dcme_add_neighbors(const dcme_worker *worker, int64_t i, real *h) {
+    const dcme_model *model = &worker->trainer->model;
+    real *rows[2];
+    int64_t count = neighbor_rows(worker, i, rows);
+    if (count > 0)
+        model->kernels->weighted_sum(h, rows, (const real[]){1, 1}, count, model->size);
+}
+
+void dcme_move_neighbors(const dcme_worker *worker, int64_t i, const real *gradient) {
+    const dcme_model *model = &worker->trainer->model;
+    real *rows[2], rate = NEIGHBOR_RATE * worker->batch.rate;
+    int64_t count = neighbor_rows(worker, i, rows);
+    if (count > 0)
+        dcme_rank1_update(model->kernels, rows, (const real[]){rate, rate}, gradient, count,
+                          model->size);
+}
+
+static void learn_cbow(dcme_worker *worker) {
+    const dcme_model *model = &worker->trainer->model;
+    const dcme_kernels *kernels = model->kernels;
+    const dcme_sentence_batch *batch = &worker->batch;
+    int64_t ahead = worker->trainer->options.window + 1 + DCME_AHEAD;
+    real **rows = worker->rows, *h = worker->h, *gradient = worker->gradient;
+
+    /* rows[] has no entry for the target, so that the rows of a context are adjacent: entries
+     * before it are the words' own, later ones are one place down. */
+    for (int64_t i = 1; i < batch->length; i++)
+        rows[i - 1] = model->input + batch->words[i] * model->stride;
+    for (int64_t i = 0; i < ahead; i++)
+        dcme_prefetch_input(worker, i);
+    dcme_prefetch_first(worker);
+    for (int64_t i = 0; i < batch->length; i++) {
+        dcme_span near = dcme_window_at(worker, i);
+        real **context = rows + near.from;
+        int64_t count = near.to - near.from - 1;
+        dcme_prefetch_input(worker, i + ahead);
+        dcme_prefetch_target(worker, i + DCME_AHEAD);
+        dcme_prefetch_neighbors(worker, i + DCME_AHEAD);
+        kernels->mean(h, 1 / (real)count, context, count, model->size);
+        dcme_add_neighbors(worker, i, h);
+        dcme_learn_target(worker, batch->words[i], h, gradient);
+        dcme_move_neighbors(worker, i, gradient);
+        kernels->add_to_rows(context, batch->rate * dcme_part(worker, (real)count), gradient, count,
+                             model->size);
+        rows[i] = model->input + batch->words[i] * model->stride; /* the gap moves on */
+    }
+}
+
+int64_t dcme_learn_batch(void *argument, int64_t position, int64_t end) {
+    dcme_worker *worker = argument;
+    const dcme_train_options *options = &worker->trainer->options;
+    position = read_batch(worker, position, end);
+    if (options->model == DCME_SKIPGRAM)
+        dcme_learn_skipgram(worker);
+    else if (worker->trainer->corpus.subwords)
+        dcme_learn_subwords(worker);
+    else if (options->window_mode == DCME_SHRINK)
+        learn_cbow(worker);
+    else
+        dcme_learn_fixed_windows(worker);
+    worker->done->trained += worker->batch.length;
+    return position;
+}
