@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dcme_w2v import errors
     from dcme_w2v.cluster.estimator import MaxentClassifier
     from dcme_w2v.cluster.train import train
+    from dcme_w2v.cluster.vocab import vocab
     from dcme_w2v.contents import info, load
     from dcme_w2v.few_labels.estimator import FusedFeatures
     from dcme_w2v.formats.columns import Table
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from dcme_w2v.sentences.folder import save_sentence_model
     from dcme_w2v.sentences.jobs import encode
     from dcme_w2v.sentences.sts import eval_sts
-    from dcme_w2v.text.encode import vocab
     from dcme_w2v.text.phrases import phrases
     from dcme_w2v.words.check import check
     from dcme_w2v.words.classes import classes
@@ -59,7 +59,7 @@ _MODULES = {
     "predict_word": "dcme_w2v.words.predictions",
     "save_sentence_model": "dcme_w2v.sentences.folder",
     "train": "dcme_w2v.cluster.train",
-    "vocab": "dcme_w2v.text.encode",
+    "vocab": "dcme_w2v.cluster.vocab",
 }
 
 __all__ = [

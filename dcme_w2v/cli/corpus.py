@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import READS, TEMPORARY, WRITES
 from dcme_w2v.options import ClusterOptions, VocabularyOptions
@@ -15,7 +14,6 @@ from dcme_w2v.text.options import READING, PhraseOptions
 from .command import command
 from .options import (
     arguments,
-    collect,
     flag,
     json_option,
     options_of,
@@ -26,8 +24,7 @@ from .options import (
 from .streams import print_json
 
 if TYPE_CHECKING:
-    from dcme_w2v.formats.vocabulary import Vocabulary
-    from dcme_w2v.text.encode import CountedCorpus
+    pass
 
 
 @command(example="dcme-w2v vocab corpus.txt --output corpus.vocab")
@@ -46,9 +43,8 @@ def vocab(
     corpus: tuple[str, ...],
     output: str,
     merging: bool,
-    threads: int | None,
     as_json: bool,
-    **kwargs: Any,
+    **values: Any,
 ) -> None:
     """Count the words of a corpus.
 
@@ -57,50 +53,17 @@ def vocab(
     --min-count 1, so that no word is dropped before merging. --cluster counts parts of the corpus
     on workers and adds the counts up: the result is the same.
     """
-    options, cluster = collect(VocabularyOptions, kwargs), collect(ClusterOptions, kwargs)
-    if merging and cluster.cluster is not None:
-        raise UsageError(f"--cluster={cluster.cluster}: is not supported with --merge; omit one")
-    if merging:
-        vocabulary, summary = _merge(corpus, options)
-    else:
-        vocabulary, summary = _count(corpus, options, threads_of(threads), cluster)
-    vocabulary.save(output)
+    import dcme_w2v as dw
+    from dcme_w2v.formats.sentences import CorpusPaths
+
+    found = dw.vocab(CorpusPaths(corpus), merge=merging, progress="stderr", **values)
+    found.save(output)
     if as_json:
-        print_json(summary)
+        print_json(found.figures)
     else:
-        figures = "{tokens} tokens, {types} types, {kept} kept".format_map(summary)
-        click.echo(figures, err=True)
-
-
-def _count(
-    corpus: tuple[str, ...], options: VocabularyOptions, threads: int, cluster: ClusterOptions
-) -> tuple[Vocabulary, dict[str, Any]]:
-    from dcme_w2v.cluster.shards import count_on
-    from dcme_w2v.text.encode import count
-    from dcme_w2v.training.progress import reporting
-
-    counted: CountedCorpus
-    if cluster.cluster is not None:
-        counted = count_on(cluster, corpus, options)
-    else:
-        with reporting() as reporter:
-            counted = count(corpus, options, threads=threads, reporter=reporter)
-    summary = {key: value for key, value in vars(counted).items() if key != "vocabulary"}
-    return counted.vocabulary, {**summary, "kept": len(counted.vocabulary)}
-
-
-def _merge(files: tuple[str, ...], options: VocabularyOptions) -> tuple[Vocabulary, dict[str, Any]]:
-    from dcme_w2v.formats.vocabulary import Vocabulary, merge
-
-    everything = merge([Vocabulary.load(file) for file in files])
-    vocabulary = everything.pruned(options)
-    tokens, kept = int(everything.counts.sum()), int(vocabulary.counts.sum())
-    return vocabulary, {
-        "tokens": tokens,
-        "types": len(everything),
-        "out_of_vocabulary": tokens - kept,
-        "kept": len(vocabulary),
-    }
+        click.echo(
+            "{tokens} tokens, {types} types, {kept} kept".format_map(found.figures), err=True
+        )
 
 
 @command(

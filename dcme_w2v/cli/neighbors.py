@@ -72,8 +72,8 @@ def answer(
     if as_json:
         print_json(answer.record, indent=2)
         return
-    for row in answer.rows:
-        click.echo("\t".join(row))
+    if answer.rows:
+        click.echo("\n".join("\t".join(row) for row in answer.rows))
 
 
 def _with_spellings(missing: Sequence[str], vocabulary: Sequence[str]) -> str:

@@ -48,7 +48,6 @@ def convert(source: str, target: str, **values: Any) -> None:
     compressed (gzip, bzip2, xz, zstd), have no header (GloVe), or no newlines after binary vectors.
     - is standard input or output. The words of X.npy are in X.vocab in the same folder.
     """
-    from dcme_w2v import Vectors
     from dcme_w2v.formats.vectors.vectors_io import (
         check_target,
         format_of,
@@ -92,7 +91,7 @@ def convert(source: str, target: str, **values: Any) -> None:
     for note in notes:
         click.echo(f"{source}: {note}", err=True)
     if changed is not vectors.vectors:
-        vectors = Vectors(vectors.words, changed, vectors.counts, manifest=vectors.manifest)
+        vectors = vectors.changed(vectors=changed, context=None, neighbors=None, subwords=None)
     if to is not None:
         export_projector(target, vectors)
     elif options.quantize:

@@ -162,11 +162,17 @@ class Vocabulary(Words):
         distinct; `save` does not check it again.
     counts : ndarray of int64, shape (n,)
         Count of each word, in descending order.
+
+    Attributes
+    ----------
+    figures : dict
+        Of counting them, see `dcme_w2v.vocab`.
     """
 
     def __init__(self, text: U8, offsets: I64, counts: I64) -> None:
         super().__init__(text, offsets)
         self.counts = counts
+        self.figures: dict[str, Any] = {}
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int]) -> Vocabulary:

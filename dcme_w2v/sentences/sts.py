@@ -5,13 +5,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.files.paths import listed
 from dcme_w2v.formats.corpus import expand
-from dcme_w2v.numeric.arrays import F32, F64
+from dcme_w2v.numeric.arrays import F32, F64, correlations
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import TokenizeLike, Tokenizer
 from dcme_w2v.words.vectors import Vectors, load_if_path
@@ -114,8 +113,7 @@ def eval_sts(
             rows = Components.of(rows).removed_from(rows)
         cosines = _cosines(rows[::2], rows[1::2])
         zeros = int((~rows.any(axis=1)).sum())
-        pearson = float(stats.pearsonr(scores, cosines)[0]) if np.ptp(cosines) > 0 else 0.0
-        spearman = float(stats.spearmanr(scores, cosines)[0]) if np.ptp(cosines) > 0 else 0.0
+        pearson, spearman = correlations(scores, cosines) if np.ptp(cosines) > 0 else (0.0, 0.0)
         sets.append(StsSet(path, pearson, spearman, len(scores), zeros))
         skipped += others
     return StsScore(tuple(sets), skipped)

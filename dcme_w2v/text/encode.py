@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core import text as core
-from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import CorpusError, NoWordsError
 from dcme_w2v.formats.columns import with_columns
 from dcme_w2v.formats.corpus import BLOCK_BYTES, Corpus
-from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
+from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words, check_lengths
 from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.options import VocabularyOptions
@@ -100,40 +99,6 @@ class EncodedCorpus(CountedCorpus):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def vocab(corpus: CorpusLike, *, threads: int | None = None, **options: Any) -> Vocabulary:
-    """Count the words of a corpus.
-
-    Parameters
-    ----------
-    corpus : path, paths, or iterable of sentences
-        As in `dcme_w2v.train`.
-    threads : int, optional
-        Default: the CPUs that this process may use. The result does not depend on it.
-    **options
-        Options of `VocabularyOptions`: ``min_count``, ``max_vocab``, ``encoding_errors``, ...
-
-    Returns
-    -------
-    Vocabulary
-        The kept words by descending count: a sequence of str, with `counts` and ``save(path)``.
-
-    Raises
-    ------
-    CorpusError
-        A file cannot be read or is not text, or no word is kept.
-
-    Examples
-    --------
-    >>> import dcme_w2v as dw
-    >>> found = dw.vocab([["a", "rose", "is", "a", "rose"]], min_count=1)
-    >>> list(zip(found, found.counts.tolist()))
-    [('a', 2), ('rose', 2), ('is', 1)]
-    """
-    wanted = VocabularyOptions.from_mapping(options)
-    paths, sentences = paths_or_sentences(corpus)
-    return count(sentences or paths, wanted, threads=threads_of(threads)).vocabulary
 
 
 def count(

@@ -12,7 +12,7 @@ import numpy as np
 
 from dcme_w2v._core.codec import find_duplicates
 from dcme_w2v.errors import FormatError
-from dcme_w2v.formats.vectors.vectors_io import joined, load_vectors
+from dcme_w2v.formats.vectors.vectors_io import joined
 from dcme_w2v.formats.vectors.vectors_reader import (
     DUPLICATE,
     FAULT_NAMES,
@@ -136,7 +136,8 @@ def load_without_faults(path: PathLike) -> tuple[Vectors, Counter[str]]:
         words = words_of(parts)
         matrix = joined([part.matrix for part in parts if part.matrix is not None], reader.dim)
     else:
-        words, matrix, _ = load_vectors(path)
+        loaded = Vectors.load(path)
+        words, matrix = loaded.words, loaded.vectors
     good = np.flatnonzero(np.isfinite(squared_lengths(matrix)))
     faults[FAULT_NAMES[LENGTH]] += len(matrix) - len(good)
     kept: dict[str, int] = {}

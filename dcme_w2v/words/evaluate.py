@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from dcme_w2v.declarations import checks_names
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_text
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
+from dcme_w2v.numeric.arrays import F32, F64, I64, Bools, correlations
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike
 
@@ -244,9 +243,10 @@ def eval_similarity(
         )
     kept = np.flatnonzero(covered).tolist()
     cosines = _cosines([found[i] for i in kept], pairs)
+    pearson, spearman = correlations(gold, cosines)
     return SimilarityScore(
-        float(stats.spearmanr(gold, cosines).statistic),
-        float(stats.pearsonr(gold, cosines).statistic),
+        spearman,
+        pearson,
         len(rated),
         len(gold),
         skipped,

@@ -26,6 +26,7 @@ from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static
 from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vectors.vectors_io import (
     Contents,
+    check_format,
     load_contents,
     load_vectors,
     save_vectors,
@@ -42,6 +43,7 @@ from .likelihood import Neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
+_PARTS = ("words", "vectors", "counts", "context", "neighbors", "manifest", "subwords")
 
 
 class _Habits(type):
@@ -206,7 +208,8 @@ class Vectors(metaclass=_Habits):
             return cls(folder.words, folder.matrix, manifest={**made, "pooled": True})
         if Path(path).is_dir():
             raise FormatError(f"{path}: is a folder without static embeddings; give a file")
-        kind = kind_of_file(path) if format is None else format
+        check_format(format)
+        kind = format or kind_of_file(path)
         if kind == "safetensors":
             return cls._of_contents(load_contents(path, limit, mmap))
         if kind == "fasttext":
@@ -216,7 +219,7 @@ class Vectors(metaclass=_Habits):
                 subwords = replace(subwords, rows=np.array(subwords.rows))
             return cls(*load_words(model, path, limit), subwords=subwords)
         return cls(
-            *load_vectors(path, format, limit=limit, mmap=mmap),
+            *load_vectors(path, kind, limit=limit, mmap=mmap),
             manifest=read_manifest(path) or None,
         )
 
@@ -358,20 +361,19 @@ class Vectors(metaclass=_Habits):
         return np.asarray(self.vectors[self.index(word)]) if found is None else found
 
     def _slice(self, key: slice) -> Vectors:
-        counts = None if self.counts is None else self.counts[key]
-        context = None if self.context is None else self.context[key]
-        sides = None if self.neighbors is None else (self.neighbors[0][key], self.neighbors[1][key])
-        words, matrix = self.words[key], self.vectors[key]
-        rule = self.tokenizer.entry() or None
-        return Vectors(
-            words,
-            matrix,
-            counts,
-            context=context,
-            neighbors=sides,
-            manifest=rule,
-            subwords=self.subwords,
+        sides = self.neighbors
+        return self.changed(
+            words=self.words[key],
+            vectors=self.vectors[key],
+            counts=None if self.counts is None else self.counts[key],
+            context=None if self.context is None else self.context[key],
+            neighbors=None if sides is None else (sides[0][key], sides[1][key]),
+            manifest=self.tokenizer.entry() or None,
         )
+
+    def changed(self, **parts: Any) -> Vectors:
+        """Return a copy in which some parameters of `Vectors` have other values."""
+        return Vectors(**{name: getattr(self, name) for name in _PARTS} | parts)
 
     @functools.cached_property
     def tokenizer(self) -> Tokenizer:
@@ -557,16 +559,7 @@ def load_if_path(
     v = vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
     if (tokenizer := Tokenizer.of(tokenize)) is None:
         return v
-    made = {**(v.manifest or {}), ENTRY: None, **tokenizer.entry()}
-    return Vectors(
-        v.words,
-        v.vectors,
-        v.counts,
-        context=v.context,
-        neighbors=v.neighbors,
-        manifest=made,
-        subwords=v.subwords,
-    )
+    return v.changed(manifest={**(v.manifest or {}), ENTRY: None, **tokenizer.entry()})
 
 
 def _distinct(words: Iterable[str]) -> Words:

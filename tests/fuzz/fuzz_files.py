@@ -51,7 +51,7 @@ def read_vectors(path):
 
 def read_text(path):
     """Count and number words."""
-    options = VocabularyOptions(min_count=1, encoding_errors="replace", allow_truncated=True)
+    options = VocabularyOptions(min_count=1, encoding_errors="replace")
     with encode([path], options, _block_bytes=64):
         pass
 

@@ -51,7 +51,7 @@ phrases: corpus output read_table save_table cache_dir threads progress options
 plot: files output fields words labels limit method seed
 predict_word: model text topn
 save_sentence_model: vectors folder tokenize dim limit numbers card
-vocab: corpus threads options
+vocab: corpus merge threads progress options
 """
 
 

@@ -13,7 +13,7 @@ from dcme_w2v.files.atomic import atomic_write, is_stream
 from dcme_w2v.files.opening import read_json
 from dcme_w2v.platform import PathLike, peak_memory
 
-from ..artifact import kind_of_artifact, read_artifact, recorded_arguments
+from ..artifact import recorded_arguments
 
 MANIFEST = ".json"  # behind the name of the vectors
 
@@ -81,10 +81,7 @@ def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
 
 
 def read_manifest(path: PathLike) -> dict[str, Any]:
-    """Return how vectors were made, by their file or PATH.json; nothing where it is not known."""
-    if kind_of_artifact(path) is not None:
-        found = read_artifact(path)[0].get("manifest")
-        return found if isinstance(found, dict) else {}
+    """Return how vectors were made, by PATH.json; nothing where it is not known."""
     return _manifest_in(Path(f"{os.fspath(path)}{MANIFEST}")) or {}
 
 

@@ -268,20 +268,18 @@ def check_before_writing(path: PathLike, words: Words, matrix: Matrix) -> None:
 
 def load_vectors(
     path: PathLike,
-    format: str | None = None,
+    kind: str | None = None,
     *,
     limit: int | None = None,
     mmap: bool = True,
 ) -> Loaded:
-    """Read words, their vectors and, from an npy file, their counts; see `Vectors.load`."""
-    check_format(format)
-    kind = format or kind_of_file(path)
+    """Read words, their vectors and, from an npy file, their counts; see `Vectors.load`.
+
+    Text and binary rows are told apart by their reader if `kind`, of `kind_of_file`, is None.
+    """
     if kind == "npy":
         return _load_npy(Path(path), limit, mmap)
-    if kind == "safetensors":
-        found = load_contents(path, limit, mmap)
-        return found.words, found.matrix, found.counts
-    with open_rows(path, None if format is None else format == "binary") as reader:
+    with open_rows(path, None if kind is None else kind == "binary") as reader:
         return _load_rows(reader, limit)
 
 
