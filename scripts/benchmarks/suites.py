@@ -563,7 +563,8 @@ def cluster_quality(s: Setup) -> Iterator[Line]:
             for measure in (_analogies, _similarity):
                 yield from ((f"word vectors; {name}", seed, *one) for one in measure(s, out))
             for method in ("mixture", "iterate", "vote", "gradient"):
-                options = f"--solver {'lbfgs' if method == 'gradient' else 'sgd'}"
+                options = "--ngrams 1 --features 20000 --solver "
+                options += "lbfgs" if method == "gradient" else "sgd"
                 options += f" --distribute {method}" * ("--cluster" in where)
                 s.run(f"classify train {train} {options} {own}", model)
                 accuracy = s.json("classify test", model, test)["accuracy"]
