@@ -203,25 +203,23 @@ def _name(worker: str) -> str:
 
 
 @contextlib.contextmanager
-def opened(
-    address: str, local: int | None, scheduler: str | None, reporter: Reporter
-) -> Iterator[DaskExecutor]:
-    """Connect to a scheduler, or start `local` workers on this machine; see `open_cluster`."""
+def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskExecutor]:
+    """Connect to a scheduler, or start workers on this machine; see `open_cluster`."""
     loggers = [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]
-    security, advice = None, f"start some with dask worker {scheduler}"
+    security, advice, least = None, f"start some with dask worker {where}", 1
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(CONFIG))
         for one in map(logging.getLogger, loggers):  # they print tracebacks
             stack.callback(setattr, one, "disabled", one.disabled)
             one.disabled = True
         try:
-            if local:
-                advice = 'a script has to train under if __name__ == "__main__"'
+            if isinstance(where, int):
+                least, advice = where, 'a script has to train under if __name__ == "__main__"'
                 security = distributed.Security.temporary()  # type: ignore[no-untyped-call]
-                scheduler = stack.enter_context(_started(local, security)).scheduler_address
+                where = stack.enter_context(_started(least, security)).scheduler_address
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about versions, which `check_versions` checks
-                client = _connected(scheduler, security)
+                client = _connected(where, security)
         except (*FAILED, ValueError, RuntimeError, TypeError) as error:
             raise ClusterError(
                 f"--cluster={address}: no scheduler answers ({' '.join(str(error).split())}): "
@@ -229,19 +227,19 @@ def opened(
             ) from error
         stack.callback(_close, client)
         try:
-            client.wait_for_workers(local or 1, timeout=START_SECONDS)
+            client.wait_for_workers(least, timeout=START_SECONDS)
         except FAILED as error:
             raise ClusterError(
                 f"--cluster={address}: has too few workers after {START_SECONDS:g} s; {advice}"
             ) from error
         executor = DaskExecutor(client, reporter)
         executor.check_versions()
-        if local:
+        if security:
             client.register_plugin(_LocalWorker())
         yield executor
 
 
-def _connected(scheduler: str | None, security: Any) -> Any:
+def _connected(scheduler: Any, security: Any) -> Any:
     """Return a client; Dask's own limit does not cover a scheduler that accepts and is silent."""
     found: list[Any] = []
 
@@ -257,11 +255,10 @@ def _connected(scheduler: str | None, security: Any) -> Any:
     thread = threading.Thread(target=connect, daemon=True)
     thread.start()
     thread.join(CONNECT_SECONDS + CLOSE_SECONDS)
-    if not found:
-        raise OSError("it is silent")
-    if isinstance(found[0], Exception):
-        raise found[0]
-    return found[0]
+    [client] = found or [OSError("it is silent")]
+    if isinstance(client, Exception):
+        raise client
+    return client
 
 
 def _close(owner: Any) -> None:

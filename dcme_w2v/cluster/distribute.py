@@ -27,7 +27,7 @@ from dcme_w2v.training.executor import Executor, Future, given_value
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
-from .address import check_address, open_cluster
+from .address import open_cluster, parsed
 from .mixing import in_turn
 from .words import rate_at, seed_of
 
@@ -61,13 +61,7 @@ class Shard:
     square: float
 
 
-@dataclass(frozen=True)
-class Piece:
-    """The rows that a shard has learned, their offsets, and the loss."""
-
-    rows: Array
-    offset: F64
-    loss: float
+Piece = tuple[Array, F64, float]  # the rows that a shard has learned, their offsets, and the loss
 
 
 def learn(
@@ -84,7 +78,7 @@ def learn(
     weights, table = task.weights, task.weights.get()
     if not np.isfinite(table).all():
         raise DivergedError("training diverged (NaN or infinity); lower --lr")
-    return Piece(table[_rows_of(data)], weights.offset.astype(np.float64), loss)
+    return table[_rows_of(data)], weights.offset.astype(np.float64), loss
 
 
 def gradient(data: Labeled, classes: int, options: ClassifyOptions, point: F32) -> Piece:
@@ -96,7 +90,7 @@ def gradient(data: Labeled, classes: int, options: ClassifyOptions, point: F32) 
     loss, found = loss_and_gradient_at(
         weights, data.matrix, documents, labels, options, by_instance
     )()
-    return Piece(found[_rows_of(data)], np.zeros(classes), loss)
+    return found[_rows_of(data)], np.zeros(classes), loss
 
 
 def _rows_of(data: Labeled) -> I64:
@@ -130,7 +124,7 @@ class Distributed:
             The address is not valid, or an option is not supported on a cluster.
         """
         assert self._distribute.cluster is not None
-        check_address(self._distribute.cluster)
+        parsed(self._distribute.cluster)
         method = self._distribute.distribute
         if method == "gradient" and options.solver != "lbfgs":
             raise UsageError("--distribute=gradient: requires --solver=lbfgs")
@@ -156,11 +150,10 @@ class Distributed:
 
             def run(end: EndIteration, check_signals: Callable[[], None]) -> None:
                 executor.watch = check_signals
-                count = self._distribute.shards or max(1, executor.workers)
-                work = _Work(executor, task, self._deal(executor, task, count))
-                work.train(self._distribute.distribute, end)
-                record = {"distribute": self._distribute.distribute, "shards": count}
-                self.record = {**record, **executor.figures()}
+                shards = _dealt(executor, task, self._distribute.shards or max(1, executor.workers))
+                method = self._distribute.distribute
+                _Work(executor, task, shards).train(method, end)
+                self.record = {"distribute": method, "shards": len(shards), **executor.figures()}
 
             task.iterate(run, reporter, received)
 
@@ -175,26 +168,29 @@ class Distributed:
             self.record["score_factor"] = float(factor)
         return self.record
 
-    def _deal(self, executor: Executor, task: Fit, count: int) -> list[Shard]:
-        """Send the documents of each shard as arguments of a task, which can be repeated."""
-        data, found = task.data, []
-        dealt = shards_of(len(data.labels), count, task.resolved.seed)
-        for k in range(count):
-            own = data if count == 1 else data.some(np.flatnonzero(dealt == k))
-            if not own.labels:
-                raise UsageError(
-                    f"--shards={count}: {len(dealt):,} documents leave shard {k + 1} empty; "
-                    "give fewer"
-                )
-            matrix, weights = own.matrix, own.weights
-            by_entry = None if weights is None else np.repeat(weights, np.diff(matrix.indptr))
-            total = len(own.labels) if weights is None else weights.sum(dtype=np.float64)
-            counts = np.append(np.bincount(matrix.indices, by_entry, matrix.shape[1]), total)
-            square = float(np.vdot(matrix.data, matrix.data)) / max(1, matrix.nnz)
-            sent = executor.submit(given_value, own, label=f"shard {k + 1}", number=k)
-            found.append(Shard(sent, _rows_of(own), counts.astype(np.float64), square))
-        executor.wait([one.data for one in found])
-        return found
+
+def _dealt(executor: Executor, task: Fit, count: int) -> list[Shard]:
+    """Send the documents of each shard as arguments of a task, which can be repeated."""
+    data, found = task.data, []
+    dealt = shards_of(len(data.labels), count, task.resolved.seed)
+    for k in range(count):
+        own = data if count == 1 else data.some(np.flatnonzero(dealt == k))
+        if not own.labels:
+            raise UsageError(
+                f"--shards={count}: {len(dealt):,} documents leave shard {k + 1} empty; give fewer"
+            )
+        matrix, weights = own.matrix, own.weights
+        if weights is None:
+            weights = np.ones(len(own.labels), dtype=np.float32)
+        by_entry = np.repeat(weights, np.diff(matrix.indptr))
+        counts = np.append(
+            np.bincount(matrix.indices, by_entry, matrix.shape[1]), weights.sum(dtype=np.float64)
+        )
+        square = float(np.vdot(matrix.data, matrix.data)) / max(1, matrix.nnz)
+        sent = executor.submit(given_value, own, label=f"shard {k + 1}", number=k)
+        found.append(Shard(sent, _rows_of(own), counts, square))
+    executor.wait([one.data for one in found])
+    return found
 
 
 class _Work:
@@ -205,53 +201,48 @@ class _Work:
         self._options, self._counts = task.resolved, [one.counts for one in shards]
 
     def train(self, method: str, end: EndIteration) -> None:
-        """Train by a method of `DistributeOptions`."""
-        task, options = self._task, self._options
-        if method == "gradient":
-            minimized(self._gradient, task.total_weight, task.weights, options, end)
-        elif method == "vote":
-            pieces, models = self._all(learn, 0, None), []
-            for table, piece in zip(self._tables(task.weights.get(), pieces), pieces, strict=True):
-                models.append(Weights(task.weights.features, task.classes, options.bias))
-                models[-1].set(table)
-                models[-1].offset[:] = piece.offset
-            task.scorer = Votes(models)
-            end(1, self._mean([one.loss for one in pieces]))
-        elif method == "iterate":
-            for number in range(options.epochs or 1):
-                if self._mix(number, task.weights.get(), True, end):
-                    break
-        else:
-            self._mix(0, task.weights.get(), False, end)
-
-    def _mix(self, number: int, start: F32, iterates: bool, end: EndIteration) -> bool:
-        """Train all shards and mix what they have learned; return whether to stop.
+        """Train by a method of `DistributeOptions`.
 
         The mean over p shards has only 1 / p of the change that a single shard makes to the
         weights of a rare feature; see `dcme_w2v.cluster.mixing.in_turn`.
         """
-        task, options = self._task, self._options
-        sent = self._executor.submit(given_value, start) if iterates else None
-        pieces = self._all(learn, number, sent)
-        tables = self._tables(start, pieces)
-        if iterates and len(tables) > 1:
-            rate = rate_at(options, (number + 0.5) / (options.epochs or 1))
-            square = sum(one.square for one in self._shards) / len(tables)
-            mixed = in_turn(start, tables, self._counts, SLOPE * rate * square)
-        else:
-            mixed = mean_by_counts(start, tables, self._counts)
-        task.weights.set(mixed)
-        task.weights.offset[:] = self._mean([one.offset for one in pieces])
-        return end(number + 1, self._mean([one.loss for one in pieces]))
+        task, options, iterates = self._task, self._options, method == "iterate"
+        if method == "gradient":
+            minimized(self._gradient, task.total_weight, task.weights, options, end)
+            return
+        epochs, count = options.epochs or 1, len(self._shards)
+        for number in range(epochs if iterates else 1):
+            start = task.weights.get()
+            sent = self._executor.submit(given_value, start) if iterates else None
+            pieces, tables = self._all(learn, number, sent), []
+            for shard, (rows, _, _) in zip(self._shards, pieces, strict=True):
+                tables.append(start.copy())  # untrained rows have their initial values
+                tables[-1][shard.at] = rows
+            if method == "vote":
+                models = [Weights(len(start) - 1, task.classes, options.bias) for _ in tables]
+                for model, table, (_, offset, _) in zip(models, tables, pieces, strict=True):
+                    model.set(table)
+                    model.offset[:] = offset
+                task.scorer = Votes(models)
+            else:
+                mixed = mean_by_counts(start, tables, self._counts)
+                if iterates and count > 1:
+                    square = sum(one.square for one in self._shards) / count
+                    reach = SLOPE * rate_at(options, (number + 0.5) / epochs) * square
+                    mixed = in_turn(start, tables, self._counts, reach)
+                task.weights.set(mixed)
+                task.weights.offset[:] = self._mean([offset for _, offset, _ in pieces])
+            if end(number + 1, self._mean([loss for _, _, loss in pieces])):
+                break
 
     def _gradient(self) -> tuple[float, F64]:
         """Return the sums over the shards, in order and in double precision."""
         point = np.ascontiguousarray(self._task.weights.table[:, : self._task.classes])
         pieces = self._all(gradient, self._executor.submit(given_value, point))
         total = np.zeros(point.shape)
-        for shard, piece in zip(self._shards, pieces, strict=True):
-            total[shard.at] += piece.rows
-        return sum(one.loss for one in pieces), total
+        for shard, (rows, _, _) in zip(self._shards, pieces, strict=True):
+            total[shard.at] += rows
+        return sum(loss for _, _, loss in pieces), total
 
     def _all(self, function: Callable[..., Piece], *more: Any) -> list[Piece]:
         """Call a function with each shard; if one fails, nothing is mixed."""
@@ -265,14 +256,6 @@ class _Work:
             for k, shard in enumerate(self._shards)
         ])  # fmt: skip
 
-    def _tables(self, start: F32, pieces: list[Piece]) -> list[F32]:
-        """Return a whole table for each shard; untrained rows have their initial values."""
-        tables = [start.copy() for _ in pieces]
-        for table, shard, piece in zip(tables, self._shards, pieces, strict=True):
-            table[shard.at] = piece.rows
-        return tables
-
     def _mean(self, values: list[Any]) -> Any:
         """Return the mean over the shards, weighted by their documents."""
-        documents = [one.counts[-1] for one in self._shards]
-        return sum(v * n for v, n in zip(values, documents, strict=True)) / sum(documents)
+        return np.average(values, axis=0, weights=[counts[-1] for counts in self._counts])

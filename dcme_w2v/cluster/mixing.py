@@ -20,7 +20,6 @@ from dcme_w2v.numeric.arrays import F32, F64, Array, mean_by_counts
 from dcme_w2v.numeric.parallel import one_blas_thread
 
 GRAINS = 64  # number of grains of a table; blocks consist of whole grains
-TERMS_MAX = 32  # up to here, a sum of powers takes less time than two exponentials
 
 
 def blocks(rows: int, count: int) -> list[slice]:
@@ -146,9 +145,6 @@ def share(x: Array, shards: int) -> Array:
     One shard goes the share 1 - e^(-x) of the way to the optimum; p shards, one after the other,
     would go 1 - e^(-p x). The factor is 1 (the sum) for small x, and 1 / p (the mean) for large x.
     """
-    if shards > TERMS_MAX:
-        x = np.maximum(x, 1e-12)  # at 0, the quotient is 0 / 0 and its limit 1
-        return np.asarray(np.expm1(-shards * x) / (shards * np.expm1(-x)))
     left: Array = np.exp(-x)  # g is the mean of its first p powers, from 0
     found = np.ones_like(left)
     for _ in range(shards - 1):

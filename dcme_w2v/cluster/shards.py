@@ -8,12 +8,13 @@ words that occur often enough are put together: the vocabulary equals the vocabu
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from dcme_w2v.text.select_vocabulary import select_vocabulary
 from dcme_w2v.text.spill import PARTS, Run, divided, joined, lowest, ordered
 from dcme_w2v.training.executor import Executor, Future, figures_of, given_value, piece_of
 
-from .address import check_address, open_cluster
+from .address import open_cluster, parsed
 
 STDIN = "-"
 SCANNED_AT_ONCE = 1 << 20  # bytes, in search of a line end
@@ -81,7 +82,7 @@ class Shard:
 
 def check_files(address: str, corpus: Sequence[str]) -> None:
     """Raise UsageError if the address is not valid, or the corpus is standard input."""
-    check_address(address)
+    parsed(address)
     if STDIN in corpus:
         raise UsageError(f"--cluster={address}: workers cannot read standard input; give files")
 
@@ -98,15 +99,16 @@ def cut(corpus: Sequence[str], shards: int, options: VocabularyOptions) -> tuple
     paths = expand(tables)
     if shards == 1:
         return (_shard([Span(path) for path in paths]),)
-    files = [file for path in paths for file in _File.parts(path)]
-    places = [(0, 0), *_places(files, shards), (len(files), 0)]
+    files = [file for path in paths for file in _files(path)]
+    edges = np.cumsum([0, *(file.text_bytes for file in files)]).tolist()
     found = []
-    for begin, end in itertools.pairwise(places):
+    for begin, end in itertools.pairwise([0, *_borders(files, edges, shards), edges[-1]]):
         spans = [
-            Span(files[i].path, begin[1] if i == begin[0] else 0, end[1] if i == end[0] else None)
-            for i in range(begin[0], min(end[0] + bool(end[1]), len(files)))
+            Span(file.path, max(begin - low, 0), end - low if end < high else None)
+            for file, (low, high) in zip(files, itertools.pairwise(edges), strict=True)
+            if max(begin, low) < min(end, high)
         ]
-        if begin >= end or not spans:
+        if not spans:
             raise UsageError(
                 f"--shards={shards}: the corpus has too few lines, row groups, or files "
                 "that are not divided: give fewer --shards, or more files"
@@ -119,52 +121,41 @@ def _shard(spans: Sequence[Span]) -> Shard:
     return Shard(tuple(spans), tuple(stored_size(span.path) for span in spans))
 
 
-@dataclass(frozen=True)
-class _File:
+class _File(NamedTuple):
     """A file or row group, and its approximate bytes of text; compressed files are not divided."""
 
     path: str
     text_bytes: int
     packed: bool
 
-    @classmethod
-    def parts(cls, path: str) -> list[_File]:
-        if not isinstance(path, Table) or kind_of_table(path) == "JSON lines":
-            return [cls.of(path)]
+
+def _files(path: str) -> list[_File]:
+    """Return a file, or its row groups."""
+    size = stored_size(path)
+    if isinstance(path, Table) and kind_of_table(path) != "JSON lines":
         groups = row_groups(path)
-        size = stored_size(path) or 1
-        return [cls(group, max(1, size // len(groups)), True) for group in groups]
-
-    @classmethod
-    def of(cls, path: str) -> _File:
-        size = stored_size(path)
-        if size is None:
-            return cls(path, 1, True)
-        with CorpusFile(path, begins=True) as file:
-            packed = file.packed
-        return cls(path, max(1, size * (PACKED if packed else 1)), packed)
+        return [_File(group, max(1, (size or 1) // len(groups)), True) for group in groups]
+    if size is None:
+        return [_File(path, 1, True)]
+    with CorpusFile(path, begins=True) as file:
+        packed = file.packed
+    return [_File(path, max(1, size * (PACKED if packed else 1)), packed)]
 
 
-def _places(files: Sequence[_File], shards: int) -> list[tuple[int, int]]:
-    """Return where all shards but the first begin: the number of a file and a byte in the file."""
-    ends = np.cumsum([file.text_bytes for file in files])
-    found = []
+def _borders(files: Sequence[_File], edges: Sequence[int], shards: int) -> Iterator[int]:
+    """Yield where all shards but the first begin, in bytes of the text of all files."""
+    spread, least = all(file.packed for file in files) and len(files) >= shards, 0
     for k in range(1, shards):
-        target = int(ends[-1]) * k // shards
-        number = int(np.searchsorted(ends, target, side="right"))
-        inside = target - (int(ends[number - 1]) if number else 0)
-        if not files[number].packed:
-            byte = _next_line(files[number], inside)
-            found.append((number, byte) if byte < files[number].text_bytes else (number + 1, 0))
-        else:
-            nearest = number + (2 * inside > files[number].text_bytes)
-            found.append((nearest, 0))
-    if all(file.packed for file in files) and len(files) >= shards:
-        least = 0
-        for k, (number, _) in enumerate(found):
-            least = min(max(least + 1, number), len(files) - (shards - 1 - k))
-            found[k] = (least, 0)
-    return found
+        target = edges[-1] * k // shards
+        number = bisect.bisect_right(edges, target) - 1
+        file, inside = files[number], target - edges[number]
+        if not file.packed:
+            yield edges[number] + _next_line(file, inside)
+            continue
+        nearest = number + (2 * inside > file.text_bytes)
+        if spread:  # each shard has a file
+            least = nearest = min(max(least + 1, nearest), len(files) - shards + k)
+        yield edges[nearest]
 
 
 def _next_line(file: _File, byte: int) -> int:
@@ -214,7 +205,7 @@ def count(
         for k, shard in enumerate(shards)
     ]
     executor.wait(tallies)
-    figures = executor.all([executor.submit(figures_of, one) for one in tallies])
+    figures = all_figures(executor, tallies)
     added = [
         executor.submit(
             _added, [executor.submit(piece_of, one, part) for one in tallies],
@@ -224,7 +215,7 @@ def count(
     ]  # fmt: skip
     executor.wait(added)
     del tallies
-    sums = executor.all([executor.submit(figures_of, one) for one in added])
+    sums = all_figures(executor, added)
     tokens, replaced, skipped = (
         sum(one[name] for one in figures) for name in ("tokens", "replaced", "skipped")
     )
@@ -246,6 +237,11 @@ def count(
         counting_bytes=max(one["counting_bytes"] for one in [*figures, *sums]),
     )  # fmt: skip
     return counted, future
+
+
+def all_figures(executor: Executor, futures: Sequence[Future]) -> list[Any]:
+    """Return the figures of the results of tasks."""
+    return executor.all([executor.submit(figures_of, one) for one in futures])
 
 
 def count_on(

@@ -25,7 +25,7 @@ from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given
 from dcme_w2v.training import trainer as engine
 from dcme_w2v.training.checkpoint_folder import find_checkpoint
-from dcme_w2v.training.executor import Executor, Future, figures_of, given_value, piece_of
+from dcme_w2v.training.executor import Executor, Future, given_value, piece_of
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.trainer import Fingerprint, Progress, hash_of
@@ -33,12 +33,11 @@ from dcme_w2v.words import train as run
 from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import TrainOptions
 
-from .address import local_workers, open_cluster
+from .address import open_cluster, parsed
 from .mixing import GRAINS
-from .shards import Shard, check_files, count, cut
+from .shards import Shard, all_figures, check_files, count, cut
 from .words import (
     DONE,
-    TABLES,
     Data,
     Plan,
     check_mixed,
@@ -86,14 +85,13 @@ class ClusterTrainer(engine.Trainer):
         self._done: dict[str, Any] = {**dict.fromkeys(DONE, 0), "loss": None}
         self._stopped: int | None = None
         self._counts = [
-            executor.submit(given_value, vocabulary.counts[block.rows], number=b)
+            executor.submit(given_value, vocabulary.counts[block], number=b)
             for b, block in enumerate(plan.blocks)
         ]
         self._blocks = self._of_blocks(plan.begin)
-        self._previous = (
-            self._blocks
-        )  # if a worker is lost, its blocks are computed again from these
-        self._collected: dict[str, F32] = {}
+        # If a worker is lost, its blocks are computed again from these.
+        self._previous = self._blocks
+        self._collected: F32 | None = None  # before the first round, changes of it count
 
     def _of_blocks(self, function: Callable[..., Any], *more: list[Any], label: str = "") -> Any:
         """Submit a task for each block, with its item of each list."""
@@ -123,33 +121,35 @@ class ClusterTrainer(engine.Trainer):
     @property
     def input(self) -> F32:
         """The word vectors."""
-        return self.tables["vectors"]
+        return self._both[0]
 
     @property
     def output(self) -> F32:
         """The context vectors."""
-        return self.tables["context"]
+        return self._both[1]
 
     @property
     def tables(self) -> Mapping[str, F32]:  # type: ignore[override]
-        """Both tables, collected in a file; before the first round, changes of them count."""
-        if not self._collected:
-            tables = {}
-            for name in TABLES:
-                file, length = IdCache(self._cache_dir, name="the file of trained tables"), 0
-                for block, future in zip(self._plan.blocks, self._blocks, strict=True):
-                    if block.table == name:
-                        rows = self._executor.result(future)
-                        file.write(length, rows.reshape(-1).view(np.uint32))
-                        length += rows.size
-                numbers = np.asarray(file.finished(length, "r+")).view(np.float32)
-                tables[name] = numbers.reshape(-1, self.options.dim)
-            self._collected = tables
+        """Both tables, by name."""
+        return {"vectors": self.input, "context": self.output}
+
+    @property
+    def _both(self) -> F32:
+        """Both tables, collected in a file: shape (2, words, dim)."""
+        if self._collected is None:
+            file, plan = IdCache(self._cache_dir, name="the file of trained tables"), self._plan
+            shape = 2, plan.words, self.options.dim
+            for block, future in zip(plan.blocks, self._blocks, strict=True):
+                for i, rows in enumerate(self._executor.result(future)):
+                    place = (i * plan.words + block.start) * self.options.dim
+                    file.write(place, np.ascontiguousarray(rows).reshape(-1).view(np.uint32))
+            numbers = np.asarray(file.finished(int(np.prod(shape)), "r+")).view(np.float32)
+            self._collected = numbers.reshape(shape)
         return self._collected
 
     def check_finite(self) -> None:
         """Raise `DivergedError` if a number of the tables is NaN or infinite."""
-        if not all(np.isfinite(table).all() for table in self.tables.values()):
+        if not np.isfinite(self._both).all():
             raise DivergedError(f"training diverged (NaN or infinity) in round {self.round}")
 
     def state(self) -> list[U8]:
@@ -186,18 +186,16 @@ class ClusterTrainer(engine.Trainer):
             return self.progress()
         finally:
             self._executor.watch = lambda: None
-        self._previous, self._blocks, self._collected = self._blocks, rows, {}
+        self._previous, self._blocks, self._collected = self._blocks, rows, None
         self.round, self._begun = number + 1, True
         self._count(notes)
         return self.progress()
 
     def _round(self, number: int) -> tuple[list[Future], list[dict[str, Any]]]:
         plan, executor = self._plan, self._executor
-        if self._collected and not self._begun:  # given or restored tables
+        if self._collected is not None and not self._begun:  # given or restored tables
             self._blocks = [
-                executor.submit(
-                    given_value, np.array(self._collected[block.table][block.rows]), number=b
-                )
+                executor.submit(given_value, np.array(self._collected[:, block]), number=b)
                 for b, block in enumerate(plan.blocks)
             ]
         learned = [
@@ -210,7 +208,7 @@ class ClusterTrainer(engine.Trainer):
         executor.wait(learned)  # if a shard fails, nothing is mixed
         # First, so that Dask measures how short these tasks are: Dask moves tasks of unknown
         # duration to idle workers, together with all the data that they read.
-        notes = executor.all([executor.submit(figures_of, one) for one in learned])
+        notes = all_figures(executor, learned)
         blocks, numbers = range(len(plan.blocks)), [number] * len(plan.blocks)
         picked = [[executor.submit(piece_of, one, b) for one in learned] for b in blocks]
         found: Future = None
@@ -302,7 +300,7 @@ class Cluster(run.Machine):
             for k, one in enumerate(parts)
         ]  # fmt: skip
         executor.wait(self._data)  # errors in the input precede the first round
-        found = executor.all([executor.submit(figures_of, one) for one in self._data])
+        found = all_figures(executor, self._data)
         counts = np.sum([one["counts"] for one in found], axis=0)
         ids = sum(one["ids"] for one in found)
         self._hashes = " ".join(one["hash"] for one in found)
@@ -326,13 +324,13 @@ class Cluster(run.Machine):
         `worker_memory_bytes`.
         """
         plan, shards = super().plan(job, corpus, ngrams), self._shards
-        local = local_workers(job.cluster or "")
-        process = 0 if local == 0 else DASK_BYTES
-        tables = len(TABLES) * 4 * len(corpus.vocabulary) * job.dim
+        where = parsed(job.cluster or "")
+        process = 0 if where == 0 else DASK_BYTES
+        tables = 8 * len(corpus.vocabulary) * job.dim
         worker = process + WORKER_TABLES * tables + round(4 * corpus.tokens / shards)
-        if shards > 1:  # the result of `moments` for both tables
-            worker += len(TABLES) * GRAINS * 8 * (job.dim + 1) ** 2
-        here = 0 if local is None else max(1, local) * worker
+        if shards > 1:  # the result of `moments`
+            worker += 2 * GRAINS * 8 * (job.dim + 1) ** 2
+        here = max(1, where) * worker if isinstance(where, int) else 0
         rounds = rounds_of(job.rounds, job.epochs, corpus.tokens, shards)
         return {
             **plan,
@@ -389,10 +387,10 @@ def train_job(
     job = _checked(job)
     assert job.cluster is not None
     if dry_run:
-        local = local_workers(job.cluster)
-        if job.shards is None and local is None:
+        where = parsed(job.cluster)
+        if job.shards is None and isinstance(where, str):
             raise UsageError(f"--cluster={job.cluster}: --dry-run requires --shards, too")
-        machine = Cluster(job.shards or max(1, local or 0), None)
+        machine = Cluster(job.shards or max(1, int(where)), None)
         return run.train_job(job, reporter, signals, dry_run, machine)
     with open_cluster(job.cluster, reporter) as executor:
         machine = Cluster(job.shards or max(1, executor.workers), executor)

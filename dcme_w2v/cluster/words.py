@@ -35,17 +35,8 @@ RAISED = 1.5  # factor of the learning rate if there are several shards
 # shard, at most ROUNDS_ENOUGH.
 ROUNDS_A_SHARD, ROUNDS_ENOUGH = 5, 20
 TOKENS_A_ROUND = 5_000_000  # default maximum of a shard
-TABLES = ("vectors", "context")
 MIXED = ("ns", "nce")  # objectives whose shards can be mixed
 BLOCK_BYTES = 32 << 20  # of rows; on their way to the program they are in memory several times
-
-
-@dataclass(frozen=True)
-class Block:
-    """Rows of one of the tables, which one task mixes."""
-
-    table: str
-    rows: slice
 
 
 @dataclass
@@ -90,18 +81,16 @@ class Plan:
         return cls(options, shards, rounds, len(counts), tokens, float(kept.sum()), noise)
 
     @property
-    def blocks(self) -> list[Block]:
-        """The blocks of both tables."""
-        count = -(-4 * self.words * self.options.dim // BLOCK_BYTES)
-        return [Block(name, rows) for name in TABLES for rows in mixing.blocks(self.words, count)]
+    def blocks(self) -> list[slice]:
+        """The blocks of rows; a task mixes a block of the input and of the output table."""
+        return mixing.blocks(self.words, -(-8 * self.words * self.options.dim // BLOCK_BYTES))
 
-    def begin(self, block: Block) -> F32:
-        """Return rows before the first round, from the seed."""
-        if block.table == "context":
-            return np.zeros((block.rows.stop - block.rows.start, self.options.dim), np.float32)
-        whole = new_table(block.rows.stop, self.options.dim)
+    def begin(self, block: slice) -> F32:
+        """Return rows of both tables before the first round, from the seed."""
+        whole = new_table(block.stop, self.options.dim)
         initialize(whole, self.options.dim, self.options.seed)
-        return np.array(whole[block.rows, : self.options.dim])
+        rows = whole[block, : self.options.dim]
+        return np.stack([rows, np.zeros_like(rows)])
 
     def learn(
         self, number: int, shard: int, loaded: tuple[Data, Any], rows: Sequence[F32]
@@ -118,7 +107,7 @@ class Plan:
             The round and the shard, from 0.
         loaded : (Data, object)
             The result of `load`.
-        rows : sequence of ndarray of float32, shape (n, dim)
+        rows : sequence of ndarray of float32, shape (2, n, dim)
             The rows of each block at the start of the round; not changed.
 
         Raises
@@ -132,50 +121,45 @@ class Plan:
             ids = part_of(ids, number % (self.rounds // epochs), self.rounds // epochs)
         if not len(ids):
             return list(rows), {**dict.fromkeys(DONE, 0), "loss": None}
-        steps, half = max(self.rounds, epochs), len(rows) // 2
-        seed = seed_of(self.options.seed, shard)
+        steps, seed = max(self.rounds, epochs), seed_of(self.options.seed, shard)
         options = dataclasses.replace(self.options, epochs=steps, seed=seed)
-        start = [one[0] if half == 1 else np.concatenate(one) for one in (rows[:half], rows[half:])]
-        training = Trainer(ids, data.counts, options, start=start)
+        training = Trainer(ids, data.counts, options, start=[*np.concatenate(rows, axis=1)])
         for step in range(number * steps // self.rounds, (number + 1) * steps // self.rounds):
             progress = training.epoch(step)
         done = {name: getattr(progress, name) for name in DONE}
         loss = progress.loss if math.isfinite(progress.loss) else None  # none sampled
-        tables = dict(zip(TABLES, (training.input, training.output), strict=True))
-        learned = [tables[block.table][block.rows] for block in self.blocks]
+        learned = [np.stack([training.input[b], training.output[b]]) for b in self.blocks]
         return learned, {**done, "loss": loss, "kernels": training.kernels}
 
-    def moments(self, block: Block, number: int, counts: I64, learned: Sequence[F32]) -> F64:
-        """Return the moments of a block's rows, from the counts of its words."""
-        weights, _ = self.steps(number, counts)[block.table]
-        return mixing.moments(self.words, block.rows, learned, weights)
+    def moments(self, block: slice, number: int, counts: I64, learned: Sequence[F32]) -> list[F64]:
+        """Return the moments of a block's rows in each table, from the counts of its words."""
+        tables = zip(zip(*learned, strict=True), self.steps(number, counts), strict=True)
+        return [mixing.moments(self.words, block, after, own) for after, (own, _) in tables]
 
-    def directions(self, moments: Sequence[F64]) -> dict[str, Directions]:
+    def directions(self, moments: Sequence[list[F64]]) -> tuple[Directions, Directions]:
         """Return the directions of both tables from the moments of all blocks."""
         context = 1.0 if self.options.model == "skipgram" else context_size(self.options)
-        half = len(moments) // 2
-        return {
-            "vectors": mixing.directions(moments[half:], 1.0),
-            "context": mixing.directions(moments[:half], context),
-        }
+        inputs, outputs = zip(*moments, strict=True)
+        return mixing.directions(outputs, 1.0), mixing.directions(inputs, context)
 
     def mix(
         self,
-        block: Block,
+        block: slice,
         number: int,
         counts: I64,
         start: F32,
         learned: Sequence[F32],
-        found: dict[str, Directions] | None,
+        found: tuple[Directions, Directions] | None,
     ) -> F32:
         """Return the rows of a block after the round."""
         if found is None:  # of a single shard
             return learned[0]
-        _, steps = self.steps(number, counts)[block.table]
-        return mixing.curvature(self.words, block.rows, start, learned, steps, found[block.table])
+        steps = (own for _, own in self.steps(number, counts))
+        tables = zip(start, zip(*learned, strict=True), steps, found, strict=True)
+        return np.stack([mixing.curvature(self.words, block, *one) for one in tables])
 
-    def steps(self, number: int, counts: I64) -> dict[str, tuple[F64, F64]]:
-        """Return the steps of the rows of each table in one shard, which `mixing` needs.
+    def steps(self, number: int, counts: I64) -> tuple[tuple[F64, F64], tuple[F64, F64]]:
+        """Return the steps of the rows of both tables in one shard, which `mixing` needs.
 
         A step of size lr along a direction of curvature lambda goes the share lr * lambda of the
         way to the optimum. An output row makes m_i steps, as target and as noise; the curvature is
@@ -193,7 +177,7 @@ class Plan:
 
         Returns
         -------
-        dict of (ndarray of float64, shape (n,), ndarray of float64, shape (n,))
+        two pairs of ndarray of float64, shape (n,)
             m_i (for the input table: the tokens after subsampling), and lr * kappa * m_i.
         """
         options, size = self.options, context_size(self.options)
@@ -213,7 +197,7 @@ class Plan:
             input_slope /= size
         rate = rate_at(options, (number + 0.5) / self.rounds)
         input_steps = rate * input_slope * size * kept
-        return {"vectors": (kept, input_steps), "context": (output, rate * slope * output)}
+        return (kept, input_steps), (output, rate * slope * output)
 
 
 def check_mixed(options: TrainOptions) -> None:

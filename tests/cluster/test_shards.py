@@ -205,7 +205,7 @@ def test_the_rows_of_a_context_step_together(gradient):
     step = rate * cluster.SLOPE * (1 + options.negative) * curvature  # of each row of a context
     left = (1 - step / (size if gradient == "exact" else 1)) ** (size * counts / 4)[:, None]
     start, learned = np.ones((3, 1), dtype=np.float32), [left.astype(np.float32)] * 4
-    _, steps = plan.steps(0, counts)["vectors"]
+    (_, steps), _ = plan.steps(0, counts)
     direction = mixing.Directions(np.array([curvature]), np.eye(1))
     mixed = mixing.curvature(3, slice(0, 3), start, learned, steps, direction)
     np.testing.assert_allclose(mixed, left**4, atol=0.05)
