@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,7 +37,6 @@ from .initial import ScoredRows
 from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
 
-OF_LEVELS = ("tied", "beside")  # final models that are made of levels
 BIAS = 1.0  # value of the constant feature of a fused model
 CONFIDENT_SHARE = 0.75  # share of the fused model's decisions that the final model learns
 TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model
@@ -160,10 +159,8 @@ class Fitted:
         The levels; with "distill" and "sum", the levels of the teacher.
     tied : Tied or None
         Weights of the levels, and biases.
-    base : Weights or None
-        With "beside", the initial model, whose scores are level K + 1.
     binary : bool
-        Whether levels are of features whose values count as 1.
+        Whether values of features count as 1.
     record : dict
         Figures of the fit.
     sums : Statistics or None
@@ -174,19 +171,13 @@ class Fitted:
     final: str
     evidence: Evidence | None = None
     tied: Tied | None = None
-    base: Weights | None = None
     binary: bool = False
     record: dict[str, Any] = field(default_factory=dict)
     sums: Statistics | None = field(default=None, repr=False)
 
-    @property
-    def predicts_binary(self) -> bool:
-        """Whether the weights, too, are of features whose values count as 1."""
-        return self.binary and self.final in OF_LEVELS
-
     def scores(self, matrix: csr_matrix, threads: int) -> F64:
         """Return the scores of rows."""
-        rows = ones(matrix) if self.predicts_binary else matrix
+        rows = ones(matrix) if self.binary else matrix
         return ScoredRows(rows, threads).all_scores(self.weights)
 
     def scale(self, factor: float) -> None:
@@ -301,36 +292,24 @@ def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> W
     return weights
 
 
-def fit_from_statistics(
-    data: TrainingRows,
-    reference: Predictor | None,
-    parts: Statistics | None,
-    write: Callable[[Statistics], None],
-    reporter: Reporter,
+def fit_from(
+    data: TrainingRows, reference: Predictor, parts: Statistics | None, reporter: Reporter
 ) -> Fitted:
-    """Fit without folds, from a given initial model, or with statistics to read or to write.
+    """Fit without folds, from a given initial model.
 
     Parameters
     ----------
     data : TrainingRows
         May have no unlabeled documents if there are `parts`.
-    reference : Predictor or None
+    reference : Predictor
         The initial model.
     parts : Statistics or None
         Statistics of documents that were counted before.
-    write : callable
-        Gets the statistics of the first round.
     """
-    if reference is None:
-        found = fit(data, reporter)
-        assert found.sums is not None
-        write(found.sums)
-        return found
     pieces = reference.log_probabilities(data.unlabeled.matrix, data.threads)
     sums = sum_over(data.fused.matrix, pieces, data.classes)
     if parts is not None:
         sums += parts
-    write(sums)
     found = fit_rounds(data, sums, reporter)
     by_levels = parts is not None or data.options.is_paper
     return found if by_levels else distill(data, found, reporter)
@@ -341,18 +320,16 @@ def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitt
 
     The initial model, whose statistics are `sums`, has seen all labels, or is given.
     """
-    matrix, rounds = data.features_of_levels(), list[dict[str, Any]]()
-
-    def fitted(own: Statistics) -> Fitted:
+    found: Fitted | None = None
+    rounds = list[dict[str, Any]]()
+    for number in range(data.options.rounds or 1):
+        own = _statistics(data, found, f"round {number + 1}", reporter) if found else sums
         evidence = evidence_of(own, data.options)
         rounds.append(_round_record(own, evidence))
-        return _fused(data, evidence, learn(evidence.parts(matrix), data.labels))
-
-    found = fitted(sums)
-    for number in range(1, data.options.rounds or 1):
-        found = fitted(_statistics(data, found, f"round {number + 1}", reporter))
-    found.record, found.sums = {"rounds": rounds}, sums
-    return found
+        parts = evidence.parts(data.features_of_levels())
+        found = _fused(data, evidence, learn(parts, data.labels))
+    assert found is not None
+    return replace(found, record={"rounds": rounds}, sums=sums)
 
 
 def fit_out_of_fold(
@@ -416,23 +393,15 @@ def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fi
     count = int(np.ceil(CONFIDENT_SHARE * len(data.unlabeled)))
     learned = data.train_on_both(fused.weights, count)
     weights = combined([(1.0, learned), (TEACHER_WEIGHT, fused.weights)])
-    return replace(fused, weights=weights, final="distill", base=None)
+    return replace(fused, weights=weights, final="distill")
 
 
 def _statistics(data: TrainingRows, model: Fitted, stage: str, reporter: Reporter) -> Statistics:
     """Return the statistics of the unlabeled documents by a model's probabilities."""
     reporter.stage(stage, len(data.unlabeled), "documents")
     rows = data.fused if model.evidence is not None else data.unlabeled
-
-    def watched(batches: Iterable[F64]) -> Iterator[F64]:
-        done = 0
-        for batch in batches:
-            yield batch
-            done += len(batch)
-            reporter.advance(done)
-
-    batches = watched(rows.log_probabilities(model.weights))
-    return sum_over(data.fused.matrix, batches, data.classes)
+    batches = rows.log_probabilities(model.weights)
+    return sum_over(data.fused.matrix, batches, data.classes, reporter)
 
 
 def _parts(data: TrainingRows, evidence: Evidence, base: Weights | None) -> F64:
@@ -455,7 +424,7 @@ def _fused(
     """Return levels and their weights as a linear model."""
     final = "tied" if base is None else "beside"
     weights = linear(evidence, tied, base)
-    return Fitted(weights, final, evidence, tied, base, data.options.is_paper)
+    return Fitted(weights, final, evidence, tied, data.options.is_paper)
 
 
 def linear(evidence: Evidence, tied: Tied, base: Weights | None = None) -> Weights:

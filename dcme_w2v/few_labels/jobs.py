@@ -31,7 +31,7 @@ from dcme_w2v.numeric.sparse_rows import fit_columns, ones
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import QUIET, Reporter
 
-from .fit import Fitted, TrainingRows, check_data, fit, fit_from_statistics
+from .fit import TrainingRows, check_data, fit, fit_from
 from .model import KIND, FusedModel
 from .options import FusedOptions, resolved
 from .statistics import (
@@ -118,18 +118,28 @@ def fit_files(
         everything = _chosen(everything, options, reporter)
         text = everything.text
     data, (read, unlabeled) = rows_of(everything), everything.by_label()
+    columns = read.matrix.shape[1]
     reporter.message(_corpus_line(read, unlabeled, text, classes))
     for warning in check_data(data, classes, bool(job.resume_statistics)):
         reporter.message(warning)
-    pairs = read.matrix.shape[1] * len(classes)
-    require_room(job.output, text, pairs * BYTES_OF_PAIR // 4)
-    if reference is None and not job.statistics:
+    require_room(job.output, text, columns * len(classes) * BYTES_OF_PAIR // 4)
+    if reference is not None or job.statistics:
+        identity = identity_of(text, columns, classes, job.reference, options.is_paper)
+    if reference is None:
         found = fit(data, reporter)
     else:
-        found = _fit_with(job, data, text, classes, reference, reporter)
+        parts = read_parts(job.resume_statistics, identity) if job.resume_statistics else None
+        reporter.message(
+            "warning: without folds the weights of the levels may be optimistic, since the "
+            "initial model may have seen the labeled documents"
+        )
+        found = fit_from(data, reference, parts, reporter)
+    if job.statistics:
+        assert found.sums is not None
+        write_part(job.statistics, found.sums, identity)
     model = FusedModel(
-        classes, text, data.options, read.multilabel, record=found.record, weights=found.weights,
-        evidence=found.evidence, is_binary=found.predicts_binary, binary_levels=found.binary,
+        classes, text, options, read.multilabel, record=found.record, weights=found.weights,
+        evidence=found.evidence,
     )  # fmt: skip
     model.record |= {
         "final": found.final,
@@ -165,31 +175,6 @@ def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset
     found = Search(problem).run([stage], like_svm(problem, problem.features[0]))
     reporter.message(f"features: {found.line}")
     return wide if found.setting["subwords"] == SUBWORDS else read
-
-
-def _fit_with(
-    job: FuseJob,
-    data: TrainingRows,
-    text: TextFeatures | None,
-    classes: list[str],
-    reference: Predictor | None,
-    reporter: Reporter,
-) -> Fitted:
-    """Fit with a given initial model, or with statistics to read or to write."""
-    columns = data.labeled.matrix.shape[1]
-    identity = identity_of(text, columns, classes, job.reference, data.options.is_paper)
-    parts = read_parts(job.resume_statistics, identity) if job.resume_statistics else None
-    if reference is not None:
-        reporter.message(
-            "warning: without folds the weights of the levels may be optimistic, since the "
-            "initial model may have seen the labeled documents"
-        )
-
-    def write(sums: Statistics) -> None:
-        if job.statistics:
-            write_part(job.statistics, sums, identity)
-
-    return fit_from_statistics(data, reference, parts, write, reporter)
 
 
 def _check_job(job: FuseJob, options: FusedOptions) -> None:

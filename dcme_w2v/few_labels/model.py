@@ -31,22 +31,21 @@ class FusedModel(Classifier):
     ----------
     evidence : Evidence or None
         The levels; None of a model without them.
-    is_binary : bool
-        Whether values of features count as 1 for the weights.
-    binary_levels : bool
-        The same for the levels.
     """
 
     weights: Weights = field(kw_only=True)
     evidence: Evidence | None = field(kw_only=True)
-    is_binary: bool = field(default=False, kw_only=True)
-    binary_levels: bool = field(default=False, kw_only=True)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether values of features count as 1."""
+        return bool(self.options.is_paper)
 
     def transform(self, matrix: csr_matrix, threads: int | None = None) -> csr_matrix:
         """Return h of documents: float32, shape (documents, classes x levels)."""
         if self.evidence is None:
             raise UsageError("the model has no levels; fit it again")
-        return self.evidence.transform(fit_columns(matrix, self.features), self.binary_levels)
+        return self.evidence.transform(fit_columns(matrix, self.features), self.is_binary)
 
     def column_names(self) -> list[str]:
         """Return the names of the columns of `transform`."""
@@ -63,10 +62,7 @@ class FusedModel(Classifier):
                 levels.data.astype(np.int8),
             )  # fmt: skip
             arrays |= {**dict(zip(LEVELS, parts, strict=True)), "values": self.evidence.values}
-        self.write(
-            path, KIND, arrays, binary=self.is_binary, binary_levels=self.binary_levels,
-            bias=self.weights.bias,
-        )  # fmt: skip
+        self.write(path, KIND, arrays, bias=self.weights.bias)
 
     @classmethod
     def load(cls, path: PathLike) -> FusedModel:
@@ -81,11 +77,7 @@ class FusedModel(Classifier):
         weights = weights_of(model, len(model.strings("classes")), model.number("bias", 0, 1e3))
         own = restored(model, FusedOptions, text_of(model, weights.features))
         evidence = _evidence(model, weights.features, weights.classes)
-        kinds = {name: model.value(name, bool) for name in ("binary", "binary_levels")}
-        return cls(
-            *own, weights=weights, evidence=evidence, is_binary=kinds["binary"],
-            binary_levels=kinds["binary_levels"],
-        )  # fmt: skip
+        return cls(*own, weights=weights, evidence=evidence)
 
 
 def _evidence(model: Model, features: int, classes: int) -> Evidence | None:

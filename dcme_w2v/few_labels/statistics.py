@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.space import require_memory
 from dcme_w2v.formats.artifact import load_model, save_model
 from dcme_w2v.numeric.arrays import F64, I64
+from dcme_w2v.training.progress import QUIET, Reporter
 
 UNIT = 65536
 LARGEST = 32768  # value of a feature
@@ -107,11 +108,10 @@ class Statistics:
                 f"statistics of {other.joint.shape[0]} features and {other.joint.shape[1]} classes "
                 f"cannot be added to statistics of {self.joint.shape[0]} and {self.joint.shape[1]}"
             )
-        self.joint += other.joint
-        self.counts += other.counts
-        self.prior += other.prior
-        self.documents += other.documents
-        self.empty += other.empty
+        for name, value in vars(other).items():
+            total = getattr(self, name)
+            total += value
+            setattr(self, name, total)
         self._check_size()
         return self
 
@@ -155,38 +155,19 @@ def sum_over(
     matrix: csr_matrix,
     log_probabilities: Iterable[F64],
     classes: int,
+    reporter: Reporter = QUIET,
 ) -> Statistics:
     """Return the statistics of rows, given their log-probabilities batch by batch."""
-    found, at = Statistics.zeros(matrix.shape[1], classes), 0
-    for batch in _gathered(log_probabilities):  # large batches: each addition has a fixed cost
-        found.add(rows_of(matrix, at, at + len(batch)), batch)
-        at += len(batch)
-    return found
-
-
-def _gathered(batches: Iterable[F64]) -> Iterator[F64]:
-    """Yield larger batches."""
-    held: list[F64] = []
-    for batch in batches:
+    found, held, end = Statistics.zeros(matrix.shape[1], classes), list[F64](), 0
+    for batch in log_probabilities:
         held.append(batch)
-        if sum(one.size for one in held) >= PROBABILITIES:
-            yield np.concatenate(held)
+        end += len(batch)
+        # large batches: each addition has a fixed cost
+        if sum(one.size for one in held) >= PROBABILITIES or end == matrix.shape[0]:
+            found.add(matrix[found.documents : end], np.concatenate(held))
             held.clear()
-    if held:
-        yield np.concatenate(held)
-
-
-def rows_of(matrix: csr_matrix, begin: int, end: int) -> csr_matrix:
-    """Return a range of rows without copying them."""
-    first, last = matrix.indptr[begin], matrix.indptr[end]
-    return csr_matrix(
-        (
-            matrix.data[first:last],
-            matrix.indices[first:last],
-            matrix.indptr[begin : end + 1] - first,
-        ),
-        shape=(end - begin, matrix.shape[1]),
-    )
+            reporter.advance(end)
+    return found
 
 
 KIND, VERSION = "statistics", 1
@@ -229,13 +210,7 @@ def hash_of_features(text: TextFeatures | None, columns: int) -> str:
     """Return the hash value of the features, which turn documents into rows."""
     digest = hashlib.sha256(str(columns).encode())
     if text is not None:
-        options = asdict(text.options)
-        for name, other in (("lead", 0), ("lead_ngrams", 1), ("subwords", "none")):
-            if options[name] in (None, other):  # the same
-                del options[name]
-        if text.names is not None and options["tokens"] == "unicode":
-            options["tokens"] = "words"  # if the rules differ, the names do
-        digest.update(json.dumps(options, sort_keys=True).encode())
+        digest.update(json.dumps(asdict(text.options), sort_keys=True).encode())
         digest.update(np.ascontiguousarray(text.idf).tobytes())
         if text.names is not None:
             digest.update(text.names.text.tobytes() + text.names.offsets.tobytes())

@@ -77,15 +77,12 @@ def data_of(few=3, many=300, **options):
 
 def accuracy(found):
     rows, labels = documents(400, 3)
-    rows = ScoredRows(csr_matrix(rows.sign()) if found.predicts_binary else rows, 1)
+    rows = ScoredRows(csr_matrix(rows.sign()) if found.binary else rows, 1)
     return float((rows.decisions(found.weights)[0] == labels).mean())
 
 
 def model_of(found, classes, options):
-    return FusedModel(
-        classes, None, options, weights=found.weights, evidence=found.evidence,
-        is_binary=found.predicts_binary, binary_levels=found.binary,
-    )  # fmt: skip
+    return FusedModel(classes, None, options, weights=found.weights, evidence=found.evidence)
 
 
 @pytest.mark.parametrize(

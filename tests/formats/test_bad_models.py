@@ -99,7 +99,6 @@ BAD = [
     ("beside", "levels_indptr=", np.zeros(0, np.int64), "levels_indptr"),
     ("beside", "weights=", np.zeros(3, np.float32), "weights"),
     ("beside", "options", {"levels": 0}, "options"),
-    ("beside", "binary", 1, "binary"),
     ("distill", "weights=", np.zeros((0, 2), np.float32), "weights"),
     ("distill", "bias", -1, "bias"),
     ("distill", "offset=", np.full(2, np.nan, np.float32), "offset"),
