@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify.choose import Problem, Search, Stage, like_svm, of_features
 from dcme_w2v.classify.dataset import (
     Dataset,
     DocumentsJob,
     are_vectors,
+    corpus_line,
     no_labels,
     numbers_of,
     pieces,
@@ -31,7 +31,7 @@ from dcme_w2v.numeric.sparse_rows import fit_columns, ones
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import QUIET, Reporter
 
-from .fit import TrainingRows, check_data, fit, fit_from
+from .fit import Fitted, TrainingRows, check_data, fit, fit_from
 from .model import KIND, FusedModel
 from .options import FusedOptions, resolved
 from .statistics import (
@@ -109,34 +109,18 @@ def fit_files(
         options = replace(options, choose=False)
     options = resolved(options)
 
-    def rows_of(dataset: Dataset) -> TrainingRows:
-        read, unlabeled = dataset.by_label()
-        matrix, groups = read.matrix[rows], read.groups[rows]
-        return TrainingRows(matrix, numbers, unlabeled, len(classes), options, rows, groups)
-
     if everything.texts:
         everything = _chosen(everything, options, reporter)
         text = everything.text
-    data, (read, unlabeled) = rows_of(everything), everything.by_label()
-    columns = read.matrix.shape[1]
-    reporter.message(_corpus_line(read, unlabeled, text, classes))
+    read, unlabeled = everything.by_label()
+    matrix, groups = read.matrix[rows], read.groups[rows]
+    data = TrainingRows(matrix, numbers, unlabeled, len(classes), options, rows, groups)
+    counted = replace(everything, unlabeled=unlabeled.shape[0])
+    reporter.message(corpus_line(counted, classes))
     for warning in check_data(data, classes, bool(job.resume_statistics)):
         reporter.message(warning)
-    require_room(job.output, text, columns * len(classes) * BYTES_OF_PAIR // 4)
-    if reference is not None or job.statistics:
-        identity = identity_of(text, columns, classes, job.reference, options.is_paper)
-    if reference is None:
-        found = fit(data, reporter)
-    else:
-        parts = read_parts(job.resume_statistics, identity) if job.resume_statistics else None
-        reporter.message(
-            "warning: without folds the weights of the levels may be optimistic, since the "
-            "initial model may have seen the labeled documents"
-        )
-        found = fit_from(data, reference, parts, reporter)
-    if job.statistics:
-        assert found.sums is not None
-        write_part(job.statistics, found.sums, identity)
+    require_room(job.output, text, read.matrix.shape[1] * len(classes) * BYTES_OF_PAIR // 4)
+    found = _fitted(job, data, text, classes, reference, reporter)
     model = FusedModel(
         classes, text, options, read.multilabel, record=found.record, weights=found.weights,
         evidence=found.evidence,
@@ -175,6 +159,34 @@ def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset
     found = Search(problem).run([stage], like_svm(problem, problem.features[0]))
     reporter.message(f"features: {found.line}")
     return wide if found.setting["subwords"] == SUBWORDS else read
+
+
+def _fitted(
+    job: FuseJob,
+    data: TrainingRows,
+    text: TextFeatures | None,
+    classes: list[str],
+    reference: Predictor | None,
+    reporter: Reporter,
+) -> Fitted:
+    """Fit with the initial model and the statistics of a job."""
+    if reference is None and not job.statistics:
+        return fit(data, reporter)
+    columns = data.labeled.matrix.shape[1]
+    identity = identity_of(text, columns, classes, job.reference, data.options.is_paper)
+    if reference is None:
+        found = fit(data, reporter)
+    else:
+        parts = read_parts(job.resume_statistics, identity) if job.resume_statistics else None
+        reporter.message(
+            "warning: without folds the weights of the levels may be optimistic, since the "
+            "initial model may have seen the labeled documents"
+        )
+        found = fit_from(data, reference, parts, reporter)
+    if job.statistics:
+        assert found.sums is not None
+        write_part(job.statistics, found.sums, identity)
+    return found
 
 
 def _check_job(job: FuseJob, options: FusedOptions) -> None:
@@ -225,21 +237,6 @@ def _numbered(
     numbers = np.array([number[name] for one in unique for name in one], dtype=np.int64)
     groups = np.repeat(np.arange(len(unique)), [len(one) for one in unique])
     return list(classes), numbers, groups
-
-
-def _corpus_line(
-    read: Dataset, unlabeled: csr_matrix, text: TextFeatures | None, classes: Sequence[str]
-) -> str:
-    others, empty = unlabeled.shape[0], int((np.diff(unlabeled.indptr) == 0).sum())
-    line = (
-        f"{len(read.labels):,} labeled documents of {len(classes):,} classes, {others:,} "
-        f"unlabeled, {read.matrix.shape[1]:,} features"
-    )
-    if text is not None and text.buckets is not None:
-        line += f" (of {text.options.hashing:,} hash values)"
-    if empty:
-        line += f"; {empty:,} unlabeled documents ({empty / others:.1%}) have no known feature"
-    return line
 
 
 def statistics_of_files(
