@@ -130,12 +130,16 @@ class Cost:
         """Minimize the cross-entropy of xi and softmax, with the penalty, from the last weights."""
 
         def function(point: F64) -> tuple[float, F64]:
-            return self._with_penalty(point, self._by_row, self.posterior, None, latent=False)
+            gradient = np.empty(point.shape)
+            self.table[:] = point
+            loss = self._loss(self._by_row, self.posterior, gradient, None, False)
+            gradient /= self.data.count
+            gradient[:-1] += self.l2 * point[:-1]
+            return loss / self.data.count + self._penalty(point), gradient
 
-        point = minimize(
-            function, self._point(), iterations=iterations, tolerance=1e-9, watch=watch
-        )
-        self.table[:] = point
+        start = self.table.astype(np.float64)
+        found = minimize(function, start, iterations=iterations, tolerance=1e-9, watch=watch)
+        self.table[:] = found
 
     def fit_alpha(self) -> None:
         """alpha_km ~ sum over the observations with label m of xi_nk, plus the smoothing."""
@@ -154,21 +158,16 @@ class Cost:
 
     def fit_posterior(self) -> float:
         """Set xi_nk ~ p_nk alpha_k,y_n; returns the cost."""
-        loss = self._loss(self._by_label, self.log_alpha, None, self.posterior, latent=True)
-        return loss / self.data.count + self._penalty(self._point()) + self._prior()
-
-    def _prior(self) -> float:
-        if not (self.smoothing and self.data.classes):
-            return 0.0
-        table = self.log_alpha[: self.data.classes, : self.latent]
-        return -self.smoothing / self.data.count * float(table.sum(dtype=np.float64))
+        loss = self._loss(self._by_label, self.log_alpha, None, self.posterior, True)
+        cost = loss / self.data.count + self._penalty(self.table.astype(np.float64))
+        if self.smoothing and self.data.classes:
+            logs = self.log_alpha[: self.data.classes, : self.latent]
+            cost -= self.smoothing / self.data.count * float(logs.sum(dtype=np.float64))
+        return cost
 
     def _penalty(self, point: F64) -> float:
         inner = point[:-1].ravel()
         return 0.5 * self.l2 * float(inner @ inner)
-
-    def _point(self) -> F64:
-        return self.table.astype(np.float64)
 
     def _loss(
         self,
@@ -176,7 +175,6 @@ class Cost:
         rows: F32,
         gradient: F64 | None,
         posterior: F32 | None,
-        *,
         latent: bool,
     ) -> float:
         """Return the sum of the losses at the weights; fills `gradient` and `posterior`."""
@@ -184,23 +182,6 @@ class Cost:
             self._documents, instances, self._columns, gradient, self.threads, rows, posterior,
             latent,
         )  # fmt: skip
-
-    def _with_penalty(
-        self,
-        point: F64,
-        instances: core.Instances,
-        rows: F32,
-        posterior: F32 | None,
-        *,
-        latent: bool,
-    ) -> tuple[float, F64]:
-        """Return the mean loss of soft targets with the penalty, and its gradient."""
-        gradient = np.empty(point.shape)
-        self.table[:] = point
-        loss = self._loss(instances, rows, gradient, posterior, latent=latent)
-        gradient /= self.data.count
-        gradient[:-1] += self.l2 * point[:-1]
-        return loss / self.data.count + self._penalty(point), gradient
 
 
 def _require_memory(data: Observations, latent: int) -> None:

@@ -14,12 +14,13 @@ from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.arrays import F32, F64
+from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.training.progress import QUIET, Reporter
 
 from .cost import Cost, Observations
 from .model import LatentClassifier
 from .options import EPOCHS, LatentOptions, resolved
-from .reduction import directions, reduced
+from .reduction import reduced
 from .starts import Starts
 
 INNER = 10  # iterations of L-BFGS in an iteration of EM, from the last weights
@@ -156,7 +157,8 @@ def learn(
     right = None
     if options.lsa:
         reporter.stage("latent semantic analysis", None, "rows")
-        right = directions(matrix, options.lsa, options.seed)
+        found = singular_vectors(matrix, options.lsa, options.seed, centered=False)
+        right = found[-1].astype(np.float32)
         matrix = reduced(matrix, right)
     solution, record = fit(Observations.of(matrix, labels, len(classes)), options, reporter)
     latent = solution.weights.shape[1]

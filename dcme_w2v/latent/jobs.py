@@ -1,7 +1,7 @@
 """`latent fit` and `latent show`: from files to results."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,7 +68,7 @@ def fit_files(
         Options contradict each other, or do not fit the documents.
     """
     check_model_target(job.output, KIND)
-    sizes = _sizes(job, options)
+    wanted = [replace(options, latent=size) for size in _sizes(job, options)]
     start = time.monotonic()
     reporter.stage("reading", None, "documents")
     text = None if are_vectors(job.docs) else TextFeatures(features)
@@ -78,20 +78,17 @@ def fit_files(
     if not options.unsupervised:
         job.check_classes(classes, OR_CLUSTER)
     reporter.message(corpus_line(read, classes, " left out", "labels"))
-    wanted = [replace(options, latent=size) for size in sizes]
     check_held_out(HoldoutOptions(job.holdout), read, classes)
     checked = [resolved(one, len(classes), *read.matrix.shape) for one in wanted]
     _require_room(job.output, text, checked, read.matrix.shape[1])
-    tried: list[dict[str, Any]] = []
-
-    def likelihood(model: LatentClassifier) -> float:
-        if found := model.record["heldout"]:
-            tried.append({"latent": model.latent, **found})
-        return float(found.get("log_likelihood", 0.0))
-
-    best = max(_fitted(wanted, read, classes, reporter), key=likelihood)
+    models = [_fitted(one, read, classes, reporter) for one in wanted]
+    best = max(models, key=lambda one: one.record["heldout"].get("log_likelihood", 0.0))
     best.record |= {
-        "tried": tried,
+        "tried": [
+            {"latent": one.latent, **one.record["heldout"]}
+            for one in models
+            if read.holdout is not None
+        ],
         "documents": read.matrix.shape[0],
         "unlabelled": read.unlabeled,
         "labels": read.counts if classes else {},
@@ -104,21 +101,18 @@ def fit_files(
 
 
 def _fitted(
-    wanted: Sequence[LatentOptions],
-    read: Dataset,
-    classes: list[str],
-    reporter: Reporter,
-) -> Iterator[LatentClassifier]:
-    """Yield the model of each of several options; the record has the held-out measures."""
+    options: LatentOptions, read: Dataset, classes: list[str], reporter: Reporter
+) -> LatentClassifier:
+    """Return the model of some options; the record has the held-out measures."""
     labels = read.data.labels if classes else None
     multilabel = bool(classes) and read.multilabel
-    for options in wanted:
-        model = learn(read.matrix, labels, classes, options, reporter, read.text, multilabel)
-        model.record |= {COLUMNS: read.columns, "heldout": {}}
-        if read.holdout is not None:
-            found = model.record["heldout"] = _measured(model, read.holdout)
-            reporter.message(_measured_line(model.latent, found))
-        yield model
+    model = learn(read.matrix, labels, classes, options, reporter, read.text, multilabel)
+    model.record |= {COLUMNS: read.columns, "heldout": {}}
+    if read.holdout is not None:
+        found = model.record["heldout"] = _measured(model, read.holdout)
+        shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
+        reporter.message(f"{model.latent:,} latent classes, held-out: {shown}")
+    return model
 
 
 def _require_room(
@@ -203,8 +197,3 @@ def _fit_line(model: LatentClassifier) -> str:
     line = f"{model.latent:,} latent classes, cost {model.record['cost']:.6g}"
     empty = model.latent - model.record["active"]
     return line + (f", {empty:,} of them empty" if empty else "")
-
-
-def _measured_line(latent: int, found: dict[str, Any]) -> str:
-    shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
-    return f"{latent:,} latent classes, held-out: {shown}"

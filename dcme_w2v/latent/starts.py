@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.numeric.arrays import F64, I32, I64, unit_vectors
+from dcme_w2v.numeric.arrays import F64, I32, unit_vectors
 from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.numeric.parallel import one_blas_thread
@@ -259,7 +259,7 @@ class Starts:
         if k <= m:
             group = np.empty(m, dtype=np.int64)
             group[random.permutation(m)] = np.arange(m) % k
-            return one_hot(group[self.data.labels], k)
+            return np.eye(k)[group[self.data.labels]]
         mine = np.arange(k)[None, :] % m == self.data.labels[:, None]
         shares = np.where(mine, random.random(mine.shape), 0)
         return shares / shares.sum(axis=1, keepdims=True)
@@ -269,11 +269,4 @@ class Starts:
         points = unit_vectors(self.quadratic.left * np.sqrt(self.quadratic.squares))
         seed = int(random.integers(2**31))
         _, nearest = kmeans(points.astype(np.float32), self.latent, seed, self.options.threads)
-        return one_hot(nearest, self.latent)
-
-
-def one_hot(numbers: I64, width: int) -> F64:
-    """Return rows with a 1 at each number."""
-    found = np.zeros((len(numbers), width))
-    found[np.arange(len(numbers)), numbers] = 1
-    return found
+        return np.eye(self.latent)[nearest]
