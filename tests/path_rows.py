@@ -44,7 +44,7 @@ class Row:
 
 LINES = [
     "train c.txt --output o --log-json ol --read-vocab voc --init i.safetensors --holdout h.txt "
-    "--output-tables ot --cache-dir . SMALL",
+    "--output-tables ot SMALL",
     "train c.txt --output o --cluster local:0 --shards 2 --checkpoint ock SMALL",
     "train c.txt --output o.safetensors --output-tables oc.safetensors SMALL",
     "train c.txt --output o.ft --format fasttext --init i.bin --subwords 3-6 --buckets 50 SMALL",
@@ -56,7 +56,7 @@ LINES = [
     "vocab c.txt --output o --min-count 1",
     "vocab c.txt --output o --min-count 1 --cluster local:0 --shards 2",
     "vocab --merge voc --output o",
-    "phrases c.txt --output o --save-table ot --read-table tab --cache-dir .",
+    "phrases c.txt --output o --save-table ot --read-table tab",
     "phrases c.txt --output o --connectors words",
     "classes i.safetensors --classes 2 --output o",
     "convert i.safetensors o.txt",

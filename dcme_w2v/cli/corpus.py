@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import READS, TEMPORARY, WRITES
+from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.options import ClusterOptions, VocabularyOptions
 from dcme_w2v.text.options import READING, PhraseOptions
 
@@ -78,13 +78,6 @@ def vocab(
 @flag("--save-table FILE", "write the table of phrases to this file", path=WRITES, group="Output")
 @flag("--read-table FILE", "join the phrases of this table only", path=READS, group="Input")
 @options_of(VocabularyOptions, only=READING)
-@flag(
-    "--cache-dir FOLDER",
-    "folder for the encoded corpus (default: for temporary files)",
-    path=TEMPORARY,
-    group="Run",
-    advanced=True,
-)
 @threads_option
 @json_option
 @quiet_option

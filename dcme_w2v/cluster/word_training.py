@@ -63,8 +63,6 @@ class ClusterTrainer(engine.Trainer):
         The encoded text of each shard.
     names : sequence of str
         The name of each shard in messages.
-    cache_dir : str, optional
-        Folder of the file that tables are collected in.
     """
 
     stops_within = False
@@ -77,11 +75,10 @@ class ClusterTrainer(engine.Trainer):
         vocabulary: Vocabulary,
         data: list[Future],
         names: list[str],
-        cache_dir: str | None,
     ) -> None:
         self.options, self.kernels, self.round = plan.options, "", 0
         self._executor, self._plan, self._data, self.names = executor, plan, data, names
-        self._cache_dir, self._begun = cache_dir, False
+        self._begun = False
         self._done: dict[str, Any] = {**dict.fromkeys(DONE, 0), "loss": None}
         self._stopped: int | None = None
         self._counts = [
@@ -137,7 +134,7 @@ class ClusterTrainer(engine.Trainer):
     def _both(self) -> F32:
         """Both tables, collected in a file: shape (2, words, dim)."""
         if self._collected is None:
-            file, plan = IdCache(self._cache_dir, name="the file of trained tables"), self._plan
+            file, plan = IdCache(name="the file of trained tables"), self._plan
             shape = 2, plan.words, self.options.dim
             for block, future in zip(plan.blocks, self._blocks, strict=True):
                 for i, rows in enumerate(self._executor.result(future)):
@@ -294,7 +291,7 @@ class Cluster(run.Machine):
         counted, vocabulary = count(executor, parts, options, known)
         self._data = [
             executor.submit(
-                load, one, options, job.cache_dir, vocabulary, number=k,
+                load, one, options, vocabulary, number=k,
                 label=f"shard {k + 1} ({one.name})",
             )
             for k, one in enumerate(parts)
@@ -352,16 +349,16 @@ class Cluster(run.Machine):
         if warning := warning_of(self._shards, rounds):
             reporter.message(warning)
         plan = Plan.of(part_of(job, TrainOptions), self._shards, rounds, words.counts)
-        training = ClusterTrainer(executor, plan, words, self._data, self._names, job.cache_dir)
+        training = ClusterTrainer(executor, plan, words, self._data, self._names)
         fingerprint = run.fingerprint_of(self._hashes, words, corpus.tokens, job.corpus)
         return ClusterRun(job, corpus, training, fingerprint, executor)
 
 
 def load(
-    shard: Shard, options: VocabularyOptions, cache_dir: str | None, words: Vocabulary
+    shard: Shard, options: VocabularyOptions, words: Vocabulary
 ) -> tuple[Data, dict[str, Any]]:
     """Encode the text of a shard; return also the figures that the program adds up."""
-    found = encode(shard.corpus(), options, vocabulary=words, cache_dir=cache_dir)
+    found = encode(shard.corpus(), options, vocabulary=words)
     figures = {"ids": len(found.ids), "lines": found.lines, "hash": hash_of([found.ids])}
     return Data(found.ids, words.counts), {**figures, "counts": found.counts}
 

@@ -19,9 +19,9 @@ from dcme_w2v.platform import PathLike
 
 from .atomic import STANDARD, check_log, check_parent, check_writable
 
-# Roles: files or folders that are read, a file that is written, a log, a folder for checkpoints or
-# other files, and a folder for temporary files.
-READS, WRITES, LOG, FOLDER, TEMPORARY = "reads", "writes", "log", "folder", "temporary"
+# Roles: files or folders that are read, a file that is written, a log, and a folder for checkpoints
+# or other files.
+READS, WRITES, LOG, FOLDER = "reads", "writes", "log", "folder"
 Given = tuple[str, str, Any]  # role, flag or argument, and value
 
 PARTIAL = ".partial"  # behind the names of results whose training was interrupted
@@ -130,14 +130,8 @@ def _check_folder(one: _File) -> None:
     check_parent(one.shown, place)
 
 
-def _check_temporary(one: _File) -> None:
-    if not Path(one.path).is_dir():
-        raise UsageError(f"{one.shown}: is not a folder; create it first, or choose another")
-
-
 _CHECKS: dict[str, Callable[[_File], object]] = {
     WRITES: lambda one: check_writable(one.path),
     LOG: lambda one: check_log(one.path),
     FOLDER: _check_folder,
-    TEMPORARY: _check_temporary,
 }

@@ -30,32 +30,27 @@ def release_pages(ids: U32) -> None:
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
+REMEDY = "set TMPDIR to another folder"
+
+
 class IdCache:
     """Ids that are written in blocks, rewritten in place, then memory-mapped for reading.
 
+    The file has no name, in the system's folder for temporary files.
+
     Parameters
     ----------
-    folder : str or None
-        Folder of the file (default: the system's folder for temporary files).
-    remedy : str
-        What an error suggests.
     name : str
         What an error calls the file.
     """
 
-    def __init__(
-        self,
-        folder: str | None,
-        remedy: str = "choose another folder with --cache-dir",
-        name: str = "the id cache",
-    ) -> None:
-        self._remedy, self._name = remedy, name
-        self.folder = folder or tempfile.gettempdir()
+    def __init__(self, name: str = "the id cache") -> None:
+        self._name, self.folder = name, tempfile.gettempdir()
         try:
             self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115
         except OSError as error:
             raise ResourceError(
-                f"{self.folder}: cannot create {self._name}: {error.strerror}; {remedy}"
+                f"{self.folder}: cannot create {self._name}: {error.strerror}; {REMEDY}"
             ) from error
 
     def write(self, first: int, ids: U32) -> None:
@@ -69,7 +64,7 @@ class IdCache:
             need = (first + len(ids)) * ID_BYTES / 1e6
             raise ResourceError(
                 f"{self.folder}: {self._name} cannot be written: {error.strerror}; it needs "
-                f"more than {need:,.1f} MB: {self._remedy}"
+                f"more than {need:,.1f} MB: {REMEDY}"
             ) from error
 
     def read(self, first: int, length: int) -> U32:
@@ -83,7 +78,7 @@ class IdCache:
         except OSError as error:
             raise self._failure("read back", error) from error
         if rest:
-            raise ResourceError(f"{self.folder}: {self._name} is cut short; {self._remedy}")
+            raise ResourceError(f"{self.folder}: {self._name} is cut short; {REMEDY}")
         return ids
 
     def finished(self, length: int, mode: Literal["r", "r+"] = "r") -> U32:
@@ -106,8 +101,7 @@ class IdCache:
 
     def _failure(self, what: str, error: OSError) -> ResourceError:
         return ResourceError(
-            f"{self.folder}: {self._name} cannot be {what}: {error.strerror or error}; "
-            f"{self._remedy}"
+            f"{self.folder}: {self._name} cannot be {what}: {error.strerror or error}; {REMEDY}"
         )
 
     def close(self) -> None:

@@ -135,8 +135,7 @@ class DistinctWords:
     def _spill(self) -> None:
         """Write the counted words to disk, and continue with an empty table."""
         if self._spilled is None:
-            remedy = "choose another folder with --cache-dir" if self._cache else "set TMPDIR"
-            self._spilled = SpilledWords(self._cache.folder if self._cache else None, remedy)
+            self._spilled = SpilledWords()
         self._spilled.add(self.table)
         if self._spilled.words == len(self.table):
             folder = self._spilled.folder

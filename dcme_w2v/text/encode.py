@@ -162,7 +162,6 @@ def encode(
     *,
     vocabulary: Given = None,
     unk: str | None = None,
-    cache_dir: str | None = None,
     holdout: HeldOutLines | None = None,
     threads: int = 1,
     reporter: Reporter | None = None,
@@ -180,8 +179,6 @@ def encode(
     unk : str, optional
         Word that all tokens that are not in the vocabulary become. If there are none, it is not
         added to the vocabulary.
-    cache_dir : str, optional
-        Folder for the id cache, four bytes per token (default: the system's temporary folder).
     holdout : HeldOutLines, optional
         Lines to hold out, which are not counted.
 
@@ -195,7 +192,7 @@ def encode(
     started = time.perf_counter()
     source = _open(corpus, options, _block_bytes)
     given = vocabulary.pruned(options) if isinstance(vocabulary, Vocabulary) else vocabulary
-    cache = IdCache(cache_dir)
+    cache = IdCache()
     try:
         reading = Reading(
             source,

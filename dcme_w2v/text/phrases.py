@@ -20,7 +20,7 @@ from dcme_w2v.declarations import check_names, paths_in, threads_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
-from dcme_w2v.files.paths import READS, TEMPORARY, WRITES, guard
+from dcme_w2v.files.paths import READS, WRITES, guard
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F64, I64, U8, U32
@@ -270,7 +270,6 @@ def phrases(
     *,
     read_table: PhraseTable | PathLike | None = None,
     save_table: PathLike | None = None,
-    cache_dir: str | None = None,
     threads: int | None = None,
     progress: ProgressLike = False,
     **options: Any,
@@ -290,8 +289,6 @@ def phrases(
         The phrases to join, instead of those found in the text.
     save_table : path, optional
         Write the table of phrases to this file.
-    cache_dir : str, optional
-        Folder for the id cache, four bytes per token (default: the system's temporary folder).
     threads : int, optional
         Number of workers that read (default: the CPUs that this process may use).
     progress : bool or callable
@@ -336,14 +333,13 @@ def phrases(
         *paths_in(wanted),
         (WRITES, "--output", output),
         (WRITES, "--save-table", save_table),
-        (TEMPORARY, "--cache-dir", cache_dir),
     )
     if table is not None:
         read_table = PhraseTable.load(table)
     with reporting_to(progress) as reporter:
         joined = _joined(
             sentences or sources, output, wanted, text, read_table, reporter,
-            cache_dir=cache_dir, threads=threads_of(threads),
+            threads=threads_of(threads),
         )  # fmt: skip
     if save_table is not None:
         joined.save(save_table)

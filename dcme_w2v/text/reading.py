@@ -167,7 +167,7 @@ class Reading:
         free = free_bytes(Path(folder)) + self.tokens * ID_BYTES
         line = f"id cache: about {needed / 1e6:,.0f} MB in {folder}, {free / 1e6:,.0f} MB free"
         if needed > free:
-            line = f"warning: {line}: choose another folder with --cache-dir"
+            line = f"warning: {line}: set TMPDIR to another folder"
         self.reporter.message(line)
 
     def _encoding_error(self, block: Block, bad: int) -> str:

@@ -89,8 +89,8 @@ class SpilledWords:
         Size of the file in units of `ID_BYTES`.
     """
 
-    def __init__(self, folder: str | None, remedy: str) -> None:
-        self._file = IdCache(folder, remedy, "the file of counted words")
+    def __init__(self) -> None:
+        self._file = IdCache("the file of counted words")
         weakref.finalize(self, self._file.close)  # also after an error
         self.folder = self._file.folder
         self._runs: list[list[tuple[int, int, int]]] = [[] for _ in range(PARTS)]

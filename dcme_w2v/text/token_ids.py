@@ -119,7 +119,7 @@ class Spool:
     """Batches in an unnamed temporary file, for a second pass."""
 
     def __init__(self) -> None:
-        self._cache = IdCache(None, "set TMPDIR to another folder")
+        self._cache = IdCache()
         self._starts: list[I64] = []
         self._written = 0
 

@@ -237,14 +237,6 @@ class FileOptions(Checked, group="Output"):
         path="reads",
         group="Input",
     )
-    cache_dir: str | None = option(
-        None,
-        "folder for the encoded corpus (default: for temporary files)",
-        metavar="FOLDER",
-        path="temporary",
-        advanced=True,
-        group="Run",
-    )
     log_json: str | None = option(
         None,
         "log start, progress, epochs and end, one JSON object a line",

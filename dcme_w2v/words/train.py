@@ -80,7 +80,6 @@ class Machine:
             job,
             vocabulary=known,
             unk=job.unk,
-            cache_dir=job.cache_dir,
             threads=job.threads or default_threads(),
             reporter=reporter,
             holdout=None if job.fraction is None else HeldOutLines(job.fraction, job.seed),

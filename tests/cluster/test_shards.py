@@ -60,7 +60,7 @@ def test_the_ids_equal_those_of_one_machine(files, shards):
         words, ids = whole.vocabulary, np.array(whole.ids)
     found = []
     for shard in cut(files, shards, ALL):
-        with encode(shard.corpus(), ALL, vocabulary=words, cache_dir=".") as part:
+        with encode(shard.corpus(), ALL, vocabulary=words) as part:
             found.append(np.array(part.ids))
     np.testing.assert_array_equal(np.concatenate(found), ids)
 
@@ -234,7 +234,7 @@ def test_shards_are_counted_as_one_text(here, limits, given):
     Path("c.txt").write_bytes(b"\n".join(b" ".join(words[i : i + 9]) for i in range(0, 30_000, 9)))
     options, executor = VocabularyOptions(**limits, encoding_errors="replace"), ThreeWorkers()
     found, _ = count(executor, cut(["c.txt"], 4, options), options, given)
-    whole = one_machine.encode(["c.txt"], options, vocabulary=given, cache_dir=".")
+    whole = one_machine.encode(["c.txt"], options, vocabulary=given)
     same(found, whole)
     assert given or found.out_of_vocabulary == whole.out_of_vocabulary
     (received,) = [one for one in executor.fetched if not isinstance(one, dict)]

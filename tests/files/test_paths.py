@@ -14,7 +14,7 @@ from path_rows import ROWS, WRITING, ids, refused, state
 
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import FOLDER, LOG, READS, TEMPORARY, WRITES, guard
+from dcme_w2v.files.paths import FOLDER, LOG, READS, WRITES, guard
 
 DERIVED = (".json", ".vocab", ".metadata.tsv")  # behind the names of outputs
 
@@ -25,8 +25,7 @@ DERIVED = (".json", ".vocab", ".metadata.tsv")  # behind the names of outputs
 def test_every_path_of_every_command_is_in_a_line():
     used = {(row.command, name) for row in ROWS for name in (*row.reads, *row.writes)}
     for name, command in COMMANDS.items():
-        roles = {one.name: one.path for one in command.params if getattr(one, "path", None)}
-        paths = {(name, one) for one, role in roles.items() if role != TEMPORARY}
+        paths = {(name, one.name) for one in command.params if getattr(one, "path", None)}
         assert not paths - used, f"{name}: add a line to LINES"
         assert name in {row.command for row in ROWS}
 
@@ -101,7 +100,7 @@ def test_an_output_in_an_input_folder_is_an_error(names, name):
 
 def test_what_does_not_conflict_is_accepted(names):
     guard((READS, "CORPUS", ["sub", "s3://a/b", "-"]), (WRITES, "--output", "a"))
-    guard((WRITES, "--context", None), (LOG, "--log-json", "log"), (TEMPORARY, "--dir", "sub"))
+    guard((WRITES, "--context", None), (LOG, "--log-json", "log"))
     guard((FOLDER, "--checkpoint", "sub/../kept"), (FOLDER, "--resume", "kept"))
     guard((READS, "CORPUS", "/dev/null"), (WRITES, "--output", "/dev/null"))
     assert sorted(path.name for path in names.iterdir()) == ["a", "dangling", "hard", "here", "sub"]
@@ -118,7 +117,6 @@ def test_what_does_not_conflict_is_accepted(names):
         (LOG, "log.gz", "a log grows line by line"),
         (FOLDER, "-", "is standard output; name a folder"),
         (FOLDER, "a", "is a file; give a folder"),
-        (TEMPORARY, "none", "is not a folder; create it first"),
     ],
 )
 def test_a_path_that_cannot_be_used_is_an_error(names, role, name, message):

@@ -47,7 +47,7 @@ eval_sts: vectors pairs pooling dim tokenize
 explore: files output labels color limit method seed progress
 info: path
 load: path
-phrases: corpus output read_table save_table cache_dir threads progress options
+phrases: corpus output read_table save_table threads progress options
 plot: files output fields words labels limit method seed
 predict_word: model text topn
 save_sentence_model: vectors folder tokenize dim limit numbers card

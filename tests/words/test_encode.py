@@ -97,7 +97,7 @@ def check(texts, options, block_bytes, threads):
                 encode(paths, options, **run)
             return None
         counted = count(paths, options, **run)
-        with encode(paths, options, cache_dir=folder, **run) as encoded:
+        with encode(paths, options, **run) as encoded:
             assert words_of(encoded.vocabulary) == words_of(counted.vocabulary) == kept
             assert encoded.ids.tolist() == ids
             assert encoded.counts.tolist() == [n for _, n in kept]
@@ -203,11 +203,12 @@ def test_an_interrupt_ends_the_threads():
     assert threading.active_count() == before
 
 
-def test_cache_has_no_name_and_is_mapped_read_only():
+def test_cache_has_no_name_and_is_mapped_read_only(monkeypatch):
     folder = Path("cache")
     folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", "cache")
     paths = write(b"a a a b")
-    with encode(paths, VocabularyOptions(min_count=2), cache_dir=str(folder)) as encoded:
+    with encode(paths, VocabularyOptions(min_count=2)) as encoded:
         assert list(folder.iterdir()) == []
         assert isinstance(encoded.ids, np.memmap)
         assert encoded.ids.dtype == np.uint32
@@ -237,12 +238,13 @@ def test_counting_ends_before_memory_does(monkeypatch, run):
     ids=["nothing", "vocabulary", "initial", "held-out lines"],
 )
 def test_words_spill_to_disk_before_memory_ends(monkeypatch, more, threads):
+    monkeypatch.setattr("tempfile.tempdir", ".")
     numbers = (np.random.default_rng(5).zipf(1.2, 300_000) % 150_000).tolist()
     words = [b"w%d" % n if n % 50 else b"w\xff%d" % (n // 7) for n in numbers]
     paths = write(b"\n".join(b" ".join(words[i : i + 9]) for i in range(0, len(words), 9)))
     options = VocabularyOptions(min_count=2, encoding_errors="replace")
     run = {"threads": threads, "_block_bytes": 20_000}
-    whole = encode(paths, options, cache_dir=".", **run, **more)
+    whole = encode(paths, options, **run, **more)
     counted, messages, reporter = count(paths, options, **run), [], Reporter()
     reporter.message = messages.append
     if threads == 1:
@@ -250,8 +252,8 @@ def test_words_spill_to_disk_before_memory_ends(monkeypatch, more, threads):
     else:  # so that the spills depend on no table of a worker
         full = lambda self, *needed: len(self.table) > 9_000 and self._spill()  # noqa: E731
         monkeypatch.setattr(DistinctWords, "_require", full)
-    again = encode(paths, options, cache_dir=".", reporter=reporter, **run, **more)
-    assert sum("go to disk: " in line and "MB so far in .," in line for line in messages) == 1
+    again = encode(paths, options, reporter=reporter, **run, **more)
+    assert sum("go to disk: " in line and "MB so far in ." in line for line in messages) == 1
     for name in vars(whole).keys() - {"vocabulary", "seconds", "counting_bytes"}:
         assert np.array_equal(getattr(whole, name), getattr(again, name)), name
     assert words_of(again.vocabulary) == words_of(whole.vocabulary)
@@ -276,13 +278,14 @@ def test_a_disk_too_small_for_counted_words(monkeypatch):
 
 
 def test_the_size_of_the_cache_is_reported_while_reading(monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", ".")
     monkeypatch.setattr(reading, "free_bytes", lambda folder: 1_000_000)
     paths, messages = write(b"a b c d\n" * 500_000), []
     reporter = Reporter()
     reporter.message = messages.append
-    encode(paths, ALL, cache_dir=".", reporter=reporter, _block_bytes=100_000).close()
+    encode(paths, ALL, reporter=reporter, _block_bytes=100_000).close()
     assert messages == [
-        "warning: id cache: about 8 MB in ., 1 MB free: choose another folder with --cache-dir"
+        "warning: id cache: about 8 MB in ., 1 MB free: set TMPDIR to another folder"
     ]
 
 
@@ -295,18 +298,19 @@ def test_a_limit_of_addresses_is_named(monkeypatch):
         encode(write(b"a b a"), ALL)
 
 
-def test_a_full_cache_folder():
+def test_a_full_cache_folder(monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", ".")
     paths = write(b"a b c d\n" * 10_000)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
     try:
         with pytest.raises(ResourceError) as raised:
-            encode(paths, ALL, cache_dir=".", _block_bytes=10_000)
+            encode(paths, ALL, _block_bytes=10_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     message = str(raised.value)
     assert message.startswith(".: the id cache cannot be written: ")
-    assert "cache_dir" in message
+    assert "TMPDIR" in message
     assert "more than 0.1 MB" in message
 
 
