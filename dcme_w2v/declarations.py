@@ -159,8 +159,9 @@ def values_of(options: Any, *classes: type) -> dict[str, Any]:
 
 
 def part_of(options: Any, cls: type[T]) -> T:
-    """Return the options of a class among others."""
-    return cls(**values_of(options, cls))
+    """Return the fields of a class among others."""
+    names = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    return cls(**{name: getattr(options, name) for name in names})
 
 
 def filled(options: T, found: Mapping[str, Any]) -> T:

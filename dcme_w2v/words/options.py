@@ -14,12 +14,6 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.opening import is_utf8
 from dcme_w2v.options import TRAINS_CONTEXT
 
-_OF_DCME: dict[str, Any] = {
-    "only": {"objective": ("dcme",)},
-    "advanced": True,
-    "group": "Objective",
-}
-
 _OF_SAMPLES = {"objective": ("ns", "nce")}
 
 _OF_CONTEXT: dict[str, Any] = {"only": TRAINS_CONTEXT, "advanced": True, "strict": True}
@@ -94,21 +88,14 @@ class TrainOptions(Checked, group="Model"):
         "number of dual clusters (dcme)",
         minimum=1,
         maximum=4096,
-        **_OF_DCME,
+        only={"objective": ("dcme",)},
+        advanced=True,
+        group="Objective",
     )
-    top_items: int = option(
-        10,
-        "most probable words of a cluster, updated at each target (dcme)",
-        minimum=0,
-        maximum=4096,
-        **_OF_DCME,
-    )
-    beta: float = option(
-        1.0,
-        "update a cluster's center after X times as many targets as there are words (dcme)",
-        above=0.0,
-        **_OF_DCME,
-    )
+    # What no option sets: Q and beta of the paper, and the last learning rate.
+    top_items: int = 10
+    beta: float = 1.0
+    min_lr: float | None = None  # a ten-thousandth of the first
     epochs: int = option(5, "passes over the corpus", minimum=1, maximum=100000, word2vec="iter")
     sample: float | None = option(
         None,
@@ -124,13 +111,6 @@ class TrainOptions(Checked, group="Model"):
         above=0.0,
         maximum=1000.0,
         word2vec="alpha",
-    )
-    min_lr: float | None = option(
-        None,
-        "final learning rate of the linear decay (default: lr / 10,000)",
-        minimum=0.0,
-        maximum=1000.0,
-        advanced=True,
     )
     gradient: str | None = option(
         None,

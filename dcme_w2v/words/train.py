@@ -234,7 +234,7 @@ def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | N
     found = find_checkpoint(job, machine.kind)
     if found is not None:
         found.check_options(values_of(job, VocabularyOptions))  # others after the text is read
-        job = found.with_run_values(job, "threads", "sample", "lr", "min_lr")
+        job = found.with_run_values(job, "threads", "sample", "lr")
     return job, found
 
 

@@ -16,6 +16,12 @@ from .likelihood import Neighbors
 from .options import TrainOptions
 
 
+def settings_of(options: TrainOptions) -> dict[str, float]:
+    """Return resolved options as the fields of the C struct."""
+    inner = {name: getattr(options, name) for name in ("top_items", "beta", "min_lr")}
+    return core_options(options, TrainOptions) | inner
+
+
 class Trainer(engine.Trainer):
     """Train vectors over an encoded corpus.
 
@@ -75,7 +81,7 @@ class Trainer(engine.Trainer):
         self.neighbors: Neighbors | None = None
         both = [new_table(words, options.dim) for _ in range(2)] if options.word_order else None
         opened = core.Trainer(
-            core_options(options, TrainOptions),
+            settings_of(options),
             ids,
             counts,
             input_table,

@@ -7,7 +7,7 @@ from helpers import options_of
 from dcme_w2v._core import codec, models, text
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import core_values
-from dcme_w2v.numeric.core import core_options
+from dcme_w2v.words.trainer import settings_of
 
 I64 = np.int64
 
@@ -38,7 +38,7 @@ def loss(**given):
 def trainer(width=16, output=16, dim=9, rows=5):
     """Open the training of vectors of five words."""
     tables = np.zeros((5, width), np.float32), np.zeros((rows, output), np.float32)
-    options = core_options(options_of({}, dim=dim, window=1))
+    options = settings_of(options_of({}, dim=dim, window=1))
     return models.Trainer(options, np.arange(5, dtype=np.uint32), np.ones(5, I64), *tables)
 
 

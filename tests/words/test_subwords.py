@@ -113,7 +113,7 @@ def test_the_model_is_a_fasttext_model(model):
 def test_training_continues_from_a_model():
     path, again = Path("model.bin"), "again.bin"
     first = dw.train(SENTENCES, output=path, format="fasttext", **{**QUICK, "epochs": 20})
-    still = {"lr": 1e-5, "min_lr": 0.0, "epochs": 1}
+    still = {"lr": 1e-5, "epochs": 1}
     dw.train(SENTENCES, init=str(path), output=again, format="fasttext", **QUICK, **still)
     before, after = open_model(path), open_model(again)
     assert_allclose(after.input, before.input, atol=0.01)
