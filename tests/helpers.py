@@ -25,7 +25,6 @@ from dcme_w2v.formats.artifact import read_artifact, tensor_pieces
 from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.core import INSTRUCTION_SETS, core
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.text.encode import encode
@@ -38,7 +37,6 @@ from dcme_w2v.words.vectors import Vectors
 
 # ---- options of training ----
 
-KERNELS = [name for name in INSTRUCTION_SETS if core.has_kernels(name)]  # of this machine
 OBJECTIVES = [
     {"objective": "ns"},
     {"objective": "nce"},

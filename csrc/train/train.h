@@ -44,5 +44,4 @@ int64_t dcme_trainer_clusters(const dcme_trainer *trainer);
  * epoch runs. */
 void dcme_trainer_center(const dcme_trainer *trainer, int64_t k, real *alpha);
 
-const char *dcme_trainer_kernels(const dcme_trainer *trainer);
 void dcme_trainer_close(dcme_trainer *trainer);

@@ -109,8 +109,6 @@ void dcme_trainer_center(const dcme_trainer *t, int64_t k, real *alpha) {
     dcme_clusters_center(&t->clusters, k, alpha);
 }
 
-const char *dcme_trainer_kernels(const dcme_trainer *t) { return t->model.kernels->name; }
-
 void dcme_trainer_close(dcme_trainer *t) {
     if (t)
         dcme_engine_close(&t->engine);

@@ -29,17 +29,17 @@ def write_rows(bint binary, const float[:, ::1] matrix, const uint8_t[::1] text,
     cdef int64_t count = matrix.shape[0], dim = matrix.shape[1], size
     check_starts(offsets[first : first + count + 1], count, text.shape[0])
     cdef int64_t number = sizeof(float) if binary else DCME_NUMBER_BYTES
-    cdef uint8_t[::1] out = np.empty(
+    cdef char[::1] out = np.empty(
         offsets[first + count] - offsets[first] + count * (dim * number + 2), np.uint8)
     with nogil:
-        size = dcme_write_rows(binary, <char *>&out[0], &matrix[0, 0], dim, <const char *>&text[0],
-                               &offsets[0], first, first + count)
+        size = dcme_write_rows(
+            binary, &out[0], &matrix[0, 0], dim, chars(text), &offsets[0], first, first + count)
     return np.asarray(out)[:size]
 
 
 def cut_rows(bint binary, const uint8_t[::1] data, int64_t dim, int64_t limit, bint final):
     """Return how many whole rows (at most `limit`) `data` starts with, and their bytes."""
-    cdef dcme_block block = dcme_block(<const char *>&data[0], data.shape[0], dim)
+    cdef dcme_block block = dcme_block(chars(data), data.shape[0], dim)
     cdef int64_t end = 0, count
     with nogil:
         if binary:
@@ -57,12 +57,12 @@ def read_rows(bint binary, const uint8_t[::1] data, int64_t dim, int64_t count, 
     `skip`, otherwise reading stops at the first. If `matrix` is None, all rows are checked, and
     faulty ones leave empty words.
     """
-    cdef dcme_block block = dcme_block(<const char *>&data[0], data.shape[0], dim)
+    cdef dcme_block block = dcme_block(chars(data), data.shape[0], dim)
     cdef float[:, ::1] numbers = np.empty((1, dim), np.float32) if matrix is None else matrix
-    cdef uint8_t[::1] text = np.empty(data.shape[0], np.uint8)
+    cdef char[::1] text = np.empty(data.shape[0], np.uint8)
     cdef int64_t[::1] offsets = np.empty(count + 1, np.int64)
     cdef dcme_rows rows = dcme_rows(
-        &numbers[0, 0], 0 if matrix is None else dim, skip, <char *>&text[0], &offsets[0], NULL,
+        &numbers[0, 0], 0 if matrix is None else dim, skip, &text[0], &offsets[0], NULL,
         faults_of(faults), 0)
     with nogil:
         if binary:
@@ -77,14 +77,14 @@ def read_counts(const uint8_t[::1] data, int64_t limit, int64_t[:, ::1] faults):
 
     A missing count is -1.
     """
-    cdef dcme_block block = dcme_block(<const char *>&data[0], data.shape[0], 1)
+    cdef dcme_block block = dcme_block(chars(data), data.shape[0], 1)
     cdef int64_t end = 0, count
     with nogil:
         count = dcme_cut_text(&block, limit, True, &end)
-    cdef uint8_t[::1] text = np.empty(data.shape[0], np.uint8)
+    cdef char[::1] text = np.empty(data.shape[0], np.uint8)
     cdef int64_t[::1] offsets = np.empty(count + 1, np.int64), counts = np.empty(count, np.int64)
     cdef dcme_rows rows = dcme_rows(
-        NULL, 0, False, <char *>&text[0], &offsets[0], &counts[0], faults_of(faults), 0)
+        NULL, 0, False, &text[0], &offsets[0], &counts[0], faults_of(faults), 0)
     with nogil:
         dcme_read_counts(&block, count, &rows)
     found = np.asarray(counts)
@@ -97,7 +97,7 @@ def check_words(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, 
     cdef dcme_fault *found = faults_of(faults)
     check_starts(offsets, count, text.shape[0])
     with nogil:
-        dcme_check_words(<const char *>&text[0], &offsets[0], count, found)
+        dcme_check_words(chars(text), &offsets[0], count, found)
 
 
 def find_duplicates(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, ::1] faults):
@@ -107,7 +107,7 @@ def find_duplicates(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t
     cdef dcme_fault *found = faults_of(faults)
     check_starts(offsets, count, text.shape[0])
     with nogil:
-        dcme_find_duplicates(<const char *>&text[0], &offsets[0], count, seed, found)
+        dcme_find_duplicates(chars(text), &offsets[0], count, seed, found)
 
 
 def write_entries(const int32_t[::1] columns, const float[::1] values):
@@ -115,9 +115,9 @@ def write_entries(const int32_t[::1] columns, const float[::1] values):
     cdef int64_t n = columns.shape[0], length
     if values.shape[0] != n:
         raise ValueError("columns and values do not fit together")
-    cdef uint8_t[::1] text = np.empty(n * DCME_ENTRY_BYTES, np.uint8)
+    cdef char[::1] text = np.empty(n * DCME_ENTRY_BYTES, np.uint8)
     with nogil:
-        length = dcme_write_entries(<char *>&text[0], &columns[0], &values[0], n)
+        length = dcme_write_entries(&text[0], &columns[0], &values[0], n)
     return bytes(text[:length])
 
 

@@ -20,6 +20,10 @@ cdef inline int check(dcme_status status, dcme_error *error) except -1 nogil:
         raise raised.get(status, ValueError)(error.message.decode("utf-8", "replace"))
 
 
+cdef inline const char *chars(const uint8_t[::1] text) except? NULL nogil:
+    return <const char *>&text[0]
+
+
 cdef inline int check_starts(const int64_t[::1] starts, int64_t count, int64_t end) except -1:
     """Raise unless `count` rows of an array of `end` items start there, one behind the other."""
     cdef int64_t i

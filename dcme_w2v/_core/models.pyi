@@ -3,13 +3,15 @@ from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 _F32 = NDArray[np.float32]
 _I32 = NDArray[np.int32]
 _I64 = NDArray[np.int64]
 _U32 = NDArray[np.uint32]
 
-def has_kernels(name: str) -> bool: ...
+KERNELS: list[str]  # that this machine supports, the fastest first
+
 def row_stride(rows: int, dim: int) -> int: ...
 def initialize(rows: _F32, dim: int, seed: int) -> None: ...
 
@@ -38,17 +40,15 @@ class Trainer(Run):
         counts: _I64,
         input: _F32,
         output: _F32,
-        kernels: str | None = None,
+        kernels: str = ...,
         subwords: tuple[_I64, _I32] | None = None,
         neighbors: Sequence[_F32] | None = None,
     ) -> None: ...
     def clusters(self) -> int: ...
     def center(self, k: int, alpha: _F32) -> None: ...
-    @property
-    def kernels(self) -> str: ...
 
-class Documents:
-    def __init__(self, starts: _I64, features: _I32, values: _F32, width: int) -> None: ...
+class SparseRows:
+    def __init__(self, matrix: csr_matrix) -> None: ...
     def __len__(self) -> int: ...
 
 class Instances:
@@ -63,20 +63,16 @@ class Instances:
     ) -> None: ...
 
 class Columns:
-    def __init__(self, documents: Documents, instances: Instances) -> None: ...
+    def __init__(self, documents: SparseRows, instances: Instances) -> None: ...
 
 class Linear:
-    def __init__(
-        self, weights: _F32, classes: int, bias: float, kernels: str | None = None
-    ) -> None: ...
-    @property
-    def kernels(self) -> str: ...
+    def __init__(self, weights: _F32, classes: int, bias: float, kernels: str = ...) -> None: ...
     def scores(
-        self, documents: Documents, begin: int, end: int, out: _F32, threads: int
+        self, documents: SparseRows, begin: int, end: int, out: _F32, threads: int
     ) -> None: ...
     def gradient(
         self,
-        documents: Documents,
+        documents: SparseRows,
         instances: Instances,
         columns: Columns | None,
         out: NDArray[np.float64] | None,
@@ -90,7 +86,7 @@ class Learner(Run):
     def __init__(
         self,
         options: Mapping[str, float],
-        documents: Documents,
+        documents: SparseRows,
         instances: Instances,
         counts: _I64,
         linear: Linear,
@@ -109,7 +105,7 @@ class LabelTree:
         bias: float,
     ) -> None: ...
     def best(
-        self, documents: Documents, begin: int, end: int, beam: int, best: _I32, scores: _F32
+        self, documents: SparseRows, begin: int, end: int, beam: int, best: _I32, scores: _F32
     ) -> None: ...
 
 class Composer:
@@ -117,12 +113,9 @@ class Composer:
         self,
         vectors: _F32,
         weights: _F32,
-        starts: _I64,
-        topic: _I32,
-        share: _F32,
-        topics: int,
+        posteriors: SparseRows,
         log_counts: bool = False,
-        kernels: str | None = None,
+        kernels: str = ...,
     ) -> None: ...
     def extremes(self, starts: _I64, ids: _U32) -> _F32: ...
     def rows(self, starts: _I64, ids: _U32, threshold: float) -> tuple[_I64, _I32, _F32]: ...

@@ -7,18 +7,16 @@ from libc.stdint cimport uintptr_t
 from dcme_w2v._core.csrc cimport *
 
 
-cdef const dcme_kernels *kernels_of(kernels) except NULL:
-    """Return the kernels of a name, the fastest for None."""
-    cdef bytes name = kernels.encode() if kernels else b""
-    cdef const dcme_kernels *found = dcme_kernels_choose(<const char *>name if name else NULL)
+KERNELS = [name for name in ("neon", "avx512", "avx2", "scalar")
+           if dcme_kernels_choose(name.encode()) != NULL]
+
+
+cdef const dcme_kernels *kernels_of(str name) except NULL:
+    """Return the kernels of a name."""
+    cdef const dcme_kernels *found = dcme_kernels_choose(name.encode())
     if found == NULL:
-        raise ValueError("no kernels of that name here")
+        raise ValueError("no kernels of that name fit this machine")
     return found
-
-
-def has_kernels(str name):
-    """Return whether this CPU supports the kernels of an instruction set."""
-    return dcme_kernels_choose(name.encode()) != NULL
 
 
 cdef float *table(float[:, ::1] rows, int64_t count, int64_t width) except NULL:
@@ -132,8 +130,8 @@ cdef class Trainer(Run):
     cdef object kept
 
     def __cinit__(self, options, const uint32_t[::1] ids, const int64_t[::1] counts,
-                  float[:, ::1] input, float[:, ::1] output, kernels=None, subwords=None,
-                  neighbors=None):
+                  float[:, ::1] input, float[:, ::1] output, kernels=KERNELS[0],
+                  subwords=None, neighbors=None):
         cdef dcme_train_options wanted = options
         cdef const int64_t[::1] starts
         cdef const int32_t[::1] ngrams
@@ -174,37 +172,34 @@ cdef class Trainer(Run):
             raise ValueError("a center has a number for each word")
         dcme_trainer_center(self.trainer, k, &alpha[0])
 
-    @property
-    def kernels(self):
-        """Name of the instruction set in use."""
-        return dcme_trainer_kernels(self.trainer).decode()
-
 
 # ---- classifiers ----
 
 
-cdef class Documents:
-    """Sparse rows, checked, as the core reads them."""
+cdef class SparseRows:
+    """A csr_matrix, checked, as the core reads it."""
 
     cdef dcme_sparse_rows core
-    cdef int64_t features
-    cdef object kept
+    cdef int64_t width
+    cdef object matrix, kept
 
-    def __cinit__(self, const int64_t[::1] starts, const int32_t[::1] features,
-                  const float[::1] values, int64_t width):
-        cdef int64_t count = starts.shape[0] - 1
-        check_starts(starts, count, min(features.shape[0], values.shape[0]))
-        check_below(features, width)
-        self.core = dcme_sparse_rows(&starts[0], &features[0], &values[0], count)
-        self.features = width
-        self.kept = starts, features, values
+    def __cinit__(self, matrix):
+        cdef int64_t count = matrix.shape[0]
+        cdef const int64_t[::1] starts = matrix.indptr.astype(np.int64)
+        cdef const int32_t[::1] columns = np.ascontiguousarray(matrix.indices, np.int32)
+        cdef const float[::1] values = np.ascontiguousarray(matrix.data, np.float32)
+        check_starts(starts, count, min(columns.shape[0], values.shape[0]))
+        check_below(columns, matrix.shape[1])
+        self.core = dcme_sparse_rows(&starts[0], &columns[0], &values[0], count)
+        self.width = matrix.shape[1]
+        self.matrix, self.kept = matrix, (starts, columns, values)
 
     def __len__(self):
         return self.core.count
 
     cdef int check_range(self, int64_t begin, int64_t end, int64_t rows, int64_t width) except -1:
         """Raise unless there are such documents, rows for them, and a model of their features."""
-        if not 0 <= begin <= end <= self.core.count or rows < end - begin or self.features > width:
+        if not 0 <= begin <= end <= self.core.count or rows < end - begin or self.width > width:
             raise ValueError("documents out of range, or they and the model do not fit together")
         return 0
 
@@ -254,14 +249,10 @@ cdef class Columns:
     cdef int64_t features, count
     cdef object kept
 
-    def __cinit__(self, Documents documents, Instances instances):
-        from scipy.sparse import csr_matrix
-
+    def __cinit__(self, SparseRows documents, Instances instances):
         if instances.documents > documents.core.count:
             raise ValueError("documents and instances do not fit together")
-        starts, columns, values = map(np.asarray, documents.kept)
-        shape = documents.core.count, documents.features
-        rows, numbers = csr_matrix((values, columns, starts), shape), np.asarray(instances.kept[0])
+        rows, numbers = documents.matrix, np.asarray(instances.kept[0])
         pieces = [rows[numbers[i : i + DCME_PIECE]].tocsc()
                   for i in range(0, len(numbers), DCME_PIECE)]
         sizes = [np.diff(piece.indptr) for piece in pieces]
@@ -272,11 +263,12 @@ cdef class Columns:
         cdef const int64_t[::1] begins = np.append(0, np.cumsum(found[found > 0], dtype=np.int64))
         cdef const uint16_t[::1] places = np.concatenate(
             [piece.indices for piece in pieces]).astype(np.uint16)
-        cdef const float[::1] entries = np.concatenate([piece.data for piece in pieces])
+        cdef const float[::1] entries = np.concatenate(
+            [piece.data for piece in pieces]).astype(np.float32)
         self.core = dcme_by_feature(
             &first[0], &feature[0], &begins[0], &places[0], &entries[0])
         self.numbers, self.count = instances.core.documents, instances.core.count
-        self.features = documents.features
+        self.features = documents.width
         self.kept = instances.kept[0], first, feature, begins, places, entries
 
 
@@ -286,18 +278,14 @@ cdef class Linear:
     cdef dcme_linear core
     cdef object kept
 
-    def __cinit__(self, float[:, ::1] weights, int64_t classes, float bias, kernels=None):
+    def __cinit__(self, float[:, ::1] weights, int64_t classes, float bias,
+                  kernels=KERNELS[0]):
         cdef int64_t stride = dcme_stride(classes)
         self.core = dcme_linear(classes, stride, weights.shape[0] - 1, bias,
                                 table(weights, 1, stride), kernels_of(kernels))
         self.kept = weights
 
-    @property
-    def kernels(self):
-        """Name of the instruction set in use."""
-        return self.core.kernels.name.decode()
-
-    def scores(self, Documents documents, int64_t begin, int64_t end, float[:, ::1] out,
+    def scores(self, SparseRows documents, int64_t begin, int64_t end, float[:, ::1] out,
                int32_t threads):
         """Fill out[i] with the scores of document begin + i in all classes."""
         documents.check_range(begin, end, out.shape[0], self.core.features)
@@ -307,7 +295,7 @@ cdef class Linear:
             dcme_classify_scores(
                 &out[0, 0], &self.core, &documents.core, begin, end, threads)
 
-    def gradient(self, Documents documents, Instances instances, Columns columns,
+    def gradient(self, SparseRows documents, Instances instances, Columns columns,
                  double[:, ::1] out, int32_t threads, float[:, ::1] targets=None,
                  float[:, ::1] posterior=None, bint latent=False):
         """Fill `out` with the gradient of the loss, and return the loss, the sum of -log p.
@@ -333,7 +321,7 @@ cdef class Linear:
         if out is not None:
             if out.shape[0] != self.core.features + 1 or out.shape[1] != self.core.classes:
                 raise ValueError("gradient and weights do not fit together")
-            if (columns.features != documents.features or columns.count != instances.core.count
+            if (columns.features != documents.width or columns.count != instances.core.count
                     or columns.numbers != instances.core.documents):
                 raise ValueError("columns and instances do not fit together")
             problem.columns = &columns.core
@@ -349,7 +337,7 @@ cdef class Learner(Run):
     cdef dcme_classifier *classifier
     cdef object kept
 
-    def __cinit__(self, options, Documents documents, Instances instances,
+    def __cinit__(self, options, SparseRows documents, Instances instances,
                   const int64_t[::1] counts, Linear linear):
         cdef dcme_classify_options wanted = options
         documents.check_range(0, instances.documents, instances.documents, linear.core.features)
@@ -397,7 +385,7 @@ cdef class LabelTree:
             bias_feature, bias, widest)
         self.kept = children, rows, features, starts, columns, values
 
-    def best(self, Documents documents, int64_t begin, int64_t end, int64_t beam,
+    def best(self, SparseRows documents, int64_t begin, int64_t end, int64_t beam,
              int32_t[:, ::1] best, float[:, ::1] scores):
         """Fill rows with the places of the most probable labels, -1 for none, and their scores."""
         documents.check_range(begin, end, min(best.shape[0], scores.shape[0]),
@@ -418,17 +406,16 @@ cdef class Composer:
     cdef dcme_composition words
     cdef object kept
 
-    def __cinit__(self, vectors, const float[::1] weights, const int64_t[::1] starts,
-                  const int32_t[::1] topic, const float[::1] share, int64_t topics,
-                  bint log_counts=False, kernels=None):
+    def __cinit__(self, vectors, const float[::1] weights, SparseRows posteriors,
+                  bint log_counts=False, kernels=KERNELS[0]):
         cdef int64_t count = weights.shape[0], dim = vectors.shape[1], stride = dcme_stride(dim)
         cdef float[:, ::1] rows = np.pad(vectors, ((0, 0), (0, stride - dim)))
-        check_starts(starts, count, min(topic.shape[0], share.shape[0]))
-        check_below(topic, topics)
+        posteriors.check_range(0, count, count, posteriors.width)
         self.words = dcme_composition(
-            count, topics, dim, stride, log_counts, table(rows, count, stride), &weights[0],
-            &starts[0], &topic[0], &share[0], kernels_of(kernels))
-        self.kept = rows, weights, starts, topic, share
+            count, posteriors.width, dim, stride, log_counts, table(rows, count, stride),
+            &weights[0], posteriors.core.starts, posteriors.core.features, posteriors.core.values,
+            kernels_of(kernels))
+        self.kept = rows, weights, posteriors
 
     def extremes(self, const int64_t[::1] starts, const uint32_t[::1] ids):
         """Return the lowest and the highest number of each document's unit vector."""

@@ -47,11 +47,10 @@ cdef class Table:
         """Add concatenated words with their counts."""
         cdef int64_t i
         cdef uint32_t number
-        cdef const char *block = <const char *>&text[0]
         check_starts(offsets, counts.shape[0], text.shape[0])
         with nogil:
             for i in range(counts.shape[0]):
-                dcme_vocabulary_add(self.vocabulary, block + offsets[i],
+                dcme_vocabulary_add(self.vocabulary, chars(text) + offsets[i],
                                     offsets[i + 1] - offsets[i], counts[i], &number)
 
     def encode(self, const uint8_t[::1] text, int refuse, uint32_t[::1] ids=None):
@@ -63,8 +62,7 @@ cdef class Table:
                 raise ValueError("ids has no room for the words of the block: it does not fit")
             to = &ids[0]
         with nogil:
-            dcme_encode(self.vocabulary, <const char *>&text[0], text.shape[0],
-                        <dcme_refusal>refuse, to, &block)
+            dcme_encode(self.vocabulary, chars(text), text.shape[0], <dcme_refusal>refuse, to, &block)
         return block.tokens, block.newlines, bool(block.newline_first), block.bad
 
     def merge(self, Table other, int64_t first, int64_t last, int errors, uint32_t[::1] map):
@@ -96,8 +94,8 @@ cdef class Table:
             if not 0 <= order[i] < dcme_vocabulary_types(self.vocabulary):
                 raise IndexError("order names words that the table does not have")
         dcme_vocabulary_offsets(self.vocabulary, &order[0], n, &offsets[0])
-        cdef uint8_t[::1] text = np.empty(offsets[n], np.uint8)
-        dcme_vocabulary_copy(self.vocabulary, &order[0], n, <char *>&text[0])
+        cdef char[::1] text = np.empty(offsets[n], np.uint8)
+        dcme_vocabulary_copy(self.vocabulary, &order[0], n, &text[0])
         return np.asarray(text), np.asarray(offsets)
 
 
@@ -177,14 +175,13 @@ cdef class Pairs:
 
 def text_of(const uint32_t[::1] ids, const uint8_t[::1] words, const int64_t[::1] offsets):
     """Return the text of ids: a space after each word, a newline at the end of each line."""
-    cdef const char *spelled = <const char *>&words[0]
-    cdef uint8_t[::1] text
     cdef int64_t n = ids.shape[0], count = offsets.shape[0] - 1
     check_starts(offsets, count, words.shape[0])
     check_ids(ids, count)
-    text = np.empty(dcme_ids_text(&ids[0], n, spelled, &offsets[0], NULL), np.uint8)
+    cdef char[::1] text = np.empty(
+        dcme_ids_text(&ids[0], n, chars(words), &offsets[0], NULL), np.uint8)
     with nogil:
-        dcme_ids_text(&ids[0], n, spelled, &offsets[0], <char *>&text[0])
+        dcme_ids_text(&ids[0], n, chars(words), &offsets[0], &text[0])
     return np.asarray(text)
 
 
@@ -196,12 +193,10 @@ def release_freed():
 def format_counts(const uint8_t[::1] text, const int64_t[::1] offsets, const int64_t[::1] counts):
     """Return lines "word count" as an array of bytes."""
     cdef int64_t n = counts.shape[0], length
-    cdef uint8_t[::1] lines
     check_starts(offsets, n, text.shape[0])
-    lines = np.empty(offsets[n] - offsets[0] + n * DCME_COUNT_MAX, np.uint8)
+    cdef char[::1] lines = np.empty(offsets[n] - offsets[0] + n * DCME_COUNT_MAX, np.uint8)
     with nogil:
-        length = dcme_counts_format(
-            <const char *>&text[0], &offsets[0], &counts[0], n, <char *>&lines[0])
+        length = dcme_counts_format(chars(text), &offsets[0], &counts[0], n, &lines[0])
     return np.asarray(lines)[:length]
 
 
@@ -213,18 +208,17 @@ def ngrams_of(const uint8_t[::1] text, const int64_t[::1] offsets, int shortest,
     """
     cdef dcme_ngrams ngrams = dcme_ngrams(shortest, longest, buckets)
     cdef int64_t n = offsets.shape[0] - 1, i
-    cdef const char *bytes = <const char *>&text[0]
     cdef int64_t[::1] starts = np.zeros(n + 1, np.int64)
     cdef int32_t[::1] numbers
     check_starts(offsets, n, text.shape[0])
     with nogil:
         for i in range(n):
             starts[i + 1] = starts[i] + dcme_ngrams_of(
-                &ngrams, bytes + offsets[i], offsets[i + 1] - offsets[i], NULL)
+                &ngrams, chars(text) + offsets[i], offsets[i + 1] - offsets[i], NULL)
     numbers = np.empty(starts[n], np.int32)
     with nogil:
         for i in range(n):
-            dcme_ngrams_of(&ngrams, bytes + offsets[i], offsets[i + 1] - offsets[i],
+            dcme_ngrams_of(&ngrams, chars(text) + offsets[i], offsets[i + 1] - offsets[i],
                            &numbers[starts[i]])
     return np.asarray(starts), np.asarray(numbers)
 
@@ -265,6 +259,5 @@ cdef class Tokenizer:
         cdef const char *out = NULL
         cdef int64_t length, bad
         with nogil:
-            dcme_tokenize(self.tokenizer, <const char *>&text[0], text.shape[0], &out, &length,
-                          &bad)
+            dcme_tokenize(self.tokenizer, chars(text), text.shape[0], &out, &length, &bad)
         return out[:length], bad

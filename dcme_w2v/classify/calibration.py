@@ -16,6 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from dcme_w2v._core.models import SparseRows
 from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.training.progress import Reporter
 
@@ -31,7 +32,7 @@ from .metrics import (
     relevance,
 )
 from .options import ClassifyOptions
-from .trainer import Scorer, Weights, core_documents
+from .trainer import Scorer, Weights
 
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
 SHORT = 20_000  # documents: below, a training of its own leaves some out; above, one in SHARE
@@ -106,7 +107,7 @@ def scores_of(weights: Scorer, data: Labeled, threads: int) -> _Scores:
     count = min(MAX_DOCUMENTS, max(1, MAX_SCORES // weights.classes))
     known = [i for i, labels in enumerate(data.labels) if min(labels) >= 0][:count]
     rows, labels = data.matrix[known], [data.labels[i] for i in known]
-    return weights.scores(core_documents(rows), 0, len(known), threads), labels
+    return weights.scores(SparseRows(rows), 0, len(known), threads), labels
 
 
 def _calibration(

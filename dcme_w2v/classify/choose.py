@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import flag_of, threads_of
 from dcme_w2v.errors import CorpusError, DivergedError
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
@@ -38,7 +39,7 @@ from .options import (
     resolved,
 )
 from .solver import solve
-from .trainer import ClassifierTrainer, Weights, core_documents, length_and_steps
+from .trainer import ClassifierTrainer, Weights, length_and_steps
 
 FOLDS, HELD_OUT, LEARNED = 5, 5000, 20_000  # documents of a fold, and of a trial, at most
 CERTAIN = 1500  # documents held out, in several folds; so many are enough
@@ -495,7 +496,7 @@ class Search:
         try:
             weights = self._learned(problem.options(setting), part)
             pieces = []
-            for scores in weights.batches(core_documents(out.matrix), 1):
+            for scores in weights.batches(SparseRows(out.matrix), 1):
                 check_scores(scores)
                 pieces.append(scores)
                 if not self._keeps:

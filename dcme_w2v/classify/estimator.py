@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, issparse, vstack
 
+from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F32, F64, I64, Array
@@ -42,7 +43,6 @@ from .trainer import (
     ClassifierTrainer,
     Scorer,
     Weights,
-    core_documents,
     documents_at_once,
     warn_of_short_rows,
 )
@@ -412,7 +412,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         """
         if self._indicator is not None:
             return self._predict_sets(X, *self._indicator)
-        matrix, threads = core_documents(check_features(self, X)), threads_of(self.threads)
+        matrix, threads = SparseRows(check_features(self, X)), threads_of(self.threads)
         found = [np.empty(0, dtype=np.int64)]
         for scores in self._weights.batches(matrix, threads):
             check_scores(scores)
@@ -454,7 +454,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         """Return the scores of all classes, shape (rows, classes)."""
         matrix = check_features(self, X)
         threads = threads_of(self.threads)
-        return self._weights.scores(core_documents(matrix), 0, matrix.shape[0], threads)
+        return self._weights.scores(SparseRows(matrix), 0, matrix.shape[0], threads)
 
     def _weights_of(self, sample_weight: ArrayLike | None, numbers: I64) -> F32 | None:
         """Return the weights of rows of these classes; None if all are 1."""

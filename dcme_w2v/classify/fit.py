@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from dcme_w2v._core.models import SparseRows
 from dcme_w2v.errors import warn
 from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.options import CheckpointOptions
@@ -27,7 +28,6 @@ from .trainer import (
     ClassifierTrainer,
     Scorer,
     Weights,
-    core_documents,
 )
 
 EndIteration = Callable[[int, float], bool]
@@ -66,7 +66,7 @@ class Labeled:
 def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> dict[str, Any]:
     """Return the measures of a classifier on labeled documents."""
     begin = 0
-    for scores in scorer.batches(core_documents(data.matrix), threads):
+    for scores in scorer.batches(SparseRows(data.matrix), threads):
         measures.add(log_softmax(scores), data.labels[begin : begin + len(scores)])
         begin += len(scores)
     return measures.result()

@@ -40,7 +40,7 @@ class Forest(Scorer):
         """Number of columns of the documents."""
         return self.trees[0].features
 
-    def _found(self, documents: core.Documents, begin: int, end: int) -> csr_matrix:
+    def _found(self, documents: core.SparseRows, begin: int, end: int) -> csr_matrix:
         """Return the probabilities of the labels that trees find."""
         shape, count = (end - begin, self.classes), min(CANDIDATES, self.classes)
         found = csr_matrix(shape)
@@ -52,20 +52,20 @@ class Forest(Scorer):
             found = found + csr_matrix((p, place), shape)
         return found
 
-    def _batches(self, documents: core.Documents, threads: int) -> Iterator[csr_matrix]:
+    def _batches(self, documents: core.SparseRows, threads: int) -> Iterator[csr_matrix]:
         step = max(1, min(documents_at_once(self.classes), -(-len(documents) // threads)))
         spans = ((i, min(i + step, len(documents))) for i in range(0, len(documents), step))
         return ordered_map(lambda span: self._found(documents, *span), spans, threads)
 
-    def scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F64:
+    def scores(self, documents: core.SparseRows, begin: int, end: int, threads: int) -> F64:
         """Return the logarithms of the mean probabilities."""
         return _log(self._found(documents, begin, end).toarray())
 
-    def batches(self, documents: core.Documents, threads: int) -> Iterator[F64]:
+    def batches(self, documents: core.SparseRows, threads: int) -> Iterator[F64]:
         """Yield the scores of some documents at a time."""
         return (_log(found.toarray()) for found in self._batches(documents, threads))
 
-    def best(self, documents: core.Documents, count: int, threads: int) -> Iterator[Top]:
+    def best(self, documents: core.SparseRows, count: int, threads: int) -> Iterator[Top]:
         """Yield the classes of the highest scores and these, without the scores of all classes."""
         for found in self._batches(documents, threads):
             sizes = np.diff(found.indptr)

@@ -57,7 +57,7 @@ class Tree:
         made = core.LabelTree(**arrays, bias_feature=self.features, bias=self.bias)
         object.__setattr__(self, "core", made)
 
-    def best(self, documents: core.Documents, begin: int, end: int, count: int) -> tuple[I32, F32]:
+    def best(self, documents: core.SparseRows, begin: int, end: int, count: int) -> tuple[I32, F32]:
         """Return the most probable labels, -1 for none, and their log-probabilities."""
         places = np.empty((end - begin, count), dtype=np.int32)
         scores = np.empty((end - begin, count), dtype=np.float32)

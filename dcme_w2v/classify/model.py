@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import Checked, threads_of
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.space import require_disk
@@ -36,7 +37,7 @@ from .features import TextFeatures
 from .forest import Forest
 from .metrics import Calibration, Top, best_classes, calibrated
 from .options import ClassifyOptions, FeatureOptions
-from .trainer import Scorer, core_documents
+from .trainer import Scorer
 from .weight_files import arrays_of, scorer_of
 
 KIND, VERSION = "classifier", 1
@@ -254,13 +255,13 @@ class Classifier(Predictor):
         if not (self.multilabel and isinstance(self.weights, Forest)):
             yield from super().most_probable(matrix, count, threads)
             return
-        documents = core_documents(self.align_features(matrix))
+        documents = SparseRows(self.align_features(matrix))
         for numbers, scores in self.weights.best(documents, count, threads_of(threads)):
             yield numbers, calibrated(scores, self.calibration)
 
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
         """Yield the log-probabilities of all classes; see `Predictor.log_probabilities`."""
-        documents = core_documents(self.align_features(matrix))
+        documents = SparseRows(self.align_features(matrix))
         for scores in self.weights.batches(documents, threads_of(threads)):
             yield calibrated(scores, self.calibration)
 

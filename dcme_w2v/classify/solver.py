@@ -12,7 +12,7 @@ from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import Function, Watch, minimize
 
 from .options import ClassifyOptions
-from .trainer import Weights, core_documents, rows_at_once
+from .trainer import Weights, rows_at_once
 
 DENSE = 0.25  # share of the entries that are not 0
 # Of the loss of a class with a probability of .95 or .05; with twenty sets of numbers, .25 takes
@@ -63,7 +63,7 @@ def loss_and_gradient_at(
     sample_weight: F32 | None,
 ) -> Callable[[], tuple[float, F64]]:
     """Return a function of the sum of -log p and its gradient at `weights`; see `solve`."""
-    rows, classes = core_documents(matrix), weights.classes
+    rows, classes = core.SparseRows(matrix), weights.classes
     instances = core.Instances(documents, labels, matrix.shape[0], classes, sample_weight)
     columns = core.Columns(rows, instances)
 

@@ -85,16 +85,6 @@ def rows_at_once(classes: int) -> int:
     return max(1, WEIGHTS_AT_ONCE // classes)
 
 
-def core_documents(matrix: csr_matrix) -> core.Documents:
-    """Return sparse rows in the format of the core."""
-    return core.Documents(
-        matrix.indptr.astype(np.int64),
-        np.ascontiguousarray(matrix.indices, dtype=np.int32),
-        np.ascontiguousarray(matrix.data, dtype=np.float32),
-        matrix.shape[1],
-    )
-
-
 class Scorer(ABC):
     """What scores documents in classes: the result of a training.
 
@@ -111,14 +101,14 @@ class Scorer(ABC):
         """Number of columns of the documents."""
 
     @abstractmethod
-    def scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F64:
+    def scores(self, documents: core.SparseRows, begin: int, end: int, threads: int) -> F64:
         """Return the scores of the documents from `begin` to `end` in all classes."""
 
     @abstractmethod
     def above_mean(self, number: int) -> F32:
         """Return a class's weights minus the mean over all classes, shape (features,)."""
 
-    def batches(self, documents: core.Documents, threads: int) -> Iterator[F64]:
+    def batches(self, documents: core.SparseRows, threads: int) -> Iterator[F64]:
         """Yield the scores of some documents at a time."""
         step = documents_at_once(self.classes)
         for begin in range(0, len(documents), step):
@@ -215,7 +205,7 @@ class Weights(Scorer):
         self.set(weights)
         self.offset[:] = offset
 
-    def scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F64:
+    def scores(self, documents: core.SparseRows, begin: int, end: int, threads: int) -> F64:
         """Return the scores of the documents from `begin` to `end` in all classes."""
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
@@ -362,7 +352,7 @@ class ClassifierTrainer(Trainer):
             order = order_of(matrix, documents, labels, classes, options)
             weights = new_weights(matrix.shape[1], classes, options, order)
         self.weights = weights
-        self.documents = core_documents(matrix)
+        self.documents = core.SparseRows(matrix)
         placed = weights.place[labels]
         sums = np.bincount(placed, sample_weight, minlength=classes)
         counts = np.rint(sums).astype(np.int64)
@@ -384,4 +374,4 @@ class ClassifierTrainer(Trainer):
         for name in ("lr", "min_lr"):  # rates are for vectors of unit length
             values[name] /= squares or 1.0
         learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
-        super().__init__(learner, options, weights.tables, weights.linear.kernels)
+        super().__init__(learner, options, weights.tables, kernels_named())

@@ -48,7 +48,7 @@ class Votes(Scorer):
         found = np.mean([one.above_mean(number) for one in self.models], axis=0, dtype=np.float64)
         return np.asarray(found, dtype=np.float32)
 
-    def scores(self, documents: core.Documents, begin: int, end: int, threads: int) -> F64:
+    def scores(self, documents: core.SparseRows, begin: int, end: int, threads: int) -> F64:
         """Return the logarithms of the mean probabilities."""
         total = np.zeros((end - begin, self.classes))
         for one in self.models:

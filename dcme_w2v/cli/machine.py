@@ -175,20 +175,19 @@ def _found() -> dict[str, Any]:
     import scipy
 
     from dcme_w2v import __version__
-    from dcme_w2v._core.models import has_kernels
+    from dcme_w2v._core.models import KERNELS
     from dcme_w2v.declarations import default_threads
     from dcme_w2v.files.space import memory_limit
-    from dcme_w2v.numeric.core import INSTRUCTION_SETS, kernels_named
+    from dcme_w2v.numeric.core import kernels_named
 
-    kernels = [name for name in INSTRUCTION_SETS if has_kernels(name)]
     return {
         "dcme-w2v": __version__,
         "python": f"{platform.python_version()} {sys.executable}",
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "system": platform.platform(),
-        "kernels": kernels,
-        "chosen kernels": kernels_named() or kernels[-1],
+        "kernels": KERNELS,
+        "chosen kernels": kernels_named(),
         "threads": default_threads(),
         "memory bytes": memory_limit(),
         "packages": {name: _version(name) for name in OPTIONAL},

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify.calibration import NEVER
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.solver import solve
-from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.numeric.arrays import F64, I64
 
 L2 = 1e-5  # of models that also learn unlabeled documents
@@ -29,7 +30,7 @@ class ScoredRows:
 
     def __init__(self, matrix: csr_matrix, threads: int) -> None:
         self.matrix, self.threads = matrix, threads
-        self._core = core_documents(matrix)
+        self._core = SparseRows(matrix)
 
     def __len__(self) -> int:
         return int(self.matrix.shape[0])

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import models as core
-from dcme_w2v.classify.trainer import PAD, Weights, core_documents
+from dcme_w2v.classify.trainer import PAD, Weights
 from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.numeric.lbfgs import HISTORY, Watch, minimize
@@ -103,7 +103,7 @@ class Cost:
         self.smoothing = smoothing
         _require_memory(data, latent)
         self.weights = Weights(data.matrix.shape[1], latent, 1.0)
-        self._documents = core_documents(data.matrix)
+        self._documents = core.SparseRows(data.matrix)
         count, total = data.count, data.matrix.shape[0]
         every = np.arange(count, dtype=np.int32)
         labels = data.labels if data.classes else every

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import VERSION, Predictor, restored, text_of
-from dcme_w2v.classify.trainer import CHUNK, Weights, core_documents
+from dcme_w2v.classify.trainer import CHUNK, Weights
 from dcme_w2v.declarations import threads_of
 from dcme_w2v.formats.artifact import Model, load_model
 from dcme_w2v.numeric.arrays import F32, F64, Array
@@ -74,7 +75,7 @@ class LatentClassifier(Predictor):
         for begin in range(0, matrix.shape[0], CHUNK):
             part = matrix[begin : begin + CHUNK]
             part = part if self.right is None else reduced(part, self.right)
-            yield log_softmax(self.weights.scores(core_documents(part), 0, part.shape[0], threads))
+            yield log_softmax(self.weights.scores(SparseRows(part), 0, part.shape[0], threads))
 
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
         """Yield log p(y | x) for some documents at a time, shape (some documents, classes)."""

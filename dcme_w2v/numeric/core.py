@@ -15,7 +15,6 @@ from .arrays import F32
 
 CACHE_LINE = 64
 SPARE = CACHE_LINE // 4  # float32
-INSTRUCTION_SETS = ("scalar", "avx2", "avx512", "neon")
 
 
 def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
@@ -72,12 +71,12 @@ def core_options(options: Any, declared: type | None = None) -> dict[str, float]
     return values
 
 
-def kernels_named(name: str | None = None) -> str | None:
-    """Return the instruction set to use, None for the fastest."""
-    name = name or os.environ.get("DCME_W2V_KERNELS") or None
-    if name is not None and not core.has_kernels(name):
+def kernels_named(name: str | None = None) -> str:
+    """Return the instruction set to use, by default the fastest."""
+    name = name or os.environ.get("DCME_W2V_KERNELS") or core.KERNELS[0]
+    if name not in core.KERNELS:
         raise UsageError(
             f"kernels {name}: not supported by this CPU; unset DCME_W2V_KERNELS, or choose one of "
-            + ", ".join(one for one in INSTRUCTION_SETS if core.has_kernels(one))
+            + ", ".join(core.KERNELS)
         )
     return name

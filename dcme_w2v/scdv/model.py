@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dcme_w2v._core.models import Composer
+from dcme_w2v._core.models import Composer, SparseRows
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.formats.artifact import Model, load_model, save_model, words_arrays
 from dcme_w2v.formats.documents import Document
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, I32, I64, Array
+from dcme_w2v.numeric.arrays import F32, I64, Array
 from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.numeric.sparse_rows import unit_rows
@@ -123,15 +123,9 @@ class DocumentModel:
         """Return the composer of the C core; fails if a row would have more than 2^31 columns."""
         if self.columns > np.iinfo(np.int32).max:
             raise DcmeError(f"vectors of {self.columns:,} numbers: use fewer --clusters")
-        return Composer(
-            self.vectors, self.weights, *self._posteriors(), self.posteriors.shape[1],
-            self.options.term_frequency == "log", kernels_named(),
-        )  # fmt: skip
-
-    def _posteriors(self) -> tuple[I64, I32, F32]:
-        """Return row starts, topics and shares of the posteriors."""
-        found = self.posteriors
-        return found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data
+        is_log = self.options.term_frequency == "log"
+        rows = SparseRows(self.posteriors)
+        return Composer(self.vectors, self.weights, rows, is_log, kernels_named())
 
     def transform(
         self, texts: Iterable[bytes], threads: int | None = None
@@ -199,8 +193,10 @@ class DocumentModel:
             "weights": self.weights,
             "idf": self.idf,
             "counts": self.counts,
-            **dict(zip(POSTERIORS, self._posteriors(), strict=True)),
         }
+        found = self.posteriors
+        rows = found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data
+        arrays |= dict(zip(POSTERIORS, rows, strict=True))
         if self.mixture:
             arrays["mixture_weights"] = self.mixture.weights
             arrays["mixture_means"] = self.mixture.means

@@ -80,13 +80,14 @@ class Trainer(engine.Trainer):
             self.subwords = Subwords(*ngrams.options.lengths, input_table[words:, : options.dim])
         self.neighbors: Neighbors | None = None
         both = [new_table(words, options.dim) for _ in range(2)] if options.word_order else None
+        kernels = kernels_named(kernels)
         opened = core.Trainer(
             settings_of(options),
             ids,
             counts,
             input_table,
             output_table,
-            kernels_named(kernels),
+            kernels,
             (ngrams.starts, ngrams.numbers) if ngrams else None,
             both,
         )
@@ -100,7 +101,7 @@ class Trainer(engine.Trainer):
         if both is not None:
             self.neighbors = both[0][:, : options.dim], both[1][:, : options.dim]
             tables |= dict(zip(NEIGHBORS, self.neighbors, strict=True))
-        super().__init__(opened, options, tables, str(opened.kernels))
+        super().__init__(opened, options, tables, kernels)
 
     @property
     def clusters(self) -> int:

@@ -23,8 +23,7 @@ from statistics import fmean, stdev
 import suites
 from tables import COLUMNS, RESULTS, ROOT
 
-from dcme_w2v._core.models import has_kernels
-from dcme_w2v.numeric.core import INSTRUCTION_SETS
+from dcme_w2v._core.models import KERNELS
 
 
 def commit() -> str:
@@ -46,8 +45,7 @@ def machine() -> str:
     text = info.read_text(encoding="utf-8") if info.exists() else ""
     model = re.search(r"^model name\s*: (.*)", text, re.MULTILINE)
     sets = [name for name in ("avx512f", "avx2", "asimd") if name in text.split()]
-    fastest = next(filter(has_kernels, INSTRUCTION_SETS[::-1]))
-    kernels = os.environ.get("DCME_W2V_KERNELS", fastest)
+    kernels = os.environ.get("DCME_W2V_KERNELS", KERNELS[0])
     cpus = f"{platform.machine()} {len(os.sched_getaffinity(0))} CPUs"
     return ", ".join([cpus, *([model[1]] if model else []), *sets[:1], f"{kernels} kernels"])
 

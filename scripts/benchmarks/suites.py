@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from many_labels import write_documents
 
-from dcme_w2v._core.models import has_kernels
-from dcme_w2v.numeric.core import INSTRUCTION_SETS
+from dcme_w2v._core.models import KERNELS
 
 Line = tuple[str, int, str, float, str]  # setting, seed, metric, number, unit
 
@@ -103,10 +102,6 @@ def _labeled(file: Path) -> tuple[list[str], list[str]]:
 
 def _has_several(folder: Path) -> bool:
     return any("|" in label for label in _labeled(folder / "train.tsv")[0])
-
-
-def _kernels() -> list[str]:
-    return list(filter(has_kernels, INSTRUCTION_SETS[1:]))
 
 
 # ---- settings that are trained with each seed, and measured ----
@@ -300,7 +295,7 @@ def speed(s: Setup) -> Iterator[Line]:
         )
         skipgram = int(model == "skipgram")
         base = s.python("-c", GENSIM, text, out, *numbers, skipgram, 1, seed).seconds
-        for kernels in _kernels():
+        for kernels in KERNELS[:-1]:
             seconds = s.run(line, DCME_W2V_KERNELS=kernels).seconds
             name = f"{model} {'/'.join(map(str, numbers))}"
             yield name, seed, f"ours / gensim, {kernels}", base / seconds, ""
@@ -310,7 +305,7 @@ def blocks(s: Setup) -> Iterator[Line]:
     """Compare the CPU seconds of blocks with the seconds of negative sampling, for all kernels."""
     line = f"train {s.file('corpus.txt')} --threads 1 --quiet --output {s.out('b.safetensors')}"
     fixed = "--window 10 --window-mode fixed --sample 0 --objective ns --negative 20"
-    for seed, kernels in product(s.seeds, _kernels()):
+    for seed, kernels in product(s.seeds, KERNELS[:-1]):
         seconds = [
             s.run(f"{line} --seed {seed} {options}", DCME_W2V_KERNELS=kernels).seconds
             for options in (fixed, "--preset likelihood")

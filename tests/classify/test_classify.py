@@ -11,9 +11,10 @@ from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 
 from dcme_w2v import MaxentClassifier
+from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify.fit import Labeled, fit
 from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.trainer import ClassifierTrainer, core_documents
+from dcme_w2v.classify.trainer import ClassifierTrainer
 from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.numeric.sklearn_base import split_labels
 
@@ -95,7 +96,7 @@ def test_best_epoch_is_kept_and_training_stops_early():
     figures = [record["heldout_accuracy"] for record in epochs]
     best = int(np.argmax(figures))
     assert len(epochs) == best + 1 + 3 < 60
-    scores = weights.scores(core_documents(held.matrix), 0, 100, 1)
+    scores = weights.scores(SparseRows(held.matrix), 0, 100, 1)
     assert np.mean(scores.argmax(axis=1) == labels[:100]) == pytest.approx(figures[best])
 
 

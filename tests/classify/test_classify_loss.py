@@ -11,13 +11,14 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
+from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify.calibration import _calibration, likeliest_factors
 from dcme_w2v.classify.choose import Problem, like_svm
 from dcme_w2v.classify.fit import Labeled, fit
 from dcme_w2v.classify.metrics import Calibration, calibrated, calibration_of, log_softmax
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import DcmeWarning, DivergedError
 
 
@@ -58,7 +59,7 @@ def test_many_rare_classes_are_learned_to_the_optimum():
     data, given = Labeled(rows, labels[:, None].tolist()), ClassifyOptions(threads=1)
     near = Problem.of(data, 520, given)
     weights, _ = fit(data, 520, near.options(like_svm(near, {})))
-    scores = weights.scores(core_documents(rows), 0, 1600, 1)
+    scores = weights.scores(SparseRows(rows), 0, 1600, 1)
     svm = LinearSVC().fit(rows, labels).decision_function(rows)
     assert np.corrcoef(scores.ravel(), svm.ravel())[0, 1] > 0.8
 
@@ -136,7 +137,7 @@ def test_every_prediction_of_one_label_is_calibrated(here, cli):
     assert model.calibration is not None
     matrix = model.rows([line.encode() for line in lines])
     (log_p,) = model.log_probabilities(matrix)
-    scores = model.weights.scores(core_documents(matrix), 0, 300, 1)
+    scores = model.weights.scores(SparseRows(matrix), 0, 300, 1)
     assert log_p == pytest.approx(calibrated(scores, model.calibration))
     numbers, top = map(np.concatenate, zip(*model.most_probable(matrix, 5), strict=True))
     assert (numbers == np.argsort(-scores, axis=1, kind="stable")).all()

@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from dcme_w2v import MaxentClassifier
 from dcme_w2v._core import models as core
 from dcme_w2v.classify.metrics import log_softmax
-from dcme_w2v.classify.trainer import Weights, core_documents
+from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import DcmeWarning
 
 OBJECTIVES = [
@@ -41,7 +41,7 @@ def test_gradient_of_many_documents_is_that_of_numpy_whatever_the_threads(classe
     y = random.integers(0, classes, 35_000).astype(np.int32)
     model = Weights(41, classes, bias=0.5)  # a feature more than the documents have
     model.set(random.normal(size=(42, classes)).astype(np.float32))
-    documents = core_documents(X)
+    documents = core.SparseRows(X)
     instances = core.Instances(np.arange(35_000), y, 35_000, classes)
     columns = core.Columns(documents, instances)
     gradients = np.full((3, 42, classes), np.nan)

@@ -10,12 +10,12 @@ from data import run_all
 from helpers import arrays_in, link_all
 from scipy.sparse import csr_matrix
 
+from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify import label_tree
 from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.label_tree import ARRAYS, coded, decoded, train_trees
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.trainer import core_documents
 from dcme_w2v.errors import UsageError
 
 LABELS, WORDS = 300, 3
@@ -95,7 +95,7 @@ def test_the_search_is_that_of_the_definition(monkeypatch, levels):
     assert nodes == {2: 17, 3: 1 + 2 + 4 + 8 + 16}[levels] or levels == 3
     for beam in (2, 10):
         monkeypatch.setattr(label_tree, "BEAM", beam)
-        found, scores = tree.best(core_documents(rows), 0, 20, 8)
+        found, scores = tree.best(SparseRows(rows), 0, 20, 8)
         for d in range(20):
             wanted, by = plain_search(tree, rows[d], beam)
             assert scores[d] == pytest.approx(by[:8], abs=1e-4)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from helpers import arrays_in
 
+from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify import estimator, train
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, FeatureOptions
-from dcme_w2v.classify.trainer import core_documents
 from dcme_w2v.classify.weight_files import Votes
 from dcme_w2v.cluster.distribute import Distributed
 from dcme_w2v.errors import UsageError
@@ -104,7 +104,7 @@ def test_a_vote_is_the_mean_of_probabilities(docs, learn, cli):
     loaded = learn("vote", f"{flags_of('vote', 3)} --lead 0")
     assert isinstance(loaded.weights, Votes) and len(loaded.weights.models) == 3
     rows = loaded.rows([b"a1 w3", b"b2 c3 w1"])
-    documents = core_documents(rows)
+    documents = SparseRows(rows)
     each = [np.exp(log_softmax(one.scores(documents, 0, 2, 1))) for one in loaded.weights.models]
     found = next(loaded.log_probabilities(rows, 1))
     assert np.exp(found) == pytest.approx(np.mean(each, axis=0), abs=1e-9)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers import options_of
+from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import codec, models, text
 from dcme_w2v.classify.options import ClassifyOptions, resolved
@@ -14,7 +15,7 @@ I64 = np.int64
 
 def of_classes(documents=1, classes=2, labels=(0, 1), sets=None):
     """Return a model, two documents of one feature and their instances."""
-    rows = models.Documents(np.arange(3, dtype=I64), np.zeros(2, np.int32), np.ones(2, "f4"), 1)
+    rows = models.SparseRows(csr_matrix(np.ones((2, 1), np.float32)))
     count = 1 if sets else len(labels)
     instances = models.Instances(
         np.full(count, documents - 1), np.array(labels, np.int32), documents, classes, None,
@@ -81,7 +82,7 @@ FAULTS = {
     "labels that the scores have not": lambda: loss(classes=10**8, labels=(0, 10**7)),
 }
 UNOPENED = [models.Run, models.Trainer, models.Learner, models.Linear, models.LabelTree,
-            models.Composer, models.Documents, text.Pairs, text.Tokenizer]  # fmt: skip
+            models.Composer, models.SparseRows, text.Pairs, text.Tokenizer]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", UNOPENED)
@@ -113,7 +114,7 @@ def test_negligible_probabilities_are_zero():
     table = np.zeros((2, 16), np.float32)
     table[1, : len(scores)] = scores
     model = models.Linear(table, len(scores), 1.0)
-    rows = models.Documents(np.zeros(2, I64), np.zeros(0, np.int32), np.zeros(0, "f4"), 1)
+    rows = models.SparseRows(csr_matrix((1, 1), dtype=np.float32))
     instances = models.Instances(np.zeros(1, I64), np.zeros(1, np.int32), 1, 1)
     posterior = np.zeros((1, 16), np.float32)
     log_alpha = np.zeros((1, 16), np.float32)

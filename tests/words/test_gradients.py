@@ -13,6 +13,7 @@ from helpers import MODELS, options_of
 from reference import NOISE, Reference, Stream
 from reference_objectives import OBJECTIVES, Alias, Paper
 from reference_subwords import SubwordReference
+from scipy.sparse import csr_matrix
 from scipy.special import entr, log_softmax, logsumexp, softmax
 
 from dcme_w2v._core import models as core
@@ -195,11 +196,7 @@ class Problem:
         self.table[:, :CLASSES] = scale * random.uniform(-1, 1, (FEATURES + 1, CLASSES))
         self.W = self.table[:, :CLASSES].astype(float)
         self.counts = np.random.default_rng(2).integers(1, 9, CLASSES)
-        rows, columns = np.nonzero(self.x)
-        starts = np.searchsorted(rows, np.arange(len(self.x) + 1)).astype(np.int64)
-        values = self.x[rows, columns]
-        self.kept = starts, columns.astype(np.int32), values
-        self.documents = core.Documents(*self.kept, FEATURES)
+        self.documents = core.SparseRows(csr_matrix(self.x))
         self.linear = core.Linear(self.table, CLASSES, BIAS, "scalar")
 
     def instances(self, sets=None):

@@ -10,10 +10,10 @@ only runs count in which no choice was that narrow.
 import numpy as np
 import pytest
 from data import corpus
-from helpers import KERNELS
 from reference import LAST, Reference, initial_table
 from reference_objectives import OBJECTIVES
 
+from dcme_w2v._core.models import KERNELS
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer

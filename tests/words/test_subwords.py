@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from data import corpus
 from fasttext_models import mean_of
-from helpers import KERNELS
 from numpy.testing import assert_allclose, assert_array_equal
 from reference_objectives import OBJECTIVES
 from reference_subwords import SubwordReference
 
 import dcme_w2v as dw
+from dcme_w2v._core.models import KERNELS
 from dcme_w2v.formats.vectors.fasttext import open_model
 from dcme_w2v.formats.vectors.subwords import WordNgrams
 from dcme_w2v.options import SubwordOptions
