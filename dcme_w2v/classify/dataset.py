@@ -15,9 +15,10 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.paths import as_paths
-from dcme_w2v.formats.columns import Table, like
+from dcme_w2v.formats.columns import Table
 from dcme_w2v.formats.documents import Document, read_documents
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
+from dcme_w2v.formats.texts import Text, bytes_of
 from dcme_w2v.numeric.arrays import I64, Bools
 from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.options import HoldoutOptions
@@ -95,8 +96,8 @@ class Dataset:
     is_first: list[bool] = field(default_factory=list)
     columns: int | None = None
     text: TextFeatures | None = None
-    texts: list[bytes] = field(default_factory=list, repr=False)
-    held_texts: list[bytes] = field(default_factory=list, repr=False)
+    texts: list[Text] = field(default_factory=list, repr=False)
+    held_texts: list[Text] = field(default_factory=list, repr=False)
 
     @functools.cached_property
     def counts(self) -> dict[str, int]:
@@ -265,7 +266,7 @@ def read(
     held, kept, is_first = list[Document](), Labels(), list[bool]()
     found, without, texts = Doubts(docs[0]), 0, _Texts(keep)
 
-    def training() -> Iterator[bytes]:
+    def training() -> Iterator[Text]:
         nonlocal without
         is_held = False
         for document in text.read(docs):
@@ -297,7 +298,9 @@ def read(
     matrix = text.fit_transform(rows, words) if trained is None else text.transform(rows)
     found.warn(text.is_by_token)
     if holdout.file is not None:
-        held = [one for one in text.read([like(holdout.file, docs[0])]) if one.labels]
+        table, file = docs[0], holdout.file
+        held_docs = [replace(table, path=file) if isinstance(table, Table) else file]
+        held = [one for one in text.read(held_docs) if one.labels]
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
     found_held = [document.text for document in held] if texts.list else []
@@ -309,10 +312,10 @@ class _Texts:
     """Texts that are kept if they have no more bytes than there is room for."""
 
     def __init__(self, room: float) -> None:
-        self.list: list[bytes] = []
+        self.list: list[Text] = []
         self._room = room
 
-    def kept(self, text: bytes) -> bytes:
+    def kept(self, text: Text) -> Text:
         """Return a text after keeping it."""
         self._room -= len(text)
         self.list.append(text) if self._room >= 0 else self.list.clear()
@@ -384,7 +387,7 @@ class Doubts:
         self._classes.update(document.labels)
         self._label_bytes += sum(map(len, document.labels))
         self._text_bytes += len(document.text)
-        self._markup += _MARKUP.search(document.text, 0, _LOOK_BYTES) is not None
+        self._markup += _MARKUP.search(bytes_of(document.text), 0, _LOOK_BYTES) is not None
 
     def warn(self, is_by_token: bool) -> None:
         """Warn of signs in the documents; tokens have tags of a closed set, and are not looked at.
@@ -458,7 +461,7 @@ def pieces(
     labels: str | None,
     size: int,
     requires_labels: bool = False,
-) -> Iterator[tuple[csr_matrix, Labels, list[bytes]]]:
+) -> Iterator[tuple[csr_matrix, Labels, list[Text]]]:
     """Yield rows, in the form that a model takes, labels and texts of `size` documents at a time.
 
     Vectors have no texts. Raises CorpusError at the end if labels are required and no document has
@@ -480,7 +483,7 @@ def pieces(
 
 def _pieces(
     model: Predictor, docs: Sequence[str], labels: str | None, size: int
-) -> Iterator[tuple[csr_matrix, Labels, list[bytes]]]:
+) -> Iterator[tuple[csr_matrix, Labels, list[Text]]]:
     if are_vectors(docs):
         if model.text is not None:
             raise UsageError(

@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix, hstack
 
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.formats.documents import Document, read_documents, read_sentences, token_documents
-from dcme_w2v.formats.texts import Tokenized
+from dcme_w2v.formats.texts import Text, Tokenized, bytes_of
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.numeric.sparse_rows import unit_rows
@@ -115,7 +115,7 @@ class TextFeatures:
         return read_documents(docs, encoding_errors=errors)
 
     def fit_transform(
-        self, documents: Iterable[bytes], most: Callable[[], tuple[int, bool]] | None = None
+        self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None = None
     ) -> csr_matrix:
         """Choose the columns and return the documents' rows; reads the documents once.
 
@@ -156,14 +156,14 @@ class TextFeatures:
         self.buckets = buckets
         self._column_of_bucket = {bucket: i for i, bucket in enumerate(buckets.tolist())}
 
-    def transform(self, documents: Iterable[bytes]) -> csr_matrix:
+    def transform(self, documents: Iterable[Text]) -> csr_matrix:
         """Return documents as rows of float32, shape (documents, columns)."""
         numbered = self._hashed if self.names is None else self._known
         if self._subwords == (0, 0):
             return self._weighted(self._counts(documents, numbered, self.columns))
         subwords = Subwords(*self._subwords)
 
-        def both(text: bytes) -> list[int]:
+        def both(text: Text) -> list[int]:
             subwords.add(self._spelled(text))
             return numbered(text)
 
@@ -176,20 +176,18 @@ class TextFeatures:
             return f"hash value {self.buckets[column]}"
         return f"column {column}" if self.names is None else self.names[column]
 
-    def _words(self, text: bytes) -> list[bytes]:
-        if self.is_by_token:
-            return text.split()
-        if self._word is not None and not isinstance(text, Tokenized):
-            text = " ".join(self._word.findall(text.decode().lower())).encode()
-        return text.split()
+    def _words(self, text: Text) -> list[bytes]:
+        if self.is_by_token or self._word is None or isinstance(text, Tokenized):
+            return bytes_of(text).split()
+        return " ".join(self._word.findall(text.decode().lower())).encode().split()
 
-    def _spelled(self, text: bytes) -> list[str]:
+    def _spelled(self, text: Text) -> list[str]:
         """Return the words that character n-grams are taken from, with their punctuation."""
         if isinstance(text, Tokenized) or self._word is None:
             return [word.decode() for word in self._words(text)]
         return text.decode().lower().split()
 
-    def _grams(self, text: bytes) -> list[bytes]:
+    def _grams(self, text: Text) -> list[bytes]:
         words = self._words(text)
         lead = words[: self._lead]
         found = words + lead
@@ -198,11 +196,11 @@ class TextFeatures:
             found += [b" ".join(some[i : i + n]) for i in range(len(some) - n + 1)]
         return found
 
-    def _known(self, text: bytes) -> list[int]:
+    def _known(self, text: Text) -> list[int]:
         columns = map(self._column.get, self._grams(text))
         return [column for column in columns if column is not None]
 
-    def _hashed(self, text: bytes) -> list[int]:
+    def _hashed(self, text: Text) -> list[int]:
         """Return columns; a negative one, ~column, has the sign -1."""
         width, found, some = self.options.hashing, [], self._column_of_bucket
         assert width is not None
@@ -217,7 +215,7 @@ class TextFeatures:
         return found
 
     def _most_frequent(
-        self, documents: Iterable[bytes], most: Callable[[], tuple[int, bool]] | None
+        self, documents: Iterable[Text], most: Callable[[], tuple[int, bool]] | None
     ) -> csr_matrix:
         words, texts, subwords, counts = self._read(documents)
         grams = NGrams(texts, counts, self._lengths, self._everywhere, self._lead)
@@ -249,7 +247,7 @@ class TextFeatures:
         return _renumbered(everything, column_of, len(order))
 
     def _read(
-        self, documents: Iterable[bytes]
+        self, documents: Iterable[Text]
     ) -> tuple[list[bytes], list[I32], Subwords | None, csr_matrix]:
         """Return the words, the texts of n-grams as their numbers, subwords, and words' counts."""
         numbers: defaultdict[bytes, int] = defaultdict()
@@ -257,7 +255,7 @@ class TextFeatures:
         texts: list[I32] = []
         subwords = Subwords(*self._subwords) if self._subwords != (0, 0) else None
 
-        def numbered(text: bytes) -> list[int]:
+        def numbered(text: Text) -> list[int]:
             if subwords is not None:
                 subwords.add(self._spelled(text))
             found = list(map(numbers.__getitem__, self._words(text)))
@@ -285,8 +283,8 @@ class TextFeatures:
 
     def _counts(
         self,
-        documents: Iterable[bytes],
-        numbered: Callable[[bytes], list[int]],
+        documents: Iterable[Text],
+        numbered: Callable[[Text], list[int]],
         columns: int | None,
     ) -> csr_matrix:
         """Return the counts of the columns that `numbered` returns for each document."""

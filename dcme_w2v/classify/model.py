@@ -24,7 +24,7 @@ from dcme_w2v.formats.artifact import (
     save_model,
     words_arrays,
 )
-from dcme_w2v.formats.texts import as_texts
+from dcme_w2v.formats.texts import Text, as_texts
 from dcme_w2v.numeric.arrays import (
     F32,
     F64,
@@ -94,7 +94,7 @@ class Predictor(ABC):
     def weights_of_class(self, number: int) -> F32:
         """Return the weights of the features for a class, shape (features,)."""
 
-    def rows(self, texts: Sequence[bytes]) -> csr_matrix:
+    def rows(self, texts: Sequence[Text]) -> csr_matrix:
         """Return documents as vectors."""
         if self.text is None:
             raise UsageError("the model classifies vectors, not text; give svmlight or .npz")

@@ -338,7 +338,9 @@ class _Fit(Fit):
     ) -> None:
         self._job, self._corpus, self.multilabel = job, corpus, corpus.multilabel
         documents, classes = len(corpus.labels), len(corpus.classes)
-        described = f"{documents:,} documents of {classes:,} classes in {', '.join(job.docs[:3])}"
+        described = (
+            f"{documents:,} documents of {classes:,} classes in {', '.join(map(str, job.docs[:3]))}"
+        )
         super().__init__(
             data, classes, options, corpus.holdout, corpus.multilabel,
             asdict(features), described, remote,

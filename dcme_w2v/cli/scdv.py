@@ -11,6 +11,7 @@ import click
 
 from dcme_w2v.errors import UnknownWordError, UsageError
 from dcme_w2v.files.paths import READS
+from dcme_w2v.formats.texts import Text, bytes_of
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.scdv.options import DIRICHLET_PRIOR, ScdvOptions
 
@@ -134,12 +135,12 @@ def _loaded(model: str) -> DocumentModel | SentenceTable:
     return SentenceTable(load_if_path(model), EncodeOptions())
 
 
-def _queries(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tuple[str, ...]]]:
+def _queries(query: Iterable[str], queries: str | None) -> list[tuple[Text, tuple[str, ...]]]:
     """Return texts and labels of all queries."""
     from dcme_w2v.formats.documents import read_documents
 
     try:
-        asked: list[tuple[bytes, tuple[str, ...]]] = [(text.encode(), ()) for text in query]
+        asked: list[tuple[Text, tuple[str, ...]]] = [(text.encode(), ()) for text in query]
     except UnicodeEncodeError:
         raise UsageError("QUERY: is not UTF-8; convert it, or give --queries FILE") from None
     if queries:
@@ -149,9 +150,9 @@ def _queries(query: Iterable[str], queries: str | None) -> list[tuple[bytes, tup
     return asked
 
 
-def _beginning(text: bytes) -> str:
+def _beginning(text: Text) -> str:
     """Return the beginning of a text on one line."""
-    line = " ".join(text[: 8 * SHOWN].decode("utf-8", "replace").split())
+    line = " ".join(bytes_of(text)[: 8 * SHOWN].decode("utf-8", "replace").split())
     return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
 
 

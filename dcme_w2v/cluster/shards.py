@@ -21,7 +21,7 @@ import numpy as np
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError
 from dcme_w2v.files.opening import CorpusFile, is_address
-from dcme_w2v.formats.columns import Table, kind_of_table, row_groups, with_columns
+from dcme_w2v.formats.columns import Source, Table, kind_of_table, row_groups, with_columns
 from dcme_w2v.formats.corpus import Corpus, Span, expand, stored_size
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import ClusterOptions, VocabularyOptions
@@ -71,7 +71,7 @@ class Shard:
         """
         remedy = "give a path that all workers have"
         for span, size in zip(self.spans, self.sizes, strict=True):
-            if is_address(span.path):
+            if is_address(str(span.path)):
                 continue
             if not Path(span.path).exists():
                 raise NoSuchFileError(f"{span.path}: there is no such file: {remedy}")
@@ -80,14 +80,14 @@ class Shard:
         return Corpus(self.spans)
 
 
-def check_files(address: str, corpus: Sequence[str]) -> None:
+def check_files(address: str, corpus: Sequence[Source]) -> None:
     """Raise UsageError if the address is not valid, or the corpus is standard input."""
     parsed(address)
-    if STDIN in corpus:
+    if STDIN in map(str, corpus):
         raise UsageError(f"--cluster={address}: workers cannot read standard input; give files")
 
 
-def cut(corpus: Sequence[str], shards: int, options: VocabularyOptions) -> tuple[Shard, ...]:
+def cut(corpus: Sequence[Source], shards: int, options: VocabularyOptions) -> tuple[Shard, ...]:
     """Divide a corpus into consecutive shards of about equal size.
 
     Raises
@@ -124,20 +124,20 @@ def _shard(spans: Sequence[Span]) -> Shard:
 class _File(NamedTuple):
     """A file or row group, and its approximate bytes of text; compressed files are not divided."""
 
-    path: str
+    path: Source
     text_bytes: int
     packed: bool
 
 
-def _files(path: str) -> list[_File]:
+def _files(path: Source) -> list[_File]:
     """Return a file, or its row groups."""
     size = stored_size(path)
-    if isinstance(path, Table) and kind_of_table(path) != "JSON lines":
+    if isinstance(path, Table) and kind_of_table(path.path) != "JSON lines":
         groups = row_groups(path)
         return [_File(group, max(1, (size or 1) // len(groups)), True) for group in groups]
     if size is None:
         return [_File(path, 1, True)]
-    with CorpusFile(path, begins=True) as file:
+    with CorpusFile(str(path), begins=True) as file:
         packed = file.packed
     return [_File(path, max(1, size * (PACKED if packed else 1)), packed)]
 

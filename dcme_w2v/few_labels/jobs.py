@@ -190,7 +190,7 @@ def _fitted(
 
 
 def _check_job(job: FuseJob, options: FusedOptions) -> None:
-    if [*job.docs, *job.unlabeled].count(STANDARD) > 1:
+    if [*map(str, (*job.docs, *job.unlabeled))].count(STANDARD) > 1:
         raise UsageError("-: standard input can be read once; name a file for the other")
     if job.resume_statistics and not job.reference:
         raise UsageError(

@@ -9,13 +9,12 @@ declares, and a function of the Python API that reads and writes files by a call
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.platform import PathLike
 
 from .atomic import STANDARD, check_log, check_parent, check_writable
 
@@ -27,17 +26,20 @@ Given = tuple[str, str, Any]  # role, flag or argument, and value
 PARTIAL = ".partial"  # behind the names of results whose training was interrupted
 
 
-def listed(files: PathLike | Sequence[PathLike]) -> list[str]:
-    """Return one path, or several, as a list of str; vectors in memory are no files."""
+def listed(files: Any) -> list[Any]:
+    """Return one path, or several, as a list; vectors in memory are no files.
+
+    A `pathlib.Path` becomes a str; a table of `dcme_w2v.formats.columns` keeps its columns.
+    """
     given = [files] if isinstance(files, str | os.PathLike) else files
     if not isinstance(given, list | tuple):
         raise UsageError(f"files: must be paths, not {type(files).__name__}; save it to a file")
-    return [os.fspath(path) for path in given]
+    return [os.fspath(path) if isinstance(path, PurePath) else path for path in given]
 
 
-def as_paths(given: str | Iterable[str]) -> tuple[str, ...]:
+def as_paths(given: Any) -> tuple[Any, ...]:
     """Return paths as a tuple; one string is one path, not a path for each of its letters."""
-    return (given,) if isinstance(given, str) else tuple(given)
+    return (given,) if isinstance(given, str | os.PathLike) else tuple(given)
 
 
 @dataclass(frozen=True)

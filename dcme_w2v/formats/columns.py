@@ -10,8 +10,9 @@ import io
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from dcme_w2v.errors import CorpusError, UsageError, import_optional, warn
 from dcme_w2v.files.atomic import STANDARD
@@ -19,13 +20,12 @@ from dcme_w2v.files.opening import (
     LINE_BYTES,
     PIECE_BYTES,
     CorpusFile,
-    PieceReader,
     is_address,
     sniff,
     split_lines,
 )
 
-from .texts import Tokenized, is_null, lines_of, text_of
+from .texts import Tokenized, bytes_of, is_null, plain_lines, text_of
 
 BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
@@ -37,7 +37,8 @@ DELIMITERS = ",\t;|"
 _SHOWN = 20  # columns in an error message
 
 
-class Table(str):
+@dataclass(frozen=True)
+class Table:
     r"""The path of a file of rows, with the columns to be read.
 
     Parameters
@@ -51,6 +52,8 @@ class Table(str):
         Columns of labels.
     whole : bool
         Whether a value is one sentence, even if it has several lines.
+    group : int, optional
+        The only row group of Parquet that is read.
 
     Examples
     --------
@@ -60,60 +63,48 @@ class Table(str):
     Words(['green', 'tea']; 2 words)
     """
 
-    text: tuple[str, ...]
-    label: tuple[str, ...]
-    whole: bool
-    group: int | None = None  # of Parquet: one row group
+    path: str
+    text: str | Sequence[str] = ()
+    label: str | Sequence[str] = ()
+    whole: bool = False
+    group: int | None = None
 
-    def __new__(
-        cls,
-        path: str,
-        text: str | Sequence[str] = (),
-        label: str | Sequence[str] = (),
-        whole: bool = False,
-        group: int | None = None,
-    ) -> Table:
-        """Make the path; see the class."""
-        self = super().__new__(cls, path)
-        self.text, self.label = (
-            tuple(one.split(",") if isinstance(one, str) else one) for one in (text, label)
-        )
-        self.whole, self.group = whole, group
-        return self
+    def __post_init__(self) -> None:
+        for name, given in (("text", self.text), ("label", self.label)):
+            columns = given.split(",") if isinstance(given, str) else given
+            object.__setattr__(self, name, tuple(columns))
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    __str__ = __fspath__
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that are read."""
-        return self.text + self.label
+        return (*self.text, *self.label)
 
-    def at(self, path: str, group: int | None = None) -> Table:
-        """Return the same columns of another path, or of a row group."""
-        return Table(path, self.text, self.label, self.whole, group)
+
+Source: TypeAlias = str | Table  # of a corpus
 
 
 class Row(NamedTuple):
-    """One row: its labels, and its text as lines; of lists of tokens, `is_tokenized`."""
+    """One row: its labels, and its text, None for a null; of lists of tokens, a list a line."""
 
     labels: tuple[str, ...]
-    lines: list[bytes]
+    text: bytes | None
     is_tokenized: bool
 
 
-def with_columns(paths: Iterable[str], text: str | None, label: str | None = None,
-                 whole: bool = False) -> tuple[str, ...]:  # fmt: skip
+def with_columns(paths: Iterable[Source], text: str | None, label: str | None = None,
+                 whole: bool = False) -> tuple[Source, ...]:  # fmt: skip
     """Return paths with the columns to be read, as they are without a column of text."""
-    if text is None:
-        if label is not None:
-            raise UsageError(f"--label-column={label}: requires --text-column")
-        return tuple(paths)
+    if text is None and label is not None:
+        raise UsageError(f"--label-column={label}: requires --text-column")
     return tuple(
-        path if isinstance(path, Table) else Table(path, text, label or (), whole) for path in paths
+        path if text is None or isinstance(path, Table) else Table(path, text, label or (), whole)
+        for path in paths
     )
-
-
-def like(path: str, other: str) -> str:
-    """Return a path with the columns of another one, if it has any."""
-    return other.at(path) if isinstance(other, Table) else path
 
 
 def check_no_table(path: str, head: bytes) -> None:
@@ -152,8 +143,7 @@ def read_rows(
 ) -> Iterator[tuple[int, Row]]:
     """Yield the number, from 1, and the content of each row.
 
-    A null is a row without lines, or without labels. With `joined`, rows that have one line each
-    may come together, with the number of the last.
+    With `joined`, rows that have one line each may come together, with the number of the last.
 
     Raises
     ------
@@ -164,31 +154,28 @@ def read_rows(
         raise UsageError(
             f"{table}: the Table has no column of text; give it as the second argument"
         )
-    with file or CorpusFile(table) as file:
-        number, was_tokenized = _rows_before(table), None
-        records = _records(table, file, joined)
-        while True:
-            try:
-                values = next(records, None)
-                if values is None:
-                    return
+    with file or CorpusFile(table.path) as file:
+        number, kinds = _rows_before(table), set[bool]()
+        try:
+            for values in _records(table, file, joined):
                 if isinstance(values, bytes):
-                    row = Row((), values.split(b"\n"), False)
+                    row = Row((), values, False)
+                    number += values.count(b"\n")
                 else:
                     row = _row(table, values)
-                if row.lines and was_tokenized not in (None, row.is_tokenized):
-                    raise ValueError("mixes text with lists of tokens; give one kind")
-            except CorpusError:
-                raise
-            except (ValueError, OSError, RecursionError, MemoryError, csv.Error) as error:
-                reason = (str(error) or type(error).__name__).splitlines()[0]
-                if isinstance(error, UnicodeDecodeError):
-                    reason = f"is not UTF-8 ({error.reason}); convert it"
-                advice = "" if ";" in reason else "; repair it, or get the whole file"
-                raise CorpusError(f"{table}: row {number + 1}: {reason}{advice}") from None
-            number += len(row.lines) if isinstance(values, bytes) else 1
-            was_tokenized = row.is_tokenized if row.lines else was_tokenized
-            yield number, row
+                if row.text is not None:
+                    kinds.add(row.is_tokenized)
+                _check_one_kind(kinds)
+                number += 1
+                yield number, row
+        except CorpusError:
+            raise
+        except (ValueError, OSError, RecursionError, MemoryError, csv.Error) as error:
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            if isinstance(error, UnicodeDecodeError):
+                reason = f"is not UTF-8 ({error.reason}); convert it"
+            advice = "" if ";" in reason else "; repair it, or get the whole file"
+            raise CorpusError(f"{table}: row {number + 1}: {reason}{advice}") from None
 
 
 def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
@@ -208,33 +195,28 @@ def _row(table: Table, values: Sequence[Any]) -> Row:
     """Return the content of a row from its values of `Table.names`."""
     value, count = values[0], len(table.text)
     if count == 1 and type(value) is str and "\0" not in value and not table.whole:
-        lines, is_tokenized = lines_of(value.encode("utf-8", "replace")), False  # the usual case
+        text, is_tokenized = plain_lines(value.encode("utf-8", "replace")), False  # the usual case
     else:
-        lines, is_tokenized = _lines_and_kind(values[:count], table.whole)
-    if len(values) == count:
-        return Row((), lines, is_tokenized)
+        texts = [
+            text_of(value.decode() if isinstance(value, bytes) else value)
+            for value in values[:count]
+            if not is_null(value)
+        ]
+        _check_one_kind(kinds := {isinstance(one, Tokenized) for one in texts})
+        is_tokenized = True in kinds
+        text = (b"\n" if is_tokenized else b" ").join(map(bytes_of, texts))
+        if b"\0" in text:
+            raise ValueError("has a NUL character; remove it")
+        text = b" ".join(text.split()) if table.whole and not is_tokenized else plain_lines(text)
+        if not texts:
+            return Row((), None, False)
     pairs = zip(table.label, values[count:], strict=True)
-    return Row(tuple(one for pair in pairs for one in _labels(*pair)), lines, is_tokenized)
+    return Row(tuple(one for pair in pairs for one in _labels(*pair)), text, is_tokenized)
 
 
-def _lines_and_kind(values: Iterable[Any], whole: bool) -> tuple[list[bytes], bool]:
-    """Return the lines of the columns of text, and whether they are tokens."""
-    texts = []
-    for value in values:
-        if type(value) is str:
-            texts.append(value.encode("utf-8", "replace"))
-        elif not is_null(value):
-            texts.append(text_of(value.decode() if isinstance(value, bytes) else value))
-    kinds = {*map(type, texts)}
+def _check_one_kind(kinds: set[bool]) -> None:
     if len(kinds) > 1:
         raise ValueError("mixes text with lists of tokens; give one kind")
-    is_tokenized = Tokenized in kinds
-    text = (b"\n" if is_tokenized else b" ").join(texts)
-    if b"\0" in text:
-        raise ValueError("has a NUL character; remove it")
-    if whole and not is_tokenized:
-        text = b" ".join(text.split())
-    return lines_of(text) if texts else [], is_tokenized
 
 
 def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
@@ -289,7 +271,7 @@ def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[
     if kind in BINARY:
         yield from _arrow_records(table, kind, file, reader, joined)
         return
-    lines = (line.decode() for _, line in split_lines(reader, table))
+    lines = (line.decode() for _, line in split_lines(reader, table.path))
     yield from _json_records(table, lines) if kind == "JSON lines" else _csv_records(table, lines)
 
 
@@ -356,7 +338,7 @@ def _arrow_records(
 ) -> Iterator[Sequence[Any] | bytes]:
     if kind != "an Arrow stream" and file.packed:
         raise CorpusError(f"{table}: is compressed {kind}, which is read in parts; decompress it")
-    source, schema = _opened(table, kind, reader)
+    source, schema = _opened(table.path, kind, reader)
     import pyarrow as pa  # which is there now
 
     empty = pa.RecordBatch.from_pylist([], schema)
@@ -433,17 +415,17 @@ def _rows_at_once(groups: Sequence[Any]) -> int:
 
 def row_groups(table: Table) -> list[Table]:
     """Return the row groups of a Parquet file, each as a table; of others, the table."""
-    if kind_of_table(table) != "Parquet":
+    if kind_of_table(table.path) != "Parquet":
         return [table]
-    count = _opened(table, "Parquet")[0].num_row_groups
-    return [table.at(table, group) for group in range(count)] or [table]
+    count = _opened(table.path, "Parquet")[0].num_row_groups
+    return [replace(table, group=group) for group in range(count)] or [table]
 
 
 def _rows_before(table: Table) -> int:
     """Return the number of the rows before a row group."""
     if not table.group:
         return 0
-    about = _opened(table, "Parquet")[0].metadata
+    about = _opened(table.path, "Parquet")[0].metadata
     return sum(about.row_group(group).num_rows for group in range(table.group))
 
 
@@ -451,47 +433,3 @@ def kind_of_table(path: str) -> str | None:
     """Return the format of a file by its magic bytes; None for CSV, text and compressed files."""
     with CorpusFile(path, begins=True) as file:
         return None if file.packed else sniff(file.read(16))
-
-
-class TableFile(PieceReader):
-    """The text of a table as lines, with the attributes of `CorpusFile`.
-
-    Attributes
-    ----------
-    is_tokenized : bool
-        Whether the rows that were read are lists of tokens.
-    """
-
-    def __init__(
-        self,
-        table: Table,
-        begin: int = 0,
-        end: int | None = None,
-    ) -> None:
-        self._file = CorpusFile(table, begin=begin, end=end)
-        self.path, self.is_tokenized = str(table), False
-        self._pieces = self._lines(table)
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes of the stored file read so far."""
-        return self._file.bytes_read
-
-    def _lines(self, table: Table) -> Iterator[bytes]:
-        held: list[bytes] = []
-        size = 0
-        for _, row in read_rows(table, self._file, joined=True):
-            self.is_tokenized = self.is_tokenized or row.is_tokenized
-            held += row.lines or [b""]
-            size += len(row.lines[0]) if len(row.lines) == 1 else sum(map(len, row.lines))
-            if len(held) >= ROWS_AT_ONCE or size >= BYTES_AT_ONCE:
-                yield b"\n".join([*held, b""])
-                held, size = [], 0
-        yield b"\n".join([*held, b""]) if held else b""
-
-    def close(self) -> None:
-        """Close the file; standard input is not closed."""
-        if hasattr(self, "_file"):  # else it could not be opened; Python 3.13 reports this
-            self._pieces.close()  # type: ignore[attr-defined]
-            self._file.close()
-        super().close()

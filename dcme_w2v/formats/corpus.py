@@ -9,8 +9,9 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dcme_w2v.errors import CorpusError, NoSuchFileError, warn
 from dcme_w2v.files.atomic import STANDARD, standard_input
@@ -25,13 +26,14 @@ from dcme_w2v.files.opening import (
 )
 from dcme_w2v.files.paths import as_paths
 
-from .columns import BINARY, Table, TableFile, check_no_table
+from .columns import BINARY, Source, Table, check_no_table, read_rows
+from .texts import Tokenized, blocks, bytes_of
 
 BLOCK_BYTES = 4 << 20
 SEPARATORS = b" \t\n\r\v\f"
 
 
-def expand(corpus: Sequence[str]) -> list[str]:
+def expand(corpus: Sequence[Source]) -> list[Source]:
     """Return the files of a corpus, in order.
 
     Parameters
@@ -48,15 +50,16 @@ def expand(corpus: Sequence[str]) -> list[str]:
     UsageError
         Standard input is closed.
     """
-    paths = []
+    paths: list[Source] = []
     for item in as_paths(corpus):
-        if item == STANDARD or is_address(item) or not Path(item).is_dir():
+        name = os.fspath(item)
+        if name == STANDARD or is_address(name) or not Path(name).is_dir():
             paths.append(item)
         elif isinstance(item, Table):
-            paths += [item.at(path) for path in _text_files(item, True)]
+            paths += [replace(item, path=path) for path in _text_files(name, True)]
         else:
-            paths += _text_files(item, False)
-    for path in paths:
+            paths += _text_files(name, False)
+    for path in map(str, paths):
         if path == STANDARD:
             standard_input()
         elif not is_address(path) and not Path(path).exists():
@@ -126,9 +129,9 @@ def _kind_of_other(path: str, tables: bool) -> str | None:
     return "Parquet or Arrow file" if sniff(head) in BINARY else "binary file"
 
 
-def stored_size(path: str) -> int | None:
+def stored_size(path: Source) -> int | None:
     """Return the stored size of a file in bytes; None if it is not a regular file."""
-    if path == STANDARD or is_address(path):
+    if str(path) == STANDARD or is_address(str(path)):
         return None
     status = Path(path).stat()
     return status.st_size if stat.S_ISREG(status.st_mode) else None
@@ -166,7 +169,7 @@ class Block:
 class Span:
     """A file, or a range of its bytes that begins and ends with a line."""
 
-    path: str
+    path: Source
     begin: int = 0
     end: int | None = None
 
@@ -176,7 +179,7 @@ class Corpus:
 
     Parameters
     ----------
-    corpus : sequence of str, or of Span
+    corpus : sequence of str or Table, or of Span
         See `expand`.
     block_bytes : int
         Size of a block; larger if a word is longer.
@@ -191,13 +194,13 @@ class Corpus:
 
     def __init__(
         self,
-        corpus: Sequence[str] | Sequence[Span],
+        corpus: Sequence[Source] | Sequence[Span],
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
         spans = [one for one in corpus if isinstance(one, Span)]
-        names = [one for one in corpus if isinstance(one, str)]
+        names = [one for one in corpus if not isinstance(one, Span)]
         self.spans = spans or [Span(path) for path in expand(names)]
-        self.paths = [span.path for span in self.spans]
+        self.paths = [os.fspath(span.path) for span in self.spans]
         self.sizes = [stored_size(path) for path in self.paths]
         self._block_bytes = block_bytes
 
@@ -209,17 +212,25 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Block]:
         behind = 0
-        for number, span in enumerate(self.spans):
-            with self._opened(span) as file:
-                yield from self._blocks(number, file, behind)
+        for number, (path, span) in enumerate(zip(self.paths, self.spans, strict=True)):
+            with CorpusFile(path, begin=span.begin, end=span.end) as file:
+                of_rows = isinstance(span.path, Table)
+                yield from (self._rows if of_rows else self._blocks)(number, file, behind)
                 behind += file.bytes_read
 
-    def _opened(self, span: Span) -> CorpusFile | TableFile:
-        if isinstance(span.path, Table):
-            return TableFile(span.path, span.begin, span.end)
-        return CorpusFile(span.path, begin=span.begin, end=span.end)
+    def _rows(self, number: int, file: CorpusFile, behind: int) -> Iterator[Block]:
+        """Yield the rows of a table as lines; a null is an empty line."""
+        table: Any = self.spans[number].path
+        rows = (row for _, row in read_rows(table, file, joined=True))
+        texts = ((Tokenized if row.is_tokenized else bytes)(row.text or b"") for row in rows)
+        offset = 0
+        for held in blocks(texts, self._block_bytes):
+            text = memoryview(b"\n".join([*map(bytes_of, held), b""]))
+            is_tokenized = isinstance(held[0], Tokenized)
+            yield Block(number, offset, text, behind + file.bytes_read, is_tokenized=is_tokenized)
+            offset += len(text)
 
-    def _blocks(self, number: int, file: CorpusFile | TableFile, behind: int) -> Iterator[Block]:
+    def _blocks(self, number: int, file: CorpusFile, behind: int) -> Iterator[Block]:
         mark = bytearray(len(BYTE_ORDER_MARK))
         rest = bytes(mark[: _fill(file, memoryview(mark))])
         begin = self.spans[number].begin
@@ -232,7 +243,7 @@ class Corpus:
             buffer[: len(rest)] = rest
             filled = len(rest) + _fill(file, memoryview(buffer)[len(rest) : -1])
             ended = filled < len(buffer) - 1
-            if offset == skipped and not begin and isinstance(file, CorpusFile):
+            if offset == skipped and not begin:
                 line = buffer.find(b"\n", 0, filled) + 1 or filled
                 check_no_table(file.path, bytes(buffer[:line]))
             if ended:
@@ -247,8 +258,7 @@ class Corpus:
                 raise CorpusError(f"{place}: a word is longer than {LINE_BYTES:,} bytes; {hint}")
             if cut:
                 text = memoryview(buffer)[:cut].toreadonly()
-                tokens = isinstance(file, TableFile) and file.is_tokenized
-                yield Block(number, offset, text, behind + file.bytes_read, ended, tokens)
+                yield Block(number, offset, text, behind + file.bytes_read, ended)
             if ended:
                 return
             rest = bytes(memoryview(buffer)[cut:filled])

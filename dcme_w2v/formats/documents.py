@@ -8,9 +8,9 @@ from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.opening import read_lines
 
-from .columns import Table, check_no_table, labels_of, read_rows
+from .columns import Source, Table, check_no_table, labels_of, read_rows
 from .corpus import expand
-from .texts import ENCODING_ERRORS, Tokenized, valid
+from .texts import ENCODING_ERRORS, Text, Tokenized, bytes_of, valid
 
 FORMS = ("auto", "tab", "fasttext", "text")
 FASTTEXT_LABEL = b"__label__"
@@ -23,7 +23,7 @@ class Document(NamedTuple):
     ----------
     labels : tuple of str
         The labels; empty if there are none.
-    text : bytes
+    text : bytes or Tokenized
         The text after the labels, valid UTF-8 without NUL.
     path : str
         The file, ``-`` for standard input.
@@ -34,7 +34,7 @@ class Document(NamedTuple):
     """
 
     labels: tuple[str, ...]
-    text: bytes
+    text: Text
     path: str
     line: int
     is_first: bool = True
@@ -42,7 +42,7 @@ class Document(NamedTuple):
     @property
     def words(self) -> list[bytes]:
         r"""The tokens, separated by 0x20 \t \n \r \v \f."""
-        return self.text.split()
+        return bytes_of(self.text).split()
 
     @property
     def place(self) -> str:
@@ -51,7 +51,7 @@ class Document(NamedTuple):
 
 
 def read_documents(
-    corpus: Sequence[str],
+    corpus: Sequence[Source],
     *,
     form: str = "auto",
     encoding_errors: str = "strict",
@@ -85,13 +85,13 @@ def read_documents(
     return _read(expand(corpus), form, encoding_errors)
 
 
-def _read(paths: Sequence[str], form: str, encoding_errors: str) -> Iterator[Document]:
+def _read(paths: Sequence[Source], form: str, encoding_errors: str) -> Iterator[Document]:
     for path in paths:
         if isinstance(path, Table):
             for number, row in read_rows(path):
-                text = b" ".join(b" ".join(row.lines).split())
+                text = b" ".join((row.text or b"").split())
                 shown = Tokenized(text) if row.is_tokenized else text
-                yield Document(row.labels, shown, path, number)
+                yield Document(row.labels, shown, path.path, number)
             continue
         for number, line in _valid_lines(path, encoding_errors):
             yield Document(*_split_line(line, form, path, number), path, number)
@@ -164,7 +164,9 @@ class Sentence(NamedTuple):
     line: int
 
 
-def read_sentences(corpus: Sequence[str], *, encoding_errors: str = "strict") -> Iterator[Sentence]:
+def read_sentences(
+    corpus: Sequence[Source], *, encoding_errors: str = "strict"
+) -> Iterator[Sentence]:
     """Read sentences one by one, in order; parameters as in `read_documents`.
 
     Raises
@@ -172,7 +174,7 @@ def read_sentences(corpus: Sequence[str], *, encoding_errors: str = "strict") ->
     CorpusError
         A file cannot be read, is not text, or some tokens of a sentence have a tag and others none.
     """
-    for path in expand(corpus):
+    for path in map(str, expand(corpus)):
         kept = (
             (n, line)
             for n, line in _valid_lines(path, encoding_errors)

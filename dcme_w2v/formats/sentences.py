@@ -9,11 +9,12 @@ from typing import Any
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.opening import BYTE_ORDER_MARK
+from dcme_w2v.files.paths import listed
 from dcme_w2v.platform import PathLike
 
-from .columns import Table, rows_of_dicts
+from .columns import Source, Table, rows_of_dicts
 from .corpus import BLOCK_BYTES, Block, is_corpus_path
-from .texts import Tokenized, as_texts, blocks
+from .texts import Text, Tokenized, as_texts, blocks, bytes_of
 
 Sentence = str | bytes | Iterable[str | bytes]  # a line or a list of tokens
 _PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")  # of a file that does not exist
@@ -23,7 +24,7 @@ _PATH = re.compile(r"\S+/\S*|\S+\.[A-Za-z0-9]{1,5}")  # of a file that does not 
 class CorpusPaths:
     """Paths of a corpus as the command line gives them, which are never lines of text."""
 
-    paths: tuple[str, ...]
+    paths: tuple[Source, ...]
 
 
 CorpusLike = PathLike | CorpusPaths | Iterable[PathLike] | Iterable[Sentence]
@@ -55,30 +56,28 @@ class Sentences:
     def __iter__(self) -> Iterator[Block]:
         offset = 0
         for held in blocks(self.lines(), BLOCK_BYTES):
-            text = memoryview(b"".join(held))
+            text = memoryview(b"\n".join([*map(bytes_of, held), b""]))
             is_tokenized = isinstance(held[0], Tokenized)
             yield Block(0, offset, text, offset + len(text), is_tokenized=is_tokenized)
             offset += len(text)
 
-    def lines(self) -> Iterator[bytes]:
-        """Yield each sentence as a line of UTF-8 with a line feed, `Tokenized` for tokens."""
+    def lines(self) -> Iterator[Text]:
+        """Yield each sentence as a line without a line feed; a text may have several lines."""
         if self.column is not None:
             table = Table("sentences", self.column, whole=self.is_whole)
             for row in rows_of_dicts(table, self._items):
-                kind = Tokenized if row.is_tokenized else bytes
-                yield from (kind(line + b"\n") for line in row.lines)
+                if row.text is not None:
+                    yield Tokenized(row.text) if row.is_tokenized else row.text
             return
         # Invalid surrogates are handled by `encode`.
         for number, text in enumerate(as_texts(self._items, "sentence", "surrogatepass")):
-            kind = type(text)
-            if not number:
-                text = text.removeprefix(BYTE_ORDER_MARK)
-            if self.is_whole:
-                text = b" ".join(text.split())
-            yield kind(text.removesuffix(b"\n") + b"\n")
+            if isinstance(text, bytes):
+                text = text.removeprefix(BYTE_ORDER_MARK if not number else b"")
+                text = b" ".join(text.split()) if self.is_whole else text.removesuffix(b"\n")
+            yield text
 
 
-def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
+def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]:
     """Return the paths of a corpus, or its sentences if it is an iterable of sentences.
 
     A list or tuple of strings is read as paths if all of them exist, or if each has a slash or a
@@ -95,7 +94,7 @@ def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
         path = os.fspath(corpus)
         if "\n" in path or (len(path.split()) > 3 and not is_corpus_path(path)):
             raise UsageError(f"--corpus={path!r:.60}: is text, no file; give a list of sentences")
-        return (path,), None
+        return listed(corpus), None
     if hasattr(corpus, "columns"):  # of pandas, polars and pyarrow
         raise UsageError(
             "--corpus: is a DataFrame, whose rows are not read; give its column of texts, as "
@@ -115,15 +114,15 @@ def paths_or_sentences(corpus: Any) -> tuple[tuple[str, ...], Sentences | None]:
     items = iter(corpus)
     first = list(itertools.islice(items, 1))
     if first and isinstance(first[0], os.PathLike):
-        return tuple(map(os.fspath, itertools.chain(first, items))), None
+        return listed([*first, *items]), None
     return (), Sentences(itertools.chain(first, items))
 
 
-def _listed(corpus: Sequence[Any]) -> tuple[tuple[str, ...], Sentences | None]:
+def _listed(corpus: Sequence[Any]) -> tuple[Sequence[Source], Sentences | None]:
     """Return a list as paths if all of them exist or look like paths, otherwise as sentences."""
     look_like_paths = (isinstance(item, str) and _PATH.fullmatch(item) for item in corpus)
     if corpus and (all(map(is_corpus_path, corpus)) or all(look_like_paths)):
-        return tuple(map(os.fspath, corpus)), None
+        return listed(corpus), None
     if corpus and all(isinstance(item, str) and len(item.split()) < 2 for item in corpus):
         raise UsageError(
             f"--corpus: {len(corpus):,} strings without whitespace, as {corpus[0]!r:.60}, are no "

@@ -50,7 +50,8 @@ Labels = list[tuple[str, ...]]
 
 def is_vectors(path: str) -> bool:
     """Return whether a file has sparse rows, by its suffix before any compression suffix."""
-    return uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ
+    is_file = isinstance(path, str)  # and no table
+    return is_file and uncompressed_name(path).suffix.lower() in SVMLIGHT + NPZ
 
 
 def read_vectors(

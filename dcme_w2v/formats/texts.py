@@ -6,7 +6,8 @@ and form feed. A line ends with a line feed. Both are the same in files, columns
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from dcme_w2v.errors import CorpusError, UsageError
 
@@ -15,8 +16,22 @@ ENCODING_ERRORS = ("strict", "replace", "skip")
 _BROKEN_TOKEN = re.compile(r"(?<!\S)\S*[\udc80-\udcff]\S*", re.ASCII)
 
 
-class Tokenized(bytes):
+@dataclass(frozen=True)
+class Tokenized:
     """Tokens separated by spaces, which no tokenizer changes."""
+
+    text: bytes
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+
+Text: TypeAlias = bytes | Tokenized
+
+
+def bytes_of(text: Text) -> bytes:
+    """Return the bytes of a text."""
+    return text.text if isinstance(text, Tokenized) else text
 
 
 def is_null(value: Any) -> bool:
@@ -25,7 +40,7 @@ def is_null(value: Any) -> bool:
     return value is None or is_nan or type(value).__name__ == "NAType"
 
 
-def text_of(value: Any, errors: str = "replace") -> bytes:
+def text_of(value: Any, errors: str = "replace") -> Text:
     """Return a text, a list of tokens, or a list of such lists, as UTF-8.
 
     Tokens come as `Tokenized`, each list as a line; `errors` is for surrogates.
@@ -48,16 +63,17 @@ def text_of(value: Any, errors: str = "replace") -> bytes:
             f"{value!r:.60} is neither a text nor a list of tokens; give str, bytes, or lists of "
             "these"
         ) from None
-    if parts and all(isinstance(part, Tokenized) for part in parts):
-        return Tokenized(b"\n".join(parts))
+    tokens = [part.text for part in parts if isinstance(part, Tokenized)]
+    if parts and len(tokens) == len(parts):
+        return Tokenized(b"\n".join(tokens))
     for part in parts:
-        if part.split() != [part] or isinstance(part, Tokenized):
-            shown = part.decode("utf-8", "backslashreplace")
+        if isinstance(part, Tokenized) or part.split() != [part]:
+            shown = bytes_of(part).decode("utf-8", "backslashreplace")
             raise ValueError(
                 f"the token {shown!r:.60} is empty or has whitespace in it; join its parts with _, "
                 "or give the text as one string"
             )
-    return Tokenized(b" ".join(parts))
+    return Tokenized(b" ".join(map(bytes_of, parts)))
 
 
 def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> bytes:
@@ -87,14 +103,12 @@ def valid(text: bytes, encoding_errors: str, place: Callable[[int], str]) -> byt
     return text
 
 
-def lines_of(text: bytes) -> list[bytes]:
-    """Return the lines of a text, at least one."""
-    if b"\n" not in text:
-        return [text]
-    return text.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n")
+def plain_lines(text: bytes) -> bytes:
+    """Return lines with line feeds only between them."""
+    return text.replace(b"\r\n", b"\n").removesuffix(b"\n") if b"\n" in text else text
 
 
-def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Iterator[bytes]:
+def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Iterator[Text]:
     """Return an iterable of texts or lists of tokens as UTF-8; a null is an empty text.
 
     Raises
@@ -109,7 +123,7 @@ def as_texts(items: Any, name: str = "document", errors: str = "replace") -> Ite
     return (_as_text(item, f"{name} {number}", errors) for number, item in enumerate(items))
 
 
-def _as_text(item: Any, place: str, errors: str) -> bytes:
+def _as_text(item: Any, place: str, errors: str) -> Text:
     item = item.as_py() if hasattr(item, "as_py") else item  # of pyarrow
     try:
         return b"" if is_null(item) else text_of(item, errors)
@@ -118,18 +132,15 @@ def _as_text(item: Any, place: str, errors: str) -> bytes:
         raise kind(f"{place}: {error}") from None
 
 
-def blocks(
-    texts: Iterable[bytes], most_bytes: int, most: int | None = None
-) -> Iterator[list[bytes]]:
+def blocks(texts: Iterable[Text], most_bytes: int, most: int | None = None) -> Iterator[list[Text]]:
     """Yield lists of texts, all or none of which are `Tokenized`.
 
     A list has `most` texts, or fewer with about `most_bytes`.
     """
-    held: list[bytes] = []
+    held: list[Text] = []
     size = 0
     for text in texts:
-        is_other = held and isinstance(text, Tokenized) != isinstance(held[0], Tokenized)
-        if size >= most_bytes or len(held) == most or is_other:
+        if held and (size >= most_bytes or len(held) == most or type(text) is not type(held[0])):
             yield held
             held, size = [], 0
         held.append(text)
@@ -138,7 +149,7 @@ def blocks(
         yield held
 
 
-def joined(lines: list[bytes]) -> bytes:
+def joined(texts: list[Text]) -> Text:
     """Return texts as lines, `Tokenized` if they are; line ends inside of a text become spaces."""
-    text = b"".join(line.replace(b"\n", b" ") + b"\n" for line in lines)
-    return Tokenized(text) if lines and isinstance(lines[0], Tokenized) else text
+    text = b"".join(bytes_of(one).replace(b"\n", b" ") + b"\n" for one in texts)
+    return Tokenized(text) if isinstance(texts[0], Tokenized) else text

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.files.space import disk_plan, memory_limit, shortage
+from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64, U32
 from dcme_w2v.numeric.kmeans import kmeans
@@ -46,7 +47,7 @@ class _Statistics:
 
 
 def fit_documents(
-    texts: Iterable[bytes],
+    texts: Iterable[Text],
     vectors: Vectors,
     options: ScdvOptions | None = None,
     *,
@@ -102,7 +103,7 @@ def fit_documents(
 
 
 def resource_estimate(
-    texts: Iterable[bytes], vectors: Vectors, options: ScdvOptions, output: str
+    texts: Iterable[Text], vectors: Vectors, options: ScdvOptions, output: str
 ) -> dict[str, Any]:
     """Read the documents and return the memory and disk space that fitting needs.
 
@@ -127,7 +128,7 @@ def resource_estimate(
     }
 
 
-def _watched(texts: Iterable[bytes], reporter: Reporter) -> Iterator[bytes]:
+def _watched(texts: Iterable[Text], reporter: Reporter) -> Iterator[Text]:
     reporter.stage("reading", None, "documents")
     for number, text in enumerate(texts, 1):
         yield text
@@ -136,7 +137,7 @@ def _watched(texts: Iterable[bytes], reporter: Reporter) -> Iterator[bytes]:
 
 
 def count_words(
-    texts: Iterable[bytes], vectors: Vectors, options: ScdvOptions, spool: Spool | None = None
+    texts: Iterable[Text], vectors: Vectors, options: ScdvOptions, spool: Spool | None = None
 ) -> _Statistics:
     """Count the words that have vectors, or every word, and choose the words of the model."""
     n, has_subwords = len(vectors.words), vectors.subwords is not None

@@ -23,6 +23,7 @@ from dcme_w2v._core.models import Composer, SparseRows
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.formats.artifact import Model, load_model, save_model, words_arrays
 from dcme_w2v.formats.documents import Document
+from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, Array
 from dcme_w2v.numeric.core import kernels_named
@@ -128,7 +129,7 @@ class DocumentModel:
         return Composer(self.vectors, self.weights, rows, is_log, kernels_named())
 
     def transform(
-        self, texts: Iterable[bytes], threads: int | None = None
+        self, texts: Iterable[Text], threads: int | None = None
     ) -> Iterator[sparse.csr_matrix]:
         r"""Yield the vectors of documents, a few hundred rows at a time, in order.
 

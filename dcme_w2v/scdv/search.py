@@ -8,6 +8,7 @@ from scipy import sparse
 
 from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.opening import read_whole
+from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F64, Bools
 from dcme_w2v.numeric.sparse_rows import unit_rows
@@ -40,7 +41,7 @@ class QueryLikelihood:
 
     def __init__(
         self,
-        texts: Iterable[bytes],
+        texts: Iterable[Text],
         prior: float = DIRICHLET_PRIOR,
         tokenizer: AnyTokenizer | None = None,
     ) -> None:
@@ -61,12 +62,12 @@ class QueryLikelihood:
     def __len__(self) -> int:
         return len(self._lengths)
 
-    def knows(self, query: bytes) -> bool:
+    def knows(self, query: Text) -> bool:
         """Whether a word of the query occurs in a document."""
         ids = self._numbering.batch([query]).ids
         return bool((ids < len(self._collection)).any())
 
-    def scores(self, query: bytes) -> F64:
+    def scores(self, query: Text) -> F64:
         """Return the mean log-probability of the query's tokens for each document.
 
         Words that occur in no document and terms that are the same for all documents are ignored.
@@ -88,7 +89,7 @@ class RowModel(Protocol):
     def columns(self) -> int:
         """The length of a row."""
 
-    def transform(self, texts: Iterable[bytes]) -> Iterator[sparse.csr_matrix]:
+    def transform(self, texts: Iterable[Text]) -> Iterator[sparse.csr_matrix]:
         """Yield the rows of texts, some at a time."""
 
 
@@ -138,7 +139,7 @@ class Finder:
         self._language_model = language_model if share else None
         self._index = unit_rows(index).T.tocsr()
 
-    def scores(self, queries: Sequence[bytes]) -> Iterator[F64]:
+    def scores(self, queries: Sequence[Text]) -> Iterator[F64]:
         """Yield the documents' scores for each query, shape (documents,).
 
         They are 0, with a warning, where no word of the query is known.
@@ -155,7 +156,7 @@ class Finder:
                 warn(f"query {number}: none of its words is known; it has no answers")
                 yield np.zeros(self._index.shape[1])
 
-    def answers(self, queries: Sequence[bytes], k: int = 10) -> Iterator[list[Hit]]:
+    def answers(self, queries: Sequence[Text], k: int = 10) -> Iterator[list[Hit]]:
         """Yield the k best documents for each query, best first; none where all scores are 0."""
         if k < 1:
             raise UsageError(f"-k {k}: must be at least 1")
@@ -163,7 +164,7 @@ class Finder:
             order = np.argsort(-scores, kind="stable")[: k if scores.any() else 0]
             yield [Hit(int(i), float(scores[i])) for i in order]
 
-    def mean_average_precision(self, queries: Sequence[bytes], relevant: Iterable[Bools]) -> float:
+    def mean_average_precision(self, queries: Sequence[Text], relevant: Iterable[Bools]) -> float:
         """Return MAP over the queries that have a relevant document.
 
         Parameters
@@ -183,7 +184,7 @@ class Finder:
             raise UsageError("no query has a relevant document; check the labels or judgments")
         return float(np.mean(precisions))
 
-    def _mixed(self, cosines: F64, query: bytes) -> F64:
+    def _mixed(self, cosines: F64, query: Text) -> F64:
         if self._language_model is None:
             return cosines
         likelihood = self._language_model.scores(query)

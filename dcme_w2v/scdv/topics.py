@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, DcmeError, UnknownWordError, UsageError
+from dcme_w2v.formats.texts import Text
 from dcme_w2v.numeric.arrays import F64, I64
 
 from .model import BAGS, DocumentModel, count_rows
@@ -36,7 +37,7 @@ class Topic:
 
 
 def topics(
-    model: DocumentModel, words: int = 10, texts: Iterable[bytes] | None = None
+    model: DocumentModel, words: int = 10, texts: Iterable[Text] | None = None
 ) -> list[Topic]:
     """Return the topics of a model, with their coherence if documents are given.
 
@@ -106,7 +107,7 @@ def senses(
     ]
 
 
-def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[bytes]) -> list[float]:
+def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]) -> list[float]:
     """Return the coherence of lists of words, the best word first.
 
     The coherence is the sum over pairs of ln((D(w, v) + 1) / D(v)), where v precedes w in the list

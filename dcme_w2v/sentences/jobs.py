@@ -16,7 +16,7 @@ from dcme_w2v.files.paths import READS, WRITES, guard, listed
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.npy import npy_header, read_npy
 from dcme_w2v.formats.sparse_io import writing_rows
-from dcme_w2v.formats.texts import Tokenized, valid
+from dcme_w2v.formats.texts import Text, Tokenized, bytes_of, valid
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import TokenizeLike, Tokenizer
@@ -116,19 +116,19 @@ def _kind_of(output: str) -> str:
     return suffix
 
 
-def _whole_lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
+def _whole_lines(blocks: Iterable[Text], name: str) -> Iterator[Text]:
     """Join blocks that end within a line, which are parts of one long line."""
-    held: list[bytes] = []
+    held = b""
     for block in blocks:
-        held.append(block)
-        if block.endswith(b"\n"):
-            yield type(block)(b"".join(held)) if held[1:] else block
-            held = []
-        elif sum(map(len, held)) > LINE_BYTES:
+        held += bytes_of(block)
+        if held.endswith(b"\n"):
+            yield Tokenized(held) if isinstance(block, Tokenized) else held
+            held = b""
+        elif len(held) > LINE_BYTES:
             raise CorpusError(f"{name}: a line has more than {LINE_BYTES:,} bytes; split it")
 
 
-def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> bytes:
+def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> Text:
     """Return the lines of a block as UTF-8 without NUL, or raise."""
     text = bytes(block.text)
     if block.is_last and (text.endswith(b"\n\n") or text == b"\n"):

@@ -106,7 +106,7 @@ def eval_sts(
     options = EncodeOptions(pooling=pooling, dim=dim)
     table = SentenceTable(load_if_path(vectors), options, Tokenizer.of(tokenize))
     sets, skipped = [], 0
-    for path in expand(listed(pairs)):
+    for path in map(str, expand(listed(pairs))):
         scores, sentences, others = _read(path)
         rows = table.vectors_of(sentences)
         if pooling == "usif":

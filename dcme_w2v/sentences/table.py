@@ -9,7 +9,7 @@ from scipy import sparse
 from dcme_w2v.errors import CorpusError, FormatError, UsageError, import_optional
 from dcme_w2v.files.opening import is_utf8
 from dcme_w2v.formats.sentences import Sentence
-from dcme_w2v.formats.texts import Tokenized, as_texts, blocks, joined
+from dcme_w2v.formats.texts import Text, Tokenized, as_texts, blocks, bytes_of, joined
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.parallel import ordered_map
@@ -41,10 +41,10 @@ class LibraryTokenizer:
         if self._unknown is None and model.get("unk_token") is not None:
             self._unknown = self._loaded.token_to_id(model["unk_token"])
 
-    def tokenize(self, text: bytes | memoryview) -> tuple[bytes, int]:
+    def tokenize(self, text: Text | memoryview) -> tuple[bytes, int]:
         """Return tokens separated by spaces, line by line; see `Tokenizer.tokenize`."""
         if isinstance(text, Tokenized):
-            return text, -1
+            return text.text, -1
         lines = bytes(text).decode(errors="replace").split("\n")[:-1]
         found = self._loaded.encode_batch(lines, add_special_tokens=False)
         kept = (
@@ -118,7 +118,7 @@ class SentenceTable:
         self.rows = np.ascontiguousarray(rows)
         self._numbering = Numbering(words, tokenizer=self.tokenizer)
 
-    def encode(self, blocks: Iterable[bytes], threads: int | None = None) -> Iterator[F32]:
+    def encode(self, blocks: Iterable[Text], threads: int | None = None) -> Iterator[F32]:
         """Encode blocks of lines, each line with its line feed.
 
         Yields
@@ -134,7 +134,7 @@ class SentenceTable:
         """The length of a sentence vector."""
         return int(self.rows.shape[1])
 
-    def transform(self, texts: Iterable[bytes]) -> Iterator[sparse.csr_matrix]:
+    def transform(self, texts: Iterable[Text]) -> Iterator[sparse.csr_matrix]:
         """Yield the vectors of texts, a few hundred rows at a time."""
         yield from map(sparse.csr_matrix, self.encode(blocks_of(texts)))
 
@@ -143,7 +143,7 @@ class SentenceTable:
         parts = self.encode(blocks_of(sentences), threads)
         return np.concatenate([np.empty((0, self.columns), dtype=np.float32), *parts])
 
-    def _batch(self, block: bytes) -> tuple[Batch, F32]:
+    def _batch(self, block: Text) -> tuple[Batch, F32]:
         """Return the ids of words and pieces, and the rows of unseen words by their subwords."""
         batch = self._numbering.lines(block)
         unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
@@ -183,13 +183,13 @@ class SentenceTable:
         return counts @ table
 
 
-def blocks_of(sentences: Iterable[Sentence]) -> Iterator[bytes]:
+def blocks_of(sentences: Iterable[Sentence | Text]) -> Iterator[Text]:
     """Yield sentences as lines, a block at a time; line ends inside of a text become spaces."""
     return map(joined, blocks(_checked(as_texts(sentences, "sentence")), _BLOCK_BYTES))
 
 
-def _checked(texts: Iterable[bytes]) -> Iterator[bytes]:
+def _checked(texts: Iterable[Text]) -> Iterator[Text]:
     for number, text in enumerate(texts):
-        if b"\0" in text:
+        if b"\0" in (plain := bytes_of(text)):
             raise CorpusError(f"sentence {number} has a NUL character; give text")
-        yield text if is_utf8(text) else type(text)(text.decode(errors="replace").encode())
+        yield text if is_utf8(plain) else type(text)(plain.decode(errors="replace").encode())

@@ -62,7 +62,7 @@ def shrink_file(
     model = load_classifier(path)
     if not isinstance(model, Classifier):
         raise UsageError(f"{path}: has no weights of features; give a linear classifier")
-    if STANDARD in holdout:
+    if STANDARD in map(str, holdout):
         raise UsageError("--holdout=-: is read more than once; give a file")
 
     def accuracy(one: Classifier) -> float:

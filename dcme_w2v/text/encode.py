@@ -11,7 +11,7 @@ import numpy as np
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError, NoWordsError
-from dcme_w2v.formats.columns import with_columns
+from dcme_w2v.formats.columns import Source, with_columns
 from dcme_w2v.formats.corpus import BLOCK_BYTES, Corpus
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words, check_lengths
@@ -102,7 +102,7 @@ class EncodedCorpus(CountedCorpus):
 
 
 def count(
-    corpus: Sequence[str] | Sentences,
+    corpus: Sequence[Source] | Sentences,
     options: VocabularyOptions,
     *,
     threads: int = 1,
@@ -157,7 +157,7 @@ def tally(corpus: Corpus, options: VocabularyOptions) -> tuple[core.Table, dict[
 
 
 def encode(
-    corpus: Sequence[str] | Sentences | Corpus,
+    corpus: Sequence[Source] | Sentences | Corpus,
     options: VocabularyOptions,
     *,
     vocabulary: Given = None,
@@ -231,7 +231,7 @@ def encode(
 
 
 def _open(
-    corpus: Sequence[str] | Sentences | Corpus, options: VocabularyOptions, block_bytes: int
+    corpus: Sequence[Source] | Sentences | Corpus, options: VocabularyOptions, block_bytes: int
 ) -> Corpus | Sentences:
     if isinstance(corpus, Sentences):
         corpus.is_whole, corpus.column = options.sentences == "whole", options.text_column

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
+from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.corpus import expand
 from dcme_w2v.numeric.arrays import U32, Bools, without_warnings
 
@@ -64,10 +65,10 @@ class Choice:
         return mask
 
 
-def check_file(holdout: str, corpus: Sequence[str]) -> None:
+def check_file(holdout: str, corpus: Sequence[Source]) -> None:
     """Raise, before any work, if the file of --holdout is not there or is trained on, too."""
     with without_warnings():  # the reader of the corpus reports them
-        held, trained = expand([holdout]), expand(corpus)
+        held, trained = (list(map(str, expand(one))) for one in ([holdout], corpus))
     for path in trained:
         same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
         if path in held or any(same):

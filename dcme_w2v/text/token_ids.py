@@ -7,7 +7,7 @@ import numpy as np
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.formats.texts import blocks, joined
+from dcme_w2v.formats.texts import Text, blocks, joined
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import I64, U32
 
@@ -25,7 +25,7 @@ NEW_WORDS = 1 << 20  # the table is reset above this number of words
 class AnyTokenizer(Protocol):
     """See `dcme_w2v.text.tokenizer.Tokenizer`."""
 
-    def tokenize(self, text: bytes, /) -> tuple[bytes, int]:
+    def tokenize(self, text: Text, /) -> tuple[bytes, int]:
         """Return tokens separated by spaces, line by line, and the first bad byte or -1."""
 
 
@@ -84,19 +84,19 @@ class Numbering:
         """Return the words of ids."""
         return Words(*self._table.words(ids))
 
-    def batches(self, texts: Iterable[bytes]) -> Iterator[Batch]:
+    def batches(self, texts: Iterable[Text]) -> Iterator[Batch]:
         """Encode texts of valid UTF-8, a few hundred at a time."""
         return map(self.batch, blocks(texts, BATCH_BYTES, BATCH_DOCUMENTS))
 
-    def batch(self, texts: list[bytes]) -> Batch:
+    def batch(self, texts: list[Text]) -> Batch:
         """Encode a list of texts, all or none of which are `Tokenized`."""
         return self.lines(joined(texts))
 
-    def lines(self, lines: bytes) -> Batch:
+    def lines(self, text: Text) -> Batch:
         """Encode texts that are lines, each with its line feed."""
         if self._forget is not None and len(self._table) > len(self.words) + self._forget:
             self._table = starting_table(self.words)
-        lines, _ = self._tokenizer.tokenize(lines)
+        lines, _ = self._tokenizer.tokenize(text)
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
         tokens, _, _, bad = self._table.encode(lines, core.REFUSE_NUL, ids)
         if bad >= 0:

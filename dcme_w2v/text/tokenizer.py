@@ -25,7 +25,7 @@ import numpy as np
 from dcme_w2v._core.text import Tokenizer as CoreTokenizer
 from dcme_w2v.declarations import options_in
 from dcme_w2v.errors import FormatError, UnknownOptionError, UsageError
-from dcme_w2v.formats.texts import Tokenized
+from dcme_w2v.formats.texts import Text, Tokenized
 from dcme_w2v.numeric.arrays import I64
 from dcme_w2v.options import TokenizerOptions
 
@@ -126,12 +126,12 @@ class Tokenizer:
         """Whether text is left as it is."""
         return self.options.tokenize == "whitespace"
 
-    def tokenize(self, text: bytes | memoryview) -> tuple[bytes, int]:
+    def tokenize(self, text: Text | memoryview) -> tuple[bytes, int]:
         r"""Return the tokens of UTF-8 text, separated by spaces, line by line.
 
         Parameters
         ----------
-        text : bytes
+        text : bytes or Tokenized
             Any text. Bytes that are not UTF-8, and NUL, become parts of tokens.
 
         Returns
@@ -141,7 +141,9 @@ class Tokenizer:
         bad : int
             Offset in `text` of the first byte that is not UTF-8 text, or -1.
         """
-        if self.is_whitespace or isinstance(text, Tokenized):
+        if isinstance(text, Tokenized):
+            return text.text, -1
+        if self.is_whitespace:
             return bytes(text), -1
         core = getattr(self._local, "core", None)
         if core is None:

@@ -9,6 +9,7 @@ from typing import Any
 from dcme_w2v.declarations import check_conflicts, filled, options_in, paths_in, warn_of_options
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import READS, as_paths, guard
+from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vectors.fasttext import check_model_name
 from dcme_w2v.formats.vectors.vectors_io import check_target, warn_of_suffix
@@ -61,12 +62,12 @@ class TrainJob(
         Vectors to start from, see `dcme_w2v.words.start`.
     """
 
-    corpus: tuple[str, ...] = ()
+    corpus: tuple[Source, ...] = ()
     text: Sentences | None = None
 
     @classmethod
     def of(
-        cls, corpus: Sequence[str], given: Mapping[str, Any], text: Sentences | None = None
+        cls, corpus: Sequence[Source], given: Mapping[str, Any], text: Sentences | None = None
     ) -> TrainJob:
         """Create a job from the options that the user has given; the others have their defaults.
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import NoWordsError, UsageError
+from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
@@ -153,7 +154,7 @@ class LanguageModel:
 
 
 def ids_of(
-    files: Sequence[str] | Sentences,
+    files: Sequence[Source] | Sentences,
     words: Words,
     options: VocabularyOptions,
     threads: int,

@@ -344,10 +344,10 @@ class WordsRun(TrainingRun):
         return f"the vectors so far are in {' and '.join(written)}" if written else None
 
 
-def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[str]) -> Fingerprint:
+def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[Any]) -> Fingerprint:
     """Return hashes of a text, from the hash of its ids, and a description of the text."""
     vocabulary = hash_of((words.text, words.offsets, words.counts))
-    described = f"{tokens:,} tokens and {len(words):,} words of {', '.join(files[:3])}"
+    described = f"{tokens:,} tokens and {len(words):,} words of {', '.join(map(str, files[:3]))}"
     return Fingerprint({"ids": ids, "vocabulary": vocabulary}, described)
 
 

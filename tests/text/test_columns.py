@@ -13,7 +13,8 @@ from helpers import write_table as write
 
 import dcme_w2v as dw
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.formats.columns import Table, TableFile, read_rows
+from dcme_w2v.formats.columns import Table, read_rows
+from dcme_w2v.formats.corpus import Corpus
 from dcme_w2v.formats.documents import read_documents
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.encode import count
@@ -32,7 +33,11 @@ FORMATS = (*BINARY, "jsonl", "csv", "tsv")
 
 def lines_of(path, text, label=(), **more):
     rows = read_rows(Table(path, text, label, **more))
-    return [[line.decode() for line in row.lines] for _, row in rows]
+    return [[] if row.text is None else row.text.decode().split("\n") for _, row in rows]
+
+
+def text_of(path, name):
+    return b"".join(bytes(block.text) for block in Corpus([Table(path, name)]))
 
 
 @pytest.mark.parametrize("values", [
@@ -43,7 +48,7 @@ def lines_of(path, text, label=(), **more):
 def test_rows_that_are_read_together_are_the_lines_of_each(values, name):
     path = write("t.parquet", [{"t": one, "s": {"t": one}} for one in values])
     lines = ["\n".join(row) for row in lines_of(path, name)]
-    assert TableFile(Table(path, name)).read() == ("\n".join(lines) + "\n").encode()
+    assert text_of(path, name) == ("\n".join(lines) + "\n").encode()
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -91,7 +96,7 @@ def test_values(kind, values, lines):
         return
     path = write(f"t.{kind}", [{"x": value} for value in values])
     if isinstance(lines, str):
-        for read in (lambda: lines_of(path, "x"), TableFile(Table(path, "x")).read):
+        for read in (lambda: lines_of(path, "x"), lambda: text_of(path, "x")):
             with pytest.raises(CorpusError, match=lines):
                 read()
     else:
@@ -110,7 +115,7 @@ def test_values(kind, values, lines):
 def test_columns_are_joined_and_fields_are_found(kind, text, label, lines, labels):
     path = write(f"t.{kind}", ROWS)
     _, row = next(read_rows(Table(path, text, label)))
-    assert ([line.decode() for line in row.lines], row.labels) == (lines, labels)
+    assert (row.text.decode().split("\n"), row.labels) == (lines, labels)
     with pytest.raises(CorpusError, match=r"has no column 'meta\.text'; its columns: "):
         lines_of(path, "meta.text")
 
@@ -387,4 +392,4 @@ def test_a_row_of_parquet_has_a_limit_of_decoded_bytes():
     write("t.parquet", [{"x": ["a"]}, {"x": ["a"] * 4_000_000}])
     assert Path("t.parquet").stat().st_size < 20_000
     with pytest.raises(CorpusError, match="row 2: has more than 16,777,216 bytes; split it"):
-        TableFile(Table("t.parquet", "x")).read()
+        text_of("t.parquet", "x")
