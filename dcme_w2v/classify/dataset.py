@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError, warn
 from dcme_w2v.files.paths import as_paths
-from dcme_w2v.formats.columns import Table
+from dcme_w2v.formats.columns import Table, like
 from dcme_w2v.formats.documents import Document, read_documents
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
 from dcme_w2v.formats.texts import Text, bytes_of
@@ -298,9 +298,7 @@ def read(
     matrix = text.fit_transform(rows, words) if trained is None else text.transform(rows)
     found.warn(text.is_by_token)
     if holdout.file is not None:
-        table, file = docs[0], holdout.file
-        held_docs = [replace(table, path=file) if isinstance(table, Table) else file]
-        held = [one for one in text.read(held_docs) if one.labels]
+        held = [one for one in text.read([like(holdout.file, docs[0])]) if one.labels]
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
     found_held = [document.text for document in held] if texts.list else []

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 
 from dcme_w2v.errors import CorpusError
+from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.documents import Document, read_documents, read_sentences, token_documents
 from dcme_w2v.formats.texts import Text, Tokenized, bytes_of
 from dcme_w2v.formats.vocabulary import Words
@@ -107,7 +108,7 @@ class TextFeatures:
         """Whether the tokens of sentences are classified, not documents."""
         return self.options.by == "token"
 
-    def read(self, docs: Sequence[str]) -> Iterator[Document]:
+    def read(self, docs: Sequence[Source]) -> Iterator[Document]:
         """Read documents, or the tokens of sentences as documents; see `read_documents`."""
         errors = self.options.encoding_errors
         if self.is_by_token:

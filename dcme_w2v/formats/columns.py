@@ -107,6 +107,11 @@ def with_columns(paths: Iterable[Source], text: str | None, label: str | None = 
     )
 
 
+def like(path: str, other: Source) -> Source:
+    """Return a path with the columns of another one, if it has any."""
+    return replace(other, path=path) if isinstance(other, Table) else path
+
+
 def check_no_table(path: str, head: bytes) -> None:
     """Raise `CorpusError`, with the columns, if a file is a table; `head` is its first line.
 

@@ -6,6 +6,7 @@ The file is unlinked when it is created, so that it is removed however the proce
 import errno
 import mmap
 import tempfile
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from dcme_w2v.errors import OutOfMemoryError, ResourceError
 from dcme_w2v.numeric.arrays import U32
 
 ID_BYTES = 4
+PIECE = 1 << 20  # ids that are read at once
 LAST = np.uint32(core.LAST)  # in an id: the last word of its line
 NUMBER = np.uint32(core.LAST - 1)  # the word alone
 
@@ -46,6 +48,7 @@ class IdCache:
 
     def __init__(self, name: str = "the id cache") -> None:
         self._name, self.folder = name, tempfile.gettempdir()
+        self.length = 0  # ids
         try:
             self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115
         except OSError as error:
@@ -55,6 +58,7 @@ class IdCache:
 
     def write(self, first: int, ids: U32) -> None:
         """Write ids at position `first`."""
+        self.length = max(self.length, first + len(ids))
         rest = ids.view(np.uint8).data
         try:
             self._file.seek(first * ID_BYTES)
@@ -80,6 +84,11 @@ class IdCache:
         if rest:
             raise ResourceError(f"{self.folder}: {self._name} is cut short; {REMEDY}")
         return ids
+
+    def pieces(self) -> Iterator[U32]:
+        """Yield all ids, some at a time; those that have been yielded may be overwritten."""
+        for first in range(0, length := self.length, PIECE):
+            yield self.read(first, min(PIECE, length - first))
 
     def finished(self, length: int, mode: Literal["r", "r+"] = "r") -> U32:
         """Truncate the file to `length` ids, close it and return them memory-mapped.

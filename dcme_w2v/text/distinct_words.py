@@ -1,14 +1,10 @@
-"""The distinct words of a corpus, counted by several workers in limited memory.
+"""The distinct words of a corpus, counted in limited memory.
 
-Each worker has a hash table, whose words have provisional ids. The new words of a block are
-contiguous in the worker's table, so that merging block by block orders words by first appearance:
-the result does not depend on the number of threads. After so many blocks, the tables are merged
-and cleared: rare words are in memory once, and the tables that each token is looked up in remain
-small. If memory is too small for all words, they are written to disk.
+The words of each block come in a table of its own, in the order of the corpus, so that words are
+in the order of their first appearance: the result does not depend on the number of threads. If
+memory is too small for all words, they are written to disk.
 """
 
-import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +15,6 @@ from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.training.progress import Reporter
 
 from .cache import ID_BYTES, IdCache
-from .reindex import Segment
 from .select_vocabulary import Given, starting_table
 from .spill import SpilledWords
 
@@ -29,7 +24,7 @@ SELECTION_BYTES = 20  # of a distinct word: its count, its id, and in which orde
 
 
 class DistinctWords:
-    """The words of all blocks that have been merged, and the tables of the workers.
+    """The words of all blocks so far.
 
     Parameters
     ----------
@@ -42,15 +37,15 @@ class DistinctWords:
     may_spill : bool
         Whether words may be written to disk.
     cache : IdCache, optional
-        The ids of the tokens, for which `maps` are kept; in its folder, words are written if
-        memory is too small (default: in the temporary folder).
+        The ids of the tokens; in its folder, words are written if memory is too small (default: in
+        the temporary folder).
 
     Attributes
     ----------
     table : core.Table
         All words in the order of their first appearance, given words first.
-    maps : dict of int to ndarray of uint32
-        The id in `table`, or `core.NONE`, of each word in the table of a worker.
+    numbers : ndarray of uint32, or None
+        If words have been on disk: for each id so far the id in `table`, or `core.NONE`.
     replaced, skipped : int
         Tokens that are not UTF-8, replaced by U+FFFD or skipped.
     most_bytes : int
@@ -69,66 +64,40 @@ class DistinctWords:
         cache: IdCache | None,
     ) -> None:
         self.table = starting_table(given)
-        self.maps: dict[int, U32] = {}
-        self.replaced = self.skipped = self.most_bytes = self.dropped = 0
+        self.numbers: U32 | None = None
+        self.replaced = self.skipped = self.most_bytes = self.dropped = self._blocks = 0
         self._given, self._errors, self._may_spill = len(self.table), errors, may_spill
         self._reporter, self._cache = reporter, cache
-        self._tables: dict[int, core.Table] = {}  # of the workers
-        self._cleared: list[core.Table] = []
-        self._lock = threading.Lock()
-        self._rounds = 0
         self._spilled: SpilledWords | None = None
 
-    def table_of(self, number: int) -> core.Table:
-        """Return the table of this number for the one worker that uses it."""
-        with self._lock:
-            if number not in self._tables:
-                self._tables[number] = self._cleared.pop() if self._cleared else core.Table()
-            return self._tables[number]
+    def merge(self, table: core.Table) -> U32:
+        """Add the words of a block; return the id of each, or `core.NONE` if it is skipped."""
+        self._require(table)
+        ids = np.empty(len(table), dtype=np.uint32)
+        replaced, skipped = self.table.merge(table, 0, len(table), self._errors, ids)
+        if self._spilled:  # whose ids are lower
+            ids[ids != core.NONE] += np.uint32(self._spilled.words)
+        self.replaced += replaced
+        self.skipped += skipped
+        self._blocks += 1
+        return ids
 
-    def merge(self, parts: Sequence[Segment]) -> None:
-        """Merge the tables of a round, whose blocks are in the order of the corpus."""
-        tables = {part.table: self._tables[part.table] for part in parts}
-        core.release_freed()  # free the blocks, which the sum below leaves out
-        for number in sorted(tables):
-            self.maps[number] = np.full(len(tables[number]), core.NONE, dtype=np.uint32)
-        others = sum(ids.nbytes for ids in self.maps.values())
-        others += sum(table.bytes(0) for table in tables.values())
-        limit = memory_limit() or np.inf
-        for part in parts:
-            self._require(others, part.last - part.first, limit)
-            table, ids = tables[part.table], self.maps[part.table]
-            replaced, skipped = self.table.merge(table, part.first, part.last, self._errors, ids)
-            if self._spilled:  # whose ids are lower
-                new = ids[part.first : part.last]
-                new[new != core.NONE] += np.uint32(self._spilled.words)
-            self.replaced += replaced
-            self.skipped += skipped
-        for number in sorted(tables):
-            table = self._tables.pop(number)
-            table.clear()
-            with self._lock:
-                self._cleared.append(table)
-        self._rounds += 1
-        if self._cache is None:  # there are no ids to renumber
-            self.maps.clear()
+    def _require(self, table: core.Table) -> None:
+        """Write the counted words to disk, or raise, if memory is too small for a block's words.
 
-    def _require(self, others: int, words: int, limit: float) -> None:
-        """Write the counted words to disk, or raise, if memory is too small for so many more.
-
-        `others` is the memory of all but the table of all words. The first round never raises.
+        The first block never raises.
         """
-        needed, held = others + self.table.bytes(words), self.table.bytes(0)
+        limit, block = memory_limit() or np.inf, table.bytes(0)
+        needed, held = block + self.table.bytes(len(table)), self.table.bytes(0)
         full = needed + SELECTION_BYTES * len(self.table) > SPILL_SHARE * limit
         if self._may_spill and full and held > MIN_SPILL_SHARE * limit:
             self._spill()
-            needed = others + self.table.bytes(words)
+            needed = block + self.table.bytes(len(table))
         self.most_bytes = max(self.most_bytes, needed)
-        if needed > limit and self._rounds:
-            found = self._spilled.words if self._spilled else len(self.table)
+        if needed > limit and self._blocks:
             require_memory(
                 needed,
-                f"counting more than {found:,} distinct words",
+                f"counting more than {len(self):,} distinct words",
                 "count parts of the corpus with dcme-w2v vocab, and merge them",
             )
 
@@ -149,10 +118,9 @@ class DistinctWords:
         core.release_freed()
 
     def finish(self) -> None:
-        """Free the tables of the workers after the last round."""
+        """Write the last words, too, if others have been written."""
         if self._spilled:
             self._spill()
-        self._cleared.clear()
 
     def __len__(self) -> int:
         """Return one more than the highest id of a word."""
@@ -170,13 +138,11 @@ class DistinctWords:
 
         Returns
         -------
-        ndarray of int64, shape (len(self),), or None
+        ndarray of int64, shape (len(self.table),), or None
             These counts, by the new ids.
         """
-        if self._spilled is None:
-            return held_out
-        spilled, self._spilled = self._spilled, None
-        self.table, numbers, held_out, self.dropped = spilled.join(least, self._given, held_out)
-        for ids in self.maps.values():
-            ids[:] = numbers[np.minimum(ids, len(numbers) - 1)]  # the last is `core.NONE`
+        if self._spilled is not None:
+            found = self._spilled.join(least, self._given, held_out)
+            self.table, self.numbers, held_out, self.dropped = found
+            self._spilled = None
         return held_out

@@ -212,7 +212,10 @@ def encode(
         if kept is None or not kept.counts.sum():
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
-        split = compact(cache, reading.segments, words.maps, kept.ranks, holdout)
+        ranks = np.append(kept.ranks, np.uint32(core.NONE))
+        if words.numbers is not None:
+            ranks = ranks[np.minimum(words.numbers, len(kept.ranks))]
+        split = compact(cache, ranks, reading.numbering.lines, holdout)
         figures = reading.figures(counts, len(split["ids"]), started)
         held = reading.held_out_tokens
         del reading, words, counts

@@ -1,18 +1,16 @@
 """One pass over a corpus: the text is read, tokenized, counted, and stored as provisional ids.
 
-The main thread reads and decompresses; each worker assigns provisional ids to the words of a block
-by a hash table. After every `ROUND_BLOCKS` blocks, the tables are merged (`DistinctWords`). The few
-blocks that are encoded meanwhile have tables of their own.
+The main thread reads and decompresses; each worker encodes a block by a hash table of its words.
+The main thread merges these tables in the order of the blocks (`DistinctWords`).
 """
 
 import codecs
 import re
-import threading
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,17 +28,28 @@ from dcme_w2v.training.progress import Reporter
 from .cache import ID_BYTES, IdCache
 from .distinct_words import DistinctWords
 from .raw_text import SAMPLE_BYTES, refuse_vectors, warn_of_raw_text
-from .reindex import Segment, held_out_counts
+from .reindex import held_out_counts
 from .select_vocabulary import Given
 from .split import HeldOutLines
 from .tokenizer import Tokenizer
 
-ROUND_BLOCKS = 64
+FORECAST_BLOCKS = 64  # after which the size of the cache is forecast
 
 # Sentence-final punctuation with quotes and brackets behind it, then space; of ideographs, none.
 _SENTENCE_END = re.compile(
     rb"([.!?][\"')\]]{0,3}(?:\xe2\x80[\x99\x9d])?)[ \t]+|(\xe3\x80\x82|\xef\xbc[\x81\x9f])"
 )
+
+
+class Encoded(NamedTuple):
+    """The tokens of a block: its words, the ids in this table, and where lines end."""
+
+    table: core.Table
+    ids: U32 | None
+    tokens: int
+    newlines: int
+    newline_first: bool
+    bad: int
 
 
 class Reading:
@@ -66,29 +75,24 @@ class Reading:
         self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
         self.words = DistinctWords(errors, given, self.reporter, may_spill=may_spill, cache=cache)
         self._buffers: list[U32] = []  # for the ids of a block
-        self.segments: list[Segment] = []
-        self._merged = 0  # segments
-        self.tokens = 0
-        self._worker = threading.local()
-        self._lock = threading.Lock()
-        self._workers = self._file = self._lines = 0
+        self._tables: list[core.Table] = []  # that are cleared
+        self.numbering = core.Renumbering()
+        self._blocks = self.tokens = self._file = self._lines = 0
         self.held_out: I64 | None = None  # counts, by id
         self.held_out_tokens = 0
 
     def run(self, holdout: HeldOutLines | None = None) -> None:
         """Read all blocks and count their words; at most two per worker are pending."""
         self.reporter.stage("reading", self.corpus.bytes_total, "bytes")
-        pending: deque[tuple[Block, Future[tuple[Segment, U32 | None]]]] = deque()
-        with ThreadPoolExecutor(self.threads, initializer=self._start_worker) as pool:
+        pending: deque[tuple[Block, Future[Encoded]]] = deque()
+        with ThreadPoolExecutor(self.threads) as pool:
             try:
                 for number, block in enumerate(self.corpus):
                     if self._is_looked_at and number == 0:
                         name, start = self.corpus.paths[0], bytes(block.text[:SAMPLE_BYTES])
                         refuse_vectors(name, start)
                         warn_of_raw_text(name, start, not self.tokenizer.is_whitespace)
-                    # Blocks that are read before the last round is merged have their own tables.
-                    tables = number // ROUND_BLOCKS + self._merged // ROUND_BLOCKS
-                    pending.append((block, pool.submit(self._encode, block, tables)))
+                    pending.append((block, pool.submit(self._encode, block)))
                     if len(pending) > 2 * self.threads:
                         self._finish(*pending.popleft())
                     self.reporter.advance(block.bytes_read)
@@ -97,7 +101,6 @@ class Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        self._merge()  # with the last one of all blocks still in memory
         self.words.finish()
         core.release_freed()  # free the blocks, or their memory adds to the next step's
         if not self.tokens:
@@ -106,16 +109,9 @@ class Reading:
             self._exclude(holdout, self.cache)
         self.held_out = self.words.join_spilled(self.options.min_count, self.held_out)
 
-    def _start_worker(self) -> None:
-        with self._lock:
-            self._worker.number = self._workers
-            self._workers += 1
-
-    def _encode(self, block: Block, tables: int) -> tuple[Segment, U32 | None]:
-        """Encode a block with the ids of one of the worker's tables; runs in a worker."""
-        number = tables * self.threads + self._worker.number
-        table = self.words.table_of(number)
-        first = len(table)
+    def _encode(self, block: Block) -> Encoded:
+        """Encode a block with the ids of a table of its own; runs in a worker."""
+        table = self._tables.pop() if self._tables else core.Table()
         text: bytes | memoryview = block.text
         if self.is_split and not block.is_tokenized:
             text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
@@ -126,40 +122,37 @@ class Reading:
         if text is not block.text:  # positions before tokenizing
             newlines = bytes(block.text).count(b"\n")
             bad = -1 if bad < 0 else _first_bad(bytes(block.text), self.refuse)
-        segment = Segment(number, first, len(table), tokens, newlines, newline_first, bad)
-        return segment, ids
+        return Encoded(table, ids, tokens, newlines, newline_first, bad)
 
     def _buffer(self, size: int) -> U32:
         """Return memory for so many ids, which `_finish` takes back."""
-        with self._lock:
-            kept = self._buffers.pop() if self._buffers else None
-        if kept is not None and len(kept) >= size:
+        try:
+            kept = self._buffers.pop()
+        except IndexError:  # also where another worker was first
+            kept = np.empty(0, dtype=np.uint32)
+        if len(kept) >= size:
             return kept
         return np.frombuffer(fresh_memory(ID_BYTES * size), dtype=np.uint32)
 
-    def _finish(self, block: Block, future: Future[tuple[Segment, U32 | None]]) -> None:
-        segment, ids = future.result()
+    def _finish(self, block: Block, future: Future[Encoded]) -> None:
+        found = future.result()
         if block.file != self._file:
             self._file, self._lines = block.file, 0
-        if segment.bad >= 0:
-            raise CorpusError(self._encoding_error(block, segment.bad))
-        if self.cache and ids is not None:
-            self.cache.write(self.tokens, ids[: segment.tokens])
-            self._buffers.append(ids)
-            total = self.corpus.bytes_total
-            if total and len(self.segments) == ROUND_BLOCKS - 1:
-                tokens = (self.tokens + segment.tokens) * total / block.bytes_read
-                self._forecast_cache(self.cache.folder, tokens)
-        self._lines += segment.newlines
-        self.tokens += segment.tokens
-        self.segments.append(segment)
-        if len(self.segments) % ROUND_BLOCKS == 0:
-            self._merge()
-
-    def _merge(self) -> None:
-        parts, self._merged = self.segments[self._merged :], len(self.segments)
-        self._buffers.clear()
-        self.words.merge(parts)
+        if found.bad >= 0:
+            raise CorpusError(self._encoding_error(block, found.bad))
+        map = self.words.merge(found.table)
+        found.table.clear()
+        self._tables.append(found.table)
+        self._lines += found.newlines
+        self.tokens += found.tokens
+        self._blocks += 1
+        if self.cache and found.ids is not None:
+            ids, to = found.ids, self._buffer(found.tokens + 1)
+            written = self.numbering.add(ids[: found.tokens], map, found.newline_first, to)
+            self.cache.write(self.cache.length, to[:written])
+            self._buffers += [ids, to]
+            if (total := self.corpus.bytes_total) and self._blocks == FORECAST_BLOCKS:
+                self._forecast_cache(self.cache.folder, self.tokens * total / block.bytes_read)
 
     def _forecast_cache(self, folder: str, tokens: float) -> None:
         """Report the size of the id cache of a corpus of so many tokens."""
@@ -184,9 +177,8 @@ class Reading:
 
     def _exclude(self, lines: HeldOutLines, cache: IdCache) -> None:
         """Count the tokens of held-out lines, which `counts` subtracts."""
-        words = self.words
-        found = held_out_counts(cache, self.segments, words.maps, len(words), lines)
-        self.held_out, self.held_out_tokens = found
+        self.held_out = held_out_counts(cache, len(self.words), lines)
+        self.held_out_tokens = int(self.held_out.sum())
         if not self.held_out_tokens:
             raise CorpusError(
                 f"no line was held out of {', '.join(self.corpus.paths[:3])}: give a larger share, "

@@ -47,21 +47,14 @@ class Choice:
     def __init__(self, lines: HeldOutLines) -> None:
         self._lines = lines
         self._line = 0  # number of the current line
-        self._open = False
 
-    def mask(self, ids: U32, newline: bool) -> Bools:
-        """Process a block; `newline`: a line ended before it."""
-        if newline and self._open:
-            self._line += 1
-            self._open = False
-        if not len(ids):
-            return np.zeros(0, dtype=bool)
+    def mask(self, ids: U32) -> Bools:
+        """Return which of the next ids are held out."""
         last = (ids & LAST) != 0
         line = np.cumsum(last) - last
         ended = int(last.sum())
         mask: Bools = self._lines.chosen(self._line, ended + 1)[line]
         self._line += ended
-        self._open = not last[-1]
         return mask
 
 

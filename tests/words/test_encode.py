@@ -20,7 +20,7 @@ from dcme_w2v.files import space
 from dcme_w2v.files.opening import MAGIC
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text import distinct_words, reading
+from dcme_w2v.text import cache, distinct_words, reading
 from dcme_w2v.text.distinct_words import DistinctWords
 from dcme_w2v.text.encode import count, encode
 from dcme_w2v.text.select_vocabulary import InitialWords
@@ -48,11 +48,11 @@ RUNS = {"block_bytes": st.integers(1, 64) | st.just(4096), "threads": st.integer
 
 
 @pytest.fixture(autouse=True, scope="module")
-def short_rounds():
-    """Tables are merged every three blocks, so that short texts have many rounds."""
-    before, reading.ROUND_BLOCKS = reading.ROUND_BLOCKS, 3
+def short_pieces():
+    """Short texts have many pieces, and a forecast of the cache."""
+    before, reading.FORECAST_BLOCKS, cache.PIECE = (reading.FORECAST_BLOCKS, cache.PIECE), 3, 50
     yield
-    reading.ROUND_BLOCKS = before
+    reading.FORECAST_BLOCKS, cache.PIECE = before
 
 
 def respell(word, errors):
@@ -248,7 +248,7 @@ def test_words_spill_to_disk_before_memory_ends(monkeypatch, more, threads):
     counted, messages, reporter = count(paths, options, **run), [], Reporter()
     reporter.message = messages.append
     if threads == 1:
-        monkeypatch.setattr(distinct_words, "memory_limit", lambda: 14_000_000)
+        monkeypatch.setattr(distinct_words, "memory_limit", lambda: 7_000_000)
     else:  # so that the spills depend on no table of a worker
         full = lambda self, *needed: len(self.table) > 9_000 and self._spill()  # noqa: E731
         monkeypatch.setattr(DistinctWords, "_require", full)
@@ -285,7 +285,7 @@ def test_the_size_of_the_cache_is_reported_while_reading(monkeypatch):
     reporter.message = messages.append
     encode(paths, ALL, reporter=reporter, _block_bytes=100_000).close()
     assert messages == [
-        "warning: id cache: about 8 MB in ., 1 MB free: set TMPDIR to another folder"
+        "warning: id cache: about 8 MB in ., 2 MB free: set TMPDIR to another folder"
     ]
 
 
