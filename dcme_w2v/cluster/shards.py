@@ -245,7 +245,7 @@ def all_figures(executor: Executor, futures: Sequence[Future]) -> list[Any]:
 
 
 def count_on(
-    where: ClusterOptions, corpus: Sequence[str], options: VocabularyOptions
+    where: ClusterOptions, corpus: Sequence[Source], options: VocabularyOptions
 ) -> CountedCorpus:
     """Open a cluster and count the words of a corpus on its workers; see `count`.
 
