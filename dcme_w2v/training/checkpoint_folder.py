@@ -3,7 +3,7 @@
 A folder has the last two, `000007.safetensors` and the one before. The arrays are the tables of the
 run (for words `vectors`, `context` and the words themselves, so that such a file can be read as
 word vectors) and `state`, the state of the objective and of the threads as the C core lists it; the
-record has the options, a fingerprint of the data, the position and a checksum of each array. A
+record has the options, a fingerprint of the data, the position and a checksum of all. A
 resumed run may have moved its corpus, and may use other kernels, which change only the last digits.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import os
 import re
 import tempfile
@@ -42,33 +43,7 @@ KIND, VERSION = CHECKPOINT, 1
 STATE = "state"
 _LOCK = ".lock"
 
-# Types of the values, by key.
-_NUMBER = (int, float)
-_SHAPE: dict[str, Any] = {
-    "run": str,
-    "options": {"threads": int},
-    "data": {"hashes": dict, "described": str},
-    "kernels": str,
-    "position": {"epoch": int, "seconds": _NUMBER, "epoch_seconds": _NUMBER},
-    "training": {"loss": _NUMBER, "losses": int, "state": list},
-    "notes": dict,
-    "checksums": {STATE: int},
-}
 _GENERATION = re.compile(r"[0-9]{6,18}\.safetensors")
-
-
-def _check_shape(model: Model, name: str, value: Any, shape: Any) -> None:
-    """Raise unless a record has all keys with values of the right types; others are ignored."""
-    if not isinstance(shape, dict):
-        if isinstance(value, bool) or not isinstance(value, shape):
-            raise model.fault(name, f"is {str(value)[:40]!r}")
-        return
-    if not isinstance(value, dict):
-        raise model.fault(name, "is not an object")
-    for key, kind in shape.items():
-        if key not in value:
-            raise model.fault(name, f"has no {key}")
-        _check_shape(model, key, value[key], kind)
 
 
 T = TypeVar("T", bound=Checked)
@@ -92,9 +67,6 @@ class Position:
     epoch_seconds: float = 0.0
 
 
-POSITION = tuple(item.name for item in dataclasses.fields(Position))
-
-
 @dataclass(frozen=True)
 class Checkpoint:
     """One generation, read from its file.
@@ -111,14 +83,11 @@ class Checkpoint:
     @classmethod
     def load(cls, path: Path) -> Checkpoint:
         """Read a file and check it."""
-        try:
+        with _advising():
             model = load_model(path, KIND, VERSION)
-            _check_shape(model, "record", model.description, _SHAPE)
-            for name, wanted in model.description["checksums"].items():
-                if name not in model.arrays or _checksum(model.arrays[name]) != wanted:
-                    raise model.fault(name, "is corrupt: its checksum differs")
-        except FormatError as error:
-            raise _damaged(path, error) from error
+            wanted = model.description.pop("checksum", None)
+            if wanted != _checksum(model.description, model.arrays):
+                raise FormatError(f"{path}: is corrupt: its checksum differs;")
         return cls(path, model)
 
     @property
@@ -173,46 +142,43 @@ class Checkpoint:
 
     def restore(self, run: TrainingRun) -> Position:
         """Load the state into a training with the same options and data; return its position."""
-        training = run.trainer
-        for name, table in run.tables().items():
-            table[:] = self.table(name, table.shape)
-        state = self.model.array(STATE, "uint8", None)
-        try:
-            training.restore(state, self.record["training"])
-        except FormatError as error:
-            raise _damaged(self.path, f"{STATE} does not match this run: {error}") from error
-        try:
-            run.take_notes(self.record["notes"])
-        except Exception as error:
-            raise _damaged(self.path, f"notes do not match this run: {error}") from error
-        position = Position(**{name: self.record["position"][name] for name in POSITION})
-        if training.unfinished not in (None, position.epoch):
-            raise _damaged(self.path, f"is not in epoch {position.epoch}")
-        if not 0 <= position.epoch <= training.epochs:
-            raise _damaged(self.path, f"there is no epoch {position.epoch}")
+        training, record = run.trainer, self.record
+        with _advising():
+            for name, table in run.tables().items():
+                table[:] = self.table(name, table.shape)
+            state = self.model.array(STATE, "uint8", None)
+            position = Position(**record["position"])
+            try:
+                training.restore(state, record["training"])
+                run.take_notes(record["notes"])
+                if position.epoch > training.epochs:
+                    raise ValueError(f"there is no epoch {position.epoch}")
+            except Exception as error:
+                raise self.model.fault(STATE, f"does not match this run: {error}") from error
         return position
 
     def table(self, name: str, shape: tuple[int, ...]) -> F32:
         """Return a table, memory-mapped; raise FormatError if it has another shape or type."""
-        try:
-            return self.model.array(name, "float32", *shape)
-        except FormatError as error:
-            raise _damaged(self.path, error) from error
+        return self.model.array(name, "float32", *shape)
 
 
-def _damaged(path: Path, what: FormatError | str) -> FormatError:
-    """Return the error of a file, with the advice to use the one before."""
-    if isinstance(what, FormatError):
-        what = what.message.rpartition(";")[0].removeprefix(f"{path}: ")
-    return FormatError(
-        f"{path}: {what}; remove it to resume from the previous checkpoint, if there is one"
-    )
+@contextlib.contextmanager
+def _advising() -> Iterator[None]:
+    """End an error of a file with the advice to use the one before."""
+    try:
+        yield
+    except FormatError as error:
+        raise FormatError(
+            f"{error.message.rpartition(';')[0]}; remove it to resume from the previous "
+            "checkpoint, if there is one"
+        ) from error
 
 
-def _checksum(array: Array | ChunkedArray) -> int:
-    found = 0
-    for piece in bytes_of(array):
-        found = zlib.crc32(piece, found)
+def _checksum(record: Mapping[str, Any], arrays: Mapping[str, Array | ChunkedArray]) -> int:
+    found = zlib.crc32(json.dumps(record, sort_keys=True).encode())
+    for _, array in sorted(arrays.items()):
+        for piece in bytes_of(array):
+            found = zlib.crc32(piece, found)
     return found
 
 
@@ -295,11 +261,11 @@ class CheckpointFolder:
         size = sum(piece.nbytes for piece in state)
         whole: dict[str, Array | ChunkedArray] = {**arrays}
         whole[STATE] = ChunkedArray((size,), np.dtype(np.uint8), lambda: state)
-        sums = {name: _checksum(array) for name, array in whole.items()}
+        checksum = _checksum(record, whole)
         while os.path.lexists(target := self.path / f"{number:06d}.safetensors"):
             number += 1
         try:
-            save_model(target, KIND, VERSION, whole, {**record, "checksums": sums})
+            save_model(target, KIND, VERSION, whole, {**record, "checksum": checksum})
         except ResourceError as error:
             needed = sum(array.nbytes for array in whole.values())
             raise ResourceError(

@@ -119,20 +119,16 @@ def test_a_changed_byte_is_found(kept, name):
     array = read_artifact(path)[1][name].copy()
     array.reshape(-1).view(np.uint8)[9] ^= 255
     edit(path, {name: array})
-    with pytest.raises(FormatError, match=f"{name}: is corrupt: its checksum differs; remove it"):
+    with pytest.raises(FormatError, match="is corrupt: its checksum differs; remove it"):
         Checkpoint.load(path)
 
 
 EDITS = {
-    "the version before": {"version": 3},
+    "another version": {"version": 3},
     "no data": {"data": None},
-    "true is no number": {"position": {"epoch": True, "seconds": 1, "epoch_seconds": 1}},
     "epoch after the last": {"position": {"epoch": 99, "seconds": 1, "epoch_seconds": 1}},
-    "other parts": {"training": {"loss": 0, "losses": 0, "state": [1, 2, 3]}},
     "no number": {"training": {"loss": float("nan"), "losses": 0, "state": [1]}},
-    "infinite time": {"position": {"epoch": 1, "seconds": float("1e999"), "epoch_seconds": 1}},
-    "no checksums": {"checksums": {}},
-    "a checksum of nothing": {"checksums": {"state": 0, "more": 1}},
+    "no checksum": {"checksum": None},
 }
 
 
@@ -149,17 +145,19 @@ def test_an_edited_record_is_refused(kept, name):
 
 def test_pieces_of_the_state_in_another_order_are_refused(kept):
     training, folder, _ = kept
-    path = saved(folder, training, 1).path
-    record, arrays = read_artifact(path)
-    state = record["training"]["state"]
+    found = saved(folder, training, 1)
+    state = found.record["training"]["state"]
     first, second = next(
         (i, i + 1) for i in range(len(state) - 1)
         if state[i][1] == state[i + 1][1] and state[i] != state[i + 1]
     )  # fmt: skip
     state[first], state[second] = state[second], state[first]
-    rewrite(path, record, arrays)
     with pytest.raises(FormatError, match="does not match this run"):
-        restored(Checkpoint.load(path), training)
+        restored(found, training)
+    found = saved(folder, training, 1)
+    found.record["position"]["epoch"] = 99
+    with pytest.raises(FormatError, match="there is no epoch 99"):
+        restored(found, training)
 
 
 def test_a_table_that_is_not_finite_is_refused(kept):
@@ -174,7 +172,7 @@ def test_a_table_of_another_shape_is_rejected(kept):
     found = saved(folder, training, 1)
     with pytest.raises(FormatError, match="vectors: is float32"):
         restored(found, Trainer(*text, options_of({}, dim=9)))
-    with pytest.raises(FormatError, match="state does not match this run"):
+    with pytest.raises(FormatError, match="state: does not match this run"):
         restored(found, Trainer(*text, options_of({"objective": "dcme"})))
 
 
