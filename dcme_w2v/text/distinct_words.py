@@ -14,7 +14,7 @@ from dcme_w2v.files.space import free_bytes, memory_limit, require_memory
 from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.training.progress import Reporter
 
-from .cache import ID_BYTES, IdCache
+from .cache import ID_BYTES
 from .select_vocabulary import Given, starting_table
 from .spill import SpilledWords
 
@@ -36,9 +36,6 @@ class DistinctWords:
         Reports when words are written to disk.
     may_spill : bool
         Whether words may be written to disk.
-    cache : IdCache, optional
-        The ids of the tokens; in its folder, words are written if memory is too small (default: in
-        the temporary folder).
 
     Attributes
     ----------
@@ -61,13 +58,12 @@ class DistinctWords:
         reporter: Reporter,
         *,
         may_spill: bool,
-        cache: IdCache | None,
     ) -> None:
         self.table = starting_table(given)
         self.numbers: U32 | None = None
         self.replaced = self.skipped = self.most_bytes = self.dropped = self._blocks = 0
         self._given, self._errors, self._may_spill = len(self.table), errors, may_spill
-        self._reporter, self._cache = reporter, cache
+        self._reporter = reporter
         self._spilled: SpilledWords | None = None
 
     def merge(self, table: core.Table) -> U32:

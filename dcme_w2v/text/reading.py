@@ -73,7 +73,7 @@ class Reading:
         self._is_looked_at = is_looked_at  # to warn of text that is not plain
         self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
         self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
-        self.words = DistinctWords(errors, given, self.reporter, may_spill=may_spill, cache=cache)
+        self.words = DistinctWords(errors, given, self.reporter, may_spill=may_spill)
         self._buffers: list[U32] = []  # for the ids of a block
         self._tables: list[core.Table] = []  # that are cleared
         self.numbering = core.Renumbering()
