@@ -17,7 +17,6 @@ _HINTS = """
 size vector-size embedding-size: --dim
 iter n-iter epoch max-iter: --epochs|--iterations|--rounds
 alpha start-alpha learning-rate eta eta0 step-size: --lr|--l2
-min-alpha: --min-lr
 workers thread num-threads n-jobs: --threads
 ws window-size: --window
 shrink-windows: --window-mode

@@ -14,7 +14,6 @@ from dcme_w2v import __version__
 from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.hints import hint
-from dcme_w2v.training.interrupts import Interrupted
 
 from .command import Group, shown_name
 from .options import dashed, flag
@@ -46,18 +45,6 @@ COMMANDS = {
 }
 
 
-@contextlib.contextmanager
-def _exits() -> Iterator[None]:
-    """Handle signals and a closed stdout before click does."""
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        raise Interrupted("interrupted", number_of(error)) from error
-    except BrokenPipeError:  # the reader, such as `head`, closed the pipe: not a failure
-        drop_output()
-        raise click.exceptions.Exit(0) from None
-
-
 class LazyGroup(Group):
     """A group that imports commands on first use."""
 
@@ -72,24 +59,6 @@ class LazyGroup(Group):
         module = importlib.import_module(f"dcme_w2v.cli.{COMMANDS[cmd_name]}")
         commands = (one for one in vars(module).values() if isinstance(one, click.Command))
         return next(one for one in commands if one.name == cmd_name)
-
-    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
-        """Parse the command line."""
-        with _exits():
-            return super().make_context(*arguments, **more)
-
-    def _main_shell_completion(self, *arguments: Any, **more: Any) -> None:
-        """Handle a request of shell completion."""
-        try:
-            with _exits():
-                super()._main_shell_completion(*arguments, **more)
-        except (LookupError, ValueError):
-            raise UsageError("COMP_WORDS and COMP_CWORD are not set as by a shell") from None
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
-        with _exits():
-            return super().invoke(ctx)
 
 
 TO_TRY = """\b
@@ -147,22 +116,26 @@ def _printed_warnings() -> Iterator[None]:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
     try:
-        result: Any = program.main(arguments, prog_name="dcme-w2v", standalone_mode=False)
-        return result if isinstance(result, int) else 0
+        complete_for_shell()
+        with program.make_context("dcme-w2v", [*arguments]) as context:
+            program.invoke(context)
+        return 0
     except click.ClickException as error:
         return _report(error, _in_one_line(error, arguments), error.exit_code, arguments)
     except DcmeError as error:
         return _report(error, in_shell_terms(error.message), error.exit_code, arguments)
     except click.exceptions.Exit as end:
         return end.exit_code
+    except KeyboardInterrupt as error:
+        return _report(error, "interrupted", 128 + number_of(error), arguments)
+    except BrokenPipeError:  # the reader, such as `head`, closed the pipe: not a failure
+        drop_output()
+        return 0
     except OSError as error:
         return _report(error, _of_system(error), 1, arguments)
     except MemoryError as error:
         text = f"out of memory ({error})" if str(error) else "out of memory"
         return _report(error, f"{text}; lower --dim or --features, or give less text", 1, arguments)
-    except click.Abort as error:  # a signal between parsing and running the command
-        number = number_of(error.__cause__ or error)
-        return _report(error, "interrupted", 128 + number, arguments)
     except UnicodeEncodeError as error:
         text = error.object[error.start : error.end]
         message = f"standard output: {error.encoding} has no {text!a}"
@@ -172,6 +145,14 @@ def run(arguments: list[str]) -> int:
         if "can't start new thread" in text or "failed to map segment" in text:
             text = f"{error}; lower --threads, or raise the limits of memory and threads (ulimit)"
         return _report(error, text, 1, arguments)
+
+
+def complete_for_shell() -> None:
+    """Answer a request of shell completion, and exit."""
+    try:
+        program._main_shell_completion({}, "dcme-w2v")
+    except (LookupError, ValueError):
+        raise UsageError("COMP_WORDS and COMP_CWORD are not set as by a shell") from None
 
 
 def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:

@@ -156,7 +156,7 @@ def test_a_stdout_without_a_reader_is_no_error(name):
 @pytest.mark.parametrize(
     "command, files",
     [
-        (f"train c.txt --output - --log-json o.log {QUICK}", ["o.log"]),
+        (f"train c.txt --output - --output-tables o.tables {QUICK}", ["o.tables"]),
         (f"train c.txt --output o.bin --log-json - {QUICK}", ["o.bin", "o.bin.json"]),
         ("phrases c.txt --output - --save-table o.table --threshold 0.1", ["o.table"]),
         ("transform scdv d.txt --output - --labels o.labels", ["o.labels"]),
