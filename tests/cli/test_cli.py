@@ -147,7 +147,7 @@ ERRORS = [
     ("neighbors king v.txt", "king: there is no such file or folder; check the name"),
     ("neighbors http://a/v.bin king", "only text is read from addresses"),
     ("neighbors v.txt king -k 0", "0 is not in the range"),
-    ("neighbors k king", "k: is of kind 'classifier'; give a file of word vectors"),
+    ("neighbors k king", "k: is a model of kind 'classifier'; give one of vectors"),
     ("vocab --merge c.txt --output x", "is not a word, a space and a count; give what vocab"),
     ("classify train d.txt --output x --holdout 0.999", "leaves 0 of"),
     ("encode v.txt", "no TEXTS is given; see dcme-w2v encode --help"),

@@ -120,7 +120,7 @@ def test_safetensors_have_all_that_vectors_have():
         ({"context": np.ones((3, 1), "f4")}, {}, "context: is"),
         ({"words_text": np.frombuffer(b"aa", "u1")}, {}, "words_text: duplicate word"),
         ({}, {"manifest": []}, "manifest: is not an object"),
-        ({}, {"kind": "scdv"}, "is of kind 'scdv'; give a file of word vectors"),
+        ({}, {"kind": "scdv"}, "is a model of kind 'scdv'; give one of vectors"),
         ({}, {"version": 2}, "has version 2"),
     ],
 )
