@@ -104,7 +104,7 @@ def pack(request):
     return COMPRESSORS[request.param]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     """The folder of the test, which is the current one."""
     monkeypatch.chdir(tmp_path)

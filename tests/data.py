@@ -9,10 +9,10 @@ import pytest
 from reference import LAST
 from scipy.sparse import csr_matrix, save_npz
 
+from dcme_w2v import Vectors
 from dcme_w2v.cli.main import run
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.scdv.options import ScdvOptions
-from dcme_w2v.words.vectors import Vectors
 
 # ---- texts ----
 

@@ -20,6 +20,7 @@ import pytest
 import zstandard
 from scipy import sparse
 
+from dcme_w2v import Vectors
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.formats.artifact import read_artifact, tensor_pieces
 from dcme_w2v.formats.vectors.manifest import read_manifest
@@ -33,7 +34,6 @@ from dcme_w2v.training import trainer as engine
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.likelihood import pieces
 from dcme_w2v.words.options import TrainOptions
-from dcme_w2v.words.vectors import Vectors
 
 # ---- options of training ----
 

@@ -161,7 +161,7 @@ def trials_of(monkeypatch):
     return trained
 
 
-def test_the_default_of_text_trains_few_classifiers(here, cli, monkeypatch):
+def test_the_default_of_text_trains_few_classifiers(cli, monkeypatch):
     """The scores out of fold calibrate it; its flags give the same weights."""
     Path("d.tsv").write_text(text_of(labelled(count=240)))
     trained = trials_of(monkeypatch)
@@ -176,7 +176,7 @@ def test_the_default_of_text_trains_few_classifiers(here, cli, monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", [0, 0.6])
-def test_a_lower_rate_is_chosen_where_labels_are_wrong(here, cli, wrong):
+def test_a_lower_rate_is_chosen_where_labels_are_wrong(cli, wrong):
     """A resumed run has the choice."""
     Path("d.tsv").write_text(text_of(labelled(wrong, 1500)))
     train = f"{TRAIN} --output m --subwords none --lead-ngrams 1"
@@ -187,7 +187,7 @@ def test_a_lower_rate_is_chosen_where_labels_are_wrong(here, cli, wrong):
     assert described("m")["options"] == own and "settings:" not in cli.err
 
 
-def test_tune_searches_what_is_not_given(here, cli):
+def test_tune_searches_what_is_not_given(cli):
     Path("d.tsv").write_text(text_of(labelled(0.3)))
     record = cli.json(f"{TRAIN} --tune --output m --lr 1 --ngrams 1")["choice"]
     searched = {name for trial in record["trials"] for name in trial}
@@ -197,13 +197,13 @@ def test_tune_searches_what_is_not_given(here, cli):
 
 
 @pytest.mark.parametrize("more", ["--hashing 512", "--solver lbfgs", "--holdout 0.1"])
-def test_a_tuned_model_predicts(here, cli, more):
+def test_a_tuned_model_predicts(cli, more):
     Path("d.tsv").write_text(text_of(labelled()))
     cli(f"{TRAIN} --tune --output m {more}")
     assert cli.json("classify test m d.tsv")["accuracy"] > 0.9
 
 
-def test_too_few_documents(here, cli):
+def test_too_few_documents(cli):
     Path("d.tsv").write_text("a\tone\nb\ttwo\n")
     error = cli.error(f"{TRAIN} --tune --output m --quiet")
     assert "--tune 60: 2 documents of 2 classes are too few" in error

@@ -128,7 +128,7 @@ def test_one_label_has_the_likeliest_logistic_function_of_scores():
     assert shifted == pytest.approx(found)
 
 
-def test_every_prediction_of_one_label_is_calibrated(here, cli):
+def test_every_prediction_of_one_label_is_calibrated(cli):
     rows, labels = problem(rows=300)
     lines = [" ".join(f"w{j}" for j in row.indices[row.data > 0.2]) for row in rows]
     Path("d.tsv").write_text("".join(f"c{y}\t{t}\n" for y, t in zip(labels, lines, strict=True)))
@@ -162,7 +162,7 @@ def test_every_prediction_of_one_label_is_calibrated(here, cli):
 
 
 @pytest.mark.parametrize("labels", [["a", "b", "a|b"], ["a", "b", "b"]])
-def test_models_that_vote_are_calibrated_without_a_change_of_weights(here, cli, labels):
+def test_models_that_vote_are_calibrated_without_a_change_of_weights(cli, labels):
     lines = [f"{labels[i % 3]}\tw{i % 3} v{i % 7}\n" for i in range(120)]
     Path("d.tsv").write_text("".join(lines))
     cli(

@@ -25,7 +25,7 @@ def texts(ordered, count=600, seed=0, noise=6, kinds=60):
 
 
 @pytest.fixture(autouse=True)
-def corpus(here):
+def corpus():
     Path("d.tsv").write_text(texts(True))
     Path("t.tsv").write_text(texts(True, 200, seed=1))
     # pairs, each of them rare, take most of a vector's length from the word that matters

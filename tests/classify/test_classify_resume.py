@@ -26,7 +26,7 @@ def no_search(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def docs(here):
+def docs():
     chance = random.Random(3)
     words = [f"w{i}" for i in range(60)]
     own = [f"c{i % 12}\t{' '.join(chance.choices(words[i % 12 * 4 :], k=9))}" for i in range(600)]

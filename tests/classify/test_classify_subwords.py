@@ -73,7 +73,7 @@ def texts(count=1200, seed=0, is_in_ending=True):
 
 
 @pytest.fixture
-def corpus(here):
+def corpus():
     Path("d.tsv").write_text(texts())
     Path("t.tsv").write_text(texts(200, seed=1))
 
@@ -103,7 +103,7 @@ def test_words_alone_are_kept_where_they_say_everything(cli, corpus):
     (40, 0, "--ngrams 1", "none"), (400, 0, "", "1-4"), (1200, 0, "", "none"),
 ])  # fmt: skip
 def test_few_short_texts_have_them_unless_words_are_clearly_better(
-    cli, here, count, length, more, chosen
+    cli, count, length, more, chosen
 ):
     """Words and n-grams are equally good; with fewer than 50 documents nothing is compared."""
     end = " " + "x" * length + "\n"

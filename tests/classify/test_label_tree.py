@@ -173,14 +173,14 @@ def test_a_corrupt_file_is_an_error_of_one_line(files, cli, name, at, value):
 
 
 @pytest.mark.parametrize("count", [1, 60])
-def test_few_documents_and_empty_ones(here, cli, count):
+def test_few_documents_and_empty_ones(cli, count):
     """There are no documents to calibrate on, or some; a document may have no feature."""
     Path("d.tsv").write_text("a\tone two\nb|a\ttwo three\nc\t...\n" * count)
     cli("classify train d.tsv --output m --objective tree")
     assert {len(row) for row in cli.rows("classify predict m d.tsv -k 9")} == {6}
 
 
-def test_labels_whose_documents_are_all_left_out(here, cli):
+def test_labels_whose_documents_are_all_left_out(cli):
     """Each label has one document, so that groups of labels have none to learn from."""
     random = np.random.default_rng(1)
     words = (" ".join(f"w{one}" for one in random.integers(0, 300, 12)) for _ in range(300))
@@ -198,7 +198,7 @@ def test_weights_in_levels_are_near_and_stay_as_they_are():
     assert decoded(*coded(np.float32([-2, 2, -2]))).tolist() == [-2, 2, -2]
 
 
-def test_probabilities_of_one_label_sum_to_one(here, cli):
+def test_probabilities_of_one_label_sum_to_one(cli):
     Path("d.tsv").write_text("".join(f"c{i % 3}\tw{i % 3} v{i % 7}\n" for i in range(300)))
     cli("classify train d.tsv --output m --objective tree")
     rows = cli.rows("classify predict m d.tsv -k 3")

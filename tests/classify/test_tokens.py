@@ -117,7 +117,7 @@ def test_entities_equal_those_of_seqeval(tags):
 # ---- commands ----
 
 
-def test_a_model_by_token_tags_sentences(here, cli):
+def test_a_model_by_token_tags_sentences(cli):
     found = cli.json("classify test model test.conll")
     assert found["sentences"] == 20 and found["entities"] == 40
     assert found["entity_f1"] > 0.95 and found["accuracy"] > 0.95
@@ -129,7 +129,7 @@ def test_a_model_by_token_tags_sentences(here, cli):
     assert one[0][1] == two[0][1] == "B-PER"
 
 
-def test_whole_sentences_are_held_out(here, cli):
+def test_whole_sentences_are_held_out(cli):
     cli("classify train train.conll --by token --holdout 0.3 --output held")
     record = described("held")["record"]
     pairs = read_artifact("held")[1]["tag_pairs"]
@@ -137,7 +137,7 @@ def test_whole_sentences_are_held_out(here, cli):
     assert pairs[:, :-1].sum() == record["documents"]
 
 
-def test_fused_features_learn_from_sentences_without_tags(here, cli):
+def test_fused_features_learn_from_sentences_without_tags(cli):
     fit = "fuse fit train.conll --by token --unlabeled texts.conll --impact centered"
     cli(f"{fit} --final beside --threads 1 --output fused")
     cli("fuse shrink fused --keep 1/2 --output small")
@@ -154,5 +154,5 @@ def test_fused_features_learn_from_sentences_without_tags(here, cli):
         ("classify train train.conll --by word --output x", "must be one of document, token"),
     ],
 )
-def test_wrong_use_is_one_line(here, cli, line, message):
+def test_wrong_use_is_one_line(cli, line, message):
     assert message in cli.error(line)

@@ -14,8 +14,6 @@ from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.numeric.arrays import drop_pages
 from dcme_w2v.numeric.core import new_table
 
-pytestmark = pytest.mark.usefixtures("here")
-
 
 def classifier(density, features=50, classes=37):
     """A classifier whose classes have another order in the core."""

@@ -12,7 +12,6 @@ from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.sparse_io import read_labels
 
-pytestmark = pytest.mark.usefixtures("here")
 ANIMALS = ["cat dog mouse", "dog cat bird", "mouse bird cat", "bird dog"]
 TOOLS = ["saw axe file", "axe drill saw", "drill file axe", "file saw"]
 TRAIN = "classify train d.tsv --output m --threads 1"

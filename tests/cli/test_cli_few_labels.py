@@ -50,7 +50,7 @@ def accuracy(cli, model, docs="test.tsv"):
 
 
 @pytest.mark.parametrize("options", ["", "--final beside"])
-def test_a_fused_model_tests_predicts_and_explains(here, cli, options):
+def test_a_fused_model_tests_predicts_and_explains(cli, options):
     cli(f"{FIT} texts.txt --output m {options}")
     assert accuracy(cli, "m") > 0.8
     predicted = cli.rows("classify predict m texts.txt")
@@ -58,7 +58,7 @@ def test_a_fused_model_tests_predicts_and_explains(here, cli, options):
     assert len(cli.rows("classify explain m tea -k 2")) == 2
 
 
-def test_shards_give_the_same_model_as_all_documents(here, cli):
+def test_shards_give_the_same_model_as_all_documents(cli):
     fit = "fuse fit labeled.tsv --reference model0 --quiet --preset paper --threads 1"
     cli(f"{fit} --unlabeled texts.txt --output whole --statistics whole.npz")
     line = "fuse statistics model0 --binary"
@@ -71,7 +71,7 @@ def test_shards_give_the_same_model_as_all_documents(here, cli):
     assert Path("all.npz").read_bytes() == Path("whole.npz").read_bytes()
 
 
-def test_columns_are_in_the_order_of_the_documents(here, cli):
+def test_columns_are_in_the_order_of_the_documents(cli):
     line = "transform levels"
     cli(f"{line} test.tsv --output x.npz")
     rows = load_npz("x.npz")
@@ -86,7 +86,7 @@ def test_columns_are_in_the_order_of_the_documents(here, cli):
     assert (load_npz("y.npz")[::-1] != rows).nnz == 0
 
 
-def test_levels_are_listed(here, cli):
+def test_levels_are_listed(cli):
     found = cli.json("fuse levels levels")
     values = [one["value"] for one in found["levels"]]
     assert len(values) == 8 and values == sorted(values, reverse=True)
@@ -95,7 +95,7 @@ def test_levels_are_listed(here, cli):
     assert len(cli.rows("fuse levels levels")) == 9
 
 
-def test_only_hash_values_that_occur_take_memory(here, cli):
+def test_only_hash_values_that_occur_take_memory(cli):
     cli("classify train test.tsv --hashing 2^30 --output m --quiet --threads 1")
     assert Path("m").stat().st_size < 20000
     assert "hash value " in cli("classify explain m tea -k 1")

@@ -10,9 +10,6 @@ import pytest
 from data import write_corpus
 from helpers import save
 
-pytestmark = pytest.mark.usefixtures("here")
-
-
 WORDS = ["über", "b", "c"]
 ROWS = [[1, 2], [3, 4], [5, 6]]
 

@@ -17,7 +17,7 @@ SETS = {frozenset(["cat", "dog", "mouse", "bird"]), frozenset(["saw", "axe", "fi
 
 
 @pytest.fixture(autouse=True)
-def docs(here):
+def docs():
     pairs = zip(LABELS, TEXTS, strict=True)
     Path("docs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs))
     Path("plain").write_text("".join(f"{text}\n" for text in TEXTS))

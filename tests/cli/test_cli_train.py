@@ -7,12 +7,12 @@ import pytest
 from data import write_corpus
 from helpers import manifest, records, topic_margin
 
+from dcme_w2v import Vectors
 from dcme_w2v.words.options import PRESETS
-from dcme_w2v.words.vectors import Vectors
 
 
 @pytest.fixture(autouse=True)
-def corpus(here):
+def corpus():
     write_corpus(Path("c"))
 
 

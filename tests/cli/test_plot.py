@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 from helpers import save
 
-pytestmark = pytest.mark.usefixtures("here")
-
-
 matplotlib = pytest.importorskip("matplotlib")
 
 MAGIC = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}

@@ -37,7 +37,7 @@ def test_train_warns_of_what_has_no_effect(options, message):
     assert len(caught) == 1 and caught[0].filename == __file__
 
 
-def test_options_with_an_effect_cause_no_warning(here):
+def test_options_with_an_effect_cause_no_warning():
     dw.train(SENTENCES, **SMALL, preset="similarity", virtual_samples=3, gradient="exact")
     dw.train(SENTENCES, **SMALL, checkpoint="k", checkpoint_every=1, lr=0.1)
 

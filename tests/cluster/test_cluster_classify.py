@@ -52,7 +52,7 @@ def docs(tmp_path_factory):
 
 
 @pytest.fixture
-def learn(docs, here, cli):
+def learn(docs, cli):
     def train(output, flags):
         cli(f"classify train {docs} --output {output} --quiet --threads 1 {SETTING} {flags}")
         return load_classifier(output)
@@ -123,7 +123,7 @@ def test_the_estimator_below_clusters_does_not_ignore_one():
         estimator.MaxentClassifier(cluster="local:0").fit([[1.0], [0.0]], [0, 1])
 
 
-def test_an_interrupted_run_keeps_the_current_model(docs, here):
+def test_an_interrupted_run_keeps_the_current_model(docs):
     """After two rounds: a run that is stopped before the first has no model to keep."""
     received = ReceivedSignal()
 

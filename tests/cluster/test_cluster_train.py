@@ -28,7 +28,7 @@ SHARD = f"{ON} --shards 1 --rounds 2"
 
 
 @pytest.fixture(autouse=True)
-def corpus(here):
+def corpus():
     write_corpus(Path("c.txt"), lines=600)
 
 

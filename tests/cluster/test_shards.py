@@ -23,8 +23,6 @@ from dcme_w2v.text.encode import encode
 from dcme_w2v.training.executor import Executor
 from dcme_w2v.training.progress import Reporter
 
-pytestmark = pytest.mark.usefixtures("here")
-
 ALL = VocabularyOptions(min_count=1)
 
 PACKED = lzma.compress(b"a b c\n" * 4000)
@@ -95,7 +93,7 @@ def test_tables_are_divided_at_rows(here, suffix, sentences):
         cut([csv], 2, options)
 
 
-def test_the_error_of_a_row_group_names_the_row_of_the_file(here):
+def test_the_error_of_a_row_group_names_the_row_of_the_file():
     rows = [{"t": "a"}] * 7 + [{"t": "b\0"}, {"t": "c"}]
     options = VocabularyOptions(text_column="t")
     parts = cut([write_table("t.parquet", rows)], 3, options)
@@ -227,7 +225,7 @@ class ThreeWorkers(Executor):
 
 @pytest.mark.parametrize("given", [None, Vocabulary.from_counts({"w3": 9, "never": 4})])
 @pytest.mark.parametrize("limits", [{"min_count": 1}, {"min_count": 4}, {"max_vocab": 50}])
-def test_shards_are_counted_as_one_text(here, limits, given):
+def test_shards_are_counted_as_one_text(limits, given):
     """Many words have the same count; the program receives only figures and words that it keeps."""
     numbers = (np.random.default_rng(3).zipf(1.3, 30_000) % 5_000).tolist()
     words = [b"w%d" % n if n % 50 else b"w\xff%d" % (n // 7) for n in numbers]

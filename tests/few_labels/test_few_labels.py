@@ -30,8 +30,6 @@ from dcme_w2v.few_labels.options import FusedOptions, resolved
 from dcme_w2v.few_labels.statistics import Statistics, sum_over
 from dcme_w2v.training.progress import Reporter
 
-pytestmark = pytest.mark.usefixtures("here")
-
 
 def training(rows, labels, others, options, *groups):
     """Return labeled rows and others, with resolved options."""

@@ -20,8 +20,6 @@ from dcme_w2v.few_labels.statistics import (
     write_part,
 )
 
-pytestmark = pytest.mark.usefixtures("here")
-
 DOCUMENTS, FEATURES, CLASSES = 300, 70, 11
 IDENTITY = {
     "features": "f", "classes": list("abcdefghijk"), "model": "m", "values": "values"

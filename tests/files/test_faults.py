@@ -13,7 +13,7 @@ TRAIN = "train c --dim 16 --quiet --output v.bin"
 
 
 @pytest.fixture(autouse=True)
-def folder(here):
+def folder():
     Path("c").write_bytes(TEXT)
 
 

@@ -23,7 +23,7 @@ ARRAYS = {
 
 
 @pytest.fixture
-def path(here):
+def path():
     save_model("m", "thing", 1, ARRAYS, {"options": {"k": 2}, "name": "ä\"'"})
     return Path("m")
 
@@ -145,7 +145,7 @@ def two(begin, end, size):
     ],
 )
 @pytest.mark.parametrize("mapped", [False, True])
-def test_a_damaged_file_is_one_line(here, monkeypatch, content, said, mapped):
+def test_a_damaged_file_is_one_line(monkeypatch, content, said, mapped):
     monkeypatch.setattr(artifact, "READ_BYTES", 0 if mapped else 1 << 20)
     Path("m").write_bytes(content)
     with pytest.raises(FormatError) as caught:
@@ -154,7 +154,7 @@ def test_a_damaged_file_is_one_line(here, monkeypatch, content, said, mapped):
     assert caught.value.message.startswith("m: ")
 
 
-def test_other_files_are_refused(here):
+def test_other_files_are_refused():
     Path("folder").mkdir()
     for name in ("folder", "/dev/null"):
         with pytest.raises(FormatError, match="is not a regular file"):

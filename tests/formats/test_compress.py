@@ -12,12 +12,9 @@ import pytest
 import zstandard
 from data import make_texts, word_vectors, write_corpus
 
+from dcme_w2v import Vectors
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import COMPRESSORS, atomic_write
-from dcme_w2v.words.vectors import Vectors
-
-pytestmark = pytest.mark.usefixtures("here")
-
 
 UNPACKERS = {
     ".gz": gzip.decompress,

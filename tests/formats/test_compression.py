@@ -9,8 +9,6 @@ from helpers import COMPRESSORS, write
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.opening import read_whole
 
-pytestmark = pytest.mark.usefixtures("here")
-
 TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
 NOISE = random.Random(1).randbytes(200_000)
 

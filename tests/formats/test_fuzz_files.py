@@ -11,10 +11,10 @@ import pytest
 from fasttext_models import WORDS, write_model
 from scipy.sparse import csr_matrix, save_npz
 
+from dcme_w2v import Vectors
 from dcme_w2v.errors import DcmeError, DcmeWarning
 from dcme_w2v.few_labels.statistics import Statistics, read_parts, write_part
 from dcme_w2v.formats.sparse_io import read_npz
-from dcme_w2v.words.vectors import Vectors
 
 FUZZ = Path(__file__).parents[1] / "fuzz" / "fuzz_files.py"
 ABOUT = {"features": "f", "classes": ["a"], "model": "m", "values": "values"}
@@ -32,7 +32,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_damaged_files_are_one_line_of_error_or_other_files(here, kind):
+def test_damaged_files_are_one_line_of_error_or_other_files(kind):
     """Never another exception, and no allocation of a size from a corrupt header."""
     make, read = KINDS[kind]
     path = Path("x.npz")

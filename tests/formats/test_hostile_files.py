@@ -18,11 +18,10 @@ from data import write_corpus
 from helpers import save
 
 import dcme_w2v as dw
-from dcme_w2v import platform
+from dcme_w2v import Vectors, platform
 from dcme_w2v.errors import ResourceError, UsageError
 from dcme_w2v.files.atomic import atomic_write, target_of
 from dcme_w2v.formats.artifact import load_model, save_model
-from dcme_w2v.words.vectors import Vectors
 
 REPEATS = int(os.environ.get("DCME_W2V_REPEATS", 1))
 SMALL = "--dim 4 --epochs 1 --threads 1 --min-count 1 --quiet"

@@ -61,7 +61,7 @@ def test_held_out_rows_of_other_columns_are_an_error_before_the_training(command
 
 
 @pytest.fixture(autouse=True)
-def rows(here):
+def rows():
     """Rows of 5, 6 and 7 columns, and of svmlight."""
     random = np.random.default_rng(1)
     for columns in (5, 6, 7):

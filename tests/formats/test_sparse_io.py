@@ -18,8 +18,6 @@ from dcme_w2v.formats.sparse_io import (
 )
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, check_rows
 
-pytestmark = pytest.mark.usefixtures("here")
-
 ROWS = np.array([[1, 0, 2, 0], [0, 0, 0, 0], [0, 3, 0, 4]], dtype=np.float32)
 
 CORRUPT = {

@@ -26,12 +26,12 @@ from data import SMALL, write_files
 from mutations import mutation
 from scipy import sparse
 
+from dcme_w2v import Vectors
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.encode import encode
 from dcme_w2v.words.check import check
-from dcme_w2v.words.vectors import Vectors
 
 SECONDS = 60  # for an input
 QUICK = "--epochs 1 --threads 1 --quiet --output o"

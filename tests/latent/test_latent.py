@@ -18,8 +18,6 @@ from dcme_w2v.latent.model import LatentClassifier, through_alpha
 from dcme_w2v.latent.options import LatentOptions, resolved
 from dcme_w2v.training.progress import Reporter
 
-pytestmark = pytest.mark.usefixtures("here")
-
 
 def blobs(count=120, centers=3, features=5, spread=1.0):
     return make_blobs(count, features, centers=centers, random_state=0, cluster_std=spread)

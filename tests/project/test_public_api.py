@@ -145,7 +145,7 @@ def test_help_imports_nothing_slow():
     assert {name.partition(".")[0] for name in new} & SLOW == set()
 
 
-def test_vectors_need_only_numpy(here):
+def test_vectors_need_only_numpy():
     code = (
         "import dcme_w2v as dw\n"
         "v = dw.Vectors(['a', 'b'], [[1, 2], [3, 4]])\n"

@@ -161,7 +161,7 @@ def test_labels_of_another_shape_get_scikit_learns_message(y):
         LatentClassModel().fit([[1.0], [0.0]], y)
 
 
-def test_the_estimator_of_documents_equals_the_model(here):
+def test_the_estimator_of_documents_equals_the_model():
     word_vectors().save("v.bin")
     model = SCDV("v.bin", clusters=5, iterations=20, preset="paper").fit(TEXTS)
     wanted = transform(fit_documents(make_texts(), word_vectors(), SMALL_SCDV), make_texts()[:9])
@@ -217,7 +217,7 @@ except ImportError as error:
 """
 
 
-def test_only_estimators_require_scikit_learn(here):
+def test_only_estimators_require_scikit_learn():
     subprocess.run([sys.executable, "-c", WITHOUT], check=True)
 
 

@@ -9,11 +9,11 @@ from helpers import transform, unit_rows
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from dcme_w2v import Vectors
 from dcme_w2v.errors import CorpusError, DcmeError, FormatError, UsageError
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.model import DocumentModel
 from dcme_w2v.scdv.options import BETTER, FEATURES, PLAIN, ScdvOptions, resolved
-from dcme_w2v.words.vectors import Vectors
 
 
 def check_row(model, text, wanted):

@@ -121,7 +121,7 @@ def test_relevance_by_shared_labels():
 TOPICS = {"tea": "cup leaf pot water green", "bus": "wheel road stop seat driver"}
 
 
-def test_topics_and_latent_classes_are_named_by_specific_words(here, cli):
+def test_topics_and_latent_classes_are_named_by_specific_words(cli):
     """Documents have stop words, too."""
     random, lines = np.random.default_rng(2), []
     for words in list(TOPICS.values()) * 30:

@@ -154,7 +154,7 @@ def test_what_is_no_list_of_sentences_is_an_error(vectors, texts):
 
 
 @pytest.fixture
-def files(here, vectors):
+def files(vectors):
     vectors.save("v.npy")
     Path("s.txt").write_text("the king\n\nTea Café, TEA!\n?\n")
 
@@ -195,7 +195,7 @@ def test_text_that_is_not_utf8_is_an_error_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("errors, row", [("skip", [0, 1]), ("replace", [0.5, 0.5])])
-def test_tokens_that_are_not_utf8_are_skipped_or_repaired(here, errors, row, cli):
+def test_tokens_that_are_not_utf8_are_skipped_or_repaired(errors, row, cli):
     """A no-break space separates no tokens; a very long token takes no longer than its length."""
     Path("w.txt").write_text("2 2\nking\u00a0\ufffd 1 0\nqueen 0 1\n", encoding="utf-8")
     long = b"x" * 1_000_000

@@ -19,8 +19,6 @@ from dcme_w2v.formats.documents import read_documents
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.encode import count
 
-pytestmark = pytest.mark.usefixtures("here")
-
 ROWS = [
     {"text": "the king\nof england", "label": "a", "meta": {"body": "green tea"}, "n": 1},
     {"text": None, "label": None, "meta": {"body": "the sea"}, "n": 2},

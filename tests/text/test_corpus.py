@@ -22,8 +22,6 @@ from dcme_w2v.formats.corpus import Corpus, expand
 from dcme_w2v.latent import jobs as latent
 from dcme_w2v.words import job as words
 
-pytestmark = pytest.mark.usefixtures("here")
-
 TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
 
 

@@ -9,8 +9,6 @@ import pytest
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.documents import read_documents
 
-pytestmark = pytest.mark.usefixtures("here")
-
 
 def read(path, **options):
     return list(read_documents([str(path)], **options))

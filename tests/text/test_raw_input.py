@@ -66,7 +66,7 @@ def test_converted_vectors_keep_the_rule(trained, cli, name):
         (b"., !\n", "strict", "no tokens"),
     ],
 )
-def test_errors_name_the_position_in_the_raw_text(here, text, errors, message):
+def test_errors_name_the_position_in_the_raw_text(text, errors, message):
     Path("raw").write_bytes(text)
     options = VocabularyOptions(min_count=1, tokenize="words", encoding_errors=errors)
     with pytest.raises(CorpusError, match=message):

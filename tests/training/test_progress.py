@@ -11,8 +11,6 @@ from tqdm import tqdm
 from dcme_w2v.errors import ResourceError
 from dcme_w2v.training.progress import Reporter, reporting
 
-pytestmark = pytest.mark.usefixtures("here")
-
 
 class Clock:
     def __init__(self):

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 from helpers import save
 
+from dcme_w2v import Vectors
 from dcme_w2v.errors import FormatError
 from dcme_w2v.words.check import check
-from dcme_w2v.words.vectors import Vectors
-
-pytestmark = pytest.mark.usefixtures("here")
-
 
 ONE = b" \0\0\x80\x3f"
 

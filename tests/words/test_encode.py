@@ -27,8 +27,6 @@ from dcme_w2v.text.select_vocabulary import InitialWords
 from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.training.progress import Reporter
 
-pytestmark = pytest.mark.usefixtures("here")
-
 LAST = 1 << 31
 MARK = b"\xef\xbb\xbf"
 ALL = VocabularyOptions(min_count=1)

@@ -8,13 +8,11 @@ import pytest
 from data import STEMS, analogy_vectors
 from helpers import as_gensim
 
+from dcme_w2v import Vectors
 from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.words.evaluate import eval_analogies as analogies
 from dcme_w2v.words.evaluate import eval_similarity as similarity
-from dcme_w2v.words.vectors import Vectors
-
-pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.fixture

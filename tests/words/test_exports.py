@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from helpers import save, unit_rows
 
+from dcme_w2v import Vectors
 from dcme_w2v.formats.vectors.vectors_io import from_int8
 from dcme_w2v.words.exports import agreement, as_int8, mean_cosine
-from dcme_w2v.words.vectors import Vectors
 
 WORDS = ["köln", "<b>", *(f"w{i}" for i in range(398))]
 
 
 @pytest.fixture(autouse=True)
-def folder(here):
+def folder():
     matrix = np.random.default_rng(0).normal(size=(400, 20)) * 3
     save(Path("v.npy"), WORDS, matrix, counts=np.arange(400, 0, -1))
 

@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from dcme_w2v import Vectors
 from dcme_w2v._core.text import ngrams_of
 from dcme_w2v.errors import DcmeWarning, FormatError
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.options import ScdvOptions
-from dcme_w2v.words.vectors import Vectors
 
 NEW = "theological"
 NAIVE = [1890, 2692, 3190, 3201, 546, 4404, 2043, 1687, 1832, 3007, 331, 1570, 3548, 3654]
 
 
 @pytest.fixture
-def path(here):
+def path():
     return Path("model.bin")
 
 

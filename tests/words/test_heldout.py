@@ -11,13 +11,13 @@ from data import corpus, write_corpus
 from helpers import manifest, options_of, records, split, train
 from scipy.special import logsumexp
 
+from dcme_w2v import Vectors
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.text.split import HeldOutLines
 from dcme_w2v.words.heldout import HeldOut, dual_bounds
 from dcme_w2v.words.language_model import biases_of
 from dcme_w2v.words.likelihood import contexts
 from dcme_w2v.words.trainer import Trainer
-from dcme_w2v.words.vectors import Vectors
 
 SCORES = ("heldout_log_probability", "heldout_log_mean_probability")
 OF_CLUSTERS = ("heldout_surrogate", "heldout_gap")
@@ -123,7 +123,7 @@ def test_training_ignores_held_out_lines(text):
 
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_every_line_is_trained_on_or_held_out(here, block, threads):
+def test_every_line_is_trained_on_or_held_out(block, threads):
     # each word is on one line only, so that the halves are distinct
     lines = [[f"w{n}x{i}" for i in range(n % 9)] for n in range(200)]
     path = Path("text.txt")
@@ -148,7 +148,7 @@ def test_the_seed_determines_the_held_out_lines(text):
     assert split(text, seed=1, threads=3, _block_bytes=100)[1:] == found[1]
 
 
-def test_no_line_held_out_is_an_error(here):
+def test_no_line_held_out_is_an_error():
     path = Path("text.txt")
     path.write_text("a b c a b c\n")
     held = [HeldOutLines(0.5, seed).chosen(0, 1)[0] for seed in range(20)]

@@ -8,6 +8,7 @@ from data import write_corpus
 from helpers import manifest
 from scipy.special import log_softmax, logsumexp
 
+from dcme_w2v import Vectors
 from dcme_w2v.errors import UsageError
 from dcme_w2v.words.language_model import eval_likelihood
 from dcme_w2v.words.likelihood import (
@@ -19,7 +20,6 @@ from dcme_w2v.words.likelihood import (
     pieces,
     summary,
 )
-from dcme_w2v.words.vectors import Vectors
 
 SENTENCES = [[0, 1, 2, 3, 4, 1], [5], [2, 2], [3, 0, 5, 1, 1, 0, 4, 2]]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from helpers import as_gensim
 
+from dcme_w2v import Vectors
 from dcme_w2v.errors import UsageError
-from dcme_w2v.words.vectors import Vectors
 
 WORDS = [f"w{i}" for i in range(90)]
 

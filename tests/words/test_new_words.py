@@ -90,7 +90,7 @@ def test_without_rare_words_there_is_no_vector(cli):
 
 
 @pytest.fixture(autouse=True)
-def texts(here):
+def texts():
     Path("old.txt").write_text(OLD)
     Path("new.txt").write_text(NEW)
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from helpers import save
 
+from dcme_w2v import Vectors
 from dcme_w2v.numeric import nearest
-from dcme_w2v.words.vectors import Vectors
 
 WORDS = ["king", "queen", "man", "woman", "-lrb-", "köln"]
 ROWS = [[1, 1, 0], [0.1, 1, 1], [1, 0, 0], [0, 0, 1], [0, -1, 0], [-1, 0, 0]]

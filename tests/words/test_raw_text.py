@@ -10,9 +10,6 @@ import dcme_w2v as dw
 from dcme_w2v.errors import DcmeWarning, FormatError, UsageError
 from dcme_w2v.formats.vocabulary import MAX_WORD_BYTES, Vocabulary
 
-pytestmark = pytest.mark.usefixtures("here")
-
-
 PROSE = "The cat sat on the mat. It was, as ever, a good cat; the mat was red.\n"
 TOKENS = "the cat sat on the mat and it was as ever a good cat the mat was red\n"
 CORPORA = {

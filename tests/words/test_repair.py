@@ -9,11 +9,8 @@ import pytest
 from helpers import save
 from numpy.testing import assert_allclose
 
+from dcme_w2v import Vectors
 from dcme_w2v.words.check import check
-from dcme_w2v.words.vectors import Vectors
-
-pytestmark = pytest.mark.usefixtures("here")
-
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -31,7 +28,7 @@ def converted(cli):
 
 
 @pytest.fixture
-def healthy(here):
+def healthy():
     random = np.random.default_rng(0)
     matrix = random.normal(size=(40, 3)) @ random.normal(size=(3, 6)) + 5
     return save(Path("v.npy"), WORDS, matrix, counts=np.arange(40, 0, -1))

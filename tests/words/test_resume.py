@@ -11,6 +11,7 @@ from data import lines, write_corpus
 from helpers import manifest, options_of, records, save, signalled, stop_in
 
 import dcme_w2v as dw
+from dcme_w2v import Vectors
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.platform import SIGNALS
 from dcme_w2v.training import run as schedule
@@ -21,13 +22,12 @@ from dcme_w2v.training.checkpoint_folder import (
 )
 from dcme_w2v.words import train as run_module
 from dcme_w2v.words.trainer import Trainer
-from dcme_w2v.words.vectors import Vectors
 
 SHORT = "--epochs 3 --threads 1 --min-count 2"
 
 
 @pytest.fixture(autouse=True)
-def corpus(here):
+def corpus():
     return write_corpus(Path("c"), lines=1500)
 
 

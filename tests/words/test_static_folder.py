@@ -28,7 +28,7 @@ def vectors():
 
 
 @pytest.fixture(autouse=True)
-def folder(here, vectors):
+def folder(vectors):
     vectors.save("v.npy")
     Path("s.txt").write_text("King!\n")
 

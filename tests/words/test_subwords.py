@@ -18,9 +18,6 @@ from dcme_w2v.options import SubwordOptions
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.options import TrainOptions
 from dcme_w2v.words.trainer import Trainer
-from dcme_w2v.words.vectors import Vectors
-
-pytestmark = pytest.mark.usefixtures("here")
 
 SMALL = {"dim": 20, "window": 3, "epochs": 2, "sample": 0.01, "lr": 0.05, "threads": 1}
 BUCKETS = 37
@@ -91,7 +88,7 @@ def test_invalid_ngrams_are_errors():
 def test_the_model_is_a_fasttext_model(model):
     path = Path("model.bin")
     vectors = dw.train(SENTENCES, output=path, format="fasttext", model=model, negative=7, **QUICK)
-    opened, loaded, made = open_model(path), Vectors.load(path), vectors.manifest["options"]
+    opened, loaded, made = open_model(path), dw.Vectors.load(path), vectors.manifest["options"]
     assert (made["subwords"], made["buckets"], made["vectors"]) == ("3-6", 50, "input")
     assert vectors.subwords.rows.any(axis=1).all()  # n-grams that do not occur are random, too
     assert opened.header["dim"] == 8 and opened.header["negative"] == 7

@@ -36,7 +36,7 @@ def expected(input, output, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_file_and_python_have_the_same_vectors(files, here, kind):
+def test_the_file_and_python_have_the_same_vectors(files, kind):
     corpus, input, output = files
     vectors = dw.train(corpus, **OPTIONS, vectors=kind, output="v.safetensors")
     wanted = expected(input, output, kind)
@@ -92,7 +92,7 @@ def test_training_continues_from_both_tables(files, folder, start):
     assert_allclose(v.context.vectors, output, atol=1e-6)
 
 
-def test_invalid_initial_vectors_are_one_line_of_error(files, folder, here):
+def test_invalid_initial_vectors_are_one_line_of_error(files, folder):
     corpus, *_ = files
     other = dw.Vectors(["w0", "w1"], np.ones((2, 5), dtype=np.float32))
     Path("empty").mkdir()

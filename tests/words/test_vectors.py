@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dcme_w2v import Vectors
 from dcme_w2v.errors import UnknownWordError, UsageError
-from dcme_w2v.words.vectors import Vectors
-
-pytestmark = pytest.mark.usefixtures("here")
 
 WORDS = ["king", "queen", "New_York", "żółć", "man"]
 

@@ -12,12 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from dcme_w2v import Vectors
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.formats import artifact
 from dcme_w2v.formats.vectors.vectors_reader import BLOCK
-from dcme_w2v.words.vectors import Vectors
-
-pytestmark = pytest.mark.usefixtures("here")
 
 
 def same_words(path, words, matrix, **options):

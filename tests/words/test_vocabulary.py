@@ -11,8 +11,6 @@ from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.vocabulary import Vocabulary, merge
 from dcme_w2v.options import VocabularyOptions
 
-pytestmark = pytest.mark.usefixtures("here")
-
 SEPARATORS = " \t\n\r\v\f\0"
 WORDS = st.text(
     st.characters(codec="utf-8", exclude_characters=SEPARATORS), min_size=1, max_size=20
