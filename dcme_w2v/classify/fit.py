@@ -16,8 +16,8 @@ from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
-from dcme_w2v.training.run import Checkpointer, interrupted, run_epochs
-from dcme_w2v.training.trainer import Fingerprint, TrainingRun, hash_of
+from dcme_w2v.training.run import Checkpointer, TrainingRun, interrupted, run_epochs
+from dcme_w2v.training.trainer import Fingerprint, hash_of
 
 from .forest import Forest
 from .label_tree import train_trees

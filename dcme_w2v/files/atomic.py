@@ -10,7 +10,6 @@ import io
 import lzma
 import os
 import re
-import secrets
 import stat
 import sys
 import tempfile
@@ -88,7 +87,7 @@ def temporary_path(target: Path) -> Path:
             found = _PART.fullmatch(name.removeprefix(start)) if name.startswith(start) else None
             if found and not platform.is_running(int(found[1])):
                 (target.parent / name).unlink()
-    return target.parent / f"{start}-{os.getpid()}-{secrets.token_hex(4)}.part"
+    return target.parent / f"{start}-{os.getpid()}-{os.urandom(4).hex()}.part"
 
 
 def optional_write(

@@ -21,9 +21,8 @@ from dcme_w2v.training.progress import Reporter
 
 from .cache import IdCache
 from .reading import Reading
-from .reindex import compact
 from .select_vocabulary import Given, ids_of, select_vocabulary
-from .split import HeldOutLines
+from .split import HeldOutLines, compact
 
 
 @dataclass

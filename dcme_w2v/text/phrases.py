@@ -82,19 +82,6 @@ def connector_words(given: str | None) -> tuple[bytes, ...]:
     return words
 
 
-def run_of(numbers: Sequence[int]) -> int:
-    """Return the core's number of a run of connectors, by their numbers from 1."""
-    run = 0
-    for number in numbers:
-        run = run << 8 | number
-    return run
-
-
-def numbers_of(run: int) -> tuple[int, ...]:
-    """Return the connectors of the core's number of a run."""
-    return tuple(number for number in run.to_bytes(RUN, "big") if number)
-
-
 class Phrase(NamedTuple):
     """A pair of words, its count, its score, and the connectors between the words."""
 
@@ -186,31 +173,9 @@ def _parsed(line: bytes) -> tuple[int, Phrase]:
     return int(turn), Phrase(left, right, int(seen), float(score), between.decode())
 
 
-@dataclass(frozen=True)
-class CountedPairs:
-    """Pairs of words, by left and right side, and how often they occur.
-
-    Attributes
-    ----------
-    left, right : ndarray of uint32, shape (n,)
-        Word ids.
-    runs : ndarray of uint32, shape (n,)
-        The connectors between them; see `dcme_w2v.text.phrases.numbers_of`.
-    counts : ndarray of int64, shape (n,)
-    reads : int
-        How many times the text was read.
-    """
-
-    left: U32
-    right: U32
-    runs: U32
-    counts: I64
-    reads: int
-
-
 def count_pairs(
     text: Callable[[], Iterable[U32]], roles: U8, least: int, size: int
-) -> CountedPairs:
+) -> tuple[U32, U32, U32, I64, int]:
     """Count the pairs of a text within lines, in a table of bounded size.
 
     Where the table is full, the pairs with a one in one more bit of their hashes are dropped, to be
@@ -226,6 +191,16 @@ def count_pairs(
         Pairs that occur less often are not returned.
     size : int
         Bytes for the table.
+
+    Returns
+    -------
+    left, right : ndarray of uint32, shape (n,)
+        Word ids.
+    runs : ndarray of uint32, shape (n,)
+        The connectors between them, the numbers of up to `RUN` connectors as bytes.
+    counts : ndarray of int64, shape (n,)
+    reads : int
+        How many times the text was read.
     """
     parts, waiting = [], [(0, 0)]
     while waiting:
@@ -238,27 +213,7 @@ def count_pairs(
         del table  # before the next one is made
     left, right, runs, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((runs, right, left))
-    return CountedPairs(left[order], right[order], runs[order], counts[order], len(parts))
-
-
-def with_joined(
-    pieces: Iterable[U32], left: U32, right: U32, runs: U32, joined: U32, roles: U8
-) -> Iterator[U32]:
-    """Yield a text with pairs joined from left to right.
-
-    Parameters
-    ----------
-    pieces : iterable of ndarray of uint32
-    left, right, runs, joined : ndarray of uint32, shape (n,)
-        The pairs, and the ids of the joined words.
-    roles : ndarray of uint8
-        See `count_pairs`; by all ids of the text.
-    """
-    table = core.Pairs(0)
-    table.add(left, right, runs, joined)
-    for piece in pieces:
-        yield table.join(piece, roles)
-    yield table.join(np.zeros(0, dtype=np.uint32), roles, last=True)
+    return left[order], right[order], runs[order], counts[order], len(parts)
 
 
 PIECE = 1 << 18  # tokens per piece
@@ -390,16 +345,25 @@ class _Text:
         self._ids = ids
         self._reporter = reporter
         self._counts: I64 | None = counts  # None: the text has changed
-        self._passes: list[tuple[Any, ...]] = []  # arguments of `with_joined`
+        self._passes: list[tuple[Any, ...]] = []  # pairs, joined words, and roles
         self._table = starting_table(words)
         self.reads = 0  # in the last pass
 
     def _pieces(self, stage: str = "counting pairs") -> Iterator[U32]:
         """Yield the ids of the text with phrases joined."""
-        pieces: Iterable[U32] = self._stored(stage)
-        for joins in self._passes:
-            pieces = with_joined(pieces, *joins)
-        return iter(pieces)
+        pieces = self._stored(stage)
+        for *pairs, roles in self._passes:
+            pieces = self._joined(pieces, pairs, roles)
+        return pieces
+
+    @staticmethod
+    def _joined(pieces: Iterator[U32], pairs: Sequence[U32], roles: U8) -> Iterator[U32]:
+        """Yield a text with pairs joined from left to right."""
+        table = core.Pairs(0)
+        table.add(*pairs)
+        for piece in pieces:
+            yield table.join(piece, roles)
+        yield table.join(np.zeros(0, dtype=np.uint32), roles, last=True)
 
     def _stored(self, stage: str) -> Iterator[U32]:
         self._reporter.stage(stage, len(self._ids), "words")
@@ -425,29 +389,22 @@ class _Text:
         known = self._numbers(connectors)
         roles = np.append(roles, np.zeros(len(self._table) - len(roles), dtype=np.uint8))
         roles[known] = np.arange(1, 1 + len(known))
-        size = int(options.memory * 1e9)
-        pairs = count_pairs(self._pieces, roles, options.min_count, size)
-        self.reads = pairs.reads
-        ends = counts[pairs.left], counts[pairs.right]
-        scores = score(options, *ends, pairs.counts, int(counts.sum()))
-        threshold = options.threshold
-        if threshold is None:
-            threshold = THRESHOLDS[options.scorer]
+        left, right, runs, together, self.reads = count_pairs(
+            self._pieces, roles, options.min_count, int(options.memory * 1e9)
+        )
+        scores = score(options, counts[left], counts[right], together, int(counts.sum()))
+        threshold = THRESHOLDS[options.scorer] if options.threshold is None else options.threshold
         chosen = np.flatnonzero(scores > threshold)
         chosen = chosen[np.argsort(-scores[chosen], kind="stable")]
-        spelled = [word.decode() for word in connectors]
-        between = {
-            run: " ".join(spelled[number - 1] for number in numbers_of(run))
-            for run in np.unique(pairs.runs[chosen]).tolist()
-        }
-        columns = (
-            self._words(pairs.left[chosen]),
-            self._words(pairs.right[chosen]),
-            pairs.counts[chosen].tolist(),
-            scores[chosen].tolist(),
-            [between[run] for run in pairs.runs[chosen].tolist()],
-        )
-        return tuple(Phrase(*row) for row in zip(*columns, strict=True))
+        between = [
+            " ".join(
+                connectors[number - 1].decode() for number in run.to_bytes(RUN, "big") if number
+            )
+            for run in runs[chosen].tolist()
+        ]
+        sides = self._words(left[chosen]), self._words(right[chosen])
+        figures = together[chosen].tolist(), scores[chosen].tolist()
+        return tuple(map(Phrase, *sides, *figures, between))
 
     def _words(self, numbers: NDArray[np.integer[Any]]) -> Words:
         return Words(*self._table.words(numbers.astype(np.int64)))
@@ -460,7 +417,10 @@ class _Text:
                 f"the table has {len(connectors)} connectors; at most {MAX_CONNECTORS} can be read"
             )
         numbered = {word: number for number, word in enumerate(connectors, 1)}
-        runs = [run_of([numbered[word] for word in one.between.split()]) for one in phrases]
+        runs = [
+            int.from_bytes([numbered[word] for word in one.between.split()], "big")
+            for one in phrases
+        ]
         left = self._numbers([one.left.encode() for one in phrases])
         right = self._numbers([one.right.encode() for one in phrases])
         between = self._numbers([word.encode() for word in connectors])

@@ -28,9 +28,8 @@ from dcme_w2v.training.progress import Reporter
 from .cache import ID_BYTES, IdCache
 from .distinct_words import DistinctWords
 from .raw_text import SAMPLE_BYTES, refuse_vectors, warn_of_raw_text
-from .reindex import held_out_counts
 from .select_vocabulary import Given
-from .split import HeldOutLines
+from .split import HeldOutLines, held_out_counts
 from .tokenizer import Tokenizer
 
 FORECAST_BLOCKS = 64  # after which the size of the cache is forecast

@@ -1,4 +1,4 @@
-"""Choice of the held-out lines of a corpus, which are scored and not trained on.
+"""The id cache without the held-out lines of a corpus, which are scored and not trained on.
 
 A line is chosen by the seed and its number among the lines with tokens, so that the choice does not
 depend on the number of threads or on block boundaries.
@@ -7,17 +7,19 @@ depend on the number of threads or on block boundaries.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v._core import text as core
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.corpus import expand
-from dcme_w2v.numeric.arrays import U32, Bools, without_warnings
+from dcme_w2v.numeric.arrays import I64, U32, Bools, without_warnings
 
-from .cache import LAST
+from .cache import LAST, NUMBER, IdCache
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,37 @@ class Choice:
         mask: Bools = self._lines.chosen(self._line, ended + 1)[line]
         self._line += ended
         return mask
+
+
+def held_out_counts(cache: IdCache, words: int, lines: HeldOutLines) -> I64:
+    """Return the counts of words in held-out lines."""
+    counts, choice = np.zeros(words, dtype=np.int64), Choice(lines)
+    for ids in cache.pieces():
+        counts += np.bincount(ids[choice.mask(ids)] & NUMBER, minlength=words)
+    return counts
+
+
+def compact(cache: IdCache, ranks: U32, lines: int, holdout: HeldOutLines | None) -> dict[str, Any]:
+    """Renumber and compact the cache of some lines in place; return fields of `EncodedCorpus`."""
+    trained, apart = core.Renumbering(), core.Renumbering()
+    choice = Choice(holdout) if holdout else None
+    held_out = [np.empty(0, dtype=np.uint32)]
+    length = 0
+    for ids in cache.pieces():
+        to = np.empty(1 + len(ids), dtype=np.uint32)
+        if choice:
+            mask = choice.mask(ids)
+            written = apart.add(ids[mask], ranks, False, to)
+            held_out.append(to[:written].copy())
+            ids = ids[~mask]
+        written = trained.add(ids, ranks, False, to)
+        cache.write(length, to[:written])
+        length += written
+    return {
+        "ids": cache.finished(length),
+        "lines": lines - apart.lines,
+        "held_out": np.concatenate(held_out),
+    }
 
 
 def check_file(holdout: str, corpus: Sequence[Source]) -> None:

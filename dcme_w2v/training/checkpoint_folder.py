@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -37,7 +37,10 @@ from dcme_w2v.formats.vectors.vectors_io import CHECKPOINT
 from dcme_w2v.numeric.arrays import F32, U8, Array, ChunkedArray
 from dcme_w2v.options import CheckpointOptions
 
-from .trainer import Fingerprint, TrainingRun
+from .trainer import Fingerprint
+
+if TYPE_CHECKING:
+    from .run import TrainingRun
 
 KIND, VERSION = CHECKPOINT, 1
 STATE = "state"

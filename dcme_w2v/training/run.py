@@ -2,17 +2,100 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any, ClassVar
 
 from dcme_w2v.errors import ClusterError, DcmeError, DivergedError, ResourceError
+from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.options import CheckpointOptions
 
 from .checkpoint_folder import Checkpoint, CheckpointFolder, Position, record_of
 from .interrupts import Interrupted, ReceivedSignal
 from .progress import Reporter
-from .trainer import Progress, TrainingRun
+from .trainer import Fingerprint, Progress, Trainer
+
+
+class TrainingRun(ABC):
+    """A training with its data and results, for `run_epochs`.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    options : mapping
+        All options as used, by name; a resumed run must have the same.
+
+    Attributes
+    ----------
+    kind : str
+        The kind of checkpoint, also used in messages: "words".
+    unit, step : str
+        Unit of the progress: "words"; and name of an epoch in messages.
+    total : int
+        Number of units over all epochs.
+    free : collection of str
+        Options that a resumed run may change.
+    """
+
+    kind: ClassVar[str]
+    unit: ClassVar[str]
+    step: ClassVar[str] = "epoch"
+
+    def __init__(self, trainer: Trainer, options: Mapping[str, Any], total: int) -> None:
+        self.trainer, self.options, self.total = trainer, options, total
+        self.free: Collection[str] = ()
+
+    @abstractmethod
+    def fingerprint(self) -> Fingerprint:
+        """Return the fingerprint of the data."""
+
+    def done(self, progress: Progress) -> int:
+        """Return how many units are done."""
+        return progress.done
+
+    def scores(self) -> dict[str, Any]:
+        """Return the held-out scores after an epoch, by name."""
+        return {}
+
+    def end_epoch(self, record: Mapping[str, Any]) -> None:  # noqa: B027
+        """Receive the figures of an epoch: `scores` and others."""
+
+    def is_over(self) -> bool:
+        """Return whether training should stop before the last epoch."""
+        return False
+
+    # ---- checkpoints ----
+
+    def tables(self) -> Mapping[str, F32]:
+        """Return the tables of a checkpoint by name, as views that a resume writes to."""
+        return self.trainer.tables
+
+    def arrays(self) -> Mapping[str, Array]:
+        """Return further arrays of a checkpoint by name, which a resume does not read."""
+        return {}
+
+    def notes(self) -> dict[str, Any]:
+        """Return further values, to be stored as JSON, that a resumed run requires."""
+        return {}
+
+    def take_notes(self, notes: Mapping[str, Any]) -> None:  # noqa: B027
+        """Restore the notes of a checkpoint; raises any exception if they are corrupt."""
+
+    def start_hint(self, checkpoint: Path) -> str:
+        """Return the end of a message: another use of a checkpoint of a run that diverged."""
+        return ""
+
+    # ---- interruption ----
+
+    @abstractmethod
+    def current_model(self) -> object:
+        """Return the result so far, for the `partial` of a KeyboardInterrupt."""
+
+    @abstractmethod
+    def save_partial(self) -> str | None:
+        """Save the result so far beside the output and return a message; None if there is none."""
 
 
 class Checkpointer:

@@ -41,8 +41,8 @@ from dcme_w2v.training.checkpoint_folder import KEPT as KEPT_CHECKPOINTS
 from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.run import Checkpointer, interruptible, run_epochs
-from dcme_w2v.training.trainer import Fingerprint, Progress, TrainingRun, hash_of
+from dcme_w2v.training.run import Checkpointer, TrainingRun, interruptible, run_epochs
+from dcme_w2v.training.trainer import Fingerprint, Progress, hash_of
 
 from .defaults import has_context, resolved
 from .heldout import HeldOut

@@ -18,7 +18,8 @@ from dcme_w2v.training.checkpoint_folder import (
     Position,
     record_of,
 )
-from dcme_w2v.training.trainer import Fingerprint, TrainingRun
+from dcme_w2v.training.run import TrainingRun
+from dcme_w2v.training.trainer import Fingerprint
 from dcme_w2v.words.trainer import Trainer
 
 FINGERPRINT = Fingerprint({"ids": "a"}, "1 token")

@@ -18,7 +18,7 @@ All numbers are little-endian and packed. In this order::
 import mmap
 import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ from dcme_w2v.options import SubwordOptions
 from dcme_w2v.platform import PathLike
 
 from ..vocabulary import Vocabulary, Words
-from .manifest import write_manifest
 from .subwords import Subwords
 from .vectors_io import blocks_of
 from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
@@ -44,12 +43,14 @@ MODELS = {1: "cbow", 2: "skipgram", 3: "supervised"}
 LONGEST = 100  # characters of an n-gram
 _ENCODING = FAULT_NAMES.index("invalid UTF-8 in a word")
 
-HEAD = struct.Struct("<14id")
-SIZES = struct.Struct("<3i2q")
+FIELDS = (
+    "magic", "version", "dim", "window", "epochs", "min_count", "negative", "word_ngrams", "loss",
+    "model", "buckets", "shortest", "longest", "update_interval", "sample", "entries", "words",
+    "labels", "tokens", "pruned",
+)  # fmt: skip
+HEAD = struct.Struct("<14id3i2q")
 ENTRY = struct.Struct("<qb")  # behind a word and its NUL
 MATRIX = struct.Struct("<bqq")
-NAMES = ("dim", "window", "epochs", "min_count", "negative", "word_ngrams", "loss", "model",
-          "buckets", "shortest", "longest", "update_interval")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,20 @@ def open_model(path: PathLike) -> FastTextModel:
     FormatError
         It is not a model of fastText, is quantized, or is corrupt.
     """
+    name = os.fspath(path)
     with Path(path).open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     try:
-        return _Reader(os.fspath(path), data).model()
+        header = dict(zip(FIELDS, HEAD.unpack_from(data), strict=True))
+        _check(name, header)
+        words, counts, at = _dictionary(name, data, header)
+        input, at = _matrix(name, data, at, header)
+        output, at = _matrix(name, data, at, header)
     except struct.error:
-        raise _corrupt(os.fspath(path), "is truncated") from None
+        raise _corrupt(name, "is truncated") from None
+    if len(input) != len(words) + header["buckets"] or at != len(data):
+        raise _corrupt(name, f"{len(input)} rows, {len(data) - at} extra bytes at the end")
+    return FastTextModel(header, words, counts, input, output)
 
 
 def load_words(model: FastTextModel, path: PathLike, limit: int | None) -> tuple[Words, F32, I64]:
@@ -116,95 +125,68 @@ def _corrupt(path: str, what: str) -> FormatError:
     )
 
 
-class _Reader:
-    """Reads the parts of a file one after the other."""
-
-    def __init__(self, path: str, data: mmap.mmap) -> None:
-        self._path, self._data, self._at = path, data, 0
-
-    def _take(self, form: struct.Struct) -> tuple[Any, ...]:
-        values = form.unpack_from(self._data, self._at)
-        self._at += form.size
-        return values
-
-    def model(self) -> FastTextModel:
-        _, version, *numbers, sample = self._take(HEAD)
-        header = {**dict(zip(NAMES, numbers, strict=True)), "sample": sample}
-        if version not in (VERSION, WITHOUT_NGRAMS):
-            raise FormatError(
-                f"{self._path}: is a model of fastText of version {version}; give one of version "
-                f"{VERSION}, as fastText 0.9 writes it"
-            )
-        if version == WITHOUT_NGRAMS and MODELS.get(header["model"]) == "supervised":
-            header["longest"] = 0
-        entries, words, labels, tokens, pruned = self._take(SIZES)
-        self._check(header, entries, words, labels)
-        header |= {"labels": labels, "tokens": tokens}
-        found, counts = self._dictionary(entries, words)
-        if pruned > 0 or self._data[self._at : self._at + 1] == b"\1":
-            raise self._quantized()
-        expected = words + header["buckets"]
-        input = self._matrix("input", expected, header["dim"])
-        output = self._matrix("output", None, header["dim"])
-        if self._at != len(self._data):
-            raise _corrupt(self._path, f"{len(self._data) - self._at} extra bytes at the end")
-        return FastTextModel(header, found, counts, input, output)
-
-    def _check(self, header: dict[str, Any], entries: int, words: int, labels: int) -> None:
-        if not 1 <= header["dim"] <= MAX_DIM or header["buckets"] < 0:
-            raise _corrupt(
-                self._path, f"{header['dim']} dimensions and {header['buckets']} buckets"
-            )
-        if not 0 <= header["longest"] <= LONGEST or header["shortest"] < 0:
-            raise _corrupt(
-                self._path, f"n-grams of {header['shortest']} to {header['longest']} characters"
-            )
-        if words < 1 or labels < 0 or entries != words + labels:
-            raise _corrupt(self._path, f"{entries} entries of {words} words and {labels} labels")
-
-    def _quantized(self) -> FormatError:
-        return FormatError(
-            f"{self._path}: is a quantized model of fastText (.ftz), whose vectors are codes; give "
-            "the .bin file that it was made from"
+def _check(path: str, header: dict[str, Any]) -> None:
+    """Raise for a header that is not valid; a model of classes of version 11 has no n-grams."""
+    version = header["version"]
+    if version not in (VERSION, WITHOUT_NGRAMS):
+        raise FormatError(
+            f"{path}: is a model of fastText of version {version}; give one of version {VERSION}, "
+            "as fastText 0.9 writes it"
         )
+    if version == WITHOUT_NGRAMS and MODELS.get(header["model"]) == "supervised":
+        header["longest"] = 0
+    limits = {"dim": (1, MAX_DIM), "longest": (0, LONGEST), "words": (1, header["entries"])}
+    for name in ("buckets", "shortest", "labels"):
+        limits[name] = 0, 1 << 31
+    for name, (low, high) in limits.items():
+        if not low <= header[name] <= high:
+            raise _corrupt(path, f"{name} of {header[name]}")
+    if header["entries"] != header["words"] + header["labels"]:
+        raise _corrupt(path, f"{header['entries']} entries of other words and labels")
 
-    def _dictionary(self, entries: int, words: int) -> tuple[Words, I64]:
-        texts, counts = [], []
-        find, unpack = self._data.find, ENTRY.unpack_from
-        position = self._at
-        for number in range(entries):
-            end = find(b"\0", position)
-            if end < 0:
-                raise _corrupt(self._path, f"ends within its {entries} entries")
-            count, kind = unpack(self._data, end + 1)
-            if kind != (number >= words) or count < 0:
-                raise _corrupt(self._path, f"entry {number + 1} is neither a word nor a label")
-            if number < words:
-                texts.append(self._data[position:end])
-                counts.append(count)
-            position = end + 1 + ENTRY.size
-        self._at = position
-        return self._checked(Words.from_words(texts)), np.array(counts, dtype=np.int64)
 
-    def _checked(self, words: Words) -> Words:
-        faults = word_faults(words)
-        for kind in np.flatnonzero(faults[:, 0]):
-            if kind != _ENCODING:
-                raise _corrupt(self._path, f"{FAULT_NAMES[kind]} in entry {faults[kind, 1] + 1}")
-        return words
+def _quantized(path: str) -> FormatError:
+    return FormatError(
+        f"{path}: is a quantized model of fastText (.ftz), whose vectors are codes; give the .bin "
+        "file that it was made from"
+    )
 
-    def _matrix(self, name: str, expected: int | None, dim: int) -> F32:
-        quantized, rows, columns = self._take(MATRIX)
-        if quantized:
-            raise self._quantized()
-        if rows < 0 or columns != dim or (expected is not None and rows != expected):
-            raise _corrupt(self._path, f"{name} of shape ({rows}, {columns})")
-        start, size = self._at, 4 * rows * columns
-        if start + size > len(self._data):
-            raise _corrupt(self._path, "is truncated")
-        self._at += size
-        # not aligned: words have any length
-        return np.ndarray((rows, columns), "<f4", self._data, start)
+
+def _dictionary(path: str, data: mmap.mmap, header: dict[str, Any]) -> tuple[Words, I64, int]:
+    """Return the words, their counts, and where the entries end."""
+    texts, counts, at = [], [], HEAD.size
+    for number in range(header["entries"]):
+        end = data.find(b"\0", at)
+        if end < 0:
+            raise _corrupt(path, f"ends within its {header['entries']} entries")
+        count, kind = ENTRY.unpack_from(data, end + 1)
+        if kind != (number >= header["words"]) or count < 0:
+            raise _corrupt(path, f"entry {number + 1} is neither a word nor a label")
+        if not kind:
+            texts.append(data[at:end])
+            counts.append(count)
+        at = end + 1 + ENTRY.size
+    words = Words.from_words(texts)
+    faults = word_faults(words)
+    faults[_ENCODING] = 0  # see `_as_utf8`
+    for kind in np.flatnonzero(faults[:, 0]):
+        raise _corrupt(path, f"{FAULT_NAMES[kind]} in entry {faults[kind, 1] + 1}")
+    if header["pruned"] > 0:
+        raise _quantized(path)
+    return words, np.array(counts, dtype=np.int64), at
+
+
+def _matrix(path: str, data: mmap.mmap, at: int, header: dict[str, Any]) -> tuple[F32, int]:
+    """Return a table, and where it ends."""
+    quantized, rows, columns = MATRIX.unpack_from(data, at)
+    start = at + MATRIX.size
+    end = start + 4 * rows * columns
+    if quantized:
+        raise _quantized(path)
+    if rows < 0 or columns != header["dim"] or end > len(data):
+        raise _corrupt(path, f"a table of shape ({rows}, {columns}), or is truncated")
+    # not aligned: words have any length
+    return np.ndarray((rows, columns), "<f4", data, start), end
 
 
 def _as_utf8(words: Words, path: str) -> Words:
@@ -253,40 +235,32 @@ def save_model(
         Tokens of the corpus.
     manifest : mapping, optional
     """
-    words = len(vocabulary)
+    words, (shortest, longest) = len(vocabulary), subwords.lengths
+    header = {
+        **{name: getattr(options, name) for name in ("dim", "window", "epochs", "negative")},
+        "magic": int.from_bytes(FASTTEXT, "little"),
+        "version": VERSION,
+        "min_count": int(np.min(vocabulary.counts)),
+        "word_ngrams": 1,
+        "loss": NEGATIVE_SAMPLING,
+        "model": next(number for number, name in MODELS.items() if name == options.model),
+        "buckets": sum(map(len, tables[0])) - words,
+        "shortest": shortest,
+        "longest": longest,
+        "update_interval": _UPDATE_INTERVAL,
+        "sample": options.sample,
+        "entries": words,
+        "words": words,
+        "labels": 0,
+        "tokens": tokens,
+        "pruned": -1,
+    }
     with atomic_write(path) as file:
-        file.write(_head(options, subwords, vocabulary, sum(map(len, tables[0])) - words))
-        file.write(SIZES.pack(words, words, 0, tokens, -1))
-        file.writelines(_entries(vocabulary))
+        file.write(HEAD.pack(*map(header.__getitem__, FIELDS)))
+        for number, count in enumerate(vocabulary.counts.tolist()):
+            file.write(vocabulary.raw(number) + b"\0" + ENTRY.pack(count, 0))
         for parts in tables:
             file.write(MATRIX.pack(0, sum(map(len, parts)), options.dim))
             for part in parts:
                 for _, block in blocks_of(part):
                     file.write(block.astype("<f4", copy=False).data.cast("B"))
-    write_manifest(manifest, path)
-
-
-def _head(options: Any, subwords: SubwordOptions, vocabulary: Vocabulary, buckets: int) -> bytes:
-    shortest, longest = subwords.lengths
-    numbers = {
-        "dim": options.dim,
-        "window": options.window,
-        "epochs": options.epochs,
-        "min_count": int(np.min(vocabulary.counts)),
-        "negative": options.negative,
-        "word_ngrams": 1,
-        "loss": NEGATIVE_SAMPLING,
-        "model": next(number for number, name in MODELS.items() if name == options.model),
-        "buckets": buckets,
-        "shortest": shortest,
-        "longest": longest,
-        "update_interval": _UPDATE_INTERVAL,
-    }
-    magic = int.from_bytes(FASTTEXT, "little")
-    return HEAD.pack(magic, VERSION, *(numbers[name] for name in NAMES), options.sample)
-
-
-def _entries(vocabulary: Vocabulary) -> Iterator[bytes]:
-    text, ends = vocabulary.text.tobytes(), vocabulary.offsets.tolist()
-    for number, count in enumerate(vocabulary.counts.tolist()):
-        yield text[ends[number] : ends[number + 1]] + b"\0" + ENTRY.pack(count, 0)
