@@ -172,6 +172,19 @@ class ClusterOptions(Checked, group="Cluster"):
     )
 
 
+@dataclass(frozen=True)
+class LogOptions(Checked, group="Run"):
+    """The log of a run."""
+
+    log_json: str | None = option(
+        None,
+        "log start, progress, epochs and end, one JSON object a line",
+        metavar="FILE",
+        path="log",
+        advanced=True,
+    )
+
+
 def _check_interval(given: str) -> None:
     if not re.fullmatch(r"[1-9][0-9]{0,5}|[0-9]{1,6}(\.[0-9]{1,3})?[smh]", given):
         raise UsageError(

@@ -62,7 +62,6 @@ LINES = [
     "convert i.safetensors o.txt",
     "convert v.txt o.npy",
     "convert v.txt o.safetensors --quantize int8",
-    "convert v.txt o.tsv --to projector",
     "convert i.safetensors om --to sentence-transformers --scores sc.json",
     "classify train d.txt --output om --holdout d2.txt --log-json ol --epochs 1 --quiet",
     "classify train d.txt --output om --resume kc --checkpoint okc --checkpoint-every 1 "

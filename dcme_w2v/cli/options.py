@@ -15,10 +15,10 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from dcme_w2v.declarations import flag_of, options_in
-from dcme_w2v.files.paths import LOG, READS, WRITES
+from dcme_w2v.declarations import ThreadsOptions, flag_of, options_in
+from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.formats.columns import with_columns
-from dcme_w2v.options import ColumnOptions, TokenizerOptions
+from dcme_w2v.options import ColumnOptions, LogOptions, TokenizerOptions
 
 from .streams import print_json
 
@@ -144,22 +144,6 @@ def output_option(metavar: str, help: str) -> Callable[[Decorated], Decorated]:
 
 json_option = flag("--json", "print JSON", name="as_json", group="Output")
 quiet_option = flag("--quiet", "print only errors", group="Run")
-log_json_option = flag(
-    "--log-json FILE",
-    "log start, progress, epochs and end, one JSON object a line",
-    path=LOG,
-    group="Run",
-    advanced=True,
-)
-threads_option = flag(
-    "--threads N",
-    "number of threads (default: the CPUs that this process may use)",
-    low=1,
-    high=1024,
-    group="Run",
-)
-
-
 count_option = flag("-k,--topn N", "number of words in each answer", default=10, low=1)
 
 
@@ -297,6 +281,8 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
         return [CompletionItem(one) for one in self.choices if one.startswith(incomplete)]
 
 
+threads_option = options_of(ThreadsOptions)
+log_json_option = options_of(LogOptions)
 dry_run_option = flag(
     "--dry-run", "report the memory and disk space needed, then stop", group="Run"
 )

@@ -21,9 +21,9 @@ def predict_word(model: str, words: tuple[str, ...], topn: int, as_json: bool) -
     standard input; then each line of the answer starts with the question.
     """
     from dcme_w2v.words.language_model import LanguageModel
-    from dcme_w2v.words.predictions import Predictor
+    from dcme_w2v.words.predictions import gaps_of
 
     if not words and model == STANDARD:
         raise UsageError("the model is standard input; give the words as arguments")
-    predictor = Predictor(LanguageModel.load(model), topn)
-    answer(model, words, as_json, predictor.gaps, predictor.words)
+    loaded = LanguageModel.load(model)
+    answer(model, words, as_json, lambda lines: gaps_of(loaded, lines, topn), loaded.words)

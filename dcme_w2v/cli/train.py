@@ -8,6 +8,7 @@ from dcme_w2v.options import (
     CheckpointOptions,
     ClusterOptions,
     HoldoutOptions,
+    LogOptions,
     SubwordOptions,
     VocabularyOptions,
 )
@@ -53,6 +54,7 @@ from .streams import print_json
     ClusterOptions,
     RoundsOptions,
     CheckpointOptions,
+    LogOptions,
 )
 @dry_run_option
 @json_option

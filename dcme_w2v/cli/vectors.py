@@ -50,23 +50,15 @@ def convert(source: str, target: str, **values: Any) -> None:
     """
     from dcme_w2v.formats.vectors.vectors_io import (
         check_target,
-        format_of,
         read_with,
         vocabulary_path,
         warn_of_suffix,
     )
-    from dcme_w2v.words.exports import (
-        KV,
-        changed_by,
-        export_projector,
-        metadata_path,
-        save_int8,
-    )
+    from dcme_w2v.words.exports import KV, changed_by, save_int8
 
     if values["to"] == "kv" or target.lower().endswith(".kv"):
         raise UsageError(KV)
     options = collect(PostprocessOptions, values)
-    chosen = options.format
     card = {name: one for name, one in values.items() if one is not None and name not in RULE}
     if {*given_options()} & {*RULE}:
         card["tokenize"] = {name: values[name] for name in RULE}
@@ -75,16 +67,11 @@ def convert(source: str, target: str, **values: Any) -> None:
         return
     if card:
         raise UsageError(f"--tokenize, --language, --license, --scores: are for --to={FOLDER}")
-    to, format = options.to, chosen or format_of(target)
-    if to is None:
-        check_target(target, chosen)
-    elif is_stream(target):
-        raise UsageError(f"{target}: is a stream, and projector needs two files; give a file")
-    second = {"projector": metadata_path, "npy": vocabulary_path}.get(to or format)
-    beside = str(second(target)) if second and target else None
+    format = check_target(target, options.format)
+    beside = str(vocabulary_path(target)) if format == "npy" and target else None
     sources = [source, *read_with(source)]
     guard((READS, "IN", sources), (WRITES, "OUT", target), (WRITES, "OUT", beside))
-    warn_of_suffix(None if to else target, chosen)
+    warn_of_suffix(target, options.format)
     _check_format(options, format, target)
     vectors = _loaded(source, options)
     changed, notes = changed_by(options, vectors.vectors)
@@ -92,12 +79,10 @@ def convert(source: str, target: str, **values: Any) -> None:
         click.echo(f"{source}: {note}", err=True)
     if changed is not vectors.vectors:
         vectors = vectors.changed(vectors=changed, context=None, neighbors=None, subwords=None)
-    if to is not None:
-        export_projector(target, vectors)
-    elif options.quantize:
+    if options.quantize:
         click.echo(f"{source}: {save_int8(target, vectors)}", err=True)
     else:
-        vectors.save(target, chosen, header=not options.no_header)
+        vectors.save(target, options.format, header=not options.no_header)
     click.echo(f"{len(vectors)} vectors of {vectors.dim} written to {target}", err=True)
 
 

@@ -1,12 +1,9 @@
 """Centers, reduces and quantizes word vectors, and writes them for other programs."""
 
-from pathlib import Path
-
 import numpy as np
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import atomic_write
-from dcme_w2v.formats.vectors.vectors_io import blocks_of, check_before_writing, save_vectors
+from dcme_w2v.formats.vectors.vectors_io import check_before_writing, save_vectors
 from dcme_w2v.numeric.arrays import F32, I8
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.parallel import blocks_of_rows
@@ -140,22 +137,6 @@ KV = (
     "--to=kv: gensim's .kv files are Python pickles, which are not written here; convert to .bin, "
     "then in Python: gensim.models.KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"
 )
-
-
-def metadata_path(path: str) -> Path:
-    """Return the path of the words that belong to the numbers for the projector."""
-    return Path(path).parent / f"{Path(path).stem}.metadata.tsv"
-
-
-def export_projector(path: str, vectors: Vectors) -> None:
-    """Write vectors, and the words beside them, for the projector of TensorFlow."""
-    check_before_writing(path, vectors.words, vectors.vectors)
-    with atomic_write(metadata_path(path)) as names:
-        names.writelines(f"{word}\n".encode() for word in vectors.words)
-    with atomic_write(path) as numbers:
-        for _, block in blocks_of(vectors.vectors):
-            for row in block.tolist():
-                numbers.write(b"\t".join(b"%.7g" % number for number in row) + b"\n")
 
 
 def save_int8(path: str, vectors: Vectors) -> str:

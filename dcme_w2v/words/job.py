@@ -8,7 +8,7 @@ from typing import Any
 
 from dcme_w2v.declarations import check_conflicts, filled, options_in, paths_in, warn_of_options
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import READS, as_paths, guard
+from dcme_w2v.files.paths import READS, guard
 from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vectors.fasttext import check_model_name
@@ -18,6 +18,7 @@ from dcme_w2v.options import (
     CheckpointOptions,
     ClusterOptions,
     HoldoutOptions,
+    LogOptions,
     SubwordOptions,
     VocabularyOptions,
 )
@@ -47,6 +48,7 @@ class TrainJob(
     RoundsOptions,
     CheckpointOptions,
     FileOptions,
+    LogOptions,
 ):
     """A training run of word vectors: all of its options, and the corpus.
 
@@ -92,7 +94,7 @@ class TrainJob(
             values = {**preset_values(preset, values), **values}
         if isinstance(values.get("read_vocab"), Mapping):
             values["read_vocab"] = Vocabulary.from_counts(values["read_vocab"])
-        job = cls(corpus=as_paths(corpus), text=text, **values)
+        job = cls(corpus=tuple(corpus), text=text, **values)
         warn_of_options(OPTIONS, given, vars(job))
         check_conflicts(OPTIONS, vars(job))
         return filled(job, {"format": target_format(job.output, job.format)})

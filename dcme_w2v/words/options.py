@@ -217,14 +217,6 @@ class FileOptions(Checked, group="Output"):
         path="reads",
         group="Input",
     )
-    log_json: str | None = option(
-        None,
-        "log start, progress, epochs and end, one JSON object a line",
-        metavar="FILE",
-        path="log",
-        advanced=True,
-        group="Run",
-    )
 
 
 @dataclass(frozen=True)
@@ -301,10 +293,9 @@ class PostprocessOptions(Checked, group="Output"):
     normalize: bool = option(False, "scale the vectors to unit length, as the last step")
     to: str | None = option(
         None,
-        "write for another program: projector (TensorFlow's Embedding Projector: OUT and its "
-        ".metadata.tsv), safetensors (tensors vectors, words, counts), sentence-transformers "
-        "(a folder, which model2vec loads too; needs counts)",
-        choices=("projector", "sentence-transformers"),
+        "write for another program: sentence-transformers (a folder, which model2vec loads too; "
+        "needs counts)",
+        choices=("sentence-transformers",),
         unless=("format", "no_header"),
     )
     no_header: bool = option(False, "write text without a header, as GloVe's files")

@@ -6,12 +6,10 @@ softmax over the vocabulary. Out-of-vocabulary tokens are dropped first.
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.text.cache import LAST
 
 from .language_model import LanguageModel, ModelLike
@@ -60,37 +58,22 @@ def predict_word(
     if topn < 1:
         raise UsageError(f"--topn={topn}: must be at least 1")
     line = text.split() if isinstance(text, str) else list(text)
-    [answer] = Predictor(LanguageModel.load(model), topn).gaps([line])
+    [answer] = gaps_of(LanguageModel.load(model), [line], topn)
     if answer.problem:
         raise UsageError(answer.problem)
     found = answer.record.get("predictions", [])
     return [(one["word"], one["probability"]) for one in found]
 
 
-@dataclass(frozen=True)
-class Predictor:
-    """Answers lines of words with one gap, `GAP`, with the `topn` most probable words."""
-
-    model: LanguageModel
-    topn: int = 10
-
-    @property
-    def words(self) -> Words:
-        """The vocabulary."""
-        return self.model.words
-
-    def gaps(self, lines: Sequence[Line]) -> Iterator[Answer]:
-        """Answer lines such as ``the queen _ england``."""
-        split = self.model.tokenizer
-        for line in lines:
-            if not split.is_whitespace:
-                parts = ([word] if word == GAP else split.tokens(word) for word in line)
-                line = list(itertools.chain.from_iterable(parts))
-            yield self._answer(line)
-
-    def _answer(self, line: Line) -> Answer:
+def gaps_of(model: LanguageModel, lines: Sequence[Line], topn: int) -> Iterator[Answer]:
+    """Answer lines with one gap, such as ``the queen _ england``, by the most probable words."""
+    split = model.tokenizer
+    for line in lines:
+        if not split.is_whitespace:
+            parts = ([word] if word == GAP else split.tokens(word) for word in line)
+            line = list(itertools.chain.from_iterable(parts))
         given = [word for word in line if word != GAP]
-        missing = [word for word in dict.fromkeys(given) if word not in self.words]
+        missing = [word for word in dict.fromkeys(given) if word not in model.words]
         known = [word for word in line if word == GAP or word not in missing]
         answer = Answer({"words": list(line)}, [], " ".join(line), missing)
         if missing:
@@ -99,18 +82,21 @@ class Predictor:
             answer.problem = f"give words around one gap, {GAP}, as: the {GAP} of england"
             answer.record["error"] = answer.problem
         elif len(known) > 1:
-            found = self._most_probable(known)
+            found = _most_probable(model, known, topn)
             answer.rows = [(word, f"{share:.6g}") for word, share in found]
             answer.record["predictions"] = [
                 {"word": word, "probability": share} for word, share in found
             ]
-        return answer
+        yield answer
 
-    def _most_probable(self, known: Sequence[str]) -> list[tuple[str, float]]:
-        gap = known.index(GAP)
-        ids = np.array([self.words.find(word) or 0 for word in known], dtype=np.uint32)
-        ids[gap] = 0  # no context contains its own token
-        ids[-1] |= LAST
-        shares = self.model.distribution(ids, gap)
-        best = np.argsort(-shares, kind="stable")[: self.topn]
-        return [(self.words[row], float(shares[row])) for row in best.tolist()]
+
+def _most_probable(
+    model: LanguageModel, known: Sequence[str], topn: int
+) -> list[tuple[str, float]]:
+    gap = known.index(GAP)
+    ids = np.array([model.words.find(word) or 0 for word in known], dtype=np.uint32)
+    ids[gap] = 0  # no context contains its own token
+    ids[-1] |= LAST
+    shares = model.distribution(ids, gap)
+    best = np.argsort(-shares, kind="stable")[:topn]
+    return [(model.words[row], float(shares[row])) for row in best.tolist()]

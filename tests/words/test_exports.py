@@ -92,11 +92,3 @@ def test_a_code_is_within_half_a_step():
     back = from_int8(codes, scales)
     assert (np.abs(back - matrix) <= np.abs(matrix).max(axis=1, keepdims=True) / 253).all()
     assert (back[3] == 0).all()
-
-
-def test_the_projector_gets_two_files(cli):
-    for _ in range(2):
-        cli("convert v.npy out.tsv --to projector")
-    numbers = np.loadtxt("out.tsv", delimiter="\t")
-    np.testing.assert_allclose(numbers, Vectors.load("v.npy").vectors, rtol=1e-6)
-    assert Path("out.metadata.tsv").read_text().splitlines() == WORDS

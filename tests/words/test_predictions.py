@@ -8,7 +8,7 @@ from data import run_all, write_corpus
 from helpers import link_all
 
 from dcme_w2v.words.language_model import LanguageModel
-from dcme_w2v.words.predictions import Predictor
+from dcme_w2v.words.predictions import gaps_of
 
 MODELS = {
     "dcme": "--objective dcme --word-order",
@@ -38,9 +38,9 @@ def folder(made, here):
 def test_the_probabilities_of_gaps_give_the_likelihood(folder):
     """Probabilities add up to 1, and the mean log of the words' own is the log-likelihood."""
     model, words = LanguageModel.load("model"), folder.split()
-    predictor, logs = Predictor(model, topn=len(model.words)), []
+    logs = []
     for place, word in enumerate(words):
-        (answer,) = predictor.gaps([[*words[:place], "_", *words[place + 1 :]]])
+        (answer,) = gaps_of(model, [[*words[:place], "_", *words[place + 1 :]]], len(model.words))
         shares = {one["word"]: one["probability"] for one in answer.record["predictions"]}
         assert sum(shares.values()) == pytest.approx(1)
         assert list(shares.values()) == sorted(shares.values(), reverse=True)

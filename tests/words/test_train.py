@@ -18,6 +18,7 @@ from dcme_w2v.options import (
     CheckpointOptions,
     ClusterOptions,
     HoldoutOptions,
+    LogOptions,
     SubwordOptions,
     VocabularyOptions,
 )
@@ -111,7 +112,7 @@ def test_options_have_the_names_and_defaults_of_the_dataclasses():
     parameters = inspect.signature(dw.train).parameters
     classes = (PresetOptions, VocabularyOptions, TrainOptions, HoldoutOptions, OutputOptions,
                CheckpointOptions, FileOptions, ClusterOptions, RoundsOptions,
-               SubwordOptions, NewWordsOptions)  # fmt: skip
+               SubwordOptions, NewWordsOptions, LogOptions)  # fmt: skip
     expected = {item.name: item.default for cls in classes for item in options_in(cls)}
     found = {name: one.default for name, one in parameters.items()}
     assert found.pop("corpus") is inspect.Parameter.empty
