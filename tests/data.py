@@ -32,13 +32,6 @@ def write_corpus(path, lines=400, seed=0, end="\n"):
     return str(path)
 
 
-def write_topics(folder, lines):
-    """Write the corpus c.txt, and d.txt with its lines as documents of two labels."""
-    text = Path(write_corpus(folder / "c.txt", lines)).read_text().splitlines()
-    named = [f"{('fish', 'wheel')[i % 2]}\t{line}\n" for i, line in enumerate(text)]
-    (folder / "d.txt").write_text("".join(named))
-
-
 # ---- encoded corpora ----
 
 

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from data import run_all, write_topics
 
 import dcme_w2v as dw
 from dcme_w2v.classify import fit as fit_module
@@ -22,7 +21,7 @@ COMMANDS = {
     "train": f"train c.txt --output to/o.bin {SMALL}",
     "train native": f"train c.txt --output to/o.safetensors --output-tables to/ot {SMALL}",
     "classify": "classify train d.txt --output to/o --epochs 1 --threads 1 --quiet",
-    "scdv": "scdv fit d.txt --vectors v.bin --output to/o --clusters 2 --quiet",
+    "scdv": "scdv fit d.txt --vectors v.txt --output to/o --clusters 2 --quiet",
 }
 FAILURES = [
     *[(name, errno.ENOSPC) for name in COMMANDS],
@@ -30,18 +29,10 @@ FAILURES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("made")
-    write_topics(folder, 60)
-    run_all(folder, f"train c.txt --output v.bin {SMALL}")
-    return folder
-
-
 @pytest.fixture
 def work(made, here, monkeypatch):
     """Folders to write to: the target's, for temporary files, and at home."""
-    for name in ("c.txt", "d.txt", "v.bin"):
+    for name in ("c.txt", "d.txt", "v.txt"):
         Path(name).write_bytes((made / name).read_bytes())
     for name in ("to", "temporary", "home"):
         Path(name).mkdir()

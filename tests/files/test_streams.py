@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from data import run_all, write_topics
 
 PROGRAM = [sys.executable, "-m", "dcme_w2v"]
 CLOSED = "standard {}: is closed; redirect it, or give a file"
@@ -20,16 +19,16 @@ WRITERS = {
     "train with checkpoints": f"train c.txt --output o.bin --checkpoint kept {QUICK}",
     "classify train": "classify train d.txt --output o --epochs 2 --loss softmax --holdout 0.2 "
     "--threads 1",
-    "scdv fit": "scdv fit d.txt --vectors v.bin --output o --clusters 2 --iterations 4",
-    "transform": "transform scdv d.txt --output o.npz --labels o.labels",
+    "scdv fit": "scdv fit d.txt --vectors v.txt --output o --clusters 2 --iterations 4",
+    "transform": "transform m d.txt --output o.npz --labels o.labels",
     "vocab": "vocab c.txt --output o.txt",
     "phrases": "phrases c.txt --output o.txt --save-table o.table --passes 2 --threshold 0.1",
-    "convert": "convert v.bin o.txt",
+    "convert": "convert v.txt o.txt",
 }
 REPORTERS = {
-    "check": "check v.bin",
-    "neighbors": "neighbors v.bin fish1 xyz",
-    "classify predict": "classify predict classes d.txt",
+    "check": "check v.txt",
+    "neighbors": "neighbors v.txt aa xyz",
+    "classify predict": "classify predict k d.txt",
     "vocab --json": "vocab c.txt --output o.txt --json",
     "demo": "demo c.txt",
     "train to it": f"train c.txt --output - {QUICK}",
@@ -38,23 +37,16 @@ REPORTERS = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Return a folder with a corpus, documents, vectors and models."""
-    place = tmp_path_factory.mktemp("streams")
-    write_topics(place, 100)
-    run_all(
-        place,
-        f"train c.txt --output v.bin {QUICK}",
-        "classify train d.txt --output classes --epochs 1",
-        "scdv fit d.txt --vectors v.bin --output scdv --clusters 2",
-    )
-    return place
+def place(made, tmp_path_factory):
+    """A copy of all files, but for those with names of outputs."""
+    copy = tmp_path_factory.mktemp("streams") / "files"
+    return shutil.copytree(made, copy, ignore=shutil.ignore_patterns("o*"))
 
 
 @pytest.fixture(autouse=True)
-def folder(made, monkeypatch):
+def folder(place, monkeypatch):
     """The current folder has the inputs; the files that a test has written are removed."""
-    monkeypatch.chdir(made)
+    monkeypatch.chdir(place)
     yield
     taken()
 
@@ -159,7 +151,7 @@ def test_a_stdout_without_a_reader_is_no_error(name):
         (f"train c.txt --output - --output-tables o.tables {QUICK}", ["o.tables"]),
         (f"train c.txt --output o.bin --log-json - {QUICK}", ["o.bin", "o.bin.json"]),
         ("phrases c.txt --output - --save-table o.table --threshold 0.1", ["o.table"]),
-        ("transform scdv d.txt --output - --labels o.labels", ["o.labels"]),
+        ("transform m d.txt --output - --labels o.labels", ["o.labels"]),
         ("vocab c.txt --output o.txt --json", ["o.txt"]),
     ],
 )
@@ -185,9 +177,9 @@ def test_files_are_complete_when_stdout_is_closed(command, files):
         "convert - o.bin",
         "check -",
         "classify train - --output o",
-        "classify predict classes -",
-        "scdv fit - --vectors v.bin --output o",
-        "transform scdv - --output o.npz",
+        "classify predict k -",
+        "scdv fit - --vectors v.txt --output o",
+        "transform m - --output o.npz",
     ],
 )
 def test_a_closed_stdin_is_an_error_before_any_work(command):
