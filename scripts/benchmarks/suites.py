@@ -556,14 +556,14 @@ def cluster_quality(s: Setup) -> Iterator[Line]:
             own = f"{where} --seed {seed} --quiet --output"
             s.run(f"train {text} {own}", out)
             for measure in (_analogies, _similarity):
-                yield from ((f"word vectors; {name}", seed, *one) for one in measure(s, out))
+                yield from ((name, seed, *one) for one in measure(s, out))
             for method in ("mixture", "iterate", "vote", "gradient"):
                 options = "--ngrams 1 --features 20000 --solver "
                 options += "lbfgs" if method == "gradient" else "sgd"
                 options += f" --distribute {method}" * ("--cluster" in where)
                 s.run(f"classify train {train} {options} {own}", model)
                 accuracy = s.json("classify test", model, test)["accuracy"]
-                yield f"classifier; {name}", seed, method, 100 * accuracy, "%"
+                yield name, seed, method, 100 * accuracy, "%"
 
 
 def cluster_time(s: Setup) -> Iterator[Line]:
