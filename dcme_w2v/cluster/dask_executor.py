@@ -89,7 +89,7 @@ class DaskExecutor(Executor):
         while True:
             for one in futures:
                 if one.status == "error":
-                    raise _error(one.exception(ANSWER_SECONDS))
+                    raise _error(self._ask(one._exception))
                 if one.status == "cancelled":
                     raise _no_answer()
             if all(one.status == "finished" for one in futures):

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -311,6 +312,23 @@ def test_workers_of_an_external_cluster_keep_running_after_a_signal(processes, t
     assert all(one.poll() is None for one in processes.workers)
     with open_cluster(processes.address) as cluster:
         assert cluster.workers == 2 and in_rounds(cluster) == straight
+
+
+def test_a_scheduler_that_is_lost_when_a_task_fails_is_an_error():
+    """Its client does not answer when it is asked for the task's error."""
+
+    class Client:
+        status = "running"
+
+        def sync(self, *args, **more):
+            raise distributed.TimeoutError
+
+    def silent(timeout=None):
+        raise distributed.TimeoutError
+
+    failed = SimpleNamespace(status="error", exception=silent, _exception=silent)
+    with pytest.raises(ClusterError, match="is lost or does not answer"):
+        dask.DaskExecutor(Client(), Hearing()).wait([failed])
 
 
 # ---- errors before round 1 ----
