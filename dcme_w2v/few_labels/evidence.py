@@ -196,34 +196,27 @@ def pairs_of(statistics: Statistics, impact: str) -> Pairs:
     joint = statistics.joint / UNIT**2
     counts, prior = statistics.counts / UNIT, statistics.prior / UNIT
     share = prior / max(float(prior.sum()), _TINY)
-    if impact == "paper":
-        return _paper_pairs(joint, counts)
-    occurring = counts > 0
-    drawn = SHRUNK * float(counts[occurring].mean()) if occurring.any() else 1.0
     weight = counts[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rate = (joint + drawn * share + _TINY) / (weight + drawn + _TINY)
-        found = np.log(rate / share) if impact == "log" else rate - share
-    found[~occurring] = 0
-    found[:, share <= 0] = 0
-    size = np.abs(found)
-    place = highest((size * weight).ravel())
+    if impact == "paper":  # a tenth of the pairs by |R|, R = sum (2 r - 1) x
+        found = 2 * joint - weight
+        size = np.abs(found)
+        place = highest(size.ravel(), max(1, int(PAPER_KEPT * size.size)))
+        # lambda_1 is the largest |R| that is not kept (Property 3)
+        lambda_1 = float(np.delete(size, place).max(initial=0.0))
+        weight = weight + LAMBDA_2
+        size = (size - lambda_1) / weight
+    else:
+        occurring = counts > 0
+        drawn = SHRUNK * float(counts[occurring].mean()) if occurring.any() else 1.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = (joint + drawn * share + _TINY) / (weight + drawn + _TINY)
+            found = np.log(rate / share) if impact == "log" else rate - share
+        found[~occurring] = 0
+        found[:, share <= 0] = 0
+        size = np.abs(found)
+        place = highest((size * weight).ravel())
     signs = np.where(found.ravel()[place] < 0, -1, 1).astype(np.int8)
-    return Pairs(place, signs, size.ravel()[place], counts[place // len(share)])
-
-
-def _paper_pairs(joint: F64, counts: F64) -> Pairs:
-    """Return a tenth of the pairs by |R|, R = sum (2 r - 1) x.
-
-    lambda_1 is the largest |R| that is not kept (Property 3).
-    """
-    impact = 2 * joint - counts[:, None]
-    size = np.abs(impact).ravel()
-    place = highest(size, max(1, int(PAPER_KEPT * len(size))))
-    lambda_1 = float(np.delete(size, place).max(initial=0.0))
-    weight = counts[place // joint.shape[1]] + LAMBDA_2
-    signs = np.where(impact.ravel()[place] < 0, -1, 1).astype(np.int8)
-    return Pairs(place, signs, (size[place] - lambda_1) / weight, weight)
+    return Pairs(place, signs, size.ravel()[place], weight[place // len(share), 0])
 
 
 def highest(rank: F64, count: int | None = None) -> I64:

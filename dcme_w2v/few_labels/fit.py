@@ -37,6 +37,7 @@ from .initial import ScoredRows
 from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
 
+ALL = -1  # in place of a fold
 BIAS = 1.0  # value of the constant feature of a fused model
 CONFIDENT_SHARE = 0.75  # share of the fused model's decisions that the final model learns
 TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model
@@ -342,45 +343,42 @@ def fit_out_of_fold(
     would trust the initial model too much.
     """
     options, folds = data.options, data.folds()
-    bad, own = np.zeros(len(folds), dtype=bool), {}
+    bad, own = np.zeros(len(folds), dtype=bool), {ALL: weights}
     scores = np.zeros((len(folds), data.classes))
     for fold in np.unique(folds):
         rest = folds != fold
         if len(np.unique(data.labels[rest])) < 2:  # a single class has no levels
             continue
         bad |= ~rest & ~np.isin(data.labels, data.labels[rest])
-        own[fold] = Fitted(data.part(rest).supervised(), "tied")
-        scores[~rest] = data.part(~rest).labeled.all_scores(own[fold].weights)
+        own[fold] = data.part(rest).supervised()
+        scores[~rest] = data.part(~rest).labeled.all_scores(own[fold])
     bad |= ~np.isin(folds, list(own))
     if bad.all():
         raise CorpusError("no class has two labeled documents; give more, or self-training")
-    models, full = dict(own), Fitted(weights, "tied")
     (factor,), _ = likeliest_factors([scores[~bad]], data.labels[~bad, None].tolist())
-    for model in (full, *own.values()):  # the sums need probabilities
-        model.weights.table *= np.float32(factor)
-    rounds, opening = [], None
+    for one in own.values():  # the sums need probabilities
+        one.table *= np.float32(factor)
+    models = {fold: Fitted(one, "tied") for fold, one in own.items()}
+    bases = own if beside else dict.fromkeys(own)
+    rounds, sums = [], list[Statistics]()
     for number in range(options.rounds or 1):
-        sums = _statistics(data, full, f"round {number + 1}", reporter)
-        evidence = evidence_of(sums, options)
-        opening = sums if number == 0 else opening
-        parts = np.zeros((len(folds), data.classes, options.levels + beside))
-        of_fold = {}
+        parts, of_fold = np.zeros((len(folds), data.classes, options.levels + beside)), {}
         for fold, model in models.items():
-            stage = f"round {number + 1}, fold {fold + 1}"
-            of_fold[fold] = evidence_of(_statistics(data, model, stage, reporter), options)
-            out = folds == fold
-            base = own[fold].weights if beside else None
-            parts[out] = _parts(data.part(out), of_fold[fold], base)
+            stage = f"round {number + 1}" + ("" if fold == ALL else f", fold {fold + 1}")
+            found = _statistics(data, model, stage, reporter)
+            of_fold[fold] = evidence_of(found, options)
+            if fold == ALL:
+                sums.append(found)
+            else:
+                out = folds == fold
+                parts[out] = _parts(data.part(out), of_fold[fold], bases[fold])
         tied = learn(parts[~bad], data.labels[~bad])
         right = tied.scores(parts[~bad]).argmax(axis=1) == data.labels[~bad]
         accuracy = round(float(right.mean()), 6)
-        rounds.append(_round_record(sums, evidence, fold_accuracy=accuracy))
-        models = {
-            f: _fused(data, of_fold[f], tied, own[f].weights if beside else None) for f in models
-        }
-        full = _fused(data, evidence, tied, weights if beside else None)
-    full.record, full.sums = {"rounds": rounds, "left_out": int(bad.sum())}, opening
-    return full
+        rounds.append(_round_record(sums[-1], of_fold[ALL], fold_accuracy=accuracy))
+        models = {fold: _fused(data, one, tied, bases[fold]) for fold, one in of_fold.items()}
+    record = {"rounds": rounds, "left_out": int(bad.sum())}
+    return replace(models[ALL], record=record, sums=sums[0])
 
 
 def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fitted:

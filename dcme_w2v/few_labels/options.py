@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dcme_w2v.declarations import Checked, option, seed_option, threads_of, threads_option
+from dcme_w2v.declarations import Checked, filled, option, seed_option, threads_of, threads_option
 from dcme_w2v.errors import UsageError
 
 MAX_LEVELS = 127  # signed levels are stored as int8
@@ -105,12 +105,9 @@ def resolved(options: FusedOptions) -> FusedOptions:
     beside = options.final == "beside"
     if beside and options.initial == "self-training":
         raise UsageError("--final=beside: needs scores out of fold; give --initial=supervised")
-    return replace(
-        options,
-        impact=options.impact or "log",
-        initial=options.initial or ("supervised" if beside else "self-training"),
-        rounds=options.rounds or (1 if beside else ROUNDS),
-        final=options.final or "distill",
-        choose=choose,
-        threads=threads,
-    )
+    return filled(replace(options, choose=choose, threads=threads), {
+        "impact": "log",
+        "initial": "supervised" if beside else "self-training",
+        "rounds": 1 if beside else ROUNDS,
+        "final": "distill",
+    })  # fmt: skip
