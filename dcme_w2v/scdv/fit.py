@@ -5,7 +5,7 @@ token, for the second pass that computes the threshold.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,11 +39,11 @@ class _Statistics:
     numbering: Numbering
     counts: I64
     documents_with: I64
-    documents: int = 0
-    tokens: int = 0
-    without_words: int = 0
-    kept: I64 = field(init=False)  # words of the model, first those with vectors
-    with_vectors: int = 0
+    documents: int
+    tokens: int
+    without_words: int
+    kept: I64  # words of the model, first those with vectors
+    with_vectors: int
 
 
 def fit_documents(
@@ -143,30 +143,28 @@ def count_words(
     n, has_subwords = len(vectors.words), vectors.subwords is not None
     every = options.features in BAGS or bool(options.tfidf) or has_subwords
     numbering = Numbering(vectors.words, None if every else NEW_WORDS, vectors.tokenizer)
-    found = _Statistics(numbering, np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64))
+    counts, documents_with = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    documents = tokens = without_words = 0
     for batch in numbering.batches(texts):
         rows = count_rows(batch, numbering.known if every else n)
         width = rows.shape[1]
-        found.documents_with = _sum(found.documents_with, np.bincount(rows.indices, None, width))
-        weighed = np.bincount(rows.indices, rows.data, width).astype(np.int64)
-        found.counts = _sum(found.counts, weighed)
-        found.documents += len(batch)
-        found.tokens += len(batch.ids)
-        found.without_words += int(np.count_nonzero(np.diff(rows.indptr) == 0))
+        counts.resize(width, refcheck=False)
+        documents_with.resize(width, refcheck=False)
+        documents_with += np.bincount(rows.indices, minlength=width)
+        counts += np.bincount(rows.indices, rows.data, width).astype(np.int64)
+        documents += len(batch)
+        tokens += len(batch.ids)
+        without_words += int(np.count_nonzero(np.diff(rows.indptr) == 0))
         if spool is not None:
             spool.add(batch)
-    found.kept = np.flatnonzero(found.documents_with >= options.min_df)
-    first = len(found.counts) if has_subwords else n
+    kept = np.flatnonzero(documents_with >= options.min_df)
+    first = len(counts) if has_subwords else n
+    having = int(np.count_nonzero(kept < first))
+    found = _Statistics(
+        numbering, counts, documents_with, documents, tokens, without_words, kept, having
+    )
     _check(found, options, first)
-    found.with_vectors = int(np.count_nonzero(found.kept < first))
     return found
-
-
-def _sum(total: I64, part: I64) -> I64:
-    """Add counts; `part` may be longer than the sum so far."""
-    result = part.astype(np.int64)
-    result[: len(total)] += total
-    return result
 
 
 def _check(counted: _Statistics, options: ScdvOptions, with_vectors: int) -> None:

@@ -34,16 +34,13 @@ class Mixture:
 
     Attributes
     ----------
-    kind : {"tied", "spherical"}
-        One covariance matrix for all components, or one variance for all components and dimensions.
     weights : ndarray of float64, shape (k,)
         Their sum is 1.
     means : ndarray of float64, shape (k, d)
-    covariance : ndarray of float64
-        tied: shape (d, d); spherical: (1,).
+    covariance : ndarray of float64, shape (d, d)
+        Of each component.
     """
 
-    kind: str
     weights: F64
     means: F64
     covariance: F64
@@ -88,12 +85,8 @@ class _Form:
         with np.errstate(divide="ignore"):
             logs = np.log(mixture.weights)
         half_pi = -0.5 * dim * np.log(2 * np.pi)
-        if mixture.kind == "tied":
-            precision = np.asarray(np.linalg.inv(mixture.covariance), dtype=np.float64)
-            log_volume = np.linalg.slogdet(mixture.covariance)[1]
-        else:
-            precision = np.eye(dim) / mixture.covariance
-            log_volume = dim * np.log(mixture.covariance[0])
+        precision = np.asarray(np.linalg.inv(mixture.covariance), dtype=np.float64)
+        log_volume = np.linalg.slogdet(mixture.covariance)[1]
         linear = precision @ means.T
         constants = logs - 0.5 * np.einsum("kd,dk->k", means, linear)
         shared = half_pi - 0.5 * float(log_volume)
@@ -193,7 +186,7 @@ def _rounds(
         converged = len(history) > 1 and history[-1] - history[-2] < options.tolerance
         if converged or len(history) > options.iterations:
             return Fitted(mixture, history, converged)
-        mixture = _maximize(points, counts, sums, mixture.kind)
+        mixture = _maximize(points, counts, sums, options.covariance)
 
 
 def _expect(points: _Points, mixture: Mixture) -> Sums:
@@ -228,7 +221,6 @@ def _maximize(points: _Points, counts: F64, sums: F64, covariance: str) -> Mixtu
     count, dim = points.centered.shape
     variances = (points.scatter - (means * counts[:, None]).T @ means) / count
     if covariance == "spherical":
-        variances = np.array([max(np.trace(variances) / dim, 0.0) + points.least])
-    else:
-        variances[np.diag_indices(dim)] += points.least
-    return Mixture(covariance, counts / counts.sum(), means, variances)
+        variances = np.eye(dim) * max(np.trace(variances) / dim, 0.0)
+    variances[np.diag_indices(dim)] += points.least
+    return Mixture(counts / counts.sum(), means, variances)

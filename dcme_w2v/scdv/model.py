@@ -40,9 +40,7 @@ from .options import ScdvOptions
 def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
     """Return the count of each of `words` words in each document, shape (documents, words)."""
     known = batch.ids < words
-    lengths = np.add.reduceat(np.append(known, False), batch.starts[:-1], dtype=np.int64)
-    lengths[np.diff(batch.starts) == 0] = 0
-    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    starts = np.append(0, np.cumsum(known))[batch.starts]
     ids = batch.ids[known].astype(np.int32)
     ones = np.ones(len(ids), dtype=np.float32)
     rows = sparse.csr_matrix((ones, ids, starts), shape=(len(batch), words))
@@ -240,7 +238,7 @@ class DocumentModel:
             _bounded(model, "idf", len(words)),
             counts,
             model.rows(POSTERIORS, len(vectors), topics),
-            _load_mixture(model, options, topics, vectors.shape[1]),
+            _load_mixture(model, topics, vectors.shape[1]),
             threshold,
             facts,
         )
@@ -254,13 +252,11 @@ def _bounded(model: Model, name: str, *shape: int | None) -> F32:
     return found
 
 
-def _load_mixture(model: Model, options: ScdvOptions, topics: int, dim: int) -> Mixture | None:
+def _load_mixture(model: Model, topics: int, dim: int) -> Mixture | None:
     if "mixture_means" not in model.arrays:
         return None
-    shapes = {"tied": (dim, dim), "spherical": (1,)}
     return Mixture(
-        options.covariance,
         model.array("mixture_weights", "float64", topics),
         model.array("mixture_means", "float64", topics, dim),
-        model.array("mixture_covariance", "float64", *shapes[options.covariance]),
+        model.array("mixture_covariance", "float64", dim, dim),
     )

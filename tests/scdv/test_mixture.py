@@ -15,18 +15,9 @@ def fitted_to(points, clusters, **options):
     return fit_mixture(points, ScdvOptions(clusters=clusters, **options))
 
 
-def dense_covariances(mixture):
-    """Return the covariance matrix of each component."""
-    components, dim = mixture.means.shape
-    if mixture.kind == "spherical":
-        return [np.eye(dim) * mixture.covariance[0]] * components
-    return [mixture.covariance] * components
-
-
 def densities(mixture, points):
     """Return log(weight x density), shape (n, k), by scipy."""
-    parts = zip(mixture.means, dense_covariances(mixture), strict=True)
-    logs = [multivariate_normal(mean, cov).logpdf(points) for mean, cov in parts]
+    logs = [multivariate_normal(mean, mixture.covariance).logpdf(points) for mean in mixture.means]
     return np.array(logs).T + np.log(mixture.weights)
 
 
@@ -89,5 +80,5 @@ def test_empty_components_stay_finite(covariance):
 
 
 def test_distant_points_have_finite_posteriors():
-    mixture = Mixture("spherical", np.array([0.5, 0.5]), np.eye(2), np.array([1e-4]))
+    mixture = Mixture(np.array([0.5, 0.5]), np.eye(2), 1e-4 * np.eye(2))
     assert_allclose(mixture.posteriors(np.array([[1e3, 0.0]])), [[1, 0]])
