@@ -1,7 +1,6 @@
 """Fit a latent-class model: EM from several starts, and the solution of the lowest cost."""
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -200,19 +199,15 @@ def fit(
     cost = Cost(data, latent, l2, SMOOTHING if data.classes else 0.0, options.threads or 1)
     tried = starts.tried()
     several = len(tried) > 1 and not data.classes
-    found: list[dict[str, Any]] = []
-    solutions: list[Solution] = []
+    found, solutions = list[dict[str, Any]](), list[Solution]()
     for kind, number in tried:
-        begin = time.monotonic()
-        xi = starts.start(kind, number)
-        reporter.stage(f"EM from {kind} {number + 1}", rounds, "iterations")
+        xi, name = starts.start(kind, number), f"{kind} {number + 1}"
+        reporter.stage(f"EM from {name}", rounds, "iterations")
         some = min(rounds, TRIED) if several else rounds
         one = expectation_maximization(cost, xi, some, tolerance, reporter)
-        seconds = round(time.monotonic() - begin, 3)
-        count = len(one.costs)
-        found.append({"init": kind, "cost": one.cost, "iterations": count, "seconds": seconds})
+        found.append({"init": kind, "cost": one.cost, "iterations": len(one.costs)})
         if not solutions or one.cost < solutions[0].cost:
-            solutions, chosen = [one], f"{kind} {number + 1}"
+            solutions, chosen = [one], name
     [best] = solutions
     if several:
         costs = ", ".join(f"{one['init']} {one['cost']:.6g}" for one in found)

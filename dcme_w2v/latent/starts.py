@@ -246,12 +246,11 @@ class Starts:
         random = np.random.default_rng([self.options.seed, START_NUMBERS[kind], number])
         if kind == "random":
             return random_point(self.data.count, self.latent, random)
-        methods: dict[str, Callable[[np.random.Generator], F64]] = {
-            "labels": self._labels,
-            "kmeans": self._kmeans,
-            "quadratic": lambda random: best_descent(self.quadratic, self.latent, random),
-        }
-        return KEPT * methods[kind](random) + (1 - KEPT) / self.latent
+        if kind == "quadratic":
+            found = best_descent(self.quadratic, self.latent, random)
+        else:
+            found = self._labels(random) if kind == "labels" else self._kmeans(random)
+        return KEPT * found + (1 - KEPT) / self.latent
 
     def _labels(self, random: np.random.Generator) -> F64:
         """K <= M: labels in K random groups; K > M: label m has the classes k = m mod M."""

@@ -1,5 +1,6 @@
 """Evaluate sentence vectors on rated pairs of sentences, as the STS tasks of SemEval have them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -125,13 +126,13 @@ def _read(path: str) -> tuple[F64, list[bytes], int]:
     for _, line in read_lines(path):
         score, *texts = line.rstrip(b"\r\n").split(b"\t")
         try:
-            scores.append(float(score) if len(texts) >= 2 else float("nan"))
+            number = float(score)
         except ValueError:
-            scores.append(float("nan"))
-        if np.isfinite(scores[-1]):
+            number = math.nan
+        if len(texts) >= 2 and math.isfinite(number):
+            scores.append(number)
             sentences += texts[:2]
         else:
-            scores.pop()
             skipped += 1
     if len(scores) < 2 or len(set(scores)) < 2:
         raise FormatError(
