@@ -56,10 +56,12 @@ def parsed(address: str) -> int | str:
     local = re.fullmatch(r"local:([0-9]{1,4})", address)
     if local and int(local[1]) <= WORKERS_MAX:
         return int(local[1])
-    if re.fullmatch(r"(tcp|tls)://[^\s/]+", address):
-        return address
-    with contextlib.suppress(OSError, FormatError, KeyError):
-        return str(read_json(address, "")["address"])
+    scheduler = address
+    if "://" not in address:
+        with contextlib.suppress(OSError, FormatError):
+            scheduler = str(read_json(address, "").get("address"))
+    if re.fullmatch(r"(tcp|tls)://[^\s/]+:[0-9]{1,5}", scheduler):
+        return scheduler
     raise UsageError(
         f"--cluster={address}: give local:N with N from 0 to {WORKERS_MAX}, tcp://HOST:PORT, "
         "tls://HOST:PORT, or a file that a Dask scheduler has written"

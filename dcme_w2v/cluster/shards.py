@@ -101,8 +101,8 @@ def cut(corpus: Sequence[Source], shards: int, options: VocabularyOptions) -> tu
         return (_shard([Span(path) for path in paths]),)
     files = [file for path in paths for file in _files(path)]
     edges = np.cumsum([0, *(file.text_bytes for file in files)]).tolist()
-    found = []
-    for begin, end in itertools.pairwise([0, *_borders(files, edges, shards), edges[-1]]):
+    borders, found = itertools.chain([0], _borders(files, edges, shards), edges[-1:]), []
+    for begin, end in itertools.pairwise(borders):
         spans = [
             Span(file.path, max(begin - low, 0), end - low if end < high else None)
             for file, (low, high) in zip(files, itertools.pairwise(edges), strict=True)

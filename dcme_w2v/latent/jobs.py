@@ -80,7 +80,8 @@ def fit_files(
     reporter.message(corpus_line(read, classes, " left out", "labels"))
     check_held_out(HoldoutOptions(job.holdout), read, classes)
     checked = [resolved(one, len(classes), *read.matrix.shape) for one in wanted]
-    _require_room(job.output, text, checked, read.matrix.shape[1])
+    width = min(one.lsa or one.latent or 2 for one in checked)
+    require_room(job.output, text, width * read.matrix.shape[1])
     models = [_fitted(one, read, classes, reporter) for one in wanted]
     best = max(models, key=lambda one: one.record["heldout"].get("log_likelihood", 0.0))
     best.record |= {
@@ -113,17 +114,6 @@ def _fitted(
         shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
         reporter.message(f"{model.latent:,} latent classes, held-out: {shown}")
     return model
-
-
-def _require_room(
-    output: str, text: TextFeatures | None, options: Sequence[LatentOptions], features: int
-) -> None:
-    """Raise if the smallest of the models that are tried does not fit on the disk."""
-    numbers = []
-    for one in options:
-        columns = min(one.lsa, features) if one.lsa else features
-        numbers.append(columns * (one.latent or 2) + (columns * features if one.lsa else 0))
-    require_room(output, text, min(numbers))
 
 
 def typical_documents(

@@ -345,10 +345,16 @@ def test_a_cluster_without_workers_is_one_line_of_error(processes, tmp_path, mon
 
 
 @pytest.mark.parametrize(
-    "address", ["local", "local:", "local:-1", "local:99999", "http://x:1", "nowhere.json", "tcp:"]
-)
-def test_an_invalid_address(address):
-    with pytest.raises(UsageError, match="cluster"), open_cluster(address):
+    "address",
+    [
+        "local", "local:", "local:-1", "local:99999", "http://x:1", "nowhere.json", "tcp:",
+        "tcp://localhost", "5.json", ".",
+    ],
+)  # fmt: skip
+def test_an_invalid_address(address, here):
+    """Dask prints a traceback for an address without a port."""
+    (here / "5.json").write_text('{"address": 5}')
+    with pytest.raises(UsageError, match=r"cluster.*HOST:PORT"), open_cluster(address):
         pass
 
 

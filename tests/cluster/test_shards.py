@@ -74,6 +74,8 @@ def test_compressed_files_are_not_divided(count_of_files):
     assert all(span.begin == 0 and span.end is None for span in spans)
     with pytest.raises(UsageError, match="shards=6: the corpus has too few lines, row groups"):
         cut(paths, 6, ALL)
+    with pytest.raises(UsageError, match="the corpus has too few lines"):  # found at the second
+        cut([write_corpus(Path("plain"), 90)], 10**12, ALL)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl"])

@@ -64,7 +64,7 @@ def test_an_iteration_equals_the_textbook_m_step(covariance):
     scatter = np.einsum("nk,nki,nkj->kij", shares, apart, apart)
     wanted = scatter.sum(axis=0) / len(points)
     if covariance == "spherical":
-        wanted = [np.trace(wanted) / len(wanted)]
+        wanted = np.eye(len(wanted)) * np.trace(wanted) / len(wanted)
     assert_allclose(after.covariance, wanted, atol=1e-4)
 
 
