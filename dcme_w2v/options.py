@@ -56,21 +56,20 @@ class TokenizerOptions(Checked, group="Input"):
     )
 
 
-def _text_column_option() -> Any:
-    return option(
-        None,
-        "read this column of Parquet, Arrow, JSON lines or CSV; several, separated by commas, are "
-        "joined; a.b is a field",
-        metavar="NAME",
-        group="Input",
-    )
+_TEXT_COLUMN: dict[str, Any] = {
+    "default": None,
+    "help": "read this column of Parquet, Arrow, JSON lines or CSV; several, separated by commas, "
+    "are joined; a.b is a field",
+    "metavar": "NAME",
+    "group": "Input",
+}
 
 
 @dataclass(frozen=True)
 class ColumnOptions(Checked, group="Input"):
     """The columns of documents in Parquet, Arrow, JSON lines or CSV."""
 
-    text_column: str | None = _text_column_option()
+    text_column: str | None = option(**_TEXT_COLUMN)
     label_column: str | None = option(
         None,
         "column of the labels: text, numbers or lists",
@@ -90,7 +89,7 @@ class VocabularyOptions(TokenizerOptions, group="Input"):
     max_vocab: int | None = option(
         None, "keep only the N most frequent words", minimum=1, metavar="N", advanced=True
     )
-    text_column: str | None = _text_column_option()
+    text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
         "lines",
         "a sentence is a line of the text, the whole value of a column, or a part of a line that "

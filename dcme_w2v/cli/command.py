@@ -102,9 +102,9 @@ class Command(click.Command):
         if ctx.params.get("quiet"):
             warnings.simplefilter("ignore", DcmeWarning)
         self._check_paths(ctx.params)
-        if self._warns:
-            check_conflicts(self.declared, ctx.params)
-            warn_of_options(self.declared, given_options(ctx), ctx.params)
+        if self._warns and (declared := self.declared):
+            check_conflicts(declared, ctx.params)
+            warn_of_options(declared, given_options(ctx), ctx.params)
         return super().invoke(ctx)
 
     def _check_paths(self, values: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ class Command(click.Command):
         paths = [
             (role, shown_name(param), values[str(param.name)])
             for param in self.params
-            if (role := _role_of(param))
+            if (role := getattr(param, "path", None))
         ]
         written = [value for role, _, value in paths if role in (WRITES, LOG, FOLDER) and value]
         if values.get("as_json") or values.get("dry_run") or not written:
@@ -157,7 +157,7 @@ def _complete_values(param: click.Parameter) -> None:
     """Set the type of a parameter so that shells complete its files or choices."""
     if not isinstance(param.type, click.types.StringParamType):
         return
-    if _role_of(param):
+    if getattr(param, "path", None):
         param.type = click.Path()
     elif "|" in (param.metavar or ""):
         param.type = Value(str, tuple((param.metavar or "").split("|")))
@@ -168,10 +168,6 @@ def shown_name(param: click.Parameter) -> str:
     if isinstance(param, click.Argument):
         return param.human_readable_name.strip("[].")
     return max(param.opts, key=len)
-
-
-def _role_of(param: click.Parameter) -> str | None:
-    return getattr(param, "path", None)
 
 
 class Group(click.Group):

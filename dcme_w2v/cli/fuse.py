@@ -9,6 +9,7 @@ from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.small_models.options import ShrinkOptions
 
+from .classify import labels_option
 from .command import Command, Group
 from .options import (
     arguments,
@@ -79,13 +80,7 @@ def fuse() -> None:
 @output_option("MODEL", "write the model to this file")
 @options_of(FusedOptions, without=("folds", "rounds"))
 @options_of(FeatureOptions, only=FEATURES, advanced=True)
-@flag(
-    "--labels FILE",
-    "for .npz: labels of LABELED, one line a row, joined by |",
-    path=READS,
-    group="Input",
-    advanced=True,
-)
+@labels_option
 @flag(
     "--reference MODEL",
     "use this classifier as the initial model, without folds",
@@ -178,13 +173,7 @@ def statistics(
     path=READS,
     multiple=True,
 )
-@flag(
-    "--labels FILE",
-    "for .npz: labels of --holdout, one line a row, joined by |",
-    path=READS,
-    group="Input",
-    advanced=True,
-)
+@labels_option
 @threads_option
 @json_option
 @quiet_option

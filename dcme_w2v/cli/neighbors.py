@@ -64,10 +64,10 @@ def answer(
     [answer] = solve([parts])
     if answer.problem:
         raise UsageError(answer.problem)
-    missing = f"{path}: no vector for {_with_spellings(answer.missing, vocabulary)}"
-    if answer.missing and not answer.rows:
-        raise DcmeError(missing if "(" in missing else f"{missing}; check spelling and case")
     if answer.missing:
+        missing = f"{path}: no vector for {_with_spellings(answer.missing, vocabulary)}"
+        if not answer.rows:
+            raise DcmeError(missing if "(" in missing else f"{missing}; check spelling and case")
         click.echo(f"{missing}; skipped", err=True)
     if as_json:
         print_json(answer.record, indent=2)

@@ -55,8 +55,8 @@ def most_similar(
         unit, given = _parsed(vectors, query)
         units.append(unit)
         left_out.append([number for number in given if limit is None or number < limit])
-    matrix = np.array(units, dtype=np.float32).reshape(-1, vectors.dim)
     rows, inverse = vectors.vectors[:limit], vectors._inverse(limit)
+    matrix = np.array(units, dtype=np.float32).reshape(-1, rows.shape[1])
     for found, scores in nearest_rows(rows, inverse, matrix, left_out, topn):
         pairs = zip(found.tolist(), scores.tolist(), strict=True)
         yield [Neighbor(vectors.words[row], score) for row, score in pairs]
@@ -67,7 +67,7 @@ def _parsed(vectors: Vectors, query: Query) -> tuple[F32, list[int]]:
     added, subtracted = terms_of(query.positive), terms_of(query.negative)
     if not added and not subtracted:
         raise UsageError("no query; give words or vectors as positive or negative")
-    total = np.zeros(vectors.dim, dtype=np.float32)
+    total = np.zeros(vectors.vectors.shape[1], dtype=np.float32)
     for sign, terms in ((1, added), (-1, subtracted)):
         for term in terms:
             total += sign * unit_vector(vectors, term)
@@ -118,8 +118,8 @@ def unit_vector(vectors: Vectors, term: Term) -> F32:
         raise UsageError(
             f"{term!r}: must be a word or a vector; a weighted sum is a vector: 2 * v[a] + v[b]"
         ) from None
-    if row.shape != (vectors.dim,):
-        raise UsageError(f"a vector of shape {row.shape}: must be of shape ({vectors.dim},)")
+    if row.shape != (shape := vectors.vectors.shape[1:]):
+        raise UsageError(f"a vector of shape {row.shape}: must be of shape {shape}")
     square = np.einsum("i,i->", row, row)
     usual = 0 < square < math.inf  # as one number, in a fraction of the time
     return row * (1 / np.sqrt(square) if usual else inverse_lengths(row[None])[0])
