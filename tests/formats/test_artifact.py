@@ -141,6 +141,7 @@ def two(begin, end, size):
         (two(0, 8, 8), "the entry of 'y' is not valid"),
         (two(4, 12, 12), "the entry of 'y' is not valid"),
         (two(9, 17, 17), "the entry of 'y' is not valid"),
+        (two(4, 16, 16), "the entry of 'y' is not valid"),
         (two(8, 16, 12), "has 12 bytes of 16"),
     ],
 )

@@ -20,7 +20,6 @@ from dcme_w2v.files.opening import read_whole
 from dcme_w2v.formats import corpus as corpus_module
 from dcme_w2v.formats.corpus import Corpus, expand
 from dcme_w2v.latent import jobs as latent
-from dcme_w2v.words import job as words
 
 TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
 
@@ -126,7 +125,6 @@ def test_a_string_is_one_path():
     write("text", b"one two\n")
     path = "text"
     assert expand(path) == [path]
-    assert words.TrainJob.of(path, {}).corpus == (path,)
     assert train.TrainJob(path, "m").docs == latent.LatentJob(path, "m").docs == (path,)
     job = fused.FuseJob(path, "m", unlabeled=path, resume_statistics="s")
     assert (job.docs, job.unlabeled, job.resume_statistics) == ((path,), (path,), ("s",))
