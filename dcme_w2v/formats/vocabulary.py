@@ -75,10 +75,6 @@ class Words(Sequence[str]):
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def equals(self, other: Words) -> bool:
-        """Return whether the words are the same, in the same order."""
-        return np.array_equal(self.offsets, other.offsets) and np.array_equal(self.text, other.text)
-
     @overload
     def __getitem__(self, number: SupportsIndex) -> str: ...
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.atomic import STANDARD, atomic_write, is_stream, uncompressed_name, write_errors
+from dcme_w2v.files.atomic import STANDARD, atomic_write, is_stream, uncompressed_name
 from dcme_w2v.files.opening import LINE_BYTES
 from dcme_w2v.files.paths import READS, WRITES, guard, listed
 from dcme_w2v.formats.corpus import Block, Corpus
@@ -19,6 +18,7 @@ from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.formats.texts import Text, Tokenized, bytes_of, valid
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.platform import PathLike
+from dcme_w2v.text.cache import IdCache
 from dcme_w2v.text.tokenizer import TokenizeLike, Tokenizer
 from dcme_w2v.training.progress import ProgressLike, reporting_to
 from dcme_w2v.words.vectors import Vectors, load_if_path
@@ -140,19 +140,17 @@ def _checked(block: Block, paths: Sequence[str], encoding_errors: str) -> Text:
 
 def _without_components(parts: Iterable[F32], columns: int) -> Iterator[F32]:
     """Yield sentence vectors without their common components, by way of a temporary file."""
-    products = np.zeros((columns, columns))
-    with tempfile.TemporaryFile() as spool:
-        lengths = []
-        with write_errors(tempfile.gettempdir()):
-            for part in parts:
-                products += part.T.astype(np.float64) @ part
-                lengths.append(len(part))
-                spool.write(part.data)
-        components = Components.of_products(products)
-        spool.seek(0)
+    products, spool, lengths = np.zeros((columns, columns)), IdCache("the sentence vectors"), []
+    with contextlib.closing(spool):
+        for part in parts:
+            products += part.T.astype(np.float64) @ part
+            lengths.append(part.size)
+            spool.write(spool.length, np.ascontiguousarray(part).reshape(-1).view(np.uint32))
+        components, first = Components.of_products(products), 0
         for length in lengths:
-            stored = np.frombuffer(spool.read(4 * columns * length), dtype=np.float32)
-            yield components.removed_from(stored.reshape(length, columns))
+            stored = spool.read(first, length).view(np.float32)
+            yield components.removed_from(stored.reshape(-1, columns))
+            first += length
 
 
 @contextlib.contextmanager

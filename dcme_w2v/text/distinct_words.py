@@ -103,8 +103,8 @@ class DistinctWords:
             self._spilled = SpilledWords()
         self._spilled.add(self.table)
         if self._spilled.words == len(self.table):
-            folder = self._spilled.folder
-            written, free = self._spilled.length * ID_BYTES, free_bytes(Path(folder))
+            folder = self._spilled.file.folder
+            written, free = self._spilled.file.length * ID_BYTES, free_bytes(Path(folder))
             self._reporter.message(
                 f"counting: memory is too small for more than {len(self.table):,} distinct words, "
                 f"which go to disk: {written / 1e6:,.0f} MB so far in {folder}, "

@@ -85,16 +85,14 @@ class SpilledWords:
     ----------
     words : int
         Words that have been written, the id of the next one; repeated words count each time.
-    length : int
-        Size of the file in units of `ID_BYTES`.
+    file : IdCache
     """
 
     def __init__(self) -> None:
-        self._file = IdCache("the file of counted words")
-        weakref.finalize(self, self._file.close)  # also after an error
-        self.folder = self._file.folder
+        self.file = IdCache("the file of counted words")
+        weakref.finalize(self, self.file.close)  # also after an error
         self._runs: list[list[tuple[int, int, int]]] = [[] for _ in range(PARTS)]
-        self.words = self.length = 0
+        self.words = 0
 
     def add(self, table: core.Table) -> None:
         """Write the words of a table.
@@ -107,17 +105,16 @@ class SpilledWords:
         if self.words + len(table) >= core.NONE:
             raise CorpusError(f"more than {self.words:,} words are on disk: split the corpus")
         for runs, (text, offsets, counts, ids) in zip(self._runs, divided(table), strict=True):
-            runs.append((self.length, len(ids), len(text)))
+            runs.append((self.file.length, len(ids), len(text)))
             text = np.append(text, np.zeros(-len(text) % ID_BYTES, dtype=np.uint8))
             numbers = (ids + self.words).astype(np.uint32)
             pieces = counts.view(np.uint32), offsets.view(np.uint32), numbers
             row = np.concatenate([*pieces, text.view(np.uint32)])
-            self._file.write(self.length, row)
-            self.length += len(row)
+            self.file.write(self.file.length, row)
         self.words += len(table)
 
     def _read(self, place: int, words: int, size: int) -> Run:
-        row = self._file.read(place, 5 * words + 2 - -size // ID_BYTES)
+        row = self.file.read(place, 5 * words + 2 - -size // ID_BYTES)
         counts, offsets, ids, text = np.split(row, np.cumsum([2 * words, 2 * words + 2, words]))
         return text.view(np.uint8), offsets.view(np.int64), counts.view(np.int64), ids
 

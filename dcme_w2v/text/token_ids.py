@@ -121,13 +121,11 @@ class Spool:
     def __init__(self) -> None:
         self._cache = IdCache()
         self._starts: list[I64] = []
-        self._written = 0
 
     def add(self, batch: Batch) -> None:
         """Store a batch."""
-        self._cache.write(self._written, batch.ids)
+        self._cache.write(self._cache.length, batch.ids)
         self._starts.append(batch.starts)
-        self._written += len(batch.ids)
 
     def __iter__(self) -> Iterator[Batch]:
         first = 0

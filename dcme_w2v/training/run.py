@@ -236,7 +236,7 @@ class Checkpointer:
 
 @contextlib.contextmanager
 def interruptible(
-    run: TrainingRun, signals: AbstractContextManager[ReceivedSignal] | None = None
+    run: TrainingRun, signals: AbstractContextManager[ReceivedSignal] | None
 ) -> Iterator[ReceivedSignal]:
     """Open `signals`; a KeyboardInterrupt in the block has the result so far as `partial`.
 

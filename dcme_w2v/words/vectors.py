@@ -21,13 +21,10 @@ from dcme_w2v.errors import (
 )
 from dcme_w2v.files.paths import WRITES, guard
 from dcme_w2v.formats.vectors.fasttext import load_words, open_model
-from dcme_w2v.formats.vectors.manifest import read_manifest
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
 from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vectors.vectors_io import (
-    Contents,
     check_format,
-    load_contents,
     load_vectors,
     save_vectors,
 )
@@ -210,21 +207,13 @@ class Vectors(metaclass=_Habits):
             raise FormatError(f"{path}: is a folder without static embeddings; give a file")
         check_format(format)
         kind = format or kind_of_file(path)
-        if kind == "safetensors":
-            return cls._of_contents(load_contents(path, limit, mmap))
         if kind == "fasttext":
             model = open_model(path)
             subwords = model.subwords
             if subwords is not None and not mmap:
                 subwords = replace(subwords, rows=np.array(subwords.rows))
             return cls(*load_words(model, path, limit), subwords=subwords)
-        return cls(
-            *load_vectors(path, kind, limit=limit, mmap=mmap),
-            manifest=read_manifest(path) or None,
-        )
-
-    @classmethod
-    def _of_contents(cls, found: Contents) -> Vectors:
+        found = load_vectors(path, kind, limit, mmap)
         words, context = found.words, None
         if found.context is not None:
             context = cls(words, found.context, found.counts)

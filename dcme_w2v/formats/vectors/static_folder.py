@@ -17,7 +17,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,22 +120,23 @@ def save_static_folder(
         "normalize": True,
         OWN: dict(made),
     }
-    texts = {CONFIG: config, "modules.json": _MODULES, TOKENIZER: tokenizer}
+    contents: dict[str, Iterable[bytes]] = {
+        ROWS: tensor_pieces(tensors),
+        "README.md": [card.encode()],
+    }
+    for name, value in {CONFIG: config, "modules.json": _MODULES, TOKENIZER: tokenizer}.items():
+        indent = None if name == TOKENIZER else 1
+        text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+        contents[name] = [text.encode() + b"\n"]
     target = target_of(path)
     temporary = temporary_path(target)
     old = temporary.with_suffix(".old")
     with write_errors(path):
         temporary.mkdir()
         try:
-            with atomic_write(temporary / ROWS) as file:
-                file.writelines(tensor_pieces(tensors))
-            for name, content in texts.items():
-                indent = None if name == TOKENIZER else 1
-                text = json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
+            for name, pieces in contents.items():
                 with atomic_write(temporary / name) as file:
-                    file.write(text.encode() + b"\n")
-            with atomic_write(temporary / "README.md") as file:
-                file.write(card.encode())
+                    file.writelines(pieces)
             check_static_target(path)
             if target.exists():
                 target.rename(old)

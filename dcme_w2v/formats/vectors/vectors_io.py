@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,14 +12,14 @@ from dcme_w2v._core.codec import check_words, find_duplicates, read_counts, writ
 from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.atomic import atomic_write, compression_of, is_stream, uncompressed_name
 from dcme_w2v.files.opening import read_regular
-from dcme_w2v.numeric.arrays import F32, I8, I64, U8, Array, ChunkedArray, unit_vectors
+from dcme_w2v.numeric.arrays import F32, I8, I64, U8, ChunkedArray, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
 from dcme_w2v.platform import PathLike
 
 from ..artifact import check_model_target, load_model, save_model, words_arrays
 from ..npy import npy_header, read_npy
 from ..vocabulary import Vocabulary, Words, check_lengths, count_lines
-from .manifest import write_manifest
+from .manifest import read_manifest, write_manifest
 from .vectors_reader import (
     COUNT,
     DUPLICATE,
@@ -91,7 +91,6 @@ _NO_VECTORS = {".npz", ".svm", ".svmlight", ".libsvm", ".png", ".pdf", ".svg"}
 _NOT_SO = {".csv", ".tsv", ".json", ".jsonl", ".parquet"}  # suffixes of other text and tables
 _WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
 Matrix: TypeAlias = F32 | I8 | CombinedRows
-Loaded = tuple[Words, F32, "I64 | None"]  # words, matrix, counts
 
 
 def save_vectors(
@@ -266,33 +265,45 @@ def check_before_writing(path: PathLike, words: Words, matrix: Matrix) -> None:
 # ---- reading ----
 
 
+@dataclass(frozen=True)
+class Contents:
+    """The contents of a file of word vectors; see `save_vectors`."""
+
+    words: Words
+    matrix: F32
+    counts: I64 | None = None
+    context: F32 | None = None
+    neighbors: tuple[F32, F32] | None = None
+    manifest: dict[str, Any] | None = None
+
+
 def load_vectors(
-    path: PathLike,
-    kind: str | None = None,
-    *,
-    limit: int | None = None,
-    mmap: bool = True,
-) -> Loaded:
-    """Read words, their vectors and, from an npy file, their counts; see `Vectors.load`.
+    path: PathLike, kind: str | None, limit: int | None = None, mmap: bool = True
+) -> Contents:
+    """Read a file of word vectors of a kind; see `Vectors.load`. Mapped numbers are not checked.
 
-    Text and binary rows are told apart by their reader if `kind`, of `kind_of_file`, is None.
+    Raises
+    ------
+    FormatError
+        It is of another kind, or is corrupt.
     """
+    if kind == "safetensors":
+        return _load_safetensors(path, limit, mmap)
     if kind == "npy":
-        return _load_npy(Path(path), limit, mmap)
-    with open_rows(path, None if kind is None else kind == "binary") as reader:
-        return _load_rows(reader, limit)
+        found = _load_npy(Path(path), limit, mmap)
+    else:
+        with open_rows(path, None if kind is None else kind == "binary") as reader:
+            found = _load_rows(reader, limit)
+    return replace(found, manifest=read_manifest(path) or None)
 
 
-def _load_rows(reader: RowReader, limit: int | None) -> Loaded:
+def _load_rows(reader: RowReader, limit: int | None) -> Contents:
     matrix = reader.room(limit)
     found: list[Part] = []
-    matrices: list[F32] = []
     for part in reader.parts(keep=True, limit=limit, matrix=matrix):
         for kind in np.flatnonzero(part.faults[:, 0]):
             raise _damaged(reader.position_in(part, int(kind)), FAULT_NAMES[kind], reader.path)
         found.append(part)
-        if matrix is None and part.matrix is not None:
-            matrices.append(part.matrix)
     if limit is None or reader.rows < limit:
         _check_total(reader)
     words = words_of(found)
@@ -301,7 +312,9 @@ def _load_rows(reader: RowReader, limit: int | None) -> Loaded:
     if faults[DUPLICATE, 0]:
         row = int(faults[DUPLICATE, 1])
         raise _damaged(reader.row_place(row), f"duplicate word {words[row]!a}", reader.path)
-    return words, joined(matrices, reader.dim) if matrix is None else matrix, None
+    if matrix is None:
+        matrix = joined([part.matrix for part in found if part.matrix is not None], reader.dim)
+    return Contents(words, matrix)
 
 
 def joined(parts: list[F32], dim: int) -> F32:
@@ -331,19 +344,14 @@ def _damaged(place: str, what: str, path: str) -> FormatError:
     return FormatError(f"{place}: {what}; run dcme-w2v check {path} for all faults")
 
 
-def checked_matrix(path: Path, matrix: Array) -> F32:
-    """Return the matrix of an npy file, or raise if it has no rows of word vectors."""
+def _load_npy(path: Path, limit: int | None, mmap: bool) -> Contents:
+    vocabulary, faults = vocabulary_path(path), no_faults()
+    matrix = read_npy(path)
     if matrix.ndim != 2 or matrix.dtype != np.float32 or matrix.shape[1] < 1:
         raise FormatError(
             f"{path}: {matrix.dtype} of shape {matrix.shape}; give a float32 matrix "
             "with one row per word"
         )
-    return matrix
-
-
-def _load_npy(path: Path, limit: int | None, mmap: bool) -> Loaded:
-    vocabulary, faults = vocabulary_path(path), no_faults()
-    matrix = checked_matrix(path, read_npy(path))
     try:
         data = read_regular(vocabulary, MAX_VOCABULARY)
     except FileNotFoundError:
@@ -363,7 +371,7 @@ def _load_npy(path: Path, limit: int | None, mmap: bool) -> Loaded:
         raise _damaged(
             str(vocabulary), f"{len(words)} words for {len(matrix)} rows of {path}", str(path)
         )
-    return words, matrix if mmap else np.array(matrix), counts if counted else None
+    return Contents(words, matrix if mmap else np.array(matrix), counts if counted else None)
 
 
 def from_int8(codes: I8, scales: F32) -> F32:
@@ -374,26 +382,7 @@ def from_int8(codes: I8, scales: F32) -> F32:
     return matrix
 
 
-@dataclass(frozen=True)
-class Contents:
-    """The contents of a safetensors file of word vectors; see `save_vectors`."""
-
-    words: Words
-    matrix: F32
-    counts: I64 | None
-    context: F32 | None
-    neighbors: tuple[F32, F32] | None
-    manifest: dict[str, Any] | None
-
-
-def load_contents(path: PathLike, limit: int | None = None, mmap: bool = True) -> Contents:
-    """Read a safetensors file of word vectors; numbers that are mapped are not checked.
-
-    Raises
-    ------
-    FormatError
-        It is of another kind, or is corrupt.
-    """
+def _load_safetensors(path: PathLike, limit: int | None, mmap: bool) -> Contents:
     model = load_model(path, (KIND, CHECKPOINT), VERSION)
     words = model.words()
 
