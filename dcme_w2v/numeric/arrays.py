@@ -86,11 +86,11 @@ class ChunkedArray:
 def drop_pages(array: Array) -> None:
     """Give back the memory of a file's pages that are mapped; they are read again where needed.
 
-    The file must be mapped read-only: otherwise the numbers would be lost.
+    A copy in memory, whose numbers would be lost, stays; so does all without support of the system.
     """
     base: Any = array
     while isinstance(base, np.ndarray):
-        if isinstance(base, np.memmap) and base.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+        if isinstance(base, np.memmap) and base.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
             with contextlib.suppress(OSError, ValueError):
                 base._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
             return

@@ -4,7 +4,6 @@ The file is unlinked when it is created, so that it is removed however the proce
 """
 
 import errno
-import mmap
 import tempfile
 from collections.abc import Iterator
 from typing import Literal
@@ -19,17 +18,6 @@ ID_BYTES = 4
 PIECE = 1 << 20  # ids that are read at once
 LAST = np.uint32(core.LAST)  # in an id: the last word of its line
 NUMBER = np.uint32(core.LAST - 1)  # the word alone
-
-
-def release_pages(ids: U32) -> None:
-    """Release the pages of a mapped cache that have been read, which count as process memory.
-
-    Pages that are needed again are read from the page cache. Does nothing if the ids are not mapped
-    or the system does not support it.
-    """
-    mapped = getattr(ids, "_mmap", None)
-    if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 REMEDY = "set TMPDIR to another folder"

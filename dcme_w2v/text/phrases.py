@@ -24,12 +24,12 @@ from dcme_w2v.files.paths import READS, WRITES, guard
 from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F64, I64, U8, U32
+from dcme_w2v.numeric.arrays import F64, I64, U8, U32, drop_pages
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
-from .cache import NUMBER, release_pages
+from .cache import NUMBER
 from .encode import encode
 from .options import READING, PhraseOptions
 from .select_vocabulary import ids_of, starting_table
@@ -371,8 +371,8 @@ class _Text:
             yield self._ids[start : start + PIECE]
             self._reporter.advance(min(start + PIECE, len(self._ids)))
             if number % 64 == 0:
-                release_pages(self._ids)
-        release_pages(self._ids)
+                drop_pages(self._ids)
+        drop_pages(self._ids)
 
     def counts(self) -> I64:
         """Return the count of each word in the current text."""

@@ -7,9 +7,8 @@ import numpy as np
 from dcme_w2v._core import models as core
 from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
 from dcme_w2v.formats.vectors.vectors_io import NEIGHBORS
-from dcme_w2v.numeric.arrays import F32, I64, U32
+from dcme_w2v.numeric.arrays import F32, I64, U32, drop_pages
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table, table_of
-from dcme_w2v.text.cache import release_pages
 from dcme_w2v.training import trainer as engine
 
 from .likelihood import Neighbors
@@ -91,7 +90,7 @@ class Trainer(engine.Trainer):
             (ngrams.starts, ngrams.numbers) if ngrams else None,
             both,
         )
-        release_pages(ids)  # the core has read all of them; the tables use no memory yet
+        drop_pages(ids)  # the core has read all of them; the tables use no memory yet
         if start is None:
             core.initialize(input_table, options.dim, options.seed)
         tables = {"vectors": self.input}  # in the order of the core's rows
@@ -116,4 +115,4 @@ class Trainer(engine.Trainer):
 
     def _polled(self, number: int) -> None:
         super()._polled(number)
-        release_pages(self._ids)
+        drop_pages(self._ids)
