@@ -91,7 +91,8 @@ class Reading:
                         name, start = self.corpus.paths[0], bytes(block.text[:SAMPLE_BYTES])
                         refuse_vectors(name, start)
                         warn_of_raw_text(name, start, not self.tokenizer.is_whitespace)
-                    pending.append((block, pool.submit(self._encode, block)))
+                    table = self._tables.pop() if self._tables else core.Table()
+                    pending.append((block, pool.submit(self._encode, block, table)))
                     if len(pending) > 2 * self.threads:
                         self._finish(*pending.popleft())
                     self.reporter.advance(block.bytes_read)
@@ -108,9 +109,8 @@ class Reading:
             self._exclude(holdout, self.cache)
         self.held_out = self.words.join_spilled(self.options.min_count, self.held_out)
 
-    def _encode(self, block: Block) -> Encoded:
+    def _encode(self, block: Block, table: core.Table) -> Encoded:
         """Encode a block with the ids of a table of its own; runs in a worker."""
-        table = self._tables.pop() if self._tables else core.Table()
         text: bytes | memoryview = block.text
         if self.is_split and not block.is_tokenized:
             text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
