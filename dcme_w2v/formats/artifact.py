@@ -198,7 +198,7 @@ class Model:
 
     def fault(self, entry: str, what: str) -> FormatError:
         """Return the error of an entry: an array, or one of the record."""
-        return FormatError(f"{self.path}: {entry}: {what}; fit the model again")
+        return fault(self.path, f"{entry}: {what}", "fit the model again")
 
 
 def shown(value: Any) -> str:
@@ -389,11 +389,11 @@ def read_artifact(path: PathLike) -> tuple[dict[str, Any], dict[str, Array]]:
     try:
         metadata, arrays = read_tensors(path)
     except FileNotFoundError:
-        raise _fault(path, "there is no such file; give a model") from None
+        raise fault(path, "there is no such file", "give a model") from None
     record = _parsed(path, metadata.get(_RECORD, "{}"), "its record")
     if type(record.get("kind")) is not str:
-        raise _fault(
-            path, "is not a file of this program; give one, or the folder of a static model"
+        raise fault(
+            path, "is not a file of this program", "give one, or the folder of a static model"
         )
     return record, arrays
 
@@ -412,7 +412,7 @@ def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
         size = os.fstat(file.fileno()).st_size
         start = 8 + int.from_bytes(file.read(8), "little")
         if start > min(size, MAX_HEADER + 8):
-            raise _fault(path, "is not a safetensors file, or is truncated; write it again")
+            raise fault(path, "is not a safetensors file, or is truncated")
         header = _parsed(path, file.read(start - 8), "its header")
         if size <= READ_BYTES or size == start:
             data = np.fromfile(file, np.uint8)
@@ -421,10 +421,10 @@ def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
             data = np.memmap(file, np.uint8, "r", start)
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or any(type(one) is not str for one in metadata.values()):
-        raise _fault(path, f"its {_METADATA} are not strings; write it again")
+        raise fault(path, f"its {_METADATA} are not strings")
     entries = sorted(_entry(path, name, entry) for name, entry in header.items())
     if len(data) != (size := entries[-1][1] if entries else 0):
-        raise _fault(path, f"has {len(data):,} bytes of {size:,}: is truncated; write it again")
+        raise fault(path, f"has {len(data):,} bytes of {size:,}: is truncated")
     arrays, end = {}, 0
     for begin, stop, name, dtype, shape in entries:
         try:
@@ -432,7 +432,7 @@ def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
         except (ValueError, OverflowError):
             found = None
         if begin != end or found is None:
-            raise _fault(path, f"the entry of {shown(name)} is not valid; write it again")
+            raise fault(path, f"the entry of {shown(name)} is not valid")
         end = stop
         arrays[name] = found if found.flags.aligned else found.copy()
     return metadata, arrays
@@ -449,7 +449,7 @@ def _parsed(path: PathLike, text: str | bytes, what: str) -> dict[str, Any]:
             raise ValueError("no object")
     except (ValueError, RecursionError) as error:
         said = str(error)[:100].encode("unicode_escape").decode()
-        raise _fault(path, f"{what} is corrupt ({said}); write it again") from None
+        raise fault(path, f"{what} is corrupt ({said})") from None
     return found
 
 
@@ -475,11 +475,12 @@ def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dty
         if any(type(number) is not int or number < 0 for number in (*shape, begin, end)):
             raise ValueError
     except (KeyError, TypeError, ValueError):
-        raise _fault(path, f"the entry of {shown(name)} is not valid; write it again") from None
+        raise fault(path, f"the entry of {shown(name)} is not valid") from None
     if kind not in _DTYPES:
-        raise _fault(path, f"{shown(name)} has numbers of {shown(kind)}; convert them to F32")
+        raise fault(path, f"{shown(name)} has numbers of {shown(kind)}", "convert them to F32")
     return begin, end, name, _DTYPES[kind], shape
 
 
-def _fault(path: PathLike, what: str) -> FormatError:
-    return FormatError(f"{os.fspath(path)}: {what}")
+def fault(path: PathLike, what: str, advice: str = "write it again") -> FormatError:
+    """Return the error of a file that is corrupt or another than was asked for."""
+    return FormatError(f"{os.fspath(path)}: {what}; {advice}")

@@ -37,7 +37,7 @@ from dcme_w2v.files.opening import read_json
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.platform import PathLike
 
-from ..artifact import read_tensors, tensor_pieces
+from ..artifact import fault, read_tensors, tensor_pieces
 from ..vocabulary import Words
 from .vectors_io import from_int8
 from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
@@ -210,7 +210,7 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
     made = read_json(folder / CONFIG, AGAIN).get(OWN) if (folder / CONFIG).exists() else None
     rule = made.get("tokenizer") if isinstance(made, dict) else None
     if not isinstance(made, dict | None) or not isinstance(rule, dict | None):
-        raise _corrupt(folder / CONFIG, f"{OWN} is not as convert writes it")
+        raise fault(folder / CONFIG, f"{OWN} is not as convert writes it", AGAIN)
     is_word = [t is not None and t.split() == [t] and "\0" not in t for t in tokens]
     kept = np.flatnonzero(is_word)[:limit]
     if len(kept) and kept[-1] == len(kept) - 1:  # the first ones: a view
@@ -220,9 +220,9 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
     words = Words.from_words(str(tokens[row]) for row in kept.tolist())
     faults = word_faults(words)
     if faults[:, 0].any():
-        raise _corrupt(folder / TOKENIZER, FAULT_NAMES[int(faults[:, 0].argmax())])
+        raise fault(folder / TOKENIZER, FAULT_NAMES[int(faults[:, 0].argmax())], AGAIN)
     if not np.isfinite(matrix).all():
-        raise _corrupt(folder / ROWS, "NaN or infinite number")
+        raise fault(folder / ROWS, "NaN or infinite number", AGAIN)
     return StaticFolder(words, matrix, folder / TOKENIZER, tokenizer, made)
 
 
@@ -250,7 +250,7 @@ def _tokens_of(found: dict[str, Any], path: Path) -> list[str | None]:
         number = model.get("unk_id")
         unknown = tokens[number] if isinstance(number, int) else model.get("unk_token")
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        raise _corrupt(path, "its vocabulary has no tokens with the ids 0, 1, 2 ...") from None
+        raise fault(path, "its vocabulary has no tokens with the ids 0, 1, 2 ...", AGAIN) from None
     return [None if token == unknown else token for token in tokens]
 
 
@@ -259,21 +259,17 @@ def _matrix_of(path: Path, count: int) -> F32:
     _, tensors = read_tensors(path)
     rows = next((tensors[name] for name in _NAMES if name in tensors), None)
     if rows is None or rows.ndim != 2 or not 1 <= rows.shape[1] <= MAX_DIM:
-        raise FormatError(f"{path}: has no static embeddings; give the folder of a static model")
+        raise fault(path, "has no static embeddings", "give the folder of a static model")
     mapping, weights = tensors.get("mapping"), tensors.get("weights")
     if mapping is not None:
         whole = mapping.ndim == 1 and mapping.dtype.kind == "i"
         if not whole or mapping.min(initial=0) < 0 or mapping.max(initial=0) >= len(rows):
-            raise _corrupt(path, "its mapping is not one to its rows")
+            raise fault(path, "its mapping is not one to its rows", AGAIN)
         rows = rows[mapping]
     if len(rows) != count:
-        raise _corrupt(path, f"{len(rows)} rows for {count} tokens of {TOKENIZER}")
+        raise fault(path, f"{len(rows)} rows for {count} tokens of {TOKENIZER}", AGAIN)
     if weights is None:
         return np.asarray(rows, dtype=np.float32) if rows.dtype != np.float32 else rows
     if weights.shape != (count,):
-        raise _corrupt(path, f"weights of shape {weights.shape} for {count} tokens")
+        raise fault(path, f"weights of shape {weights.shape} for {count} tokens", AGAIN)
     return from_int8(rows, weights)
-
-
-def _corrupt(path: Path, what: str) -> FormatError:
-    return FormatError(f"{path}: {what}; {AGAIN}")
