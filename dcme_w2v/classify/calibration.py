@@ -20,7 +20,8 @@ from dcme_w2v._core.models import SparseRows
 from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.training.progress import Reporter
 
-from .choose import FOLDS, OutOfFold, Problem, Search
+from .choose import OutOfFold, Problem, Search
+from .constants import CERTAIN, CLEARLY, FOLDS, LEARNED
 from .fit import Labeled
 from .metrics import (
     Calibration,
@@ -35,10 +36,9 @@ from .options import ClassifyOptions
 from .trainer import Scorer, Weights
 
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
-SHORT = 20_000  # documents: below, a training of its own leaves some out; above, one in SHARE
-SHORT_TABLE = 10_000_000  # documents times classes, one label a document: the same
+# documents times classes; below, a training of its own leaves some out; above, one in SHARE
+SHORT_TABLE = 10_000_000
 SHARE = 50
-CERTAIN = 1500  # documents left out, in several folds; so many are enough
 
 _Scores = tuple[F64, list[Sequence[int]]]
 FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # ranges of a, or a factor, and of b
@@ -46,7 +46,6 @@ PRECISION = 1e-5  # of the log-likelihood, and of the derivatives by log a and b
 PLAIN = Calibration("logistic", 1.0, 0.0)
 NEVER = -1e9  # score of a class without documents
 BALANCES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8)  # times the logarithm of a label's documents
-CLEARLY = 1.0  # standard errors of nDCG@5 by which a balance has to be better than none
 
 
 class Calibrated(NamedTuple):
@@ -251,7 +250,7 @@ def calibration_data(
     """
     count = len(data.labels)
     order = np.random.default_rng(options.seed).permutation(count)
-    is_short = count < SHORT or (counts is None and count * classes <= SHORT_TABLE)
+    is_short = count < LEARNED or (counts is None and count * classes <= SHORT_TABLE)
     if not is_short:
         left_out = min(count // SHARE, max(1, MAX_SCORES // classes))
         left_out = min(left_out, CERTAIN) if counts is None else left_out

@@ -26,35 +26,34 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
+from .constants import (
+    BIAS_OF_SVM,
+    C_OF_FEW,
+    CERTAIN,
+    CLEARLY,
+    FEW,
+    FEW_CLASSES,
+    FOLDS,
+    HINGE_CLASSES,
+    LEARNED,
+    LONG,
+    LOWER,
+    MANY_SETS,
+    PENALTIES,
+    RATE_OF_HINGE,
+    RATE_OF_RARE,
+    TREE_CLASSES,
+)
 from .fit import Labeled
 from .metrics import check_scores, log_softmax, ndcg, relevance
-from .options import (
-    FEW_CLASSES,
-    HINGE_CLASSES,
-    MAX_BIAS,
-    RATE_OF_HINGE,
-    TREE_CLASSES,
-    ClassifyOptions,
-    is_hinge_possible,
-    resolved,
-)
+from .options import MAX_BIAS, ClassifyOptions, is_hinge_possible, resolved
 from .solver import solve
 from .trainer import ClassifierTrainer, Weights, length_and_steps
 
-FOLDS, HELD_OUT, LEARNED = 5, 5000, 20_000  # documents of a fold, and of a trial, at most
-CERTAIN = 1500  # documents held out, in several folds; so many are enough
-CLEARLY = 1.0  # standard errors of the difference by which another candidate has to be better
-REGULARIZED = -0.5  # the same, of the candidate against wrong labels, which hide that it is better
-FIRST_SHARE, MIN_LEARNED = 0.25, 1000  # documents that the first of many trials learn from
-MIN_COMPARED, MIN_TUNED = 50, 10  # documents; with fewer, the first candidate is taken
-LONGER, LONG, MANY = 20, 10, 20_000  # epochs at C = 1; with more documents than MANY
-FEW, C_OF_FEW = 500, 10  # documents; with fewer, and fewer than columns, C = 10 is better than 1
-BIAS_OF_SVM = 0.2  # for rows of unit length
-RATE_OF_RARE = 2  # times the default at C = 1, from FEW_CLASSES classes on
-LOWER = 0.25  # times the rate, against wrong labels
-MANY_SETS = 1 << 24  # documents times labels, several a document; above, two rates are compared
-PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-SMALL_WEIGHTS, SMALL_PRODUCTS = 1 << 16, 1 << 22  # of dense rows; L-BFGS takes a second at most
+HELD_OUT = LEARNED // (FOLDS - 1)
+MIN_COMPARED, MIN_TUNED = 10 * FOLDS, 2 * FOLDS  # documents; with fewer, nothing is compared
+REGULARIZED = -CLEARLY / 2  # of the candidate against wrong labels, which hide that it is better
+KEPT = 3  # one candidate of so many, which have learned from such a share of the documents
 TABLES, KEPT_SCORES = 1 << 28, 1 << 23  # weights of trials at the same time; scores of one setting
 
 Setting = dict[str, Any]  # values of options by name
@@ -163,10 +162,11 @@ def like_svm(problem: Problem, best: Setting) -> Setting:
     count, many = len(problem.labels), problem.classes >= FEW_CLASSES
     rare = many and not problem.several
     found: Setting = {"loss": "hinge", "lr": RATE_OF_HINGE * (RATE_OF_RARE if rare else 1)}
-    if not (rare and count > MANY):
+    if not (rare and count > LEARNED):
         rows = problem.rows(best)
         c = C_OF_FEW if count < min(FEW, rows.shape[1]) and not problem.several else 1
-        found["epochs"] = LONG if rare or problem.several or count > MANY else LONGER
+        is_long = rare or problem.several or count > LEARNED
+        found["epochs"] = LONG if is_long else 2 * LONG
         found["l2"] = float(f"{0.5 / (c * count):.2g}")
         if not (many or problem.several):
             square, _ = length_and_steps(rows, np.arange(count), problem.weights)
@@ -230,7 +230,7 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
         penalties = Stage(of_penalties, measure if problem.several else log_likelihood, 0.0)
         return [penalties, features] if tuned else [penalties]
     if tuned:
-        shares = (FIRST_SHARE, 1.0)
+        shares = (1 / KEPT, 1.0)
         losses = Stage(of_losses, measure, shares=shares)
         return [losses, features, Stage(of_lengths, measure, shares=shares)]
     is_open = is_hinge_possible(given) and given.loss != "softmax"
@@ -453,7 +453,7 @@ class Search:
             choice.trials += zip(left, means, strict=True)
             if share < 1:
                 ranked = sorted(range(len(left)), key=lambda i: -means[i])
-                kept = {0, *ranked[: math.ceil(len(left) / 3)]}
+                kept = {0, *ranked[: math.ceil(len(left) / KEPT)]}
                 left = [left[i] for i in sorted(kept)]
         choice.held_out = len(figures[0])
         choice.setting = left[decide(figures, stage.clearly)]
@@ -490,7 +490,7 @@ class Search:
     def _trial(self, setting: Setting, measure: Measure, share: float, fold: int) -> _Trial:
         problem, held = self.problem, self._held[fold]
         rest = self._order[self._folds[self._order] != fold][:LEARNED]
-        learned = np.sort(rest[: max(math.ceil(share * len(rest)), MIN_LEARNED)])
+        learned = np.sort(rest[: max(math.ceil(share * len(rest)), FEW)])
         data = Labeled(problem.rows(setting), problem.labels, problem.weights)
         part, out = data.some(learned), data.some(held)
         try:

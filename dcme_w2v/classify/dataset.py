@@ -23,10 +23,11 @@ from dcme_w2v.numeric.arrays import I64, Bools
 from dcme_w2v.numeric.sparse_rows import truncate_columns
 from dcme_w2v.options import HoldoutOptions
 
+from .constants import SHORT_TEXT
 from .features import TextFeatures
 from .fit import Labeled
 from .model import COLUMNS, Predictor
-from .options import SHORT_TEXT, FeatureOptions
+from .options import FeatureOptions
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.progress import QUIET
 
 from .calibration import PLAIN, Calibrated, calibration_data, calibration_on
-from .choose import MIN_COMPARED, SMALL_PRODUCTS, SMALL_WEIGHTS, OutOfFold, Problem, choose
+from .choose import MIN_COMPARED, OutOfFold, Problem, choose
+from .constants import SMALL
 from .fit import Fit, Labeled, RemoteTraining, fit
 from .metrics import Calibration, calibrated, check_scores
 from .mixins import LinearMixin, check_classes
@@ -91,8 +92,7 @@ def is_small(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> bool:
     Few documents of text have more words than documents; the hinge loss is better on them.
     """
     own = (given.solver, given.loss, given.lr, given.min_lr, given.epochs, given.batch)
-    is_short = (matrix.shape[1] + 1) * classes <= SMALL_WEIGHTS
-    is_short = is_short and matrix.nnz * classes <= SMALL_PRODUCTS
+    is_short = (matrix.shape[1] + 1) * classes <= SMALL[0] and matrix.nnz * classes <= SMALL[1]
     rows, columns = matrix.shape
     is_short = is_short and (columns < rows or 2 * matrix.nnz > rows * columns)
     return is_short and is_hinge_possible(given) and not any(one is not None for one in own)

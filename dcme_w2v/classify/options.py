@@ -17,17 +17,21 @@ from dcme_w2v.declarations import (
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import ClusterOptions, HoldoutOptions, ngram_lengths
 
-# Features, and features times classes, at most (docs/results/classification.md).
-MANY_FEATURES, MOST_WEIGHTS = 200_000, 1 << 26
+from .constants import (
+    DCME_CLASSES,
+    FEW_CLASSES,
+    LEAD,
+    LEAD_FEATURES,
+    MANY_FEATURES,
+    MOST_WEIGHTS,
+    RATE,
+    RATE_OF_HINGE,
+    TREE_CLASSES,
+)
+
 MAX_BIAS = 1e3
-# Titles and first sentences say what a document is about (docs/results/classification.md).
-LEAD, LEAD_NGRAMS, LEAD_FEATURES = 80, 2, 40_000
 TOKENS = "unicode"
 SUBWORDS, NO_SUBWORDS = "1-4", "none"
-KEPT_BYTES = 1 << 23  # of texts, whose features are compared
-SHORT_TEXT = 256  # mean bytes of a document; with few of these, words are rarely seen twice
-MIN_OF_PAIRS = 1000  # documents; with fewer, pairs of long ones are rare
-HINGE_CLASSES = 5000  # with more, all classes take too long for each document
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,7 @@ class FeatureOptions(Checked, group="Features"):
         has_default = self.by == "document" and self.weighting != "count"
         found = filled(self, {"tokens": TOKENS, "lead": LEAD if has_default else 0})
         has_pairs = found.lead and self.ngrams is None
-        return filled(found, {"lead_ngrams": LEAD_NGRAMS if has_pairs else 1})
+        return filled(found, {"lead_ngrams": 2 if has_pairs else 1})
 
     def resolved(self) -> "FeatureOptions":
         """Return the options with the defaults that models and checkpoints keep."""
@@ -325,20 +329,13 @@ class DistributeOptions(ClusterOptions):
     )
 
 
-# For documents of unit length; the second is for few classes (gd, dcme).
-RATE, RATE_OF_FEW, FEW_CLASSES = 8.0, 4.0, 500
 # A higher one gains accuracy, but loses likelihood.
 PAPER_RATE = 1.0
-RATE_OF_HINGE = 0.5
 BIAS = 0.1
 L2_OF_SETS = 1e-6  # hinge, several labels a document
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
 # Similar documents of a long batch all correct the same error (docs/results/classification.md).
 BATCH_OF_HINGE = 16
-# From here dcme takes less time an epoch than gd (docs/results/classification.md).
-DCME_CLASSES = 1200
-# From here a table of weights takes gigabytes; with fewer labels a table predicts better.
-TREE_CLASSES = 10_000
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
 # What the core has besides options: of the bound of dcme, of Algorithm 1 in the paper.
 INNER = {
@@ -367,7 +364,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     exact, paper = options.solver == "lbfgs", options.dcme_update == "paper"
     paper = paper and options.objective == "dcme"
     few = classes < FEW_CLASSES and options.objective in ("gd", "dcme")
-    rate = RATE_OF_FEW if few else RATE
+    rate = RATE / 2 if few else RATE
     rate = RATE_OF_HINGE if options.loss == "hinge" else rate
     sets = multilabel and options.loss == "hinge"
     found: dict[str, Any] = {

@@ -25,6 +25,7 @@ from dcme_w2v.training.run import Checkpointer, interruptible
 from . import sequences
 from .calibration import PLAIN, Calibrated, calibration_data, calibration_on
 from .choose import Choice, OutOfFold, Problem, Setting, choose
+from .constants import FEW, HINGE_CLASSES, KEPT_BYTES
 from .dataset import (
     Dataset,
     DocumentsJob,
@@ -37,9 +38,6 @@ from .features import TextFeatures
 from .fit import Fit, Labeled, RemoteTraining
 from .model import COLUMNS, KIND, Classifier
 from .options import (
-    HINGE_CLASSES,
-    KEPT_BYTES,
-    MIN_OF_PAIRS,
     NO_SUBWORDS,
     SUBWORDS,
     TREES,
@@ -382,13 +380,13 @@ class FeatureSets:
     """
 
     def __init__(self, corpus: Dataset, given: FeatureOptions, tuned: bool) -> None:
-        self._corpus, self.resolved = corpus, given.with_lead()
+        self._corpus, self._options = corpus, given.with_lead()
         self._found: dict[tuple[Any, ...], Dataset] = {}
         self.settings: list[Setting] = [{}]
         self._simple: Setting | None = None
         if not corpus.texts:
             return
-        few, lead = len(corpus.labels) < MIN_OF_PAIRS, self.resolved.lead_ngrams
+        few, lead = len(corpus.labels) < FEW, self._options.lead_ngrams
         pairs: Setting = {"lead_ngrams": lead}
         pairs |= {"subwords": NO_SUBWORDS} if given.subwords is None else {}
         self.settings = [pairs]
@@ -406,7 +404,7 @@ class FeatureSets:
     def under(self, setting: Setting) -> Dataset:
         """Return the training documents under a setting, which may have other names as well."""
         own = {k: v for k, v in setting.items() if k in ("ngrams", "lead_ngrams", "subwords")}
-        options = replace(self.resolved, **own)
+        options = replace(self._options, **own)
         text, key = self._corpus.text, tuple(sorted(own.items()))
         if not own or (text is not None and options.resolved() == text.options):
             return self._corpus

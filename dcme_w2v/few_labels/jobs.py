@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcme_w2v.classify.choose import Problem, Search, Stage, like_svm, of_features
+from dcme_w2v.classify.constants import KEPT_BYTES
 from dcme_w2v.classify.dataset import (
     Dataset,
     DocumentsJob,
@@ -18,7 +19,7 @@ from dcme_w2v.classify.dataset import (
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier, require_room
-from dcme_w2v.classify.options import KEPT_BYTES, SUBWORDS, ClassifyOptions, FeatureOptions
+from dcme_w2v.classify.options import SUBWORDS, ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.sequences import tag_pairs
 from dcme_w2v.declarations import filled, threads_of
 from dcme_w2v.errors import CorpusError, UsageError

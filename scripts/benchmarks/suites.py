@@ -269,6 +269,60 @@ def classified(s: Setup, suite: str) -> Iterator[Line]:
                 yield setting, seed, "accuracy", 100 * float(peer.output), "%"
 
 
+# Documents, options, and other values of the constants that steer the choice of settings.
+STEERED = (
+    ("few", "", "FEW = 0", "C_OF_FEW = 3", "C_OF_FEW = 30", "BIAS_OF_SVM = 0.1",
+     "BIAS_OF_SVM = 0.4", "LONG = 5", "LONG = 20", "RATE_OF_HINGE = 0.25", "RATE_OF_HINGE = 1",
+     "LEAD = 40", "LEAD = 160", "KEPT_BYTES = 0", "FEW_CLASSES = 10"),
+    ("few", "--loss softmax", "RATE = 4", "RATE = 16"),
+    ("few", "--solver lbfgs", "PENALTIES = (1e-6, 1e-3)"),
+    ("short", "", "FOLDS = 3", "FOLDS = 10", "CLEARLY = 0", "CLEARLY = 2", "SHORT_TEXT = 0",
+     "FEW = 500"),
+    ("wrong", "", "LOWER = 0.1", "LOWER = 0.5"),
+    ("several", "", "MANY_SETS = 0", "LEARNED = 500", "CERTAIN = 100", "TREE_CLASSES = 50",
+     "MANY_FEATURES = 10_000"),
+    ("rare", "", "RATE_OF_RARE = 1", "RATE_OF_RARE = 4", "HINGE_CLASSES = 500",
+     "MOST_WEIGHTS = 0", "MOST_WEIGHTS = 0; LEAD_FEATURES = 10_000"),
+    ("rare", "--loss softmax", "DCME_CLASSES = 500"),
+)  # fmt: skip
+WITH_CONSTANTS = """
+import sys
+from dcme_w2v.classify import constants
+exec(sys.argv.pop(1), vars(constants))
+from dcme_w2v.__main__ import main
+main()
+"""
+NUMBERS_WITH_CONSTANTS = """
+import sys
+from dcme_w2v.classify import constants
+exec(sys.argv.pop(1), vars(constants))
+from sklearn.datasets import load_wine
+from sklearn.model_selection import cross_val_score
+from dcme_w2v import MaxentClassifier
+print(cross_val_score(MaxentClassifier(threads=1), *load_wine(return_X_y=True)).mean())
+"""
+
+
+def constants(s: Setup) -> Iterator[Line]:
+    """Learn a quarter of training documents with other constants, and measure the others."""
+    parts = [Path(s.out(f"{part}.tsv")) for part in ("learned", "measured")]
+    for (name, options, *others), seed in product(STEERED, s.seeds):
+        _, lines = _labeled(Path(s.file(f"constants/{name}/train.tsv")))
+        order, count = np.random.default_rng(seed).permutation(len(lines)), len(lines) // 4
+        for path, chosen in zip(parts, (order[:count], order[count:]), strict=True):
+            path.write_text("".join(lines[i] for i in chosen), encoding="utf-8")
+        for other in ("", *others):
+            line = f"classify train {parts[0]} {options} --threads 1 --seed {seed} --quiet"
+            made = [*line.split(), "--output", s.out("model")]
+            done = s.python("-c", WITH_CONSTANTS, other, *made)
+            setting = f"{name}{' '[: len(options)]}{options}: {other or 'as they are'}"
+            yield setting, seed, "CPU seconds", done.seconds, ""
+            yield from ((setting, seed, *one) for one in _tested(s, s.out("model"), parts[1]))
+    for other in ("", "SMALL = (0, 0)"):
+        found = s.python("-c", NUMBERS_WITH_CONSTANTS, other).output
+        yield f"wine: {other or 'as they are'}", 1, "accuracy", 100 * float(found), "%"
+
+
 # ---- speed, relative to another program or setting ----
 
 GENSIM = """
@@ -614,8 +668,8 @@ def scale_vocabulary(s: Setup) -> Iterator[Line]:
 
 
 FUNCTIONS = (
-    speed, blocks, encode, raw_text, few_documents, few_labels, many_labels, documents, cluster,
-    cluster_quality, cluster_time, scale, scale_vocabulary,
+    speed, blocks, encode, raw_text, constants, few_documents, few_labels, many_labels, documents,
+    cluster, cluster_quality, cluster_time, scale, scale_vocabulary,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},

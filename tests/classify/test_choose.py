@@ -27,9 +27,10 @@ from dcme_w2v.classify.choose import (
     of_losses,
     stages_of,
 )
+from dcme_w2v.classify.constants import TREE_CLASSES
 from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.metrics import log_softmax
-from dcme_w2v.classify.options import TREE_CLASSES, ClassifyOptions
+from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 
 TRAIN = "classify train d.tsv --threads 1"

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from dcme_w2v.classify.constants import LEAD, LEAD_FEATURES
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import Classifier
-from dcme_w2v.classify.options import LEAD, LEAD_FEATURES, FeatureOptions
+from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError
 

@@ -22,7 +22,7 @@ def no_search(monkeypatch):
     """Signals arrive in the epochs of the training itself; see test_choose.py."""
     monkeypatch.setattr(choose, "HINGE_CLASSES", 0)
     monkeypatch.setattr(choose, "MANY_SETS", 0)
-    monkeypatch.setattr(estimator, "SMALL_WEIGHTS", 0)
+    monkeypatch.setattr(estimator, "SMALL", (0, 0))
 
 
 @pytest.fixture(autouse=True)
