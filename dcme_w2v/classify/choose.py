@@ -467,12 +467,10 @@ class Search:
         threads = min(
             threads_of(self.problem.given.threads), TABLES // (size * self.problem.classes)
         )
+        folds = range(len(self._held) if share == 1 else 1)
         with ThreadPoolExecutor(max(1, threads)) as pool:
             jobs = [
-                [
-                    pool.submit(self._trial, one, measure, share, fold)
-                    for fold in self._folds_at(share)
-                ]
+                [pool.submit(self._trial, one, measure, share, fold) for fold in folds]
                 for one in new
             ]
             try:
@@ -483,9 +481,6 @@ class Search:
                 self._failed = True
                 raise
         return [self._found[_key(one, measure, share)] for one in settings]
-
-    def _folds_at(self, share: float) -> range:
-        return range(len(self._held) if share == 1 else 1)
 
     def _trial(self, setting: Setting, measure: Measure, share: float, fold: int) -> _Trial:
         problem, held = self.problem, self._held[fold]

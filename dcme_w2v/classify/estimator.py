@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from scipy.sparse import csr_matrix, issparse, vstack
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import UsageError
-from dcme_w2v.numeric.arrays import F32, F64, I64, Array
+from dcme_w2v.numeric.arrays import F32, F64, I64
 from dcme_w2v.numeric.sklearn_base import (
     Estimator,
     check_all_labeled,
@@ -29,7 +28,7 @@ from dcme_w2v.training.progress import QUIET
 from .calibration import PLAIN, Calibrated, calibration_data, calibration_on
 from .choose import MIN_COMPARED, OutOfFold, Problem, choose
 from .constants import SMALL
-from .fit import Fit, Labeled, RemoteTraining, fit
+from .fit import Fit, Labeled, RemoteTraining
 from .metrics import Calibration, calibrated, check_scores
 from .mixins import LinearMixin, check_classes
 from .options import (
@@ -96,49 +95,6 @@ def is_small(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> bool:
     rows, columns = matrix.shape
     is_short = is_short and (columns < rows or 2 * matrix.nnz > rows * columns)
     return is_short and is_hinge_possible(given) and not any(one is not None for one in own)
-
-
-def fit_sets(data: Labeled, labels: int, given: ClassifyOptions) -> tuple[Fit, Calibrated]:
-    """Train on documents with sets of labels, which may be empty, by the squared hinge loss.
-
-    Parameters
-    ----------
-    data : Labeled
-    labels : int
-        Number of labels.
-    given : ClassifyOptions
-        Not resolved.
-
-    Returns
-    -------
-    Fit
-        After training.
-    Calibrated
-        By documents that were left out; the weights are adjusted.
-    """
-    # a class of its own for documents without a label: the core needs one label or more
-    sets, classes = [one or [labels] for one in data.labels], labels
-    if any(one == [labels] for one in sets):
-        classes += 1
-        data = Labeled(data.matrix, sets, data.weights)
-    options, scores = resolved(given, labels, multilabel=True), None
-    if choice := choose(problem := Problem.of(data, classes, given)):
-        options, scores = problem.options(choice.setting), choice.scores
-    plan = resource_estimate(data.matrix, sum(map(len, sets)), classes, options)
-    if shortage := resource_shortage(plan):
-        raise shortage
-    counts = np.bincount(data.instances()[1], minlength=labels)[:labels]
-    data, left_out, by = calibration_data(data, classes, options, QUIET, counts, True, scores)
-    task = Fit(data, classes, options, multilabel=True)
-    task.train(QUIET)
-    if left_out is not None:
-        by = calibration_on(task.weights, left_out, options, counts, may_be_none=True)
-    if classes > labels:
-        found, task.weights = task.weights, Weights(data.matrix.shape[1], labels, options.bias)
-        task.weights.set(found.get()[:, :-1])
-    by = by or Calibrated(by=PLAIN)
-    by.adjust(task.weights)
-    return task, by
 
 
 @parameters(
@@ -227,6 +183,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     """
 
     _learned = "_weights"
+    _weights: Scorer
     _indicator: tuple[bool, Any] | None = None  # whether y was sparse, its type
     _calibration: Calibration | None = None
 
@@ -273,18 +230,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         data = Labeled(matrix, numbers[:, None].tolist(), weights)
         options, scores = self._options_for(data, given, is_remote=remote is not None)
         self._indicator = self._calibration = None
-        left_out = by = None
-        if options.loss == "hinge" and remote is None:
-            data, left_out, by = calibration_data(
-                data, len(self.classes_), options, QUIET, scores=scores
-            )
-        try:
-            self._take(options, *fit(data, len(self.classes_), options, remote=remote))
-        except KeyboardInterrupt as error:
-            error.partial = self._take(options, *error.partial)  # type: ignore[attr-defined]
-            raise
-        if left_out is not None:
-            by = calibration_on(self._weights, left_out, options)
+        by = self._learn(data, len(self.classes_), options, scores, remote=remote)
         self._calibration = None if by is None else by.by
         return self
 
@@ -330,25 +276,64 @@ class MaxentClassifier(LinearMixin, Estimator):
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(sets)).astype(np.float32)
             data = Labeled(matrix, sets, weights).some(np.flatnonzero(weights))
-        given = replace(given, loss="hinge")
-        task, found = fit_sets(data, count, given)
-        self._calibration, self.threshold_ = found.by, found.threshold
+        given, classes = replace(given, loss="hinge"), count
+        # a class of its own for documents without a label: the core needs one label or more
+        own = [one or [count] for one in data.labels]
+        if any(one == [count] for one in own):
+            classes += 1
+            data = Labeled(data.matrix, own, data.weights)
+        options, scores = resolved(given, count, multilabel=True), None
+        if choice := choose(problem := Problem.of(data, classes, given)):
+            options, scores = problem.options(choice.setting), choice.scores
+        plan = resource_estimate(data.matrix, sum(map(len, own)), classes, options)
+        if shortage := resource_shortage(plan):
+            raise shortage
         self.classes_ = np.arange(count)
         self._indicator = (issparse(y), y.dtype if hasattr(y, "dtype") else np.dtype(np.int64))
-        return self._take(task.resolved, task.weights, task.records)
+        counts = np.bincount(data.instances()[1], minlength=count)[:count]
+        by = self._learn(data, classes, options, scores, counts) or Calibrated(by=PLAIN)
+        if classes > count:
+            kept = Weights(matrix.shape[1], count, options.bias)
+            kept.set(self._linear().get()[:, :-1])
+            self._weights = kept
+        by.adjust(self._weights)
+        self._calibration, self.threshold_ = by.by, by.threshold
+        return self
+
+    def _learn(
+        self,
+        data: Labeled,
+        classes: int,
+        options: ClassifyOptions,
+        scores: OutOfFold | None,
+        counts: I64 | None = None,
+        remote: RemoteTraining | None = None,
+    ) -> Calibrated | None:
+        """Train, and return the calibration of the hinge loss; `counts` are those of sets."""
+        left_out = by = None
+        several = counts is not None
+        if options.loss == "hinge" and remote is None:
+            own = (classes, options, QUIET, counts, several, scores)
+            data, left_out, by = calibration_data(data, *own)
+        task = Fit(data, classes, options, multilabel=several, remote=remote)
+        try:
+            task.train(QUIET)
+        except KeyboardInterrupt as error:
+            error.partial = self  # type: ignore[attr-defined]
+            raise
+        finally:
+            self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
+            self._weights, self.epochs_ = task.scorer, task.records
+            self.n_iter_ = len(task.records)
+        if left_out is not None:
+            by = calibration_on(task.scorer, left_out, options, counts, several)
+        return by
 
     def _remote_training(self) -> RemoteTraining | None:
         """Return the training on `cluster`, which the class of `dcme_w2v.cluster` supports."""
         if self.cluster is not None:
             raise UsageError(f"cluster={self.cluster}: import MaxentClassifier from dcme_w2v")
         return None
-
-    def _take(
-        self, options: ClassifyOptions, weights: Scorer, epochs: list[dict[str, Any]]
-    ) -> MaxentClassifier:
-        self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
-        self._weights, self.epochs_, self.n_iter_ = weights, epochs, len(epochs)
-        return self
 
     def partial_fit(
         self,
@@ -463,8 +448,17 @@ class MaxentClassifier(LinearMixin, Estimator):
         weights = check_weights(sample_weight, len(numbers))
         if self.class_weight is None:
             return weights.astype(np.float32)
-        by_class = _class_weights(self.class_weight, self.classes_, numbers, weights)
-        return check_weights(weights * by_class[numbers], len(numbers)).astype(np.float32)
+        from sklearn.utils.class_weight import compute_class_weight
+
+        own: dict[str, Any] = {"classes": self.classes_, "y": self.classes_[numbers]}
+        try:
+            with np.errstate(divide="ignore"):  # a class whose rows have no weight
+                found = compute_class_weight(self.class_weight, sample_weight=weights, **own)
+        except ValueError as error:
+            raise UsageError(f"class_weight: {error}") from None
+        return check_weights(weights * np.minimum(found, 1e300)[numbers], len(numbers)).astype(
+            np.float32
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -477,19 +471,3 @@ def _seconds_of(tune: Any) -> float | None:
     if tune is None or tune is False:
         return None
     return TuneOptions(SECONDS if tune is True else tune).tune
-
-
-def _class_weights(given: Any, classes: Array, numbers: I64, weights: F64) -> F64:
-    """Return the weight of each class; "balanced" makes the total weights equal."""
-    if isinstance(given, Mapping):
-        labels = classes.tolist()
-        wrong, left = set(given) - set(labels), set(labels) - set(given)
-        if wrong and left:
-            raise UsageError(
-                f"class_weight: {next(iter(wrong))!r} is not a label; {left} have no weight"
-            )
-        return np.array([given.get(label, 1.0) for label in labels], dtype=np.float64)
-    if given != "balanced":
-        raise UsageError(f'class_weight={given!r}: must be None, "balanced" or a dict')
-    sums = np.bincount(numbers, weights, minlength=len(classes))
-    return sums.sum() / len(classes) / np.maximum(sums, 1e-300)

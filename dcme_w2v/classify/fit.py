@@ -15,7 +15,7 @@ from dcme_w2v.errors import warn
 from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.interrupts import ReceivedSignal
-from dcme_w2v.training.progress import QUIET, Reporter
+from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.run import Checkpointer, TrainingRun, interrupted, run_epochs
 from dcme_w2v.training.trainer import Fingerprint, hash_of
 
@@ -316,31 +316,6 @@ class RemoteTraining(Protocol):
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
         """Return the record of the training; may rescale the weights by held-out documents."""
-
-
-def fit(
-    data: Labeled,
-    classes: int,
-    options: ClassifyOptions,
-    holdout: Labeled | None = None,
-    multilabel: bool = False,
-    reporter: Reporter = QUIET,
-    remote: RemoteTraining | None = None,
-) -> tuple[Scorer, list[dict[str, Any]]]:
-    """Train a classifier; see `Fit` for the parameters, and its attributes for the result.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        Its attribute `partial` has the weights and records so far.
-    """
-    task = Fit(data, classes, options, holdout, multilabel, remote=remote)
-    try:
-        task.train(reporter)
-    except KeyboardInterrupt as error:
-        error.partial = (task.scorer, task.records)  # type: ignore[attr-defined]
-        raise
-    return task.scorer, task.records
 
 
 def _hash_of(data: Labeled) -> str:

@@ -156,7 +156,10 @@ def train(
             model = task.current_model()
             seconds = time.monotonic() - start - read_seconds
             seconds = checkpointer.position.seconds if checkpointer else seconds
-            model.record |= _record(job, read_seconds, seconds, choice)
+            times = {"read_seconds": read_seconds, "train_seconds": seconds}
+            model.record |= {name: round(value, 3) for name, value in times.items()}
+            if choice is not None:
+                model.record["choice"] = choice.record
             if remote is not None:
                 model.record["cluster"] = remote.finish(task.weights, corpus.holdout)
             found_by = calibration(model.weights)
@@ -264,29 +267,6 @@ def _saved(
     return model
 
 
-def _corpus_record(corpus: Dataset) -> dict[str, Any]:
-    """Return what a model's JSON file contains about the documents."""
-    return {
-        "documents": len(corpus.labels), "labels": corpus.counts, COLUMNS: corpus.columns,
-    }  # fmt: skip
-
-
-def _record(
-    job: TrainJob,
-    read_seconds: float,
-    train_seconds: float,
-    choice: Choice | None,
-) -> dict[str, Any]:
-    """Return what a model's JSON file says of its training."""
-    found: dict[str, Any] = {
-        "read_seconds": round(read_seconds, 3),
-        "train_seconds": round(train_seconds, 3),
-    }
-    if choice is not None:
-        found["choice"] = choice.record
-    return found
-
-
 def dry_run(
     job: TrainJob,
     features: FeatureOptions,
@@ -347,10 +327,12 @@ class _Fit(Fit):
     def current_model(self) -> Classifier:
         """Return the classifier so far."""
         corpus = self._corpus
-        return Classifier(
-            corpus.classes, corpus.text, self.resolved, self.multilabel,
-            record={**_corpus_record(corpus), "epochs": self.records}, weights=self.scorer,
-        )  # fmt: skip
+        record = {
+            "documents": len(corpus.labels), "labels": corpus.counts, COLUMNS: corpus.columns,
+            "epochs": self.records,
+        }  # fmt: skip
+        own = (corpus.classes, corpus.text, self.resolved, self.multilabel)
+        return Classifier(*own, record=record, weights=self.scorer)
 
     def save_partial(self) -> str | None:
         """Save the classifier so far beside the output."""

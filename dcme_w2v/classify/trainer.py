@@ -215,30 +215,6 @@ class Weights(Scorer):
         return found
 
 
-def order_of(
-    matrix: csr_matrix,
-    documents: I64,
-    labels: I32,
-    classes: int,
-    options: ClassifyOptions,
-) -> I64 | None:
-    """Return the order of the classes in the core's columns; None: their own."""
-    robust = options.objective == "dcme" and options.dcme_update == "robust"
-    if robust or (options.loss == "hinge" and has_sets(documents)):
-        return similar_neighbors(matrix, documents, labels, classes, options.seed)
-    return None
-
-
-def new_weights(
-    features: int,
-    classes: int,
-    options: ClassifyOptions,
-    order: I64 | None = None,
-) -> Weights:
-    """Return initial weights."""
-    return Weights(features, classes, options.bias, order)
-
-
 def has_sets(documents: I64) -> bool:
     """Return whether a document has several instances, which are adjacent."""
     return bool((documents[1:] == documents[:-1]).any())
@@ -349,8 +325,11 @@ class ClassifierTrainer(Trainer):
         if len(documents) and is_short(matrix, len(documents), classes, options):
             options = replace(options, threads=1)  # several add in another order each time
         if weights is None:
-            order = order_of(matrix, documents, labels, classes, options)
-            weights = new_weights(matrix.shape[1], classes, options, order)
+            is_robust = options.objective == "dcme" and options.dcme_update == "robust"
+            is_ordered = is_robust or (options.loss == "hinge" and has_sets(documents))
+            own = (matrix, documents, labels, classes, options.seed)
+            order = similar_neighbors(*own) if is_ordered else None
+            weights = Weights(matrix.shape[1], classes, options.bias, order)
         self.weights = weights
         self.documents = core.SparseRows(matrix)
         placed = weights.place[labels]

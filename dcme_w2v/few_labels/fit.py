@@ -20,8 +20,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.calibration import NEVER, calibration_data, likeliest_factors
 from dcme_w2v.classify.choose import Problem, folds_of
 from dcme_w2v.classify.choose import choose as choose_settings
-from dcme_w2v.classify.fit import Labeled
-from dcme_w2v.classify.fit import fit as train
+from dcme_w2v.classify.fit import Fit, Labeled
 from dcme_w2v.classify.model import Predictor
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.options import resolved as classifier_options
@@ -126,8 +125,9 @@ class TrainingRows:
         """Return the classifier of `classify train`; never predicts a class without documents."""
         options = replace(self.classifier, threads=1)  # several would make every run another one
         data, counts = self.with_all_labels(), np.bincount(self.labels, minlength=self.classes)
-        weights, _ = train(data, self.classes, options)
-        assert isinstance(weights, Weights)
+        task = Fit(data, self.classes, options)
+        task.train(QUIET)
+        weights = task.weights
         if len(self.labels) > len(data.labels):  # scores of rare labels gain
             calibration = calibration_data(data, self.classes, options, QUIET, counts)[2]
             if calibration is not None:

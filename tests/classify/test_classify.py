@@ -12,11 +12,12 @@ from scipy.special import log_softmax
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v._core.models import SparseRows
-from dcme_w2v.classify.fit import Labeled, fit
+from dcme_w2v.classify.fit import Fit, Labeled
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer
 from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.numeric.sklearn_base import split_labels
+from dcme_w2v.training.progress import QUIET
 
 OBJECTIVES = ["gd", "dcme", "nce", "ns"]
 
@@ -86,13 +87,20 @@ def test_a_learning_rate_that_is_too_high_is_reported():
         MaxentClassifier(lr=1e6, bias=0).fit(rows * 1e-18, labels)
 
 
+def trained(*arguments):
+    """Return the weights and the figures of all epochs."""
+    task = Fit(*arguments)
+    task.train(QUIET)
+    return task.weights, task.records
+
+
 def test_best_epoch_is_kept_and_training_stops_early():
     rows, labels = problem(10, 300, noise=0.3)
     data = Labeled(rows.astype(np.float32), [[int(label)] for label in labels])
     held = Labeled(data.matrix[:100], data.labels[:100])
     learn = Labeled(data.matrix[100:], data.labels[100:])
     options = resolved(ClassifyOptions(epochs=60, patience=3, threads=1), 10)
-    weights, epochs = fit(learn, 10, options, held)
+    weights, epochs = trained(learn, 10, options, held)
     figures = [record["heldout_accuracy"] for record in epochs]
     best = int(np.argmax(figures))
     assert len(epochs) == best + 1 + 3 < 60
@@ -106,12 +114,12 @@ def test_of_epochs_that_are_equally_good_the_last_one_is_kept():
     data = Labeled(rows.astype(np.float32), [[int(label)] for label in labels])
     held = Labeled(data.matrix[:3], data.labels[:3])
     options = resolved(ClassifyOptions(epochs=6, patience=9, threads=1), 3)
-    weights, epochs = fit(data, 3, options, held)
+    weights, epochs = trained(data, 3, options, held)
     figures = [record["heldout_accuracy"] for record in epochs]
     assert figures[-1] == figures[-2] == max(figures)
-    alone, _ = fit(data, 3, options)
+    alone, _ = trained(data, 3, options)
     assert weights.get().tobytes() == alone.get().tobytes()
-    _, epochs = fit(data, 3, replace(options, patience=2), held)
+    _, epochs = trained(data, 3, replace(options, patience=2), held)
     assert len(epochs) == figures.index(max(figures)) + 3 < 6
 
 

@@ -105,7 +105,7 @@ def test_more_labels_than_memory_are_refused_before_training():
 def test_large_sets_keep_rows_for_the_calibration(monkeypatch):
     from dcme_w2v.classify import calibration
 
-    monkeypatch.setattr(calibration, "SHORT", 100)
+    monkeypatch.setattr(calibration, "LEARNED", 100)
     rows, sets = documents()
     model = MaxentClassifier(threads=1).fit(rows, sets)
     assert 0 < model.threshold_ < 1

@@ -14,12 +14,13 @@ from dcme_w2v import MaxentClassifier
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify.calibration import _calibration, likeliest_factors
 from dcme_w2v.classify.choose import Problem, like_svm
-from dcme_w2v.classify.fit import Labeled, fit
+from dcme_w2v.classify.fit import Fit, Labeled
 from dcme_w2v.classify.metrics import Calibration, calibrated, calibration_of, log_softmax
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import DcmeWarning, DivergedError
+from dcme_w2v.training.progress import QUIET
 
 
 def problem(classes=5, rows=60, features=12, seed=0):
@@ -58,8 +59,9 @@ def test_many_rare_classes_are_learned_to_the_optimum():
     rows = csr_matrix(unit_rows(rows))
     data, given = Labeled(rows, labels[:, None].tolist()), ClassifyOptions(threads=1)
     near = Problem.of(data, 520, given)
-    weights, _ = fit(data, 520, near.options(like_svm(near, {})))
-    scores = weights.scores(SparseRows(rows), 0, 1600, 1)
+    task = Fit(data, 520, near.options(like_svm(near, {})))
+    task.train(QUIET)
+    scores = task.weights.scores(SparseRows(rows), 0, 1600, 1)
     svm = LinearSVC().fit(rows, labels).decision_function(rows)
     assert np.corrcoef(scores.ravel(), svm.ravel())[0, 1] > 0.8
 
