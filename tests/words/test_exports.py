@@ -1,4 +1,4 @@
-"""What `convert` writes: safetensors, int8, the Embedding Projector; every reader takes them."""
+"""Vectors of 8 bits a number: what they lose, and their files."""
 
 from pathlib import Path
 
@@ -57,29 +57,6 @@ def test_the_vectors_words_and_counts_are_read_back(packed):
     first = Vectors.load("v.safetensors", limit=3)
     assert list(first.words) == WORDS[:3] and first.counts.tolist() == [400, 399, 398]
     np.testing.assert_array_equal(first.vectors, after.vectors[:3])
-
-
-@pytest.mark.parametrize("to", ["v.safetensors --quantize int8", "v --to sentence-transformers"])
-@pytest.mark.parametrize(
-    "line",
-    [
-        "neighbors {} köln",
-        "neighbors {} +w1 -w2",
-        "info {}",
-        "check {}",
-        "explore {} --output page.html --method pca",
-        "convert {} v.txt --limit 2 --normalize",
-        "scdv fit docs --vectors {} --clusters 2 --output model",
-        "train docs --init {} --output o.bin --epochs 1 --min-count 1 --dim 20",
-        "encode {} docs --output o.tsv",
-        "eval sts {} sts",
-    ],
-)
-def test_every_reader_takes_safetensors_and_folders(cli, line, to):
-    Path("docs").write_text("w1 w2 w3\nw4 w5\n" * 20)
-    Path("sts").write_text("1\tw1\tw2\n2\tw3\tw4\n")
-    cli(f"convert v.npy {to}")
-    cli(line.format(to.split()[0]))
 
 
 def test_a_code_is_within_half_a_step():
