@@ -58,6 +58,25 @@ def test_an_output_of_a_command_that_is_an_input_is_an_error(row, work, capsys):
             refused(work, capsys, row, **{output: "."})
 
 
+THREADED = [
+    row for row in WRITING
+    if "output" in row.writes and {"threads"} <= {one.name for one in COMMANDS[row.command].params}
+    and row.command != "dcme-w2v train"  # whose threads write the same rows
+    and "--resume" not in row.words  # with the number of before
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", THREADED, **ids)
+def test_the_number_of_threads_changes_no_result(row, work):
+    """Of a file with a record, which has times, the arrays."""
+    found = set()
+    for threads in ("1", "3"):
+        assert run([*row.arguments(), "--threads", threads]) == 0
+        data = Path(row.writes["output"]).read_bytes()
+        found.add(data[8 + int.from_bytes(data[:8], "little") :] if data[8:9] == b"{" else data)
+    assert len(found) == 1
+
+
 # ---- the guard ----
 
 
