@@ -8,6 +8,7 @@ rows before the round.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
@@ -110,8 +111,8 @@ class ClusterTrainer(engine.Trainer):
     def progress(self) -> Progress:
         """Return the progress after the last round."""
         rate = rate_at(self.options, self.round / self.epochs)
-        loss = float("nan") if self._done["loss"] is None else self._done["loss"]
-        return Progress(**{name: self._done[name] for name in DONE}, loss=loss, lr=rate)
+        loss = math.nan if self._done["loss"] is None else self._done["loss"]
+        return Progress(**{**self._done, "loss": loss}, lr=rate)
 
     # ---- the tables ----
 

@@ -83,8 +83,7 @@ class TrainingRows:
 
     def part(self, kept: Bools) -> TrainingRows:
         """Return the data with a subset of the labeled documents."""
-        found = object.__new__(TrainingRows)
-        found.__dict__.update(self.__dict__)
+        found = copy.copy(self)
         found.__dict__.pop("classifier", None)  # chosen by these documents only
         found.labels = self.labels[kept]
         found.documents, found.groups = self.documents[kept], self.groups[kept]

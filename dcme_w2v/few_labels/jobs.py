@@ -18,6 +18,7 @@ from dcme_w2v.classify.dataset import (
 )
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
+from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier, require_room
 from dcme_w2v.classify.options import SUBWORDS, ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.sequences import tag_pairs
@@ -233,11 +234,9 @@ def _numbered(
             f"{job.docs[0]}: has the label {unknown[0]!r}, which --reference does not have"
         )
     job.check_classes(read.classes)
-    number = {name: i for i, name in enumerate(classes)}
-    unique = [list(dict.fromkeys(one)) for one in read.labels]
-    numbers = np.array([number[name] for one in unique for name in one], dtype=np.int64)
-    groups = np.repeat(np.arange(len(unique)), [len(one) for one in unique])
-    return list(classes), numbers, groups
+    labeled = Labeled(read.matrix, numbers_of(read.labels, classes))
+    documents, numbers = labeled.instances()
+    return list(classes), numbers.astype(np.int64), documents
 
 
 def statistics_of_files(

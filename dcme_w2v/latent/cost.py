@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import models as core
+from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.trainer import PAD, Weights
 from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64
@@ -52,9 +53,7 @@ class Observations:
         """Return documents with their labels; with labels=None each is its own label."""
         if labels is None:
             labels, classes = [(OWN,)] * matrix.shape[0], 0
-        flat = [label for one in labels for label in one]
-        documents = np.repeat(np.arange(len(labels)), [len(one) for one in labels])
-        return cls(matrix, documents, np.array(flat, dtype=np.int32), classes)
+        return cls(matrix, *Labeled(matrix, labels).instances(), classes)
 
     @property
     def count(self) -> int:

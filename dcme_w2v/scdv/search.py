@@ -10,7 +10,7 @@ from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.opening import read_whole
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F64, Bools
+from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.numeric.sparse_rows import unit_rows
 from dcme_w2v.text.token_ids import AnyTokenizer, Numbering
 
@@ -64,16 +64,19 @@ class QueryLikelihood:
 
     def knows(self, query: Text) -> bool:
         """Whether a word of the query occurs in a document."""
+        return len(self._ids(query)) > 0
+
+    def _ids(self, query: Text) -> I64:
+        """Return the words of a query that documents have."""
         ids = self._numbering.batch([query]).ids
-        return bool((ids < len(self._collection)).any())
+        return ids[ids < len(self._collection)].astype(np.int64)
 
     def scores(self, query: Text) -> F64:
         """Return the mean log-probability of the query's tokens for each document.
 
         Words that occur in no document and terms that are the same for all documents are ignored.
         """
-        batch = self._numbering.batch([query])
-        ids = batch.ids[batch.ids < len(self._collection)].astype(np.int64)
+        ids = self._ids(query)
         scores = np.log(self.prior / (self._lengths + self.prior))
         for word, count in zip(*np.unique(ids, return_counts=True), strict=True):
             column = self._counts.getcol(int(word))

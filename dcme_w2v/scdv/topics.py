@@ -61,17 +61,16 @@ def topics(
         raise UsageError(f"--words={words}: must be at least 1")
     shares, joint = _joint(model)
     columns = [joint.getcol(topic) for topic in range(len(shares))]
-    measured = None
+    measured: list[float | None] = [None] * len(columns)
     if texts is not None:
         probable = [_highest(column, column.data, words)[0] for column in columns]
-        measured = coherences(model, probable, texts)
+        measured[:] = coherences(model, probable, texts)
     rarity, result = np.maximum(model.idf[: len(model.vectors)] - 1.0, 1e-9), []
     for topic, column in enumerate(columns):
         found, values = _highest(column, column.data * rarity[column.indices], words)
         chances = values / max(float(shares[topic]), np.finfo(float).tiny)
         listed = [(model.words[int(i)], float(p)) for i, p in zip(found, chances, strict=True)]
-        score = None if measured is None else measured[topic]
-        result.append(Topic(topic + 1, float(shares[topic]), listed, score))
+        result.append(Topic(topic + 1, float(shares[topic]), listed, measured[topic]))
     return result
 
 
