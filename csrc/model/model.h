@@ -24,8 +24,8 @@ static inline void dcme_prefetch(const real *row, int64_t stride) {
     for (; line + 64 < end; line += 128) {
         __builtin_prefetch(line);
         __builtin_prefetch(line + 64);
+        __asm__ volatile("" : "+r"(line));
     }
     if (line < end)
         __builtin_prefetch(line);
-    __asm__ volatile("");
 }

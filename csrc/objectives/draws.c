@@ -2,10 +2,7 @@
 #include "objectives/draws.h"
 
 /* For objectives whose step is their own: the target's row is on its way. */
-static void draw_nothing(dcme_draws *d, int32_t target) {
-    dcme_replicas_begin(&d->replicas);
-    dcme_draws_fetch(d, target);
-}
+static void draw_nothing(dcme_draws *d, int32_t target) { dcme_draws_fetch(d, target); }
 
 void dcme_draws_open(dcme_draws *d, dcme_arena *arena, const dcme_model *model,
                      const dcme_train_options *options) {

@@ -58,7 +58,6 @@ void dcme_draws_seed(dcme_draws *draws, uint64_t stream);
 
 /* The next draw, to be filled; and the oldest one. */
 static inline dcme_draw *dcme_draws_push(dcme_draws *draws) {
-    dcme_replicas_begin(&draws->replicas);
     draws->waiting++;
     return &draws->queue[draws->made++ % DCME_DRAWS];
 }

@@ -11,13 +11,6 @@ static void push_direction(dcme_worker *worker, const real *direction, real scal
     dcme_sliding_push(&worker->gradients, direction, scale, row, batch->rate);
 }
 
-/* Prefetch rows that are needed soon: of a target of this block, or one some steps ahead. */
-static void prefetch_step(dcme_worker *worker, int64_t i) {
-    i += worker->trainer->options.block > 1 ? 0 : DCME_AHEAD;
-    dcme_prefetch_target(worker, i);
-    dcme_prefetch_neighbors(worker, i);
-}
-
 /* The context of position i, from rows up to the last one of its window. */
 static void find_context(dcme_worker *worker, int64_t i, real *h, real total) {
     const dcme_sentence_batch *batch = &worker->batch;
@@ -31,20 +24,6 @@ static void find_context(dcme_worker *worker, int64_t i, real *h, real total) {
     }
 }
 
-/* Learn the `count` targets of a block from position i on. */
-static void learn_block(dcme_worker *worker, int64_t i, int64_t count) {
-    int64_t stride = worker->trainer->model.stride;
-    const int32_t *targets = worker->batch.words + i;
-    for (int64_t t = 0; t < count; t++)
-        dcme_add_neighbors(worker, i + t, worker->h + t * stride);
-    if (worker->trainer->options.block > 1)
-        dcme_blocks_step(&worker->blocks, targets, count, worker->batch.rate, &worker->done->loss);
-    else
-        dcme_learn_target(worker, *targets, worker->h, worker->gradient);
-    for (int64_t t = 0; t < count; t++)
-        dcme_move_neighbors(worker, i + t, worker->gradient + t * stride);
-}
-
 /* A sentence is learned in blocks of nearly equal size, of one target each if no samples are
  * shared.
  */
@@ -52,6 +31,7 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
     const dcme_trainer *trainer = worker->trainer;
     int64_t c = trainer->options.window, stride = trainer->model.stride, length = end - begin;
     int64_t blocks = (length + trainer->options.block - 1) / trainer->options.block;
+    int64_t ahead = trainer->options.block > 1 ? 0 : DCME_AHEAD; /* or rows of this block */
     real totals[DCME_BLOCK_MAX];
 
     dcme_sliding_reset(&worker->contexts);
@@ -62,11 +42,11 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
         DCME_CLEAR(worker->h, count * stride);
         for (int64_t t = 0, i = first; t < count; t++, i++) {
             totals[t] = (real)(dcme_min(i - begin, c) + dcme_min(end - 1 - i, c));
-            prefetch_step(worker, i); /* not of all at once, which would wait for memory */
+            dcme_prefetch_output(worker, i + ahead); /* not all at once, which waits for memory */
             find_context(worker, i, worker->h + t * stride, totals[t]);
         }
         dcme_sliding_finish(&worker->contexts);
-        learn_block(worker, first, count);
+        dcme_learn_targets(worker, first, count);
         for (int64_t t = 0, i = first; t < count; t++, i++) {
             real scale = dcme_part(worker, totals[t]);
             push_direction(worker, worker->gradient + t * stride, scale, i - c);

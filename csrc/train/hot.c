@@ -63,22 +63,6 @@ static int64_t read_batch(dcme_worker *worker, int64_t position, int64_t end) {
     return position;
 }
 
-void dcme_prefetch_target(dcme_worker *worker, int64_t i) {
-    if (i < worker->batch.length)
-        worker->draws.draw(&worker->draws, worker->batch.words[i]);
-}
-
-void dcme_prefetch_first(dcme_worker *worker) {
-    for (int64_t i = 0; i < DCME_AHEAD; i++)
-        dcme_prefetch_target(worker, i);
-}
-
-void dcme_prefetch_input(const dcme_worker *worker, int64_t i) {
-    const dcme_model *model = &worker->trainer->model;
-    if (i < worker->batch.length)
-        dcme_prefetch(model->input + worker->batch.words[i] * model->stride, model->stride);
-}
-
 /* Minus the logarithm of what a step ascends. */
 static double loss_of(const dcme_draw *draw, const real *scores, double weight) {
     double loss = 0;
@@ -98,8 +82,6 @@ static void to_errors(dcme_worker *worker, const dcme_draw *draw, int64_t count)
         errors[j] *= weight;
 }
 
-/* Learn the oldest draw, which is of this target, by a context vector, and leave the direction in
- * which that should move in `gradient`. */
 void dcme_learn_target(dcme_worker *worker, int32_t target, const real *h, real *gradient) {
     const dcme_model *model = &worker->trainer->model;
     const real *offset = worker->trainer->noise.offset;
@@ -128,13 +110,11 @@ void dcme_learn_target(dcme_worker *worker, int32_t target, const real *h, real 
     dcme_replicas_step(&draws->replicas);
 }
 
-/* The rows of the neighbors of position i, at most two; none without word order. */
+/* The rows of the neighbors of position i, at most two; with word order. */
 static int64_t neighbor_rows(const dcme_worker *worker, int64_t i, real **rows) {
     const dcme_model *model = &worker->trainer->model;
     const dcme_sentence_batch *batch = &worker->batch;
     int64_t count = 0;
-    if (!model->neighbors[0] || i >= batch->length)
-        return 0;
     if (i > batch->begin[i])
         rows[count++] = model->neighbors[0] + batch->words[i - 1] * model->stride;
     if (i + 1 < batch->end[i])
@@ -142,27 +122,47 @@ static int64_t neighbor_rows(const dcme_worker *worker, int64_t i, real **rows) 
     return count;
 }
 
-void dcme_prefetch_neighbors(const dcme_worker *worker, int64_t i) {
+static void prefetch_neighbors(const dcme_worker *worker, int64_t i) {
     real *rows[2];
     for (int64_t k = neighbor_rows(worker, i, rows); k-- > 0;)
         dcme_prefetch(rows[k], worker->trainer->model.stride);
 }
 
-void dcme_add_neighbors(const dcme_worker *worker, int64_t i, real *h) {
+static void add_neighbors(const dcme_worker *worker, int64_t i, real *h) {
     const dcme_model *model = &worker->trainer->model;
     real *rows[2];
     int64_t count = neighbor_rows(worker, i, rows);
-    if (count > 0)
-        model->kernels->weighted_sum(h, rows, (const real[]){1, 1}, count, model->size);
+    model->kernels->weighted_sum(h, rows, (const real[]){1, 1}, count, model->size);
 }
 
-void dcme_move_neighbors(const dcme_worker *worker, int64_t i, const real *gradient) {
+static void move_neighbors(const dcme_worker *worker, int64_t i, const real *gradient) {
     const dcme_model *model = &worker->trainer->model;
     real *rows[2], rate = NEIGHBOR_RATE * worker->batch.rate;
     int64_t count = neighbor_rows(worker, i, rows);
-    if (count > 0)
-        dcme_rank1_update(model->kernels, rows, (const real[]){rate, rate}, gradient, count,
-                          model->size);
+    dcme_rank1_update(model->kernels, rows, (const real[]){rate, rate}, gradient, count,
+                      model->size);
+}
+
+void dcme_prefetch_output(dcme_worker *worker, int64_t i) {
+    if (i >= worker->batch.length)
+        return;
+    worker->draws.draw(&worker->draws, worker->batch.words[i]);
+    if (worker->trainer->model.neighbors[0])
+        prefetch_neighbors(worker, i);
+}
+
+void dcme_learn_targets(dcme_worker *worker, int64_t i, int64_t count) {
+    const dcme_trainer *trainer = worker->trainer;
+    const int32_t *targets = worker->batch.words + i;
+    int64_t stride = trainer->model.stride, ordered = trainer->model.neighbors[0] ? count : 0;
+    for (int64_t t = 0; t < ordered; t++)
+        add_neighbors(worker, i + t, worker->h + t * stride);
+    if (trainer->options.block > 1)
+        dcme_blocks_step(&worker->blocks, targets, count, worker->batch.rate, &worker->done->loss);
+    else
+        dcme_learn_target(worker, *targets, worker->h, worker->gradient);
+    for (int64_t t = 0; t < ordered; t++)
+        move_neighbors(worker, i + t, worker->gradient + t * stride);
 }
 
 static void learn_cbow(dcme_worker *worker) {
@@ -170,7 +170,7 @@ static void learn_cbow(dcme_worker *worker) {
     const dcme_kernels *kernels = model->kernels;
     const dcme_sentence_batch *batch = &worker->batch;
     int64_t ahead = worker->trainer->options.window + 1 + DCME_AHEAD;
-    real **rows = worker->rows, *h = worker->h, *gradient = worker->gradient;
+    real **rows = worker->rows;
 
     /* rows[] has no entry for the target, so that the rows of a context are adjacent: entries
      * before it are the words' own, later ones are one place down. */
@@ -184,14 +184,11 @@ static void learn_cbow(dcme_worker *worker) {
         real **context = rows + near.from;
         int64_t count = near.to - near.from - 1;
         dcme_prefetch_input(worker, i + ahead);
-        dcme_prefetch_target(worker, i + DCME_AHEAD);
-        dcme_prefetch_neighbors(worker, i + DCME_AHEAD);
-        kernels->mean(h, 1 / (real)count, context, count, model->size);
-        dcme_add_neighbors(worker, i, h);
-        dcme_learn_target(worker, batch->words[i], h, gradient);
-        dcme_move_neighbors(worker, i, gradient);
-        kernels->add_to_rows(context, batch->rate * dcme_part(worker, (real)count), gradient, count,
-                             model->size);
+        dcme_prefetch_output(worker, i + DCME_AHEAD);
+        kernels->mean(worker->h, 1 / (real)count, context, count, model->size);
+        dcme_learn_targets(worker, i, 1);
+        kernels->add_to_rows(context, batch->rate * dcme_part(worker, (real)count),
+                             worker->gradient, count, model->size);
         rows[i] = model->input + batch->words[i] * model->stride; /* the gap moves on */
     }
 }
@@ -200,6 +197,7 @@ int64_t dcme_learn_batch(void *argument, int64_t position, int64_t end) {
     dcme_worker *worker = argument;
     const dcme_train_options *options = &worker->trainer->options;
     position = read_batch(worker, position, end);
+    dcme_replicas_begin(&worker->draws.replicas);
     if (options->model == DCME_SKIPGRAM)
         dcme_learn_skipgram(worker);
     else if (worker->trainer->corpus.subwords)

@@ -61,13 +61,13 @@ int64_t *dcme_shards_cut(dcme_engine *engine, const dcme_corpus *corpus);
 
 /* hot.c */
 int64_t dcme_learn_batch(void *worker, int64_t position, int64_t end);
-void dcme_prefetch_target(dcme_worker *worker, int64_t i);
-void dcme_prefetch_first(dcme_worker *worker);
-void dcme_prefetch_input(const dcme_worker *worker, int64_t i);
+void dcme_prefetch_output(dcme_worker *worker, int64_t i); /* rows of the target at position i */
+/* Learn the oldest draw, which is of this target, by a context vector, and leave the direction in
+ * which that should move in `gradient`. */
 void dcme_learn_target(dcme_worker *worker, int32_t target, const real *h, real *gradient);
-void dcme_prefetch_neighbors(const dcme_worker *worker, int64_t i);
-void dcme_add_neighbors(const dcme_worker *worker, int64_t i, real *h);
-void dcme_move_neighbors(const dcme_worker *worker, int64_t i, const real *gradient);
+/* The same for `count` targets from position i on, all of a block, with contexts in the worker's h.
+ */
+void dcme_learn_targets(dcme_worker *worker, int64_t i, int64_t count);
 
 /* The others: learn from a worker's batch. */
 void dcme_learn_fixed_windows(dcme_worker *worker);
@@ -100,4 +100,15 @@ static inline dcme_span dcme_window_at(dcme_worker *worker, int64_t i) {
 /* A context's weights sum to `total`: the part of its direction for each of its input rows. */
 static inline real dcme_part(const dcme_worker *worker, real total) {
     return worker->trainer->options.gradient == DCME_EXACT ? 1 / total : 1;
+}
+
+static inline void dcme_prefetch_first(dcme_worker *worker) {
+    for (int64_t i = 0; i < DCME_AHEAD; i++)
+        dcme_prefetch_output(worker, i);
+}
+
+static inline void dcme_prefetch_input(const dcme_worker *worker, int64_t i) {
+    const dcme_model *model = &worker->trainer->model;
+    if (i < worker->batch.length)
+        dcme_prefetch(model->input + worker->batch.words[i] * model->stride, model->stride);
 }
