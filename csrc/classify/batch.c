@@ -1,6 +1,6 @@
 /* See batch.h. */
 #include "classify/batch.h"
-#include "objectives/center.h"
+#include "objectives/dual_center.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 /* Dual-clustering maximum entropy with a bound that is exact for the most probable classes.
  *
  * In the paper one center alpha_z approximates the dual distribution mu of a document in (5). Here
- * each cluster's center is a distribution over some neighboring classes of its own, and mu is free
- * to share itself out among the clusters; within the Q clusters of the greatest bounds and the
- * target's it is free altogether: the head. Only in the tail, the
- * other clusters, it is in proportion to the center. Maximizing (5) over these mu gives in closed
+ * each cluster of neighboring classes has a center over them. Head: the target's cluster and the Q
+ * of the greatest bounds are scored class by class. Tail: each other cluster is one summand, its
+ * bound; within it mu is in proportion to the center. Maximizing (5) over these mu gives in closed
  * form log Z >= log(sum of exp(s_j) over the head + sum of exp(u_k . x + H_k) over the tail) with
  * the maximizer p_j, p_k in proportion to the summands. The gap is what a tail cluster's classes
  * have beyond their center's bound, one of them a high score, say; without a correction it grows,
@@ -37,7 +36,7 @@
 #include "classify/class_objective.h"
 #include "common/random.h"
 #include "common/top_k.h"
-#include "objectives/center.h"
+#include "objectives/dual_center.h"
 
 #include <math.h>
 
@@ -53,21 +52,21 @@ typedef struct {
     real *square;      /* (stride) |alpha_k|^2 */
     real *weight;      /* (stride) sum of rate p_k in owed_k */
     _Atomic int *busy; /* (K) a thread is at its offline update */
-} class_clusters;
+} class_bounds;
 
 enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
 
 /* Columns of cluster k in W, padding included, and without. */
-static int64_t columns_of(const class_clusters *clusters, int64_t k) {
+static int64_t columns_of(const class_bounds *clusters, int64_t k) {
     return dcme_min(clusters->width, clusters->problem->model->stride - k * clusters->width);
 }
 
-static int64_t classes_of(const class_clusters *clusters, int64_t k) {
+static int64_t classes_of(const class_bounds *clusters, int64_t k) {
     return dcme_min(clusters->width, clusters->problem->model->classes - k * clusters->width);
 }
 
 /* Square and u of a center that has just been made, of this entropy. */
-static void update_moments(class_clusters *clusters, int64_t k, real entropy) {
+static void update_moments(class_bounds *clusters, int64_t k, real entropy) {
     real *alpha = clusters->alpha + k * clusters->width;
     double square = 0;
     for (int64_t j = 0; j < classes_of(clusters, k); j++)
@@ -78,7 +77,7 @@ static void update_moments(class_clusters *clusters, int64_t k, real entropy) {
                  clusters->table + k, 2 * clusters->stride);
 }
 
-static void start_cluster(class_clusters *clusters, int64_t k) {
+static void start_cluster(class_bounds *clusters, int64_t k) {
     const int64_t *counts = clusters->problem->counts + k * clusters->width;
     real *alpha = clusters->alpha + k * clusters->width;
     int64_t classes = classes_of(clusters, k);
@@ -92,7 +91,7 @@ static void start_cluster(class_clusters *clusters, int64_t k) {
 }
 
 /* At most --clusters of them; centers start as the frequencies of their classes. */
-static void open_clusters(class_clusters *c, dcme_arena *arena, const dcme_problem *problem) {
+static void open_clusters(class_bounds *c, dcme_arena *arena, const dcme_problem *problem) {
     int64_t stride = problem->model->stride, lines = stride / DCME_PAD;
     int64_t most = problem->options->class_clusters, each = (lines + most - 1) / most;
     c->problem = problem;
@@ -111,7 +110,7 @@ static void open_clusters(class_clusters *c, dcme_arena *arena, const dcme_probl
 }
 
 /* products (2 stride) = table . x of instance d; then bounds (stride), -INFINITY in the padding. */
-static void bounds_of(const class_clusters *clusters, dcme_batch *batch, int64_t d, real *products,
+static void bounds_of(const class_bounds *clusters, dcme_batch *batch, int64_t d, real *products,
                       real *bounds) {
     int64_t stride = clusters->stride;
     DCME_CLEAR(products, 2 * stride);
@@ -123,7 +122,7 @@ static void bounds_of(const class_clusters *clusters, dcme_batch *batch, int64_t
 }
 
 /* W -= owed_k alpha_k, and scores = W' mean of the x owed. */
-static void fold_cluster(class_clusters *clusters, int64_t k, real *scores) {
+static void fold_cluster(class_bounds *clusters, int64_t k, real *scores) {
     const dcme_linear *model = clusters->problem->model;
     int64_t columns = columns_of(clusters, k);
     real *alpha = clusters->alpha + k * clusters->width, *rows[ROWS], steps[ROWS];
@@ -149,7 +148,7 @@ static void fold_cluster(class_clusters *clusters, int64_t k, real *scores) {
 
 /* Fold what cluster k owes into W; alpha_k = softmax(W' mean of x) over its classes (14), the mean
  * of the x owed; then u_k, the entropy and the square. `scratch` has room for `width`. */
-static void update_cluster(class_clusters *clusters, int64_t k, real *scratch) {
+static void update_cluster(class_bounds *clusters, int64_t k, real *scratch) {
     if (!(clusters->weight[k] > 0) || atomic_exchange(&clusters->busy[k], 1))
         return; /* nothing is pending, or another thread holds the lock */
     fold_cluster(clusters, k, scratch);
@@ -162,7 +161,7 @@ static void update_cluster(class_clusters *clusters, int64_t k, real *scratch) {
 
 /* Fold what all clusters owe into W, after an epoch; centers stay. */
 static void fold(void *shared) {
-    class_clusters *clusters = shared; /* the first of what threads share */
+    class_bounds *clusters = shared; /* the first of what threads share */
     const dcme_linear *model = clusters->problem->model;
     for (int64_t f = 0; f < clusters->features; f++) {
         real *u = clusters->table + 2 * f * clusters->stride, *owed = u + clusters->stride;
@@ -180,7 +179,7 @@ static void fold(void *shared) {
 /* ---- the objective ---- */
 
 typedef struct {
-    class_clusters clusters;
+    class_bounds clusters;
     int64_t top;           /* Q, at most K - 1 */
     int64_t draws;         /* S, at most the classes that are left */
     int64_t interval;      /* documents from one offline update to the next */
@@ -231,7 +230,7 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
 
 /* Draw clusters of the tail, each at most once. */
 static void draw(thread_state *me, uint64_t *stream) {
-    const class_clusters *g = &me->shared->clusters;
+    const class_bounds *g = &me->shared->clusters;
     int64_t first = me->shared->top + 1;
     for (me->scored = first; me->scored < first + me->shared->draws; me->scored++) {
         int64_t left = dcme_below(dcme_random(stream), g->count - me->scored), k = 0;
@@ -249,7 +248,7 @@ static void draw(thread_state *me, uint64_t *stream) {
 /* The target's cluster and the Q of the greatest bounds among the others, whose bounds go; and
  * those drawn, whose bounds stay. */
 static void choose(thread_state *me, dcme_batch *batch, int64_t d) {
-    const class_clusters *g = &me->shared->clusters;
+    const class_bounds *g = &me->shared->clusters;
     me->head[0] = (int32_t)(batch->targets[d] / g->width);
     me->bounds[me->head[0]] = -INFINITY;
     dcme_top_k(me->head + 1, me->shared->top, me->bounds, g->count);
@@ -265,7 +264,7 @@ static void choose(thread_state *me, dcme_batch *batch, int64_t d) {
 
 /* Scores of the classes of these clusters, -INFINITY in the padding. */
 static void score(thread_state *me, dcme_batch *batch, int64_t d) {
-    const class_clusters *g = &me->shared->clusters;
+    const class_bounds *g = &me->shared->clusters;
     const dcme_linear *model = batch->model;
     DCME_CLEAR(me->scores, me->scored * g->width);
     for (int64_t i = 0; i < me->scored; i++) {
@@ -283,7 +282,7 @@ static void score(thread_state *me, dcme_batch *batch, int64_t d) {
 /* Where a drawn cluster's classes have more than its bound, make their summands the correction in
  * the head of this file, else 0; returns by how much the sum changes. */
 static double correct(thread_state *me) {
-    const class_clusters *g = &me->shared->clusters;
+    const class_bounds *g = &me->shared->clusters;
     int64_t first = me->shared->top + 1;
     real factor = (real)(g->count - first) / (real)(me->shared->draws > 0 ? me->shared->draws : 1);
     double change = 0;
@@ -304,7 +303,7 @@ static double correct(thread_state *me) {
 
 /* `steps` = 1[j = i] - p_j of the head, `shares` = p_k of the tail; returns -Q_t of (8). */
 static double to_errors(thread_state *me, const dcme_batch *batch, int64_t d) {
-    const class_clusters *g = &me->shared->clusters;
+    const class_bounds *g = &me->shared->clusters;
     const dcme_kernels *kernels = batch->model->kernels;
     int64_t count = me->scored * g->width, target = batch->targets[d] % g->width;
     real largest = -INFINITY;
@@ -324,7 +323,7 @@ static double to_errors(thread_state *me, const dcme_batch *batch, int64_t d) {
 }
 
 static void update(thread_state *me, dcme_batch *batch, int64_t d, real rate) {
-    class_clusters *g = &me->shared->clusters;
+    class_bounds *g = &me->shared->clusters;
     const dcme_linear *model = batch->model;
     int64_t begin = batch->starts[d], n = batch->starts[d + 1] - begin;
     dcme_scale(me->rates, rate, batch->values + begin, n);
@@ -361,7 +360,7 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
 
 /* All weights but the biases have been multiplied by `factor`. */
 static void shrink(const dcme_problem *problem, void *shared, real factor) {
-    const class_clusters *g = &((shared_state *)shared)->clusters;
+    const class_bounds *g = &((shared_state *)shared)->clusters;
     (void)problem;
     dcme_scale(g->table, factor, g->table, (g->features - 1) * 2 * g->stride);
 }

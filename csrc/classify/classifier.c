@@ -36,7 +36,7 @@ static const dcme_class_objective *choose(const dcme_classify_options *options) 
     }
 }
 
-static void take_batch(void *argument, int64_t number, int64_t *begin, int64_t *end) {
+static void start_batch(void *argument, int64_t number, int64_t *begin, int64_t *end) {
     const dcme_classifier *c = ((worker *)argument)->classifier;
     *begin = number * c->options.batch;
     *end = dcme_min(*begin + c->options.batch, c->instances.count);
@@ -107,10 +107,10 @@ static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, d
 static const dcme_work WORK = {
     .open = open_worker,
     .worker_size = sizeof(worker),
-    .take = take_batch,
-    .step = learn_batch,
-    .begin = shuffle,
-    .end = end_epoch,
+    .start_unit = start_batch,
+    .learn = learn_batch,
+    .begin_epoch = shuffle,
+    .end_epoch = end_epoch,
 };
 
 static dcme_status open_parts(dcme_classifier *c, dcme_error *error) {

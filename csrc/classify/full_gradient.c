@@ -28,18 +28,18 @@ typedef struct {
     dcme_batch batch;   /* of these instances */
     real **rows;        /* errors of a feature's instances */
     real *posterior;    /* (stride), of one document at a time where none is returned */
-} share;
+} worker;
 
 static void *score(void *argument) {
-    share *s = argument;
-    const piece *p = s->piece;
+    worker *w = argument;
+    const piece *p = w->piece;
     const int64_t *numbers = p->problem ? p->problem->instances->documents : NULL;
-    for (int64_t i = s->begin, end; i < s->end; i = end) {
-        end = dcme_min(i + BATCH, s->end);
-        s->batch.count = 0;
+    for (int64_t i = w->begin, end; i < w->end; i = end) {
+        end = dcme_min(i + BATCH, w->end);
+        w->batch.count = 0;
         for (int64_t d = p->first + i; d < p->first + end; d++)
-            dcme_batch_add_document(&s->batch, p->documents, numbers ? numbers[d] : d);
-        dcme_batch_scores(&s->batch, p->scores + i * p->model->stride);
+            dcme_batch_add_document(&w->batch, p->documents, numbers ? numbers[d] : d);
+        dcme_batch_scores(&w->batch, p->scores + i * p->model->stride);
     }
     return NULL;
 }
@@ -72,8 +72,8 @@ static double latent_errors(const piece *p, int32_t label, real *row, real *xi) 
     const real *log_alpha = p->problem->soft->rows + label * p->model->stride;
     for (int64_t k = 0; k < p->model->classes; k++)
         xi[k] = row[k] + log_alpha[k];
-    double own = dcme_softmax(xi, p->model);
-    double loss = dcme_softmax(row, p->model) - own;
+    double joint = dcme_softmax(xi, p->model);
+    double loss = dcme_softmax(row, p->model) - joint;
     for (int64_t k = 0; k < p->model->classes; k++)
         row[k] -= xi[k];
     return loss;
@@ -94,14 +94,14 @@ static double errors_of(const piece *p, int64_t d, real *row, real *xi) {
 
 /* Scores, then errors and losses, times the instance's weight. */
 static void *compute_errors(void *argument) {
-    share *s = argument;
-    piece *p = s->piece;
+    worker *w = argument;
+    piece *p = w->piece;
     const real *weights = p->problem->instances->weights;
-    score(s);
-    for (int64_t d = s->begin; d < s->end; d++) {
+    score(w);
+    for (int64_t d = w->begin; d < w->end; d++) {
         real *row = p->scores + d * p->model->stride;
         real weight = weights ? weights[p->first + d] : 1;
-        p->losses[d] = weight * errors_of(p, d, row, s->posterior);
+        p->losses[d] = weight * errors_of(p, d, row, w->posterior);
         for (int64_t j = 0; weight != 1 && j < p->model->classes; j++)
             row[j] *= weight;
     }
@@ -127,19 +127,19 @@ static void add_products(double *restrict out, real *const *rows, const real *va
     }
 }
 
-/* gradient += X^T E for the share's columns */
+/* gradient += X^T E for the worker's columns */
 static void *add_gradient(void *argument) {
-    share *s = argument;
-    piece *p = s->piece;
+    worker *w = argument;
+    piece *p = w->piece;
     const dcme_by_feature *columns = p->problem->columns;
     const int64_t classes = p->model->classes, stride = p->model->stride;
     for (int64_t j = 0; j < classes; j += DCME_COLUMNS) {
         int64_t width = dcme_min(classes - j, DCME_COLUMNS);
-        for (int64_t c = s->begin; c < s->end; c++) {
+        for (int64_t c = w->begin; c < w->end; c++) {
             int64_t begin = columns->starts[c], n = columns->starts[c + 1] - begin;
             for (int64_t i = 0; i < n; i++)
-                s->rows[i] = p->scores + columns->instances[begin + i] * stride + j;
-            add_products(p->gradient + columns->feature[c] * classes + j, s->rows,
+                w->rows[i] = p->scores + columns->instances[begin + i] * stride + j;
+            add_products(p->gradient + columns->feature[c] * classes + j, w->rows,
                          columns->values + begin, n, width);
         }
     }
@@ -156,40 +156,40 @@ static void add_bias(piece *p) {
     }
 }
 
-static void share_documents(piece *p, share *shares, int32_t threads, void *(*work)(void *)) {
+static void split_documents(piece *p, worker *workers, int32_t threads, void *(*work)(void *)) {
     for (int32_t i = 0; i < threads; i++) {
-        shares[i].begin = p->count * i / threads;
-        shares[i].end = p->count * (i + 1) / threads;
+        workers[i].begin = p->count * i / threads;
+        workers[i].end = p->count * (i + 1) / threads;
     }
-    dcme_run_threads(work, shares, sizeof *shares, threads);
+    dcme_run_threads(work, workers, sizeof *workers, threads);
 }
 
 /* Let threads share the columns of a piece, each about the same number of values. */
-static void share_columns(piece *p, share *shares, int32_t threads) {
+static void split_columns(piece *p, worker *workers, int32_t threads) {
     const dcme_by_feature *columns = p->problem->columns;
     const int64_t *first = columns->first + p->first / DCME_PIECE, *starts = columns->starts;
     int64_t c = first[0], values = starts[first[1]] - starts[c];
     for (int32_t i = 0; i < threads; i++) {
         int64_t end = starts[first[0]] + values / threads * (i + 1);
-        shares[i].begin = c;
+        workers[i].begin = c;
         while (c < first[1] && (i == threads - 1 || starts[c + 1] <= end))
             c++;
-        shares[i].end = c;
+        workers[i].end = c;
     }
-    dcme_run_threads(add_gradient, shares, sizeof *shares, threads);
+    dcme_run_threads(add_gradient, workers, sizeof *workers, threads);
 }
 
 /* What each thread needs; a feature has `most` instances at once. */
-static share *open_shares(piece *p, dcme_arena *arena, int64_t most, int32_t threads) {
+static worker *open_workers(piece *p, dcme_arena *arena, int64_t most, int32_t threads) {
     int64_t widest = dcme_widest(p->documents);
-    share *shares = dcme_take(arena, threads, sizeof *shares);
-    for (int32_t i = 0; shares && i < threads; i++) {
-        shares[i].piece = p;
-        dcme_batch_open(&shares[i].batch, arena, p->model, BATCH, widest);
-        DCME_TAKE(arena, shares[i].rows, most);
-        DCME_TAKE(arena, shares[i].posterior, p->model->stride);
+    worker *workers = dcme_take(arena, threads, sizeof *workers);
+    for (int32_t i = 0; workers && i < threads; i++) {
+        workers[i].piece = p;
+        dcme_batch_open(&workers[i].batch, arena, p->model, BATCH, widest);
+        DCME_TAKE(arena, workers[i].rows, most);
+        DCME_TAKE(arena, workers[i].posterior, p->model->stride);
     }
-    return shares;
+    return workers;
 }
 
 static const dcme_purpose SCORES = {"the scores of some documents", "give shorter documents"};
@@ -200,24 +200,24 @@ dcme_status dcme_classify_scores(real *scores, const dcme_linear *model,
     piece p = {.model = model, .documents = documents, .first = begin, .scores = scores};
     dcme_arena arena = {0};
     p.count = end - begin;
-    share *shares = open_shares(&p, &arena, 0, threads);
+    worker *workers = open_workers(&p, &arena, 0, threads);
     dcme_status status = dcme_arena_check(&arena, SCORES, error);
     if (status == DCME_OK)
-        share_documents(&p, shares, threads, score);
+        split_documents(&p, workers, threads, score);
     dcme_arena_close(&arena);
     return status;
 }
 
-static void add_pieces(double *loss, piece *p, share *shares, int32_t threads) {
+static void add_pieces(double *loss, piece *p, worker *workers, int32_t threads) {
     int64_t total = p->problem->instances->count;
     for (p->first = 0; p->first < total; p->first += DCME_PIECE) {
         p->count = dcme_min(total - p->first, DCME_PIECE);
-        share_documents(p, shares, threads, compute_errors);
+        split_documents(p, workers, threads, compute_errors);
         for (int64_t d = 0; d < p->count; d++)
             *loss += p->losses[d];
         if (!p->gradient)
             continue;
-        share_columns(p, shares, threads);
+        split_columns(p, workers, threads);
         add_bias(p);
     }
 }
@@ -231,13 +231,13 @@ dcme_status dcme_classify_gradient(double *loss, double *gradient, const dcme_li
     int64_t count = dcme_min(problem->instances->count, DCME_PIECE);
     DCME_TAKE_UNSET(&arena, p.scores, count * model->stride);
     DCME_TAKE(&arena, p.losses, count);
-    share *shares = open_shares(&p, &arena, count, threads);
+    worker *workers = open_workers(&p, &arena, count, threads);
     dcme_status status = dcme_arena_check(&arena, SCORES, error);
     *loss = 0;
     if (gradient)
         DCME_CLEAR(gradient, (model->features + 1) * model->classes);
     if (status == DCME_OK)
-        add_pieces(loss, &p, shares, threads);
+        add_pieces(loss, &p, workers, threads);
     dcme_arena_close(&arena);
     return status;
 }

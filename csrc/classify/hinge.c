@@ -69,14 +69,14 @@ static real missing(real score) { return MARGIN > score ? MARGIN - score : 0; }
  */
 static const int32_t *become_errors(real *scores, int64_t column, int64_t width,
                                     const int32_t *label, const int32_t *end, double *loss) {
-    real own[STRIP];
+    real missed[STRIP];
     const int32_t *next = label;
     for (; next < end && *next < column + width; next++)
-        own[next - label] = missing(scores[*next - column]);
+        missed[next - label] = missing(scores[*next - column]);
     for (int64_t j = 0; j < width; j++)
         scores[j] = -missing(-scores[j]);
     for (const int32_t *one = label; one < next; one++)
-        scores[*one - column] = own[one - label];
+        scores[*one - column] = missed[one - label];
     for (int64_t j = 0; j < width; j++)
         *loss += scores[j] * (double)scores[j];
     return next;

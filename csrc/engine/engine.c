@@ -39,27 +39,23 @@ void dcme_engine_close(dcme_engine *e) {
 
 static void publish(dcme_thread *t) {
     const dcme_done *done = &t->done;
-    atomic_store_explicit(&t->trained, done->trained, memory_order_relaxed);
-    atomic_store_explicit(&t->subsampled, done->subsampled, memory_order_relaxed);
-    atomic_store_explicit(&t->without_context, done->without_context, memory_order_relaxed);
-    atomic_store_explicit(&t->losses, done->loss.count, memory_order_relaxed);
-    atomic_store_explicit(&t->loss, done->loss.sum, memory_order_relaxed);
-    atomic_store_explicit(&t->rate, done->rate, memory_order_relaxed);
-}
-
-static int is_stopped(const dcme_engine *e) {
-    return atomic_load_explicit(&e->stop, memory_order_relaxed);
+    t->trained = done->trained;
+    t->subsampled = done->subsampled;
+    t->without_context = done->without_context;
+    t->losses = done->loss.count;
+    t->loss = done->loss.sum;
+    t->rate = done->rate;
 }
 
 /* Learn step by step; a stopped thread can be resumed. */
 static void learn_unit(dcme_thread *t) {
     dcme_engine *e = t->engine;
-    while (t->position < t->end && !is_stopped(e)) {
-        t->position = e->work->step(t->worker, t->position, t->end);
+    while (t->position < t->end && !e->stop) {
+        t->position = e->work->learn(t->worker, t->position, t->end);
         publish(t);
         if (!isfinite(t->done.loss.sum)) {
-            atomic_store(&e->diverged, 1);
-            atomic_store(&e->stop, 1);
+            e->diverged = 1;
+            e->stop = 1;
         }
     }
 }
@@ -70,12 +66,12 @@ static void *learn(void *argument) {
     dcme_engine *e = t->engine;
     for (;;) {
         learn_unit(t);
-        if (is_stopped(e))
+        if (e->stop)
             break;
-        int64_t unit = atomic_fetch_add(&e->next, 1);
+        int64_t unit = e->next++;
         if (unit >= e->units)
             break;
-        e->work->take(t->worker, unit, &t->position, &t->end);
+        e->work->start_unit(t->worker, unit, &t->position, &t->end);
     }
     if (e->work->flush)
         e->work->flush(t->worker);
@@ -86,18 +82,18 @@ dcme_status dcme_engine_epoch(dcme_engine *e, int64_t epoch, dcme_error *error) 
     if (e->epoch >= 0 && e->epoch != epoch)
         return dcme_fail(error, DCME_BAD_ARGUMENT, epoch, "another epoch is not finished");
     if (e->epoch < 0)
-        atomic_store(&e->next, 0);
+        e->next = 0;
     e->epoch = epoch;
-    if (e->work->begin)
-        e->work->begin(e->job, epoch);
+    if (e->work->begin_epoch)
+        e->work->begin_epoch(e->job, epoch);
     dcme_run_threads(learn, e->threads, sizeof *e->threads, e->thread_count);
-    if (atomic_load(&e->diverged))
+    if (e->diverged)
         return dcme_fail(error, DCME_DIVERGED, epoch, "a loss is not finite");
     if (atomic_exchange(&e->stop, 0))
         return dcme_fail(error, DCME_STOPPED, epoch, "stopped");
     e->epoch = -1;
-    if (e->work->end)
-        e->work->end(e->job, epoch);
+    if (e->work->end_epoch)
+        e->work->end_epoch(e->job, epoch);
     /* few losses are sampled, and none after the last steps */
     if (!dcme_engine_is_finite(e, 0, INT64_MAX))
         return dcme_fail(error, DCME_DIVERGED, epoch, "a %s is not finite", e->row_name);
@@ -108,19 +104,18 @@ void dcme_engine_progress(const dcme_engine *e, dcme_progress *progress) {
     *progress = (dcme_progress){.rate = e->schedule.lr};
     for (int32_t i = 0; i < e->thread_count; i++) {
         const dcme_thread *t = &e->threads[i];
-        progress->trained += atomic_load_explicit(&t->trained, memory_order_relaxed);
-        progress->subsampled += atomic_load_explicit(&t->subsampled, memory_order_relaxed);
-        progress->without_context +=
-            atomic_load_explicit(&t->without_context, memory_order_relaxed);
-        progress->losses += atomic_load_explicit(&t->losses, memory_order_relaxed);
-        progress->loss += atomic_load_explicit(&t->loss, memory_order_relaxed);
-        double rate = atomic_load_explicit(&t->rate, memory_order_relaxed);
+        double rate = t->rate;
+        progress->trained += t->trained;
+        progress->subsampled += t->subsampled;
+        progress->without_context += t->without_context;
+        progress->losses += t->losses;
+        progress->loss += t->loss;
         if (rate > 0 && rate < progress->rate)
             progress->rate = rate;
     }
 }
 
-void dcme_engine_stop(dcme_engine *e) { atomic_store(&e->stop, 1); }
+void dcme_engine_stop(dcme_engine *e) { e->stop = 1; }
 
 int64_t dcme_engine_unfinished(const dcme_engine *e) { return e->epoch; }
 
@@ -132,7 +127,7 @@ void dcme_engine_state(const dcme_engine *e, dcme_state *state) {
 
 dcme_status dcme_engine_restored(dcme_engine *e, dcme_error *error) {
     int sound = dcme_arena_is_sound(&e->arena) && e->epoch >= -1 && e->epoch < e->schedule.epochs &&
-                atomic_load(&e->next) >= 0;
+                e->next >= 0;
     for (int32_t i = 0; i < e->thread_count; i++) {
         const dcme_thread *t = &e->threads[i];
         sound &= 0 <= t->position && t->position <= t->end && t->end <= e->schedule.length &&

@@ -47,13 +47,13 @@ typedef struct {
     int64_t worker_size;
 
     /* The positions of a unit, which the worker is about to learn. */
-    void (*take)(void *worker, int64_t unit, int64_t *begin, int64_t *end);
+    void (*start_unit)(void *worker, int64_t unit, int64_t *begin, int64_t *end);
     /* Learn some of them, and return the position after. */
-    int64_t (*step)(void *worker, int64_t position, int64_t end);
+    int64_t (*learn)(void *worker, int64_t position, int64_t end);
 
-    void (*flush)(void *worker);             /* the thread stops and may be resumed */
-    void (*begin)(void *job, int64_t epoch); /* an epoch begins or is resumed */
-    void (*end)(void *job, int64_t epoch);   /* an epoch is complete */
+    void (*flush)(void *worker);                   /* the thread stops and may be resumed */
+    void (*begin_epoch)(void *job, int64_t epoch); /* an epoch begins or is resumed */
+    void (*end_epoch)(void *job, int64_t epoch);   /* an epoch is complete */
 } dcme_work;
 
 typedef struct dcme_engine dcme_engine;

@@ -28,19 +28,21 @@ static inline int64_t dcme_row_stride(int64_t items, int64_t dim) {
     return items <= DCME_SPARE_BYTES / (spare > 0 ? spare : 1) ? whole : quads;
 }
 
-/* A step of a moving window, to position t: a vector x enters, which is kept in `last`, and
- * first, x_(t-c-1), leaves the sum; at is x_t. */
+/* A step of a moving window, to position t. */
 typedef struct {
-    const real *x, *first, *at;
-    real *last, *out, scale, out_scale;
+    const real *x;     /* enters the sum, */
+    real *last;        /* where it is kept, times `scale` */
+    const real *first; /* x_(t-c-1), which leaves the sum */
+    const real *at;    /* x_t */
+    real *out, scale, out_scale;
 } dcme_slide;
 
 typedef struct {
     const char *name;
     int64_t lanes; /* numbers of a vector */
 
-    /* out[i step + j] = hs[i] . rows[j] */
-    void (*dots)(real *out, int64_t step, real *const *hs, int64_t h_count, real *const *rows,
+    /* out[i stride + j] = hs[i] . rows[j] */
+    void (*dots)(real *out, int64_t stride, real *const *hs, int64_t h_count, real *const *rows,
                  int64_t count, int64_t size);
 
     /* out[2 i] = hs[i] . hs[i]; out[2 i + 1] = hs[i] . rows[i] */
@@ -66,11 +68,12 @@ typedef struct {
     void (*weighted_sum)(real *out, real *const *rows, const real *weights, int64_t count,
                          int64_t size);
 
-    /* For each i in turn, for each j in turn: outs[i] += weights[i out_step + j row_step] rows[j].
-     * No out is one of the rows. Unless `own` is NULL, outs[i] is own_weights[i] own[i] before. */
+    /* For each i in turn, for each j in turn: outs[i] += weights[i out_stride + j row_stride]
+     * rows[j]. No out is one of the rows. Unless `starts` is NULL, outs[i] is start_weights[i]
+     * starts[i] before. */
     void (*weighted_sums)(real *const *outs, int64_t out_count, const real *weights,
-                          int64_t out_step, int64_t row_step, real *const *rows, int64_t count,
-                          int64_t size, real *const *own, const real *own_weights);
+                          int64_t out_stride, int64_t row_stride, real *const *rows, int64_t count,
+                          int64_t size, real *const *starts, const real *start_weights);
 
     /* out[i] = exp(x[i]), x[i] no further from 0 than 87; out may be x. As for residuals, both have
      * room for dcme_stride(count) numbers. */

@@ -3,14 +3,14 @@
 
 #include <math.h>
 
-static void dots(real *out, int64_t step, real *const *hs, int64_t h_count, real *const *rows,
+static void dots(real *out, int64_t stride, real *const *hs, int64_t h_count, real *const *rows,
                  int64_t count, int64_t size) {
     for (int64_t i = 0; i < h_count; i++)
         for (int64_t j = 0; j < count; j++) {
             real sum = 0;
             for (int64_t d = 0; d < size; d++)
                 sum += rows[j][d] * hs[i][d];
-            out[i * step + j] = sum;
+            out[i * stride + j] = sum;
         }
 }
 
@@ -67,13 +67,13 @@ static void weighted_sum(real *out, real *const *rows, const real *weights, int6
 }
 
 static void weighted_sums(real *const *outs, int64_t out_count, const real *weights,
-                          int64_t out_step, int64_t row_step, real *const *rows, int64_t count,
-                          int64_t size, real *const *own, const real *own_weights) {
+                          int64_t out_stride, int64_t row_stride, real *const *rows, int64_t count,
+                          int64_t size, real *const *starts, const real *start_weights) {
     for (int64_t i = 0; i < out_count; i++) {
-        if (own)
-            mean(outs[i], own_weights[i], own + i, 1, size);
+        if (starts)
+            mean(outs[i], start_weights[i], starts + i, 1, size);
         for (int64_t j = 0; j < count; j++)
-            weighted_sum(outs[i], rows + j, weights + i * out_step + j * row_step, 1, size);
+            weighted_sum(outs[i], rows + j, weights + i * out_stride + j * row_stride, 1, size);
     }
 }
 

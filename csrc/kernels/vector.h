@@ -121,8 +121,8 @@ INLINE void add_dots(vec *a, float *const *hs, int m, float *const *rows, int n,
 
 /* A tile of dot products, `m` and `n` constant: they share the loads of both lists, and as many
  * chains of madd hide its latency. */
-INLINE void dots_tile(float *out, int64_t step, float *const *hs, int m, float *const *rows, int n,
-                      int64_t size) {
+INLINE void dots_tile(float *out, int64_t stride, float *const *hs, int m, float *const *rows,
+                      int n, int64_t size) {
     vec a[DOT_ROWS * 8];
     int64_t d = 0;
     UNROLL (i, m * n)
@@ -132,36 +132,36 @@ INLINE void dots_tile(float *out, int64_t step, float *const *hs, int m, float *
     if (d < size)
         add_dots(a, hs, m, rows, n, d, size - d);
     UNROLL (i, m)
-        put_sums(out + i * step, a + i * n, n);
+        put_sums(out + i * stride, a + i * n, n);
 }
 
-#define LAST_DOTS(n, out, step, hs, m, rows, size)                                                 \
+#define LAST_DOTS(n, out, stride, hs, m, rows, size)                                               \
     case n:                                                                                        \
-        dots_tile(out, step, hs, m, rows, n, size);                                                \
+        dots_tile(out, stride, hs, m, rows, n, size);                                              \
         break;
 
 /* `m` of the first list by the whole second one, `n` of it at a time. */
-INLINE void dots_of(float *out, int64_t step, float *const *hs, int m, float *const *rows, int n,
+INLINE void dots_of(float *out, int64_t stride, float *const *hs, int m, float *const *rows, int n,
                     int64_t count, int64_t size) {
     int64_t j = 0;
     for (; j + n <= count; j += n)
-        dots_tile(out + j, step, hs, m, rows + j, n, size);
-    switch (count - j) { EACH_TO_7(LAST_DOTS, out + j, step, hs, m, rows + j, size) }
+        dots_tile(out + j, stride, hs, m, rows + j, n, size);
+    switch (count - j) { EACH_TO_7(LAST_DOTS, out + j, stride, hs, m, rows + j, size) }
 }
 
-static void dots(float *out, int64_t step, float *const *hs, int64_t h_count, float *const *rows,
+static void dots(float *out, int64_t stride, float *const *hs, int64_t h_count, float *const *rows,
                  int64_t count, int64_t size) {
     int64_t i = 0;
     if (h_count == 1) {
-        dots_of(out, step, hs, 1, rows, 8, count, size);
+        dots_of(out, stride, hs, 1, rows, 8, count, size);
         return;
     }
     for (; i + DOT_ROWS <= h_count; i += DOT_ROWS)
-        dots_of(out + i * step, step, hs + i, DOT_ROWS, rows, 4, count, size);
+        dots_of(out + i * stride, stride, hs + i, DOT_ROWS, rows, 4, count, size);
     for (; i + 2 <= h_count; i += 2)
-        dots_of(out + i * step, step, hs + i, 2, rows, 4, count, size);
+        dots_of(out + i * stride, stride, hs + i, 2, rows, 4, count, size);
     for (; i < h_count; i++)
-        dots_of(out + i * step, step, hs + i, 1, rows, 8, count, size);
+        dots_of(out + i * stride, stride, hs + i, 1, rows, 8, count, size);
 }
 
 /* `m` pairs, constant; the products of one with itself and with the other share its loads. */
@@ -232,15 +232,15 @@ static void mean(float *out, float scale, float *const *rows, int64_t count, int
     FOR_CHUNKS(SUM_CHUNKS, size, mean_chunks, out, scale, rows, count);
 }
 
-/* The weight of row i is weights[i step], or without weights 1. */
+/* The weight of row i is weights[i stride], or without weights 1. */
 INLINE void add_chunks(float *const *rows, float scale, const float *x, const float *weights,
-                       int64_t step, int64_t count, int64_t d, int chunks, int64_t n) {
+                       int64_t stride, int64_t count, int64_t d, int chunks, int64_t n) {
     vec y[SUM_CHUNKS];
     EACH_CHUNK (c)
         y[c] = scale * get(x + d + c * LANES, n);
     for (int64_t i = 0; i < count; i++) {
         float *row = at_chunk(rows[i], d);
-        vec w = weights ? set1(weights[i * step]) : zero();
+        vec w = weights ? set1(weights[i * stride]) : zero();
         EACH_CHUNK (c) {
             vec r = get(row + c * LANES, n);
             put(row + c * LANES, n, weights ? madd(w, y[c], r) : r + y[c]);
@@ -282,22 +282,22 @@ static void slide(const dcme_slide *steps, int64_t count, float *sum, int64_t si
 }
 
 /* Some chunks of `m` outs, which stay in registers while the rows are gone through. */
-INLINE void sums_chunks(float *const *outs, int m, const float *weights, int64_t out_step,
-                        int64_t row_step, float *const *rows, int64_t count, float *const *own,
-                        const float *own_weights, int64_t d, int chunks, int64_t n) {
+INLINE void sums_chunks(float *const *outs, int m, const float *weights, int64_t out_stride,
+                        int64_t row_stride, float *const *rows, int64_t count, float *const *starts,
+                        const float *start_weights, int64_t d, int chunks, int64_t n) {
     vec a[SUM_ROWS * SUM_ROW_CHUNKS + SUM_CHUNKS], r[SUM_CHUNKS];
     UNROLL (i, m) {
-        const float *first = at_chunk(own ? own[i] : outs[i], d);
-        vec w = set1(own ? own_weights[i] : 1);
+        const float *first = at_chunk(starts ? starts[i] : outs[i], d);
+        vec w = set1(starts ? start_weights[i] : 1);
         EACH_CHUNK (c)
             a[i * chunks + c] = w * get(first + c * LANES, n);
     }
-    for (int64_t j = 0; j < count; j++, weights += row_step) {
+    for (int64_t j = 0; j < count; j++, weights += row_stride) {
         const float *row = at_chunk(rows[j], d);
         EACH_CHUNK (c)
             r[c] = get(row + c * LANES, n);
         UNROLL (i, m) {
-            vec w = set1(weights[i * out_step]);
+            vec w = set1(weights[i * out_stride]);
             EACH_CHUNK (c)
                 a[i * chunks + c] = madd(w, r[c], a[i * chunks + c]);
         }
@@ -322,23 +322,23 @@ static void weighted_sum(float *out, float *const *rows, const float *weights, i
 }
 
 static void weighted_sums(float *const *outs, int64_t out_count, const float *weights,
-                          int64_t out_step, int64_t row_step, float *const *rows, int64_t count,
-                          int64_t size, float *const *own, const float *own_weights) {
+                          int64_t out_stride, int64_t row_stride, float *const *rows, int64_t count,
+                          int64_t size, float *const *starts, const float *start_weights) {
     int64_t i = 0;
-    if (count == 1 && !own) { /* it is loaded once */
-        FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, outs, 1, rows[0], weights, out_step, out_count);
+    if (count == 1 && !starts) { /* it is loaded once */
+        FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, outs, 1, rows[0], weights, out_stride, out_count);
         return;
     }
     while (i < out_count) {
-        const float *w = weights + i * out_step, *own_w = own ? own_weights + i : NULL;
-        float *const *from = own ? own + i : NULL;
+        const float *w = weights + i * out_stride, *start_w = starts ? start_weights + i : NULL;
+        float *const *from = starts ? starts + i : NULL;
         if (i + SUM_ROWS <= out_count && !has_twice(outs + i)) {
-            FOR_CHUNKS(SUM_ROW_CHUNKS, size, sums_chunks, outs + i, SUM_ROWS, w, out_step, row_step,
-                       rows, count, from, own_w);
+            FOR_CHUNKS(SUM_ROW_CHUNKS, size, sums_chunks, outs + i, SUM_ROWS, w, out_stride,
+                       row_stride, rows, count, from, start_w);
             i += SUM_ROWS;
         } else {
-            FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, outs + i, 1, w, 0, row_step, rows, count,
-                       from, own_w);
+            FOR_CHUNKS(SUM_CHUNKS, size, sums_chunks, outs + i, 1, w, 0, row_stride, rows, count,
+                       from, start_w);
             i++;
         }
     }

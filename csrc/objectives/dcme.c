@@ -31,21 +31,21 @@ void dcme_paper_open(dcme_paper *me, dcme_arena *arena, dcme_clusters *clusters,
 
 static void update_offline(dcme_paper *me, int64_t z) {
     dcme_clusters *clusters = me->clusters;
-    dcme_cluster *cluster = &clusters->clusters[z];
+    dcme_center *cluster = &clusters->clusters[z];
     dcme_cluster_sums *sums = &me->sums[z];
-    if (!(sums->weight > 0) || !dcme_cluster_take(cluster))
+    if (!(sums->weight > 0) || !dcme_center_try_lock(cluster))
         return; /* nothing is pending, or another thread holds the lock: try again with the next
                    instance */
     dcme_cluster_move(clusters, z, sums, &me->scratch);
-    dcme_cluster_release(cluster);
+    dcme_center_unlock(cluster);
     dcme_cluster_sums_clear(sums, clusters->model);
 }
 
 /* (17b) for the top items, and u_z with them, at once or deferred. */
 static void move_tops(dcme_paper *me, int64_t z, int32_t target, real rate, const real *h) {
     const dcme_clusters *clusters = me->clusters;
-    const dcme_cluster *cluster = &clusters->clusters[z];
-    const int32_t *tops = dcme_cluster_top(cluster);
+    const dcme_center *cluster = &clusters->clusters[z];
+    const int32_t *tops = dcme_center_top(cluster);
     int64_t n = 0, stride = clusters->model->stride;
     real follow = 0, *u = clusters->u_rows[z];
     if (me->deferred)

@@ -27,8 +27,8 @@ static void make_updates(dcme_deferred *d, const dcme_clusters *clusters, int64_
 }
 
 void dcme_deferred_begin(dcme_deferred *d, const dcme_clusters *clusters, int64_t z, real **rows) {
-    const dcme_cluster *cluster = &clusters->clusters[z];
-    const int32_t *top = dcme_cluster_top(cluster);
+    const dcme_center *cluster = &clusters->clusters[z];
+    const int32_t *top = dcme_center_top(cluster);
     size_t size = clusters->top_items * sizeof *d->top;
     if (d->count > 0 && memcmp(d->top, top, size) != 0)
         make_updates(d, clusters, z, rows);

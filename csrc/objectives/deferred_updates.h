@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "objectives/clusters.h"
+#include "objectives/word_clusters.h"
 
 /* Of one thread and one cluster. */
 typedef struct {

@@ -25,8 +25,8 @@ typedef struct {
     int64_t *node_counts; /* (items - 1) */
 } queues;
 
-/* Take the lowest of both queues: a word's number, or items + a node's. */
-static int64_t take(queues *q, int64_t items, int64_t made, int64_t *count) {
+/* Pop the lowest of both queues: a word's number, or items + a node's. */
+static int64_t pop_lowest(queues *q, int64_t items, int64_t made, int64_t *count) {
     int has_node = q->node >= made;
     if (q->word >= 0 && (!has_node || q->counts[q->word] <= q->node_counts[q->node])) {
         *count += q->counts[q->word];
@@ -41,8 +41,8 @@ static void join(uint32_t *up, const int64_t *counts, int64_t *node_counts, int6
     queues q = {items - 1, items - 2, counts, node_counts};
     for (int64_t node = items - 2; node >= 0; node--) {
         int64_t count = 0;
-        up[take(&q, items, node + 1, &count)] = (uint32_t)(2 * node);
-        up[take(&q, items, node + 1, &count)] = (uint32_t)(2 * node + 1);
+        up[pop_lowest(&q, items, node + 1, &count)] = (uint32_t)(2 * node);
+        up[pop_lowest(&q, items, node + 1, &count)] = (uint32_t)(2 * node + 1);
         node_counts[node] = count;
     }
 }

@@ -24,9 +24,7 @@ static void find_context(dcme_worker *worker, int64_t i, real *h, real total) {
     }
 }
 
-/* A sentence is learned in blocks of nearly equal size, of one target each if no samples are
- * shared.
- */
+/* Learn a sentence in blocks of nearly equal size, of one target each if no samples are shared. */
 static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
     const dcme_trainer *trainer = worker->trainer;
     int64_t c = trainer->options.window, stride = trainer->model.stride, length = end - begin;
@@ -48,7 +46,7 @@ static void learn_sentence(dcme_worker *worker, int64_t begin, int64_t end) {
         dcme_sliding_finish(&worker->contexts);
         dcme_learn_targets(worker, first, count);
         for (int64_t t = 0, i = first; t < count; t++, i++) {
-            real scale = dcme_part(worker, totals[t]);
+            real scale = dcme_input_weight(worker, totals[t]);
             push_direction(worker, worker->gradient + t * stride, scale, i - c);
         }
         dcme_sliding_finish(&worker->gradients);

@@ -187,7 +187,7 @@ static void learn_cbow(dcme_worker *worker) {
         dcme_prefetch_output(worker, i + DCME_AHEAD);
         kernels->mean(worker->h, 1 / (real)count, context, count, model->size);
         dcme_learn_targets(worker, i, 1);
-        kernels->add_to_rows(context, batch->rate * dcme_part(worker, (real)count),
+        kernels->add_to_rows(context, batch->rate * dcme_input_weight(worker, (real)count),
                              worker->gradient, count, model->size);
         rows[i] = model->input + batch->words[i] * model->stride; /* the gap moves on */
     }

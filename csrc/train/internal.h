@@ -98,7 +98,7 @@ static inline dcme_span dcme_window_at(dcme_worker *worker, int64_t i) {
 }
 
 /* A context's weights sum to `total`: the part of its direction for each of its input rows. */
-static inline real dcme_part(const dcme_worker *worker, real total) {
+static inline real dcme_input_weight(const dcme_worker *worker, real total) {
     return worker->trainer->options.gradient == DCME_EXACT ? 1 / total : 1;
 }
 

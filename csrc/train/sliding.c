@@ -53,7 +53,7 @@ void dcme_sliding_push(dcme_sliding *s, const real *x, real scale, real *out, re
     real *vector = (real *)(x ? x : s->zeros), *last = slot(s, p); /* over x_(t-c-2) */
     if (t > 0 && t % RENEW != 0) {
         s->steps[s->waiting++] = (dcme_slide){
-            vector, slot(s, t - 1 - s->window), slot(s, t), last, out, scale, out_scale};
+            vector, last, slot(s, t - 1 - s->window), slot(s, t), out, scale, out_scale};
         if (s->waiting == DCME_SLIDE_STEPS)
             dcme_sliding_finish(s);
         return;

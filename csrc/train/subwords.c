@@ -105,7 +105,7 @@ static void learn_target(dcme_worker *worker, int64_t i) {
     set_weights(worker, count, 1 / (real)count);
     kernels->weighted_sum(worker->h, words->context, words->weights, count, stride);
     dcme_learn_target(worker, worker->batch.words[i], worker->h, worker->gradient);
-    set_weights(worker, count, dcme_part(worker, (real)count) * worker->batch.rate);
+    set_weights(worker, count, dcme_input_weight(worker, (real)count) * worker->batch.rate);
     dcme_rank1_update(kernels, words->context, words->weights, worker->gradient, count, stride);
 }
 

@@ -51,7 +51,7 @@ static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, d
     return dcme_arena_check(arena, buffers, error);
 }
 
-static void take_shard(void *argument, int64_t shard, int64_t *begin, int64_t *end) {
+static void start_shard(void *argument, int64_t shard, int64_t *begin, int64_t *end) {
     dcme_worker *worker = argument;
     const dcme_trainer *trainer = worker->trainer;
     uint64_t seed = trainer->options.seed, epoch = trainer->engine.epoch;
@@ -71,7 +71,7 @@ static void flush(void *argument) {
 const dcme_work dcme_train_work = {
     .open = open_worker,
     .worker_size = sizeof(dcme_worker),
-    .take = take_shard,
-    .step = dcme_learn_batch,
+    .start_unit = start_shard,
+    .learn = dcme_learn_batch,
     .flush = flush,
 };

@@ -31,7 +31,7 @@ static job *current;
 static int64_t step(void *worker, int64_t position, int64_t end) {
     if (current->steps-- == 0)
         dcme_engine_stop(current->engine);
-    return current->work.step(worker, position, end);
+    return current->work.learn(worker, position, end);
 }
 
 static void open_job(job *j) {
@@ -49,7 +49,7 @@ static void open_job(job *j) {
     j->steps = -1;
     j->work = *j->engine->work;
     stepped = j->work;
-    stepped.step = step;
+    stepped.learn = step;
     j->engine->work = &stepped;
     current = j;
 }

@@ -25,7 +25,7 @@ FAULTS = [
     Fault("residual of the target is negative", "csrc/kernels/scalar.c", "(i == 0) - 1 / (1 + exp(-(double)x[i]))", "(i != 0) - 1 / (1 + exp(-(double)x[i]))", "c/kernels"),
     Fault("alias: share of the rich is not lowered", "csrc/common", "share[rich] -= 1 - share[poor];", "share[rich] -= share[poor];", "c/alias"),
     Fault("alias: thresholds are half", "csrc/common", "double scaled = p * 4294967296.0;", "double scaled = p * 2147483648.0;", "c/alias"),
-    Fault("top-k: ties in the wrong order", "csrc/common", "(weights[a] == weights[b] && a > b)", "(weights[a] == weights[b] && a < b)", "c/clusters predictions"),
+    Fault("top-k: ties in the wrong order", "csrc/common", "(weights[a] == weights[b] && a > b)", "(weights[a] == weights[b] && a < b)", "c/word_clusters predictions"),
     Fault("noise weights ignore the power", "csrc/objectives", "weights[j] = pow(counts[j], power);", "weights[j] = counts[j];", "objectives gradients"),
     Fault("NCE offset with the wrong sign", "csrc/train", "scores[j] -= offset[dcme_row_of(draw->codes[j])];", "scores[j] += offset[dcme_row_of(draw->codes[j])];", "objectives gradients"),
     Fault("a noise sample may be the target", "csrc/objectives", "longer */\n        n += word != target;", "longer */\n        n += 1;", "objectives"),
@@ -34,7 +34,7 @@ FAULTS = [
     Fault("the next draw is not saved", "csrc/objectives", "    DCME_SAVE(arena, d->next);\n", "", "c/resume"),
     Fault("Huffman: depth of a path", "csrc/objectives", "int64_t length = 1;", "int64_t length = 0;", "objectives"),
     Fault("hierarchical softmax: the other child", "csrc/train", "(real)dcme_label_of(draw->codes[j]) - (j == 0)", "(real)(1 - dcme_label_of(draw->codes[j])) - (j == 0)", "objectives"),
-    Fault("cluster move: pending sums are kept", "csrc/objectives", "dcme_cluster_sums_clear(sums, clusters->model);", "", "objectives c/clusters gradients"),
+    Fault("cluster move: pending sums are kept", "csrc/objectives", "dcme_cluster_sums_clear(sums, clusters->model);", "", "objectives c/word_clusters gradients"),
     # ---- the core: windows and sentences
     Fault("the window reaches one too far", "csrc/train", "dcme_min(i + half + 1, end)", "dcme_min(i + half + 2, end)", "objectives"),
     Fault("CBOW: the target's row does not come back into the list", "csrc/train", "        rows[i] = model->input + batch->words[i] * model->stride; /* the gap moves on */\n", "", "objectives"),
@@ -53,7 +53,7 @@ FAULTS = [
     Fault("vocabulary: merged counts are lost", "csrc/text", "    v->counts[slot->id] += count;", "    v->counts[slot->id] = count;", "encode vocabulary"),
     # ---- the core: documents, classes, levels
     Fault("hinge: no margin", "csrc/classify", "return MARGIN > score ? MARGIN - score : 0;", "return 0 > score ? MARGIN - score : 0;", "gradients"),
-    Fault("hinge: other labels are errors", "csrc/classify", "scores[*one - column] = own[one - label];", "scores[*one - column] = 0;", "gradients"),
+    Fault("hinge: other labels are errors", "csrc/classify", "scores[*one - column] = missed[one - label];", "scores[*one - column] = 0;", "gradients"),
     Fault("class bounds without the entropy", "csrc/classify", "clusters->square[k] * products[stride + k] + clusters->entropy[k];", "clusters->square[k] * products[stride + k];", "classify gradients classify_loss"),
     Fault("SCDV: a repeated word counts once", "csrc/documents", "            c->counts[ids[i]]++;", "            c->counts[ids[i]] = 1;", "documents scdv"),
     Fault("SCDV: threshold is not applied", "csrc/documents", "value != 0 && fabsf(value) >= threshold", "value != 0", "documents scdv"),

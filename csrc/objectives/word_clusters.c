@@ -1,5 +1,5 @@
-/* See clusters.h. Offline passes run over the output table in order: bandwidth, not latency. */
-#include "objectives/clusters.h"
+/* See word_clusters.h. Offline passes go through the output table in order. */
+#include "objectives/word_clusters.h"
 
 #include <math.h>
 
@@ -15,8 +15,8 @@ static int64_t output_rows(const dcme_model *model, int64_t j, real **rows) {
 
 /* The constant of (9) and the top items of a center that has just been made. */
 static void renew(dcme_clusters *clusters, int64_t k, real entropy) {
-    dcme_cluster *cluster = &clusters->clusters[k];
-    dcme_cluster_choose_top(cluster, clusters->model->items, clusters->top_items);
+    dcme_center *cluster = &clusters->clusters[k];
+    dcme_center_choose_top(cluster, clusters->model->items, clusters->top_items);
     double prior = 0;
     for (int64_t j = 0; j < clusters->model->items; j++)
         prior += cluster->alpha[j] * (double)clusters->prior[j];
@@ -26,9 +26,9 @@ static void renew(dcme_clusters *clusters, int64_t k, real entropy) {
 /* The first center of cluster k; the rows may come from an earlier run. */
 static void start(dcme_clusters *clusters, int64_t k, int64_t seed) {
     const dcme_model *model = clusters->model;
-    dcme_cluster *cluster = &clusters->clusters[k];
+    dcme_center *cluster = &clusters->clusters[k];
     real *rows[ROWS], *u = clusters->u_rows[k];
-    dcme_cluster_start(cluster, model->counts, model->items, seed, k);
+    dcme_center_start(cluster, model->counts, model->items, seed, k);
     DCME_CLEAR(u, model->stride);
     for (int64_t j = 0; j < model->items; j += ROWS) {
         int64_t n = output_rows(model, j, rows);
@@ -38,7 +38,7 @@ static void start(dcme_clusters *clusters, int64_t k, int64_t seed) {
 }
 
 /* v_j -= alpha_j sum for n items from j on, but not the top ones (17b). */
-static void update_rows(const dcme_clusters *clusters, const dcme_cluster *cluster, const real *sum,
+static void update_rows(const dcme_clusters *clusters, const dcme_center *cluster, const real *sum,
                         real *const *rows, int64_t j, int64_t n) {
     real weights[ROWS];
     for (int64_t i = 0; i < n; i++)
@@ -64,7 +64,7 @@ static int64_t add_rows(const dcme_model *model, real *u, const real *scores, in
 void dcme_cluster_move(dcme_clusters *clusters, int64_t k, const dcme_cluster_sums *sums,
                        dcme_scratch *scratch) {
     const dcme_model *model = clusters->model;
-    dcme_cluster *cluster = &clusters->clusters[k];
+    dcme_center *cluster = &clusters->clusters[k];
     real *rows[ROWS], *scores = scratch->scores, *mean = scratch->mean, *u = scratch->u;
     int64_t best = 0;
     DCME_CLEAR(mean, model->stride);
@@ -102,7 +102,7 @@ void dcme_clusters_open(dcme_clusters *c, dcme_arena *arena, const dcme_model *m
     DCME_TAKE(arena, c->u_rows, c->count);
     DCME_TAKE(arena, c->clusters, c->count);
     for (int64_t k = 0; c->clusters && k < c->count; k++)
-        dcme_cluster_open(&c->clusters[k], arena, model->items, model->items, c->top_items);
+        dcme_center_open(&c->clusters[k], arena, model->items, model->items, c->top_items);
     if (arena->status != DCME_OK)
         return;
     dcme_prior_add(c->prior, 1, model, options->prior);
@@ -147,5 +147,5 @@ int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real 
               clusters->model->stride);
     for (int64_t k = 0; k < clusters->count; k++)
         scores[k] += clusters->entropy[k];
-    return dcme_cluster_best(clusters->clusters, scores, clusters->count);
+    return dcme_center_best(clusters->clusters, scores, clusters->count);
 }

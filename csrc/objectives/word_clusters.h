@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "objectives/center.h"
+#include "objectives/dual_center.h"
 #include "objectives/noise.h"
 
 typedef struct {
@@ -23,7 +23,7 @@ typedef struct {
     real *prior;              /* (N) of the scores */
     real *entropy;            /* (K) H(alpha_k) + alpha_k . prior */
     real **u_rows;            /* (K) */
-    dcme_cluster *clusters;   /* (K) */
+    dcme_center *clusters;    /* (K) */
 } dcme_clusters;
 
 /* One thread's sums over the instances of one cluster since its last offline update. */
@@ -54,7 +54,7 @@ void dcme_cluster_sums_clear(dcme_cluster_sums *sums, const dcme_model *model);
 void dcme_clusters_center(const dcme_clusters *clusters, int64_t k, real *alpha);
 
 /* argmax_k u_k . h + H_k + alpha_k . prior (9) over the clusters that no thread is updating, see
- * dcme_cluster_best(). `scores` (K) holds the values afterwards. */
+ * dcme_center_best(). `scores` (K) holds the values afterwards. */
 int64_t dcme_clusters_decode(const dcme_clusters *clusters, const real *h, real *scores);
 
 void dcme_scratch_open(dcme_scratch *scratch, dcme_arena *arena, const dcme_model *model);

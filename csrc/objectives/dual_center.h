@@ -1,7 +1,7 @@
 /* One dual cluster: its center, a distribution over the items, and its lock.
  *
  * These functions need a center alone, whatever the model's layout: used by the clusters of word
- * vectors (clusters.c) and of classes (../classify/paper_clusters.c).
+ * vectors (word_clusters.c) and of classes (../classify/paper_classes.c).
  */
 #pragma once
 
@@ -16,22 +16,22 @@ typedef struct {
     int32_t *spare;       /* (Q) where the next ones are written */
     uint8_t *is_top;      /* (N) */
     _Atomic int busy;     /* a thread is at its offline update */
-} dcme_cluster;
+} dcme_center;
 
 /* `cluster` is all zeros before. Its center has room for `room` items, the first `items` of them in
  * the state. */
-void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, int64_t items,
-                       int64_t top_items);
+void dcme_center_open(dcme_center *cluster, dcme_arena *arena, int64_t room, int64_t items,
+                      int64_t top_items);
 
 /* The top items. The list that a reader holds is rewritten after two more moves of the cluster;
  * each entry is always an item. */
-static inline const int32_t *dcme_cluster_top(const dcme_cluster *cluster) {
+static inline const int32_t *dcme_center_top(const dcme_center *cluster) {
     return atomic_load_explicit(&cluster->top, memory_order_acquire);
 }
 
 /* The unigram distribution, disturbed at random so that cluster k differs from the others. */
-void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t items, int64_t seed,
-                        int64_t k);
+void dcme_center_start(dcme_center *cluster, const int64_t *counts, int64_t items, int64_t seed,
+                       int64_t k);
 
 real dcme_entropy(const real *alpha, int64_t items);
 
@@ -54,12 +54,12 @@ enum { DCME_AT_ONCE = 64 }; /* numbers that are handed to a kernel at a time */
 real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t items);
 
 /* Make the heaviest items the top ones. */
-void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_items);
+void dcme_center_choose_top(dcme_center *cluster, int64_t items, int64_t top_items);
 
 /* The cluster's lock: whether the caller has got it, without waiting; and giving it back. */
-int dcme_cluster_take(dcme_cluster *cluster);
-void dcme_cluster_release(dcme_cluster *cluster);
+int dcme_center_try_lock(dcme_center *cluster);
+void dcme_center_unlock(dcme_center *cluster);
 
 /* argmax_k scores_k over the clusters that no thread is updating (over all, if all are): instances
  * that a busy cluster took meanwhile would learn from values about to be replaced, and pile up. */
-int64_t dcme_cluster_best(const dcme_cluster *clusters, const real *scores, int64_t count);
+int64_t dcme_center_best(const dcme_center *clusters, const real *scores, int64_t count);

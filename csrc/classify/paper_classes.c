@@ -8,15 +8,15 @@
  *     w_j -= alpha_zj (sum of rate x) for all other classes j                    (16b)
  *     alpha_z = softmax(W' mean of x), then u_z, H_z, top Q; restart the sums          (14)
  *
- * As for word vectors (../objectives/clusters.h), with a sparse x for the context vector h and the
- * weights W by feature for the rows V: E_alpha_k[s] = u_k . x with u_k = W alpha_k (10). All u_k
- * lie side by side by feature, so that one pass over the features of a document gives the K
+ * As for word vectors (../objectives/word_clusters.h), with a sparse x for the context vector h and
+ * the weights W by feature for the rows V: E_alpha_k[s] = u_k . x with u_k = W alpha_k (10). All
+ * u_k lie side by side by feature, so that one pass over the features of a document gives the K
  * products, as one pass over W gives scores.
  *
  * Legend: C classes, F features with the bias, K clusters, Q top classes, alpha center, H entropy.
  */
 #include "classify/class_objective.h"
-#include "objectives/center.h"
+#include "objectives/dual_center.h"
 
 typedef struct {
     const dcme_problem *problem;
@@ -26,8 +26,8 @@ typedef struct {
     int64_t stride;           /* of a row of u */
     real *u;                  /* (F, stride) u_k in column k */
     real *entropy;            /* (stride) H(alpha_k) */
-    dcme_cluster *clusters;   /* (K) */
-} paper_clusters;
+    dcme_center *clusters;    /* (K) */
+} paper_classes;
 
 /* One thread's sums over the instances of one cluster since its last offline update. */
 typedef struct {
@@ -39,17 +39,17 @@ typedef struct {
 enum { ROWS = 64 }; /* rows that a kernel is handed at a time */
 
 /* H, the top classes and u of a center that has just been made. */
-static void update_moments(paper_clusters *paper, int64_t k, real entropy) {
+static void update_moments(paper_classes *paper, int64_t k, real entropy) {
     const dcme_linear *model = paper->problem->model;
     real *alpha = paper->clusters[k].alpha;
     paper->entropy[k] = entropy;
-    dcme_cluster_choose_top(&paper->clusters[k], model->classes, paper->top_items);
+    dcme_center_choose_top(&paper->clusters[k], model->classes, paper->top_items);
     dcme_project(model, alpha, 0, model->stride, paper->u + k, paper->stride);
 }
 
 /* Centers start as the unigram distribution, each disturbed at random. */
 static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *problem) {
-    paper_clusters *p = shared;
+    paper_classes *p = shared;
     const dcme_classify_options *options = problem->options;
     int64_t classes = problem->model->classes, stride = problem->model->stride;
     p->problem = problem;
@@ -63,16 +63,16 @@ static void open_shared(void *shared, dcme_arena *arena, const dcme_problem *pro
     DCME_TAKE(arena, p->clusters, p->count);
     /* the padding of alpha meets the padding of W's rows in products: both are 0 */
     for (int64_t k = 0; p->clusters && k < p->count; k++)
-        dcme_cluster_open(&p->clusters[k], arena, stride, classes, p->top_items);
+        dcme_center_open(&p->clusters[k], arena, stride, classes, p->top_items);
     for (int64_t k = 0; arena->status == DCME_OK && k < p->count; k++) {
-        dcme_cluster_start(&p->clusters[k], problem->counts, classes, options->seed, k);
+        dcme_center_start(&p->clusters[k], problem->counts, classes, options->seed, k);
         /* the weights may come from an earlier run */
         update_moments(p, k, dcme_entropy(p->clusters[k].alpha, classes));
     }
 }
 
 /* The sums of one thread, one for each cluster. */
-static paper_sums *open_sums(dcme_arena *arena, const paper_clusters *paper) {
+static paper_sums *open_sums(dcme_arena *arena, const paper_classes *paper) {
     paper_sums *sums = dcme_take(arena, paper->count, sizeof *sums);
     for (int64_t k = 0; sums && k < paper->count; k++) {
         DCME_SAVE(arena, sums[k].count);
@@ -94,14 +94,14 @@ static void add_to_sums(paper_sums *sums, const dcme_batch *batch, int64_t i, re
 }
 
 /* values (stride) = u_k . x + H_k of instance i (9). */
-static void bounds_of(const paper_clusters *paper, dcme_batch *batch, int64_t i, real *values) {
+static void bounds_of(const paper_classes *paper, dcme_batch *batch, int64_t i, real *values) {
     DCME_COPY(values, paper->entropy, paper->stride);
     dcme_batch_multiply(batch, i, paper->u, paper->stride, 0, paper->stride, values);
 }
 
 /* W -= (sum of rate x) weights' for the features in the sums, and scores (C's stride) = W' mean of
  * x afterwards. */
-static void apply_sums(const paper_sums *sums, const paper_clusters *paper, const real *weights,
+static void apply_sums(const paper_sums *sums, const paper_classes *paper, const real *weights,
                        real *scores) {
     const dcme_linear *model = paper->problem->model;
     real *rows[ROWS], steps[ROWS], means[ROWS];
@@ -123,7 +123,7 @@ static void apply_sums(const paper_sums *sums, const paper_clusters *paper, cons
 /* ---- the objective ---- */
 
 typedef struct {
-    paper_clusters *paper;
+    paper_classes *paper;
     paper_sums *sums; /* (K) */
     real *values;     /* (stride of u) */
     real *weights;    /* (stride of W) */
@@ -141,10 +141,10 @@ static void thread_open(void *thread, dcme_arena *arena, const dcme_problem *pro
 }
 
 static void update_offline(thread_state *me, int64_t z) {
-    paper_clusters *paper = me->paper;
-    dcme_cluster *cluster = &paper->clusters[z];
+    paper_classes *paper = me->paper;
+    dcme_center *cluster = &paper->clusters[z];
     int64_t classes = paper->problem->model->classes;
-    if (!dcme_cluster_take(cluster))
+    if (!dcme_center_try_lock(cluster))
         return; /* another thread is at it: try again with the next instance */
     for (int64_t j = 0; j < classes; j++)
         me->weights[j] = cluster->is_top[j] ? 0 : cluster->alpha[j];
@@ -152,7 +152,7 @@ static void update_offline(thread_state *me, int64_t z) {
     real *alpha = cluster->alpha; /* softmax(scores) (14) */
     update_moments(paper, z,
                    dcme_soften(paper->problem->model->kernels, alpha, me->scores, classes));
-    dcme_cluster_release(cluster);
+    dcme_center_unlock(cluster);
     DCME_CLEAR(me->sums[z].sums, 2 * paper->features);
     me->sums[z].count = 0, me->sums[z].weight = 0;
 }
@@ -161,9 +161,9 @@ static void update_offline(thread_state *me, int64_t z) {
 static void update_online(const thread_state *me, dcme_batch *batch, int64_t d, int64_t z,
                           real rate) {
     const dcme_linear *model = batch->model;
-    const dcme_cluster *cluster = &me->paper->clusters[z];
+    const dcme_center *cluster = &me->paper->clusters[z];
     const real *values = batch->values + batch->starts[d];
-    const int32_t *top = dcme_cluster_top(cluster);
+    const int32_t *top = dcme_center_top(cluster);
     int32_t target = batch->targets[d];
     int64_t n = dcme_batch_rows(batch, d, model->weights, model->stride, 0, batch->rows);
     real follow = cluster->alpha[target];
@@ -191,10 +191,10 @@ static double loss_of(dcme_batch *batch, int64_t d, double bound) {
 
 static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
     thread_state *me = thread;
-    paper_clusters *paper = me->paper;
+    paper_classes *paper = me->paper;
     for (int64_t d = 0; d < batch->count; d++) {
         bounds_of(paper, batch, d, me->values);
-        int64_t z = dcme_cluster_best(paper->clusters, me->values, paper->count);
+        int64_t z = dcme_center_best(paper->clusters, me->values, paper->count);
         double weight = batch->weights[d];
         if (dcme_loss_wanted(loss, DCME_CLASS_LOSS_EVERY))
             dcme_loss_add(loss, weight * loss_of(batch, d, me->values[z]));
@@ -206,14 +206,14 @@ static void step(void *thread, dcme_batch *batch, real rate, dcme_loss *loss) {
 }
 
 static void shrink(const dcme_problem *problem, void *shared, real factor) {
-    paper_clusters *paper = shared;
+    paper_classes *paper = shared;
     (void)problem;
     dcme_scale(paper->u, factor, paper->u, (paper->features - 1) * paper->stride);
 }
 
 const dcme_class_objective dcme_class_dcme_paper = {
     .open = open_shared,
-    .shared_size = sizeof(paper_clusters),
+    .shared_size = sizeof(paper_classes),
     .thread_open = thread_open,
     .thread_size = sizeof(thread_state),
     .step = step,

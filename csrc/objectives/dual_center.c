@@ -1,5 +1,5 @@
-/* See center.h. */
-#include "objectives/center.h"
+/* See dual_center.h. */
+#include "objectives/dual_center.h"
 
 #include "common/random.h"
 #include "common/top_k.h"
@@ -9,8 +9,8 @@
 static const real LOWEST = -87;                /* the kernel is not defined below */
 static const real NEGLIGIBLE = 8.7565108e-27f; /* e^-60 */
 
-void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, int64_t items,
-                       int64_t top_items) {
+void dcme_center_open(dcme_center *cluster, dcme_arena *arena, int64_t room, int64_t items,
+                      int64_t top_items) {
     int32_t *top = dcme_take(arena, top_items, sizeof *top);
     DCME_TAKE(arena, cluster->alpha, room);
     DCME_TAKE(arena, cluster->spare, top_items);
@@ -22,8 +22,8 @@ void dcme_cluster_open(dcme_cluster *cluster, dcme_arena *arena, int64_t room, i
     DCME_TAKE_SAVED(arena, cluster->is_top, items, 0);
 }
 
-void dcme_cluster_start(dcme_cluster *cluster, const int64_t *counts, int64_t items, int64_t seed,
-                        int64_t k) {
+void dcme_center_start(dcme_center *cluster, const int64_t *counts, int64_t items, int64_t seed,
+                       int64_t k) {
     real *alpha = cluster->alpha;
     uint64_t stream = dcme_stream(seed, 0, k, DCME_CENTER);
     double total = 0;
@@ -74,7 +74,7 @@ real dcme_soften(const dcme_kernels *kernels, real *alpha, real *scores, int64_t
     return (real)(log(total) - mean / total);
 }
 
-void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_items) {
+void dcme_center_choose_top(dcme_center *cluster, int64_t items, int64_t top_items) {
     int32_t *before = atomic_load(&cluster->top);
     for (int64_t q = 0; q < top_items; q++)
         cluster->is_top[before[q]] = 0;
@@ -85,15 +85,15 @@ void dcme_cluster_choose_top(dcme_cluster *cluster, int64_t items, int64_t top_i
     cluster->spare = before;
 }
 
-int dcme_cluster_take(dcme_cluster *cluster) { return !atomic_exchange(&cluster->busy, 1); }
+int dcme_center_try_lock(dcme_center *cluster) { return !atomic_exchange(&cluster->busy, 1); }
 
-void dcme_cluster_release(dcme_cluster *cluster) { atomic_store(&cluster->busy, 0); }
+void dcme_center_unlock(dcme_center *cluster) { atomic_store(&cluster->busy, 0); }
 
-static int is_busy(const dcme_cluster *cluster) {
+static int is_busy(const dcme_center *cluster) {
     return atomic_load_explicit(&cluster->busy, memory_order_relaxed);
 }
 
-int64_t dcme_cluster_best(const dcme_cluster *clusters, const real *scores, int64_t count) {
+int64_t dcme_center_best(const dcme_center *clusters, const real *scores, int64_t count) {
     int64_t best = 0, best_free = -1;
     for (int64_t k = 1; k < count; k++)
         if (scores[k] > scores[best])

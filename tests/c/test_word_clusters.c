@@ -1,7 +1,7 @@
 /* Softmax, entropy and the pass that computes a new center, against plain sums in double, with
  * every instruction set. */
 #include "common/random.h"
-#include "objectives/clusters.h"
+#include "objectives/word_clusters.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static void make_rows(real *output, real slope) {
 /* A new center, in double: first the pending updates of rows, then the softmax at the mean. */
 static void plain_move(const dcme_clusters *clusters, const dcme_cluster_sums *sums, double *rows,
                        double *alpha, double *u) {
-    const dcme_cluster *cluster = &clusters->clusters[0];
+    const dcme_center *cluster = &clusters->clusters[0];
     real scores[ITEMS];
     for (int64_t j = 0; j < ITEMS; j++) {
         double score = clusters->prior[j], *row = rows + j * STRIDE;
@@ -91,8 +91,8 @@ static void compare_move(const dcme_clusters *clusters, const double *rows, cons
 }
 
 /* Top items that a reader has stay as they were, and the new ones are the most probable. */
-static void check_tops(const int32_t *read, const int32_t *before, const dcme_cluster *cluster) {
-    const int32_t *top = dcme_cluster_top(cluster);
+static void check_tops(const int32_t *read, const int32_t *before, const dcme_center *cluster) {
+    const int32_t *top = dcme_center_top(cluster);
     if (top == read || memcmp(read, before, TOP * sizeof *read) != 0) {
         printf("a reader's top items changed\n");
         failures++;
@@ -122,7 +122,7 @@ static void check_move(const dcme_kernels *kernels, const int64_t *counts, real 
     dcme_scratch_open(&scratch, &arena, &model);
     if (arena.status != DCME_OK)
         abort();
-    const int32_t *read = dcme_cluster_top(&clusters.clusters[0]);
+    const int32_t *read = dcme_center_top(&clusters.clusters[0]);
     int32_t before[TOP];
     memcpy(before, read, sizeof before);
     plain_move(&clusters, &sums, rows, alpha, u);
