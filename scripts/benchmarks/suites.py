@@ -274,6 +274,7 @@ STEERED = (
     ("few", "", "FEW = 0", "C_OF_FEW = 3", "C_OF_FEW = 30", "BIAS_OF_SVM = 0.1",
      "BIAS_OF_SVM = 0.4", "LONG = 5", "LONG = 20", "RATE_OF_HINGE = 0.25", "RATE_OF_HINGE = 1",
      "LEAD = 40", "LEAD = 160", "KEPT_BYTES = 0", "FEW_CLASSES = 10"),
+    ("few", "--lead-ngrams 2", "MOST_WEIGHTS = 0; LEAD_FEATURES = 5_000"),
     ("few", "--loss softmax", "RATE = 4", "RATE = 16"),
     ("few", "--solver lbfgs", "PENALTIES = (1e-6, 1e-3)"),
     ("short", "", "FOLDS = 3", "FOLDS = 10", "CLEARLY = 0", "CLEARLY = 2", "SHORT_TEXT = 0",
@@ -281,8 +282,7 @@ STEERED = (
     ("wrong", "", "LOWER = 0.1", "LOWER = 0.5"),
     ("several", "", "MANY_SETS = 0", "LEARNED = 500", "CERTAIN = 100", "TREE_CLASSES = 50",
      "MANY_FEATURES = 10_000"),
-    ("rare", "", "RATE_OF_RARE = 1", "RATE_OF_RARE = 4", "HINGE_CLASSES = 500",
-     "MOST_WEIGHTS = 0", "MOST_WEIGHTS = 0; LEAD_FEATURES = 10_000"),
+    ("rare", "", "RATE_OF_RARE = 1", "RATE_OF_RARE = 4", "HINGE_CLASSES = 500"),
     ("rare", "--loss softmax", "DCME_CLASSES = 500"),
 )  # fmt: skip
 WITH_CONSTANTS = """

@@ -1,6 +1,8 @@
 """Settings that are chosen on held-out documents: by default, with `--tune`, of L-BFGS."""
 
+import csv
 import math
+import re
 import shlex
 import signal
 from pathlib import Path
@@ -14,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v.classify import calibration, choose
+from dcme_w2v.classify import calibration, choose, constants
 from dcme_w2v.classify.choose import (
     REGULARIZED,
     Problem,
@@ -323,3 +325,12 @@ def test_the_estimator_in_scikit_learn():
     svm = LinearSVC(intercept_scaling=0.2).fit(data.matrix, labels)
     default = MaxentClassifier(loss="hinge", threads=1).fit(data.matrix, labels)
     assert (default.predict(data.matrix) == svm.predict(data.matrix)).mean() > 0.97
+
+
+def test_each_constant_has_rows_with_other_values_in_the_results():
+    names = {name for name in vars(constants) if name.isupper()}
+    path = Path(__file__).parents[2] / "scripts" / "benchmarks" / "results.csv"
+    with path.open(newline="") as file:
+        settings = [row[1] for row in csv.reader(file) if row[0] == "constants"]
+    assert len(names) <= 25
+    assert names == set(re.findall(r"(\w+) =", " ".join(settings)))
