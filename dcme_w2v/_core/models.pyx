@@ -76,7 +76,6 @@ cdef class Run:
         are learned belong to the caller and are not among them.
         """
         cdef dcme_state state = dcme_state(NULL, 0, 0)
-        cdef dcme_piece piece
         dcme_engine_state(self.engine, &state)
         cdef uint8_t[::1] room = np.empty(state.count * sizeof(dcme_piece), np.uint8)
         state = dcme_state(<dcme_piece *>&room[0], state.count, 0)

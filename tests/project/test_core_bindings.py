@@ -103,6 +103,28 @@ def test_arrays_that_fit_are_taken():
     assert len(added([0, 1, 4])) == 2
 
 
+EMPTY, AT_0, NO_IDS = np.zeros(0, np.uint8), np.zeros(1, I64), np.zeros(0, np.uint32)
+OF_NOTHING = {
+    "encode": lambda: text.Table().encode(b"", 0)[0],
+    "words": lambda: sum(map(len, text.Table().words(AT_0[:0]))) - 1,
+    "format_counts": lambda: text.format_counts(EMPTY, AT_0, AT_0[:0]),
+    "ngrams_of": lambda: text.ngrams_of(EMPTY, AT_0, 1, 2, 9)[1],
+    "text_of": lambda: text.text_of(NO_IDS, EMPTY, AT_0),
+    "counted": lambda: text.Pairs(0).counted(1)[3],
+    "join": lambda: text.Pairs(0).join(NO_IDS, EMPTY),
+    "write_entries": lambda: codec.write_entries(EMPTY.view(np.int32), EMPTY.view(np.float32)),
+    "write_rows": lambda: codec.write_rows(True, ROWS[:0], EMPTY, AT_0, 0),
+    "read_rows": lambda: codec.read_rows(False, EMPTY, 3, 0, None, KINDS, False)[0],
+    "unpack_levels": lambda: codec.unpack_levels(EMPTY, EMPTY, 1, 0)[1],
+}
+
+
+@pytest.mark.parametrize("call", OF_NOTHING)
+def test_nothing_becomes_nothing(call):
+    found = OF_NOTHING[call]()
+    assert not (found if isinstance(found, int) else len(found))
+
+
 def test_pieces_of_a_state_have_names():
     names = [name for name, _ in trainer().state()]
     assert len(set(names)) > 8 and all(names)
