@@ -168,9 +168,9 @@ def read_rows(
                     number += values.count(b"\n")
                 else:
                     row = _row(table, values)
-                if row.text is not None:
+                if row.is_tokenized not in kinds and row.text is not None:
                     kinds.add(row.is_tokenized)
-                _check_one_kind(kinds)
+                    _check_one_kind(kinds)
                 number += 1
                 yield number, row
         except CorpusError:
@@ -215,6 +215,8 @@ def _row(table: Table, values: Sequence[Any]) -> Row:
         text = b" ".join(text.split()) if table.whole and not is_tokenized else plain_lines(text)
         if not texts:
             return Row((), None, False)
+    if len(values) == count:
+        return Row((), text, is_tokenized)
     pairs = zip(table.label, values[count:], strict=True)
     return Row(tuple(one for pair in pairs for one in _labels(*pair)), text, is_tokenized)
 

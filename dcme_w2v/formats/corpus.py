@@ -221,8 +221,8 @@ class Corpus:
     def _rows(self, number: int, file: CorpusFile, behind: int) -> Iterator[Block]:
         """Yield the rows of a table as lines; a null is an empty line."""
         table: Any = self.spans[number].path
-        rows = (row for _, row in read_rows(table, file, joined=True))
-        texts = ((Tokenized if row.is_tokenized else bytes)(row.text or b"") for row in rows)
+        rows = read_rows(table, file, joined=True)
+        texts = (Tokenized(r.text or b"") if r.is_tokenized else r.text or b"" for _, r in rows)
         offset = 0
         for held in blocks(texts, self._block_bytes):
             text = memoryview(b"\n".join([*map(bytes_of, held), b""]))
