@@ -11,7 +11,7 @@ from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import read_lines
 from dcme_w2v.files.paths import listed
 from dcme_w2v.formats.corpus import expand
-from dcme_w2v.numeric.arrays import F32, F64, correlations
+from dcme_w2v.numeric.arrays import F32, F64, correlations, unit_vectors
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import TokenizeLike, Tokenizer
 from dcme_w2v.words.vectors import Vectors, load_if_path
@@ -144,6 +144,5 @@ def _read(path: str) -> tuple[F64, list[bytes], int]:
 
 def _cosines(left: F32, right: F32) -> F64:
     """Return the cosine of each pair of rows; 0 where a row is zero."""
-    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    products = np.einsum("ij,ij->i", left, right, dtype=np.float64)
-    return np.divide(products, lengths, out=np.zeros(len(left)), where=lengths > 0)
+    sides = (unit_vectors(one.astype(np.float64)) for one in (left, right))
+    return np.asarray(np.einsum("ij,ij->i", *sides))
