@@ -57,7 +57,10 @@ OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2", "batch", "bias")
 # them, but never more than one in five.
 SHARE, ENOUGH, CALIBRATED = 50, 200, 1000
 
-Compress = Callable[[Classifier, Labeled | None, Reporter], tuple[Classifier, Labeled | None]]
+Compress = Callable[
+    [Classifier, Labeled, Labeled | None, Reporter, int | None],
+    tuple[Classifier, Labeled | None],
+]
 
 
 @dataclass(frozen=True)
@@ -74,15 +77,16 @@ class TrainJob(DocumentsJob):
         Folder for checkpoints, by default the folder of `resume`, and their interval; and the
         folder to resume from.
     compress : callable, optional
-        Gets the classifier, the held-out documents or None, and the reporter; returns the model
-        that is written instead, and the documents for it; see
-        `dcme_w2v.small_models.job.compressed`.
+        Returns the model that is written instead; see `dcme_w2v.small_models.job.compressed`.
+    max_bytes : int, optional
+        The bytes that it may have.
     """
 
     holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
     tune: TuneOptions = field(default_factory=TuneOptions)
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
     compress: Compress | None = None
+    max_bytes: int | None = None
 
 
 def train(
@@ -163,7 +167,7 @@ def train(
             if remote is not None:
                 model.record["cluster"] = remote.finish(task.weights, corpus.holdout)
             found_by = calibration(model.weights)
-            return _saved(job, model, corpus.holdout, found_by, remote, reporter)
+            return _saved(job, model, corpus, found_by, remote, reporter)
 
 
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
@@ -239,7 +243,7 @@ def _with_left_out(data: Labeled, seed: int) -> tuple[Labeled, Labeled | None]:
 def _saved(
     job: TrainJob,
     model: Classifier,
-    holdout: Labeled | None,
+    corpus: Dataset,
     calibration: Calibrated | None,
     remote: RemoteTraining | None,
     reporter: Reporter,
@@ -248,17 +252,17 @@ def _saved(
     if calibration is not None:
         model.calibration = calibration.by
         model.threshold = calibration.threshold if model.multilabel else model.threshold
-    patience = model.options.patience
+    patience, holdout = model.options.patience, corpus.holdout
     if job.compress is not None:
         try:
-            model, holdout = job.compress(model, holdout, reporter)
+            model, holdout = job.compress(model, corpus.data, holdout, reporter, job.max_bytes)
         except UsageError as error:  # the training shall not be lost
             whole = Result(job.output + PARTIAL, "model", model.save)
             write_with_fallback([whole])
             raise UsageError(f"{error.message}; the whole model is in {whole.path}") from None
     if holdout is not None:
         chose = {
-            "the epoch": patience, "the size of levels": job.compress,
+            "the epoch": patience, "the size of levels": job.max_bytes,
             "the calibration": remote and model.calibration,
         }  # fmt: skip
         own = [name for name, value in chose.items() if value is not None]
@@ -456,7 +460,7 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
     kept, tuned = job.checkpoints, job.tune.tune
     given = {
         "--checkpoint": kept.checkpoint, "--resume": kept.resume, "--cluster": remote,
-        "--tune": tuned, "--max-bytes": job.compress,
+        "--tune": tuned, "--max-bytes": job.max_bytes,
     }  # fmt: skip
     resumed = ("--checkpoint", "--resume")
     for what, applies, excluded, remedy in (

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 import click
@@ -85,7 +84,6 @@ def train(
     dry_run: bool,
     as_json: bool,
     quiet: bool,
-    max_bytes: int | None,
     **values: Any,
 ) -> None:
     """Train a classifier on labeled documents.
@@ -108,18 +106,13 @@ def train(
     distribute = collect(DistributeOptions, values)
     tune = collect(TuneOptions, values)
     remote = None if distribute.cluster is None else Distributed(distribute)
-    small = (
-        None
-        if max_bytes is None
-        else partial(compressed, options=ShrinkOptions(max_bytes=max_bytes))
-    )
     job = training.TrainJob(
         docs,
         log_json=log_json,
         holdout=holdout,
         tune=tune,
         checkpoints=kept,
-        compress=small,
+        compress=compressed,
         **values,
     )
     with reporting(quiet, log_json, append=kept.resume is not None) as reporter:

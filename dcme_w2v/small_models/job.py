@@ -1,4 +1,4 @@
-"""`fuse shrink`: a model in a file, with given levels or within a number of bytes."""
+"""Small models: after training, and by `fuse shrink` with given levels or within some bytes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import predict
 from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.model import Classifier, load_classifier
+from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels.model import FusedModel
+from dcme_w2v.few_labels.options import MAX_LEVELS
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.training.progress import QUIET, Reporter
@@ -22,6 +25,8 @@ from .shrink import ShrunkModel, WeightRanking, ranking_of, shrink
 LEVELS = (2, 4, 8, 16, 32, 64, 127)  # that are tried within a number of bytes
 STEPS = 20  # of the search for the number of weights that fits
 MORE = 1.01  # growth of the size with half as many more weights or so, below which it has ended
+IDLE = 0.002  # share of the impact of all weights that no document misses
+FEW, SPARSE = 1 << 18, 0.1  # weights, and share of values that are not 0, of what is written small
 USED, AIM = 0.99, 0.995  # shares of the bytes at which the search ends, and that it aims at
 
 Measure = Callable[[Classifier], float]
@@ -86,33 +91,63 @@ def shrink_file(
 
 
 def compressed(
-    model: Classifier, held: Labeled | None, reporter: Reporter, options: ShrinkOptions
-) -> tuple[ShrunkModel, Labeled | None]:
-    """Return a model within a number of bytes, and held-out documents in its columns.
+    model: Classifier,
+    data: Labeled,
+    held: Labeled | None,
+    reporter: Reporter,
+    max_bytes: int | None = None,
+) -> tuple[Classifier, Labeled | None]:
+    """Return the model that is written after training, and held-out documents in its columns.
 
     Parameters
     ----------
     model : Classifier
+    data : Labeled
+        The documents that it has learned, of which it misses no weight by default.
     held : Labeled or None
-        Held-out documents in the columns of `model`, which choose the number of levels.
+        Held-out documents, which choose the number of levels for `max_bytes`.
     reporter : Reporter
-    options : ShrinkOptions
-        With `max_bytes`.
+    max_bytes : int, optional
     """
 
-    def rows_for(small: ShrunkModel) -> Labeled | None:
-        if held is None or small.text is None:
-            return held
-        return replace(held, matrix=held.matrix[:, small.origin])
+    def measure(one: Classifier) -> float:
+        assert held is not None
+        return predict.main_measure(predict.measured(one, _in_columns(held, one)))
 
-    def accuracy(small: Classifier) -> float:
-        assert isinstance(small, ShrunkModel)
-        own = rows_for(small)
-        assert own is not None
-        return predict.main_measure(predict.measured(small, own))
+    small: Classifier
+    if max_bytes is None:
+        small = _without_idle(model, data.matrix)
+    else:
+        own = None if held is None else measure
+        small = within(model, own, reporter, ShrinkOptions(max_bytes=max_bytes))
+    return small, None if held is None else _in_columns(held, small)
 
-    small = within(model, None if held is None else accuracy, reporter, options)
-    return small, rows_for(small)
+
+def _in_columns(rows: Labeled, model: Classifier) -> Labeled:
+    """Return documents in the columns of a model that was made from theirs."""
+    if not isinstance(model, ShrunkModel) or model.text is None:
+        return rows
+    return replace(rows, matrix=rows.matrix[:, model.origin])
+
+
+def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
+    """Return a model without the weights that hardly move the scores of rows.
+
+    A model of few weights stays as it is, and one of dense rows, whose columns may cancel out.
+    """
+    weights, squares = model.weights, None
+    if not isinstance(weights, Weights) or weights.features * weights.classes < FEW:
+        return model
+    if rows.nnz > SPARSE * rows.shape[0] * rows.shape[1]:
+        return model
+    if model.text is None:
+        values = np.square(rows.data, dtype=np.float64)
+        squares = np.bincount(rows.indices, values, rows.shape[1]).astype(np.float64)
+    ranking = ranking_of(model, squares)
+    keep = str(ranking.without(IDLE))
+    small = shrink(model, ShrinkOptions(levels=MAX_LEVELS, keep=keep), ranking)
+    small.record = {**model.record, **small.record}
+    return small
 
 
 def within(

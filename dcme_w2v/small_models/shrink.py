@@ -29,9 +29,10 @@ from dcme_w2v.classify.trainer import Weights, rows_at_once
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.few_labels.evidence import Evidence, assembled
 from dcme_w2v.few_labels.fit import BIAS
+from dcme_w2v.few_labels.options import MAX_LEVELS
 from dcme_w2v.formats.artifact import Model, load_model, save_model, size_of_model
 from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, Bools
-from dcme_w2v.numeric.levels import fit_levels
+from dcme_w2v.numeric.levels import fit_levels, in_equal_ratios
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS
 from dcme_w2v.platform import PathLike
 
@@ -123,7 +124,8 @@ class WeightRanking:
         del place  # taken again: clustering needs the memory
         numbers = np.abs(weight, dtype=np.float64)
         del weight
-        clustered = fit_levels(numbers, squares, levels)
+        cluster = in_equal_ratios if levels == MAX_LEVELS else fit_levels
+        clustered = cluster(numbers, squares, levels)
         del numbers, squares
         loss = (2 * clustered.loss + lost) / max(self._total, 1e-300)
         place, weight = (part[chosen] for part in self._kept)
@@ -131,6 +133,13 @@ class WeightRanking:
         del weight, chosen
         shape = (self._weights.features, self._weights.classes)
         return Shrunk(assembled(place, sign, clustered, shape), self._biases, loss)
+
+    def without(self, share: float) -> int:
+        """Return how many weights have all of the impact but a share, about."""
+        used = np.flatnonzero(self._bins)[::-1]
+        impact = np.cumsum(self._bins[used] * (used << _SHIFT).view(np.float64))
+        last = int(np.searchsorted(impact, (1 - share) * impact[-1]))
+        return int(self._bins[used[: last + 1]].sum())
 
     def _squares_of(self, place: NDArray[np.integer]) -> F64:
         """Return the sums of squares of the features of some places, which ascend."""
@@ -362,15 +371,16 @@ def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | N
     return text, kinds, None
 
 
-def ranking_of(model: Classifier) -> WeightRanking:
-    """Return the weights of a classifier by their impact.
+def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
+    """Return the weights of a classifier by their impact, with estimated squares if none are given.
 
     With a probability of each label by itself, the means of the weights have an effect.
     """
     if not isinstance(model.weights, Weights):
         raise UsageError("votes and trees have no single table of weights; train a linear model")
     centered = model.calibration is None or not model.multilabel
-    return WeightRanking(model.weights, squares_of(model), centered=centered)
+    found = squares_of(model) if squares is None else squares
+    return WeightRanking(model.weights, found, centered=centered)
 
 
 def shrink(

@@ -16,6 +16,7 @@ from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.predict import predict
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.vocabulary import Words
+from dcme_w2v.small_models import job
 from dcme_w2v.small_models.compact import pack_words, unpack_words
 from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
 from dcme_w2v.small_models.shrink import WeightRanking, shrink, squares_of
@@ -209,3 +210,20 @@ def test_damaged_bytes_are_read_within_bounds(data, rows, count):
     except ValueError as error:
         assert "damaged" in str(error)
     assert len(core.unpack_numbers(given_bytes, count, 0)) == count
+
+
+@pytest.mark.parametrize("docs", ["train.tsv", "rows.npz --labels labels.txt"])
+def test_training_writes_the_weights_that_documents_do_not_miss(docs, texts, cli, monkeypatch):
+    line = f"classify train {docs} --threads 1 --holdout 0.2 --output"
+    whole = cli.json(f"{line} whole")
+    monkeypatch.setattr(job, "FEW", 0)
+    monkeypatch.setattr(job, "SPARSE", 1.0)
+    found = cli.json(f"{line} small")
+    assert 2 * size_of("small") < size_of("whole") and found["labels"] == whole["labels"]
+    tested = "test.tsv" if docs == "train.tsv" else docs
+    before, now = (cli.json(f"classify test {one} {tested}") for one in ("whole", "small"))
+    assert now["accuracy"] == before["accuracy"]
+    assert now["log_likelihood"] == pytest.approx(before["log_likelihood"], abs=0.02)
+    monkeypatch.setattr(job, "SPARSE", 0.0)
+    cli(f"{line} dense")
+    assert size_of("dense") == pytest.approx(size_of("whole"), rel=0.01)
