@@ -145,7 +145,7 @@ def _sts(s: Setup, out: str) -> Measures:
 def _tested(s: Setup, model: str, test: object, *more: object) -> Measures:
     found = s.json("classify test", model, test, *more)
     names = ("accuracy", "precision_at_1", "precision_at_5", "r_precision_at_5", "micro_f1")
-    for name in found.keys() & names:
+    for name in filter(found.__contains__, names):
         yield name.replace("_f1", " F1"), 100 * found[name], "%"
     if "log_likelihood" in found:
         yield "log-likelihood", found["log_likelihood"], ""
@@ -458,16 +458,16 @@ def few_documents(s: Setup) -> Iterator[Line]:
 
 FEW_LABELS = {
     "classify train": "classify train",
-    "fuse fit": "fuse fit --unlabeled",
-    "distill": "fuse fit --no-choose --unlabeled",
-    "beside": "fuse fit --no-choose --final beside --unlabeled",
-    "paper": "fuse fit --preset paper --unlabeled",
+    "fuse fit": "fuse fit",
+    "distill": "fuse fit --no-choose",
+    "beside": "fuse fit --no-choose --final beside",
+    "paper": "fuse fit --preset paper",
 }
 
 
 def few_labels(s: Setup) -> Iterator[Line]:
     """Classify from few labels a class; 10,000 other documents are unlabeled."""
-    few, rest, model = Path(s.out("few.tsv")), Path(s.out("rest.tsv")), s.out("m")
+    few, rest, model = Path(s.out("few.tsv")), Path(s.out("rest.tsv")), s.out("fused")
     for folder, count, seed in product(s.sets("sets", True), (10, 50), s.seeds):
         labels, lines = _labeled(folder / "train.tsv")
         taken: Counter[str] = Counter()
@@ -480,7 +480,7 @@ def few_labels(s: Setup) -> Iterator[Line]:
         rest.write_text("".join(others), encoding="utf-8")
         for name, line in FEW_LABELS.items():
             Path(model).unlink(missing_ok=True)
-            documents = [rest, few] if "--unlabeled" in line else [few]
+            documents = [few, "--unlabeled", rest] if line.startswith("fuse") else [few]
             s.run(line, *documents, "--seed", seed, "--quiet", "--output", model)
             accuracy = s.json("classify test", model, folder / "test.tsv")["accuracy"]
             yield f"{folder.name}; {len(taken)}; {count}", seed, name, 100 * accuracy, "%"
