@@ -323,6 +323,37 @@ def constants(s: Setup) -> Iterator[Line]:
         yield f"wine: {other or 'as they are'}", 1, "accuracy", 100 * float(found), "%"
 
 
+BOTH_SIZES = """
+import sys, time
+from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
+from dcme_w2v.classify.train import TrainJob, train
+from dcme_w2v.small_models.job import compressed
+docs, seed, small, whole = sys.argv[1:]
+
+def both(model, *others):
+    model.save(whole)
+    start = time.process_time()
+    found = compressed(model, *others)
+    print(time.process_time() - start)
+    return found
+
+options = ClassifyOptions(threads=1, seed=int(seed))
+train(TrainJob((docs,), output=small, compress=both), FeatureOptions(), options)
+"""
+
+
+def small_models(s: Setup) -> Iterator[Line]:
+    """Compare the model that training writes with all of its weights."""
+    outs = {"as written": s.out("small"), "all weights": s.out("whole")}
+    for folder, seed in product(s.sets("sets"), s.seeds):
+        done = s.python("-c", BOTH_SIZES, folder / "train.tsv", seed, *outs.values())
+        yield f"{folder.name}; as written", seed, "CPU seconds more", float(done.output), ""
+        for name, out in outs.items():
+            setting = f"{folder.name}; {name}"
+            yield setting, seed, "on disk", Path(out).stat().st_size / 1e6, "MB"
+            yield from ((setting, seed, *one) for one in _tested(s, out, folder / "test.tsv"))
+
+
 # ---- speed, relative to another program or setting ----
 
 GENSIM = """
@@ -668,8 +699,8 @@ def scale_vocabulary(s: Setup) -> Iterator[Line]:
 
 
 FUNCTIONS = (
-    speed, blocks, encode, raw_text, constants, few_documents, few_labels, many_labels, documents,
-    cluster, cluster_quality, cluster_time, scale, scale_vocabulary,
+    speed, blocks, encode, raw_text, small_models, constants, few_documents, few_labels,
+    many_labels, documents, cluster, cluster_quality, cluster_time, scale, scale_vocabulary,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},
