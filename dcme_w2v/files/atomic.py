@@ -28,7 +28,6 @@ _OURS = {None, "self", "thread-self"}
 _LINKS = 40  # maximum length of a chain of symbolic links
 _LONGEST_NAME = 240  # bytes of a target's name; derived names, as .metadata.tsv, are longer
 _LONGEST = 180  # bytes of a target's name in the name of its temporary file
-_PART = re.compile(r"-([0-9]+)-[0-9a-f]{8}\.part")
 
 
 @contextlib.contextmanager
@@ -81,13 +80,22 @@ def temporary_path(target: Path) -> Path:
     name = target.name
     while len(os.fsencode(name)) > _LONGEST:
         name = name[:-1]
-    start = f".{name}.{platform.host()}"
+    remove_abandoned(target.parent, re.escape(name))
+    own = f".{name}.{platform.host()}-{os.getpid()}-{os.urandom(4).hex()}.part"
+    return target.parent / own
+
+
+def remove_abandoned(folder: Path, targets: str) -> None:
+    """Remove temporary files whose process on this machine has ended.
+
+    `targets` is a regular expression of the names of what they were to become.
+    """
+    part = rf"\.(?:{targets})\.{re.escape(platform.host())}-([0-9]+)-[0-9a-f]{{8}}\.part"
     with contextlib.suppress(OSError):
-        for name in os.listdir(target.parent):  # noqa: PTH208 names only
-            found = _PART.fullmatch(name.removeprefix(start)) if name.startswith(start) else None
+        for name in os.listdir(folder):  # noqa: PTH208 names only
+            found = re.fullmatch(part, name)
             if found and not platform.is_running(int(found[1])):
-                (target.parent / name).unlink()
-    return target.parent / f"{start}-{os.getpid()}-{os.urandom(4).hex()}.part"
+                (folder / name).unlink()
 
 
 def optional_write(

@@ -26,6 +26,7 @@ import numpy as np
 from dcme_w2v import platform
 from dcme_w2v.declarations import Checked, flag_of
 from dcme_w2v.errors import FormatError, ResourceError, UsageError
+from dcme_w2v.files.atomic import remove_abandoned
 from dcme_w2v.formats.artifact import (
     Model,
     bytes_of,
@@ -224,6 +225,7 @@ class CheckpointFolder:
                 f"{self.path}: has checkpoints of an earlier run: resume it with "
                 f"--resume={self.path}, remove them, or name another folder"
             )
+        remove_abandoned(self.path, _GENERATION.pattern)
         try:
             with tempfile.TemporaryFile(dir=self.path):
                 pass

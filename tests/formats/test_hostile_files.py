@@ -105,6 +105,19 @@ def test_only_what_is_ours_is_removed(write):
     assert there() == sorted([*INITIAL, *kept, "w.bin"])
 
 
+def test_a_run_removes_what_a_killed_one_left_of_its_checkpoints(cli):
+    """Also of a generation that it does not write itself."""
+    host, number = platform.host(), dead()
+    Path("run").mkdir()
+    names = (f".000001.safetensors.{host}-{number}-0123abcd.part",
+             f".000001.safetensors.{host}-{os.getpid()}-0123abcd.part",
+             f".notes.{host}-{number}-0123abcd.part")  # fmt: skip
+    for one in names:
+        Path("run", one).write_text("dear")
+    cli(f"train c.txt --output v.bin --checkpoint run --checkpoint-every 9h {SMALL}")
+    assert {one.name for one in Path("run").glob(".*.part")} == set(names[1:])
+
+
 def test_a_long_name_has_room_for_its_temporary_file():
     path = Path("ä" * 120)
     save(path, ["a"], [[1]])
