@@ -97,7 +97,7 @@ class OutOfMemoryError(ResourceError, MemoryError):
 
 
 class DivergedError(DcmeError, FloatingPointError):
-    """Training diverged: a parameter is NaN or infinite."""
+    """Training diverged: a parameter is NaN or infinite, or the loss too high."""
 
 
 class ClusterError(DcmeError, RuntimeError):

@@ -48,10 +48,35 @@ def initial_table(items, dim, seed):
     return np.array(rows)
 
 
-def keep_thresholds(counts, sample):
-    """In units of 2**-32: a word of frequency f is kept with sqrt(sample / f) + sample / f."""
+def kept_shares(counts, sample):
+    """A word of frequency f is kept with sqrt(sample / f) + sample / f."""
+    if not sample:
+        return np.ones(len(counts))
     ratio = sample * counts.sum() / counts
-    return np.floor(np.minimum(np.sqrt(ratio) + ratio, 1) * (2**32 - 1)).astype(int).tolist()
+    return np.minimum(np.sqrt(ratio) + ratio, 1)
+
+
+def rates_of(counts, options):
+    """Rates of output rows, in units of the learning rate.
+
+    1 for the count that the median of the kept tokens has, and otherwise in proportion to one over
+    the root of the count, from 1/4 to 4. Words whose ranks are in the same sixteenth of an octave
+    have the same: that of their mean count.
+    """
+    if options.rates != "count":
+        return np.ones(len(counts))
+    kept = np.cumsum(counts * kept_shares(counts, options.sample))
+    median = counts[np.searchsorted(kept, kept[-1] / 2)]
+    mantissa, exponent = np.frexp(np.arange(1, len(counts) + 1))
+    octave = 16 * exponent + np.floor(32 * mantissa).astype(int)
+    _, places = np.unique(octave, return_inverse=True)
+    means = np.bincount(places, counts) / np.bincount(places)
+    return np.clip(np.sqrt(median / means[places]), 1 / 4, 4)
+
+
+def keep_thresholds(counts, sample):
+    """The shares that are kept, in units of 2**-32."""
+    return np.floor(kept_shares(counts, sample) * (2**32 - 1)).astype(int).tolist()
 
 
 def cut(ids):
@@ -85,6 +110,7 @@ class Reference:
         self.output = np.zeros_like(self.input)
         self.left, self.right = np.zeros_like(self.input), np.zeros_like(self.input)
         self.objective = make_objective(counts, options, self.output)
+        self.rates = np.sqrt(rates_of(counts, options))  # of input rows
         self.loss_every = getattr(self.objective, "loss_every", LOSS_EVERY)
         self.keep = keep_thresholds(counts, options.sample) if options.sample > 0 else None
         self.shards = cut(ids)
@@ -165,7 +191,7 @@ class Reference:
             context = [sentence[p] for p in around(t, self.half_window(), len(sentence))]
             gradient = self.step_at(t, sentence, self.input[context].mean(axis=0), rate)
             move = rate * self.share(len(context)) * gradient
-            np.add.at(self.input, context, move)
+            np.add.at(self.input, context, np.outer(self.rates[context], move))
         self.trained += len(sentence)
 
     def cbow_lazy(self, sentence, rate):
@@ -197,7 +223,8 @@ class Reference:
 
     def leave(self, sentence, position, owed, rate):
         """The row of a position is updated."""
-        self.input[sentence[position]] += rate * owed[position]
+        word = sentence[position]
+        self.input[word] += rate * self.rates[word] * owed[position]
 
     def step_block(self, block, sentence, contexts, rate):
         near = [self.near(t, sentence) for t in block]

@@ -5,7 +5,7 @@ direction in which h should move, and the loss before.
 import heapq
 
 import numpy as np
-from reference import CENTER, LOSS_EVERY, Stream
+from reference import CENTER, LOSS_EVERY, Stream, rates_of
 from scipy.special import entr, expit, softmax
 
 POOL = 256
@@ -33,9 +33,10 @@ class Alias:
         return cell if random % 2**32 < self.threshold[cell] else self.other[cell]
 
 
-def update(output, words, weights, h, rate, gradient):
+def update(output, words, weights, h, rates, gradient):
     """Add weighted rows to the gradient and update them one by one: a row may occur twice."""
-    for word, weight in zip(words, weights, strict=True):
+    rates = np.broadcast_to(rates, len(words))
+    for word, weight, rate in zip(words, weights, rates, strict=True):
         gradient += weight * output[word]
         output[word] += rate * weight * h
 
@@ -62,6 +63,7 @@ class Noise:
     def __init__(self, counts, options, output):
         weights = counts.astype(float) ** options.noise_power
         self.output, self.draws, self.alias = output, options.negative, Alias(weights)
+        self.rates = rates_of(counts, options)
         self.offset = np.zeros(len(counts))
         self.pooled = options.objective == "ns"
         self.weight = 1 if self.pooled else options.virtual_samples
@@ -101,7 +103,7 @@ class Noise:
         if self.weight != 1:
             rate = implicit(rate, self.weight, h @ h)
         gradient = np.zeros_like(h)
-        update(self.output, words, weights, h, rate, gradient)
+        update(self.output, words, weights, h, rate * self.rates[words], gradient)
         return gradient, loss
 
 
@@ -114,6 +116,7 @@ class SharedNoise:
         weights = counts.astype(float) ** options.noise_power
         self.output, self.alias, self.draws = output, Alias(weights), options.negative
         self.weight = options.virtual_samples if options.objective == "nce" else 1
+        self.rates = rates_of(counts, options)
         self.offset = np.zeros(len(counts))
         if options.objective != "ns":
             virtual = self.draws * self.weight
@@ -140,7 +143,9 @@ class SharedNoise:
         gradient = weights @ self.output[noise] + expit(-own)[:, None] * self.output[targets]
         squares = (contexts**2).sum(axis=1)
         rates = implicit(rate, self.weight, squares)
-        np.add.at(self.output, noise, (rates[:, None] * weights).T @ contexts)
+        moves = (rates[:, None] * weights).T @ contexts
+        np.add.at(self.output, noise, self.rates[noise, None] * moves)
+        rates *= self.rates[targets]
         np.add.at(self.output, targets, (rates * expit(-own))[:, None] * contexts)
         return gradient, losses
 

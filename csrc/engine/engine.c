@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+enum { SPARE_LOSSES = 64 };
+
 static const dcme_purpose THREADS = {"the threads", "lower --threads"};
 
 dcme_status dcme_engine_open(dcme_engine *e, dcme_error *error) {
@@ -47,13 +49,20 @@ static void publish(dcme_thread *t) {
     t->rate = done->rate;
 }
 
+/* Whether the losses so far can be those of learning; the first few may be worse by chance. */
+static int is_learning(const dcme_thread *t) {
+    const dcme_loss *loss = &t->done.loss;
+    double worst = t->engine->worst > 0 ? t->engine->worst : INFINITY;
+    return isfinite(loss->sum) && !(loss->sum > worst * (double)(loss->count + SPARE_LOSSES));
+}
+
 /* Learn step by step; a stopped thread can be resumed. */
 static void learn_unit(dcme_thread *t) {
     dcme_engine *e = t->engine;
     while (t->position < t->end && !e->stop) {
         t->position = e->work->learn(t->worker, t->position, t->end);
         publish(t);
-        if (!isfinite(t->done.loss.sum)) {
+        if (!is_learning(t)) {
             e->diverged = 1;
             e->stop = 1;
         }
@@ -88,7 +97,7 @@ dcme_status dcme_engine_epoch(dcme_engine *e, int64_t epoch, dcme_error *error) 
         e->work->begin_epoch(e->job, epoch);
     dcme_run_threads(learn, e->threads, sizeof *e->threads, e->thread_count);
     if (e->diverged)
-        return dcme_fail(error, DCME_DIVERGED, epoch, "a loss is not finite");
+        return dcme_fail(error, DCME_DIVERGED, epoch, "the loss is above that of no training");
     if (atomic_exchange(&e->stop, 0))
         return dcme_fail(error, DCME_STOPPED, epoch, "stopped");
     e->epoch = -1;

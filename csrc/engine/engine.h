@@ -86,6 +86,7 @@ struct dcme_engine {
     int32_t thread_count;
     int64_t units;   /* of an epoch */
     int64_t longest; /* positions of a unit, at most */
+    double worst;    /* mean loss of a run that learns nothing; 0 if none is known */
     dcme_schedule schedule;
     dcme_table tables[DCME_TABLES]; /* those that are not used have no rows */
     const char *row_name;           /* for messages: "vector" */

@@ -48,11 +48,11 @@ typedef struct {
     /* out[2 i] = hs[i] . hs[i]; out[2 i + 1] = hs[i] . rows[i] */
     void (*pair_dots)(real *out, real *const *hs, real *const *rows, int64_t count, int64_t size);
 
-    /* gradient = 0; for each i in turn: gradient += weights[i] rows[i]; rows[i] += rate weights[i]
-     * h. The weights were computed before any row moved, so each row enters the gradient as it was
+    /* gradient = 0; for each i in turn: gradient += weights[i] rows[i]; rows[i] += steps[i] h. The
+     * weights were computed before any row moved, so each row enters the gradient as it was
      * scored, unless the same row stands twice in the list. */
-    void (*update)(real *gradient, const real *h, real *const *rows, const real *weights, real rate,
-                   int64_t count, int64_t size);
+    void (*update)(real *gradient, const real *h, real *const *rows, const real *weights,
+                   const real *steps, int64_t count, int64_t size);
 
     /* out = scale (rows[0] + rows[1] + ...) */
     void (*mean)(real *out, real scale, real *const *rows, int64_t count, int64_t size);

@@ -21,17 +21,15 @@ static void pair_dots(real *out, real *const *hs, real *const *rows, int64_t cou
     }
 }
 
-static void update(real *gradient, const real *h, real *const *rows, const real *weights, real rate,
-                   int64_t count, int64_t size) {
+static void update(real *gradient, const real *h, real *const *rows, const real *weights,
+                   const real *steps, int64_t count, int64_t size) {
     for (int64_t d = 0; d < size; d++)
         gradient[d] = 0;
-    for (int64_t i = 0; i < count; i++) {
-        real step = rate * weights[i];
+    for (int64_t i = 0; i < count; i++)
         for (int64_t d = 0; d < size; d++) {
             gradient[d] += weights[i] * rows[i][d];
-            rows[i][d] += step * h[d];
+            rows[i][d] += steps[i] * h[d];
         }
-    }
 }
 
 static void mean(real *out, real scale, real *const *rows, int64_t count, int64_t size) {

@@ -190,19 +190,19 @@ static void pair_dots(float *out, float *const *hs, float *const *rows, int64_t 
 }
 
 INLINE void update_chunks(float *gradient, const float *h, float *const *rows, const float *weights,
-                          float rate, int64_t count, int64_t d, int chunks, int64_t n) {
+                          const float *steps, int64_t count, int64_t d, int chunks, int64_t n) {
     vec g[UPDATE_CHUNKS], x[UPDATE_CHUNKS];
     EACH_CHUNK (c) {
         g[c] = zero();
-        x[c] = rate * get(h + d + c * LANES, n);
+        x[c] = get(h + d + c * LANES, n);
     }
     for (int64_t i = 0; i < count; i++) {
         float *row = at_chunk(rows[i], d);
-        vec w = set1(weights[i]);
+        vec w = set1(weights[i]), step = set1(steps[i]);
         EACH_CHUNK (c) {
             vec r = loaded(get(row + c * LANES, n));
             g[c] = madd(w, r, g[c]);
-            put(row + c * LANES, n, madd(w, x[c], r));
+            put(row + c * LANES, n, madd(step, x[c], r));
         }
     }
     EACH_CHUNK (c)
@@ -210,8 +210,8 @@ INLINE void update_chunks(float *gradient, const float *h, float *const *rows, c
 }
 
 static void update(float *gradient, const float *h, float *const *rows, const float *weights,
-                   float rate, int64_t count, int64_t size) {
-    FOR_CHUNKS(UPDATE_CHUNKS, size, update_chunks, gradient, h, rows, weights, rate, count);
+                   const float *steps, int64_t count, int64_t size) {
+    FOR_CHUNKS(UPDATE_CHUNKS, size, update_chunks, gradient, h, rows, weights, steps, count);
 }
 
 INLINE void mean_chunks(float *out, float scale, float *const *rows, int64_t count, int64_t d,

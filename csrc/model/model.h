@@ -4,6 +4,9 @@
 
 #include "kernels/kernels.h"
 
+#include <math.h>
+#include <string.h>
+
 typedef struct {
     int64_t items;         /* N, words in the vocabulary */
     int64_t stride;        /* numbers from one row to the next: dcme_row_stride(items, dim) */
@@ -12,8 +15,30 @@ typedef struct {
     real *output;          /* (items, stride), v_j of the paper; belongs to the caller */
     const int64_t *counts; /* (items), in descending order */
     const dcme_kernels *kernels;
+    const real *rates;  /* (DCME_RATES) see dcme_rate_of() */
     real *neighbors[2]; /* (items, stride) each, left and right, or NULL without word order */
 } dcme_model;
+
+/* The rate of a word's output row, in units of the learning rate. Words are in descending order of
+ * counts, so that neighbors in rank have nearly the same: there is one for a sixteenth of an octave
+ * of ranks, and the table stays in the cache. */
+enum { DCME_RATES = 32 * 16 };
+
+static inline int64_t dcme_rate_index(int64_t word) {
+    float rank = (float)(word + 1);
+    uint32_t bits; /* 8 of the exponent, 23 of the mantissa */
+    memcpy(&bits, &rank, sizeof bits);
+    return (bits >> (23 - 4)) - (127 << 4);
+}
+
+static inline real dcme_rate_of(const dcme_model *model, int64_t word) {
+    return model->rates[dcme_rate_index(word)];
+}
+
+/* The same of its input row, which also carries what its few contexts have by chance. */
+static inline real dcme_input_rate(const dcme_model *model, int64_t word) {
+    return sqrtf(dcme_rate_of(model, word));
+}
 
 /* All cache lines of a row, which may begin within one. For GCC a function that only prefetches has
  * no effect: without -fwrapv it removes the calls, and training is a third slower. So there is an

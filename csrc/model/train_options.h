@@ -8,6 +8,7 @@ enum { DCME_CBOW, DCME_SKIPGRAM };
 enum { DCME_NS, DCME_NCE, DCME_DCME, DCME_HS };
 enum { DCME_SHRINK, DCME_FIXED };
 enum { DCME_EXACT, DCME_WORD2VEC };
+enum { DCME_COUNT, DCME_EQUAL };
 
 typedef struct {
     int32_t model;
@@ -26,6 +27,7 @@ typedef struct {
     double sample;
     double lr;
     double min_lr;
+    int32_t rates;
     int32_t gradient;
     int32_t word_order;
     int32_t block;

@@ -155,8 +155,12 @@ static void move(dcme_blocks *me, int64_t count) {
     const dcme_model *model = me->model;
     real rates[DCME_BLOCK_MAX], *weights = me->weights;
     DCME_COPY(rates, me->rates, DCME_BLOCK_MAX);
-    for (int64_t k = 0; k <= me->samples; k++, weights += DCME_BLOCK_MAX)
-        ALONG_BLOCK(t) { weights[t] *= rates[t]; }
+    for (int64_t k = 0; k < me->samples; k++, weights += DCME_BLOCK_MAX) {
+        real rate = dcme_rate_of(model, me->words[k]);
+        ALONG_BLOCK(t) { weights[t] *= rate * rates[t]; }
+    }
+    for (int64_t t = 0; t < count; t++)
+        weights[t] *= rates[t] * dcme_rate_of(model, me->targets[t]);
     model->kernels->weighted_sums(me->rows, me->samples, me->weights, DCME_BLOCK_MAX, 1,
                                   me->contexts, count, model->size, NULL, NULL);
     for (int64_t t = 0; t < count; t++)

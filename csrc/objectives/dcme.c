@@ -84,7 +84,7 @@ void dcme_paper_step(dcme_paper *me, int32_t target, real rate, const real *h, r
         dcme_dots(kernels, &score, h, &row, 1, stride);
         dcme_loss_add(loss, me->scores[z] - score - clusters->prior[target]);
     }
-    kernels->update(gradient, h, &row, &weight, rate, 1, stride);
+    kernels->update(gradient, h, &row, &weight, &rate, 1, stride);
     dcme_axpy(kernels, gradient, -1, clusters->u_rows[z], stride);
     if (clusters->top_items > 0)
         move_tops(me, z, target, rate, h);

@@ -58,3 +58,10 @@ void dcme_word_noise_open(dcme_noise *noise, dcme_arena *arena, const dcme_model
     if (noise->offset && arena->status == DCME_OK)
         dcme_prior_add(noise->offset, -1, model, options->prior);
 }
+
+double dcme_untrained_loss(const dcme_noise *noise, const dcme_train_options *options) {
+    double farthest = 0;
+    for (int64_t j = 0; noise->offset && j < noise->items; j++)
+        farthest = fmax(farthest, fabs((double)noise->offset[j]));
+    return (1 + (double)dcme_sample_weight(options) * options->negative) * dcme_softplus(farthest);
+}

@@ -39,6 +39,9 @@ static inline real dcme_sample_weight(const dcme_train_options *options) {
 void dcme_word_noise_open(dcme_noise *noise, dcme_arena *arena, const dcme_model *model,
                           const dcme_train_options *options);
 
+/* The loss of a target by vectors of zeros, at most. */
+double dcme_untrained_loss(const dcme_noise *noise, const dcme_train_options *options);
+
 /* log(1 + exp(x)) = -log sigma(-x), also where exp() overflows. */
 double dcme_softplus(double x);
 

@@ -7,8 +7,9 @@
 static void push_direction(dcme_worker *worker, const real *direction, real scale, int64_t i) {
     const dcme_sentence_batch *batch = &worker->batch;
     const dcme_model *model = &worker->trainer->model;
-    real *row = model->input + batch->words[dcme_max(i, 0)] * model->stride;
-    dcme_sliding_push(&worker->gradients, direction, scale, row, batch->rate);
+    int64_t word = batch->words[dcme_max(i, 0)];
+    dcme_sliding_push(&worker->gradients, direction, scale, model->input + word * model->stride,
+                      batch->rate * dcme_input_rate(model, word));
 }
 
 /* The context of position i, from rows up to the last one of its window. */

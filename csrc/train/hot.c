@@ -3,7 +3,7 @@
  * all rows are prefetched. Then the context of a target is found, scored, and moved.
  *
  * Score. For context h and drawn rows v_j with labels y_j, offsets o_j and weights w_j
- *     s_j = v_j . h - o_j,   e_j = w_j (y_j - sigma(s_j)),   v_j += rate e_j h,
+ *     s_j = v_j . h - o_j,   e_j = w_j (y_j - sigma(s_j)),   v_j += rate r_j e_j h,
  * and the direction of h is g = sum_j e_j v_j with the rows as they were scored: the gradient of
  * sum_j w_j log sigma((2 y_j - 1) s_j). Offsets and weights other than 1 are those of noise
  * samples; with weights, steps along a long h are implicit (noise.h).
@@ -87,7 +87,8 @@ void dcme_learn_target(dcme_worker *worker, int32_t target, const real *h, real 
     const real *offset = worker->trainer->noise.offset;
     dcme_draws *draws = &worker->draws;
     dcme_loss *loss = &worker->done->loss;
-    real rate = worker->batch.rate, **rows = worker->drawn, *scores = worker->scores;
+    real rate = worker->batch.rate, **rows = worker->drawn, *scores = worker->scores,
+         *steps = scores;
     if (worker->paper.clusters) {
         dcme_paper_step(&worker->paper, target, rate, h, gradient, loss);
         return;
@@ -106,7 +107,9 @@ void dcme_learn_target(dcme_worker *worker, int32_t target, const real *h, real 
     if (dcme_loss_wanted(loss, DCME_LOSS_EVERY))
         dcme_loss_add(loss, loss_of(draw, scores, draws->weight));
     to_errors(worker, draw, count);
-    model->kernels->update(gradient, h, rows, worker->errors, rate, count, model->size);
+    for (int64_t j = 0; j < count; j++)
+        steps[j] = rate * dcme_rate_of(model, dcme_row_of(draw->codes[j])) * worker->errors[j];
+    model->kernels->update(gradient, h, rows, worker->errors, steps, count, model->size);
     dcme_replicas_step(&draws->replicas);
 }
 
@@ -170,12 +173,14 @@ static void learn_cbow(dcme_worker *worker) {
     const dcme_kernels *kernels = model->kernels;
     const dcme_sentence_batch *batch = &worker->batch;
     int64_t ahead = worker->trainer->options.window + 1 + DCME_AHEAD;
-    real **rows = worker->rows;
+    real **rows = worker->rows, *rates = worker->rates, *steps = worker->steps;
 
     /* rows[] has no entry for the target, so that the rows of a context are adjacent: entries
      * before it are the words' own, later ones are one place down. */
-    for (int64_t i = 1; i < batch->length; i++)
+    for (int64_t i = 1; i < batch->length; i++) {
         rows[i - 1] = model->input + batch->words[i] * model->stride;
+        rates[i - 1] = dcme_input_rate(model, batch->words[i]);
+    }
     for (int64_t i = 0; i < ahead; i++)
         dcme_prefetch_input(worker, i);
     dcme_prefetch_first(worker);
@@ -187,8 +192,11 @@ static void learn_cbow(dcme_worker *worker) {
         dcme_prefetch_output(worker, i + DCME_AHEAD);
         kernels->mean(worker->h, 1 / (real)count, context, count, model->size);
         dcme_learn_targets(worker, i, 1);
-        kernels->add_to_rows(context, batch->rate * dcme_input_weight(worker, (real)count),
-                             worker->gradient, count, model->size);
+        real step = batch->rate * dcme_input_weight(worker, (real)count);
+        for (int64_t k = 0; k < count; k++)
+            steps[k] = step * rates[near.from + k];
+        dcme_rank1_update(kernels, context, steps, worker->gradient, count, model->size);
+        rates[i] = dcme_input_rate(model, batch->words[i]);
         rows[i] = model->input + batch->words[i] * model->stride; /* the gap moves on */
     }
 }

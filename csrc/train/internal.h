@@ -37,6 +37,8 @@ typedef struct {
     real *scores;       /* of these */
     real *errors;
     real *h, *gradient;               /* (DCME_BLOCK_MAX, stride) each: of the targets of a block */
+    real *rates;                      /* of these rows */
+    real *steps;                      /* of the rows of a context */
     real **rows;                      /* input rows of a batch's words, one missing */
     dcme_sliding contexts, gradients; /* of fixed windows */
     dcme_word_window words;           /* with subwords */

@@ -14,6 +14,9 @@ void dcme_table_initialize(real *table, int64_t items, int64_t dim, int64_t seed
     }
 }
 
+/* Of rates by count; its inverse is the largest. */
+static const double LEAST_RATE = 0.25;
+
 /* A word of share f is kept with probability sqrt(s / f) + s / f (word2vec.c's form). */
 static void fill_keep(uint32_t *keep, const dcme_corpus *corpus, double sample) {
     double words = 0;
@@ -23,6 +26,37 @@ static void fill_keep(uint32_t *keep, const dcme_corpus *corpus, double sample) 
         double ratio = sample * words / corpus->counts[i];
         double p = sqrt(ratio) + ratio;
         keep[i] = p >= 1 ? UINT32_MAX : (uint32_t)(p * 4294967295.0);
+    }
+}
+
+/* What is left of a word's count after subsampling. */
+static double kept_count(const dcme_trainer *t, int64_t word) {
+    return (double)t->corpus.counts[word] * (t->keep ? t->keep[word] / 4294967295.0 : 1);
+}
+
+/* The count of the word that the median of the kept tokens is. */
+static double median_count(const dcme_trainer *t) {
+    double total = 0, below = 0;
+    int64_t median = 0;
+    for (int64_t i = 0; i < t->corpus.items; i++)
+        total += kept_count(t, i);
+    while (median + 1 < t->corpus.items && (below += kept_count(t, median)) < total / 2)
+        median++;
+    return (double)t->corpus.counts[median];
+}
+
+/* With a decaying rate a row wants steps in proportion to one over the root of their number: less,
+ * and it does not arrive; more, and it keeps the noise of its last steps. */
+static void fill_rates(real *rates, const dcme_trainer *t) {
+    double median = median_count(t), counts[DCME_RATES] = {0}, words[DCME_RATES] = {0};
+    for (int64_t i = 0; i < t->corpus.items; i++) {
+        counts[dcme_rate_index(i)] += (double)t->corpus.counts[i];
+        words[dcme_rate_index(i)]++;
+    }
+    for (int64_t r = 0; r < DCME_RATES; r++) {
+        double rate = t->options.rates == DCME_COUNT ? sqrt(median * words[r] / counts[r]) : 1;
+        rates[r] = rate > LEAST_RATE ? rate < 1 / LEAST_RATE ? (real)rate : (real)(1 / LEAST_RATE)
+                                     : (real)LEAST_RATE;
     }
 }
 
@@ -47,6 +81,10 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
         DCME_TAKE(arena, t->keep, corpus->items);
     if (t->keep)
         fill_keep(t->keep, corpus, t->options.sample);
+    real *rates = dcme_take(arena, DCME_RATES, sizeof *rates);
+    t->model.rates = rates;
+    if (rates)
+        fill_rates(rates, t);
     t->starts = dcme_shards_cut(&t->engine, corpus);
     if (t->options.objective == DCME_HS)
         dcme_tree_open(&t->tree, arena, corpus->counts, corpus->items);
@@ -55,6 +93,8 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
     else
         dcme_word_noise_open(&t->noise, arena, &t->model, &t->options);
     DCME_TRY(dcme_arena_check(arena, shared, error));
+    t->engine.worst = t->noise.alias ? dcme_untrained_loss(&t->noise, &t->options)
+                                     : (double)t->tree.longest * dcme_softplus(0);
     DCME_TRY(dcme_engine_open_workers(&t->engine, error));
     dcme_release_freed(); /* memory of counting, and the noise distribution's weights */
     return DCME_OK;

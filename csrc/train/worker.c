@@ -45,6 +45,8 @@ static dcme_status open_worker(void *job, void *argument, dcme_thread *thread, d
     dcme_word_window_open(&worker->words, arena, trainer->corpus.subwords, model->items, window,
                           model->stride);
     DCME_TAKE_UNSET(arena, worker->rows, CAPACITY);
+    DCME_TAKE_UNSET(arena, worker->rates, CAPACITY);
+    DCME_TAKE(arena, worker->steps, 2 * window);
     DCME_SAVE(arena, worker->subsample_stream);
     DCME_SAVE(arena, worker->window_stream);
     open_objective(worker, arena);

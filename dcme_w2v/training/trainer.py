@@ -201,7 +201,7 @@ class Trainer:
     def _diverged(self, number: int, what: object) -> DivergedError:
         o = self.options
         return DivergedError(
-            f"training diverged (NaN or infinity) in epoch {number + 1} ({what}; "
+            f"training diverged in epoch {number + 1} ({what}; "
             f"--objective={o.objective}, --lr={o.lr:g}, now {self.progress().lr:.4g}): "
             "give a lower --lr"
         )

@@ -16,7 +16,7 @@ Options = TypeVar("Options", bound=TrainOptions)
 # whose vectors also represent word frequencies (see --prior), the exact gradient is the default.
 # Algorithm 1 (dcme) diverges at rates above a few thousandths.
 DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
-    ("cbow", "ns"): {"gradient": "word2vec"},
+    ("cbow", "ns"): {"gradient": "word2vec", "rates": "count"},
     ("cbow", "nce"): {"lr": 0.2, "gradient": "exact"},
     ("cbow", "dcme"): {"lr": 0.001, "gradient": "exact"},
     ("cbow", "hs"): {"lr": 0.05, "gradient": "word2vec"},
@@ -44,11 +44,9 @@ NOISE: dict[tuple[str, str], dict[str, Any]] = {
 # tokens would be dropped: then ten times the mean share of a word.
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
-# CBOW with ns: 0.06 is better than word2vec's 0.05 for the sum of both tables and equal for the
-# input vectors (docs/results/words.md); with many negative samples or few targets, a
-# higher rate is better.
-MIN_MANY_SAMPLES, MAX_SAMPLE_OF_FEW = 10, 1e-4  # --negative from here on, --sample up to here
-RATE_OF_CBOW, HIGHER_RATE = 0.06, 0.075
+# CBOW with ns: the rate of the median token by the square root of the epochs, and the rate of all
+# words where rates are equal (docs/results/words.md).
+RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 
 # Vectors of neighbors move by four times the learning rate; at the usual ones they diverge.
 RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
@@ -59,12 +57,8 @@ def _defaults_for(options: TrainOptions, words: int | None) -> dict[str, Any]:
     found: dict[str, Any] = {**DEFAULTS[key], **NOISE[key], "threads": default_threads()}
     if key == ("cbow", "ns"):
         found["sample"] = min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
-        negative, sample = (
-            found[name] if getattr(options, name) is None else getattr(options, name)
-            for name in ("negative", "sample")
-        )
-        higher = negative >= MIN_MANY_SAMPLES or 0 < sample <= MAX_SAMPLE_OF_FEW
-        found["lr"] = HIGHER_RATE if higher else RATE_OF_CBOW
+        by_epochs = round(min(MAX_RATE, RATE_OF_EPOCH / options.epochs**0.5), 4)
+        found["lr"] = EQUAL_RATE if options.rates == "equal" else by_epochs
     if options.word_order:
         found["lr"] = RATES_OF_WORD_ORDER.get(options.objective, found["lr"])
     return found
@@ -81,6 +75,8 @@ def resolved(options: Options, words: int | None = None) -> Options:
     """
     if options.objective in ("dcme", "hs") and options.negative is not None:
         options = dataclasses.replace(options, negative=None)
+    if (options.model, options.objective) != ("cbow", "ns"):
+        options = dataclasses.replace(options, rates="equal")
     found = _defaults_for(options, words)
     if isinstance(options, OutputOptions):
         found["vectors"] = vectors_of(options)

@@ -112,6 +112,14 @@ class TrainOptions(Checked, group="Model"):
         maximum=1000.0,
         word2vec="alpha",
     )
+    rates: str | None = option(
+        None,
+        "learning rates of words: the rarer, the higher (count), or all equal (default: count for "
+        "cbow ns)",
+        choices=("count", "equal"),
+        only={"model": ("cbow",), "objective": ("ns",)},
+        advanced=True,
+    )
     gradient: str | None = option(
         None,
         "cbow: exact gradient of the word vectors, or as in word2vec.c, not divided by the number "
@@ -309,7 +317,13 @@ class PostprocessOptions(Checked, group="Output"):
 
 _NCE_WITH_PRIOR = {"prior": 1.0, "noise_power": 0.75, "lr": 0.05, "gradient": "word2vec"}
 PRESETS: dict[str, dict[str, Any]] = {
-    "word2vec": {"negative": 5, "noise_power": 0.75, "sample": 1e-3, "vectors": "input"},
+    "word2vec": {
+        "negative": 5,
+        "noise_power": 0.75,
+        "sample": 1e-3,
+        "rates": "equal",
+        "vectors": "input",
+    },
     "similarity": {
         "objective": "nce",
         **_NCE_WITH_PRIOR,

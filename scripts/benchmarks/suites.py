@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from items import GROUPS, found_next, of_same_group, write_items
 from many_labels import write_documents
 
+import dcme_w2v as dw
 from dcme_w2v._core.models import KERNELS
 
 Line = tuple[str, int, str, float, str]  # setting, seed, metric, number, unit
@@ -160,6 +162,10 @@ WORDS = {
     "skipgram ns": "--model skipgram",
     "skipgram nce": "--model skipgram --objective nce",
 }
+RATES = {
+    f"rates {rates}, {epochs} epochs": f"--rates {rates} --epochs {epochs}"
+    for epochs, rates in product((2, 5), ("count", "equal --lr 0.075"))
+}
 LIKELIHOODS = {name: f"--objective {name}" for name in ("ns", "nce", "dcme")}
 LIKELIHOODS["preset likelihood"] = "--preset likelihood"
 SENTENCES = {
@@ -169,6 +175,7 @@ SENTENCES = {
 }
 TRAINED: dict[str, tuple[dict[str, str], list[Callable[[Setup, str], Measures]]]] = {
     "words": (WORDS, [_analogies, _similarity]),
+    "rates": (RATES, [_analogies, _similarity]),
     "likelihood": (
         {name: f"{options} --holdout 0.02" for name, options in LIKELIHOODS.items()},
         [_heldout],
@@ -186,6 +193,21 @@ def trained(s: Setup, suite: str) -> Iterator[Line]:
         yield name, seed, "CPU seconds", s.run(line, out).seconds, ""
         for measure in measures:
             yield from ((name, seed, *one) for one in measure(s, out))
+
+
+def items(s: Setup) -> Iterator[Line]:
+    """Train vectors of items with rates by count and with equal rates."""
+    text, test = s.out("items.txt"), s.out("test.txt")
+    for kind in GROUPS:
+        write_items(kind, text, test)
+        held = Path(test).read_text(encoding="utf-8").splitlines()
+        for seed, lr in product(s.seeds, (None, 0.075)):
+            rates = "equal" if lr else "count"
+            v = dw.train(text, min_count=1, threads=s.threads, seed=seed, rates=rates, lr=lr)
+            setting = f"{kind}: rates {rates}{f' --lr {lr}' if lr else ''}"
+            yield setting, seed, "same group", 100 * of_same_group(v.words, v.vectors, kind), "%"
+            found = found_next(v.words, v.vectors, v.context.vectors, held)
+            yield setting, seed, "next item", 100 * found, "%"
 
 
 SINGLE = "--ngrams 1 --lead-ngrams 1"
@@ -700,7 +722,7 @@ def scale_vocabulary(s: Setup) -> Iterator[Line]:
 
 FUNCTIONS = (
     speed, blocks, encode, raw_text, small_models, constants, few_documents, few_labels,
-    many_labels, documents, cluster, cluster_quality, cluster_time, scale, scale_vocabulary,
+    many_labels, documents, cluster, cluster_quality, cluster_time, scale, scale_vocabulary, items,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},

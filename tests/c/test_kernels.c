@@ -93,7 +93,7 @@ static void call(const dcme_kernels *k, int kind, arguments *a) {
                      a->count < a->out_count ? a->count : a->out_count, a->size);
         break;
     case UPDATE:
-        k->update(a->y, a->x, a->rows, a->weights, a->scale, a->count, a->size);
+        k->update(a->y, a->x, a->rows, a->weights, a->weights + 1, a->count, a->size);
         break;
     case MEAN:
         k->mean(a->y, a->scale, a->rows, a->count, a->size);

@@ -145,15 +145,15 @@ def test_advanced_options_are_shown_by_help_all(capsys):
 # ---- defaults that depend on other options ----
 
 
-def test_default_rate_of_cbow_depends_on_negatives_and_corpus_size():
+def test_default_rate_of_cbow_depends_on_the_epochs():
     def rate(**given):
         return resolved(TrainOptions(**given)).lr
 
-    low = rate(negative=5, sample=1e-3)
-    assert low == rate(negative=9, sample=2e-4) == rate(negative=5, sample=0.0)
-    assert rate() == rate(negative=5) == rate(sample=1e-3) > low
-    assert rate(negative=20, lr=0.01) == 0.01
-    assert rate(negative=20, model="skipgram") == rate(model="skipgram")
+    assert rate(epochs=1) > rate(epochs=4) == 2 * rate(epochs=16)
+    assert rate(epochs=4) == rate(epochs=4, negative=5, sample=1e-3)
+    assert rate(epochs=1, rates="equal") == rate(epochs=4, rates="equal")
+    assert rate(epochs=9, lr=0.01) == 0.01
+    assert rate(epochs=9, model="skipgram") == rate(model="skipgram")
 
 
 def test_default_sample_depends_on_the_vocabulary_size():

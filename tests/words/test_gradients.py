@@ -46,6 +46,7 @@ def close(found, wanted, tolerance=1e-6):
 
 def settings(**changes):
     given = {"dim": DIM, "negative": 6, "prior": 0.5, "clusters": 3, "top_items": 3, "beta": 0.01}
+    given["rates"] = "equal"
     return dataclasses.replace(options_of({}), **{**given, **changes})
 
 

@@ -173,7 +173,14 @@ def test_several_sentence_batches_per_shard():
     alone = np.full(190_000, LAST, dtype=np.uint32)
     text = np.concatenate([ids, alone])
     counts = np.bincount(text & (LAST - 1)).astype(np.int64)
-    options = {"objective": "ns", "sample": 0.0, "epochs": 1, "lr": 0.2, "min_lr": 0.0}
+    options = {
+        "objective": "ns",
+        "sample": 0.0,
+        "epochs": 1,
+        "lr": 0.2,
+        "min_lr": 0.0,
+        "rates": "equal",
+    }
     assert len(Reference(text, counts, resolved(TrainOptions()), OBJECTIVES["ns"]).shards[0]) > 100
     assert compare((text, counts), options).without_context > 190_000
 

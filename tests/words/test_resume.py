@@ -110,7 +110,7 @@ def test_checkpoints_by_epochs_and_by_time(learn, monkeypatch):
 @pytest.mark.parametrize(
     "flags, said",
     [
-        ("--lr 0.01", "--lr is 0.01 and was 0.075"),
+        ("--lr 0.01", "--lr is 0.01 and was 0.0808"),
         ("--epochs 4", "--epochs is 4 and was 3"),
         ("--threads 2", "--threads is 2 and was 1"),
         ("--deterministic", "--deterministic is True and was False"),
@@ -178,7 +178,7 @@ def test_divergence_names_the_last_checkpoint(learn, monkeypatch):
     monkeypatch.setattr(schedule.Checkpointer, "end_epoch", spoil)
     said = learn("v.bin --checkpoint k --checkpoint-every 1 --quiet", code=1)
     assert said.count("\n") == 1
-    assert "--objective ns" in said and "--lr 0.075" in said and "epoch" in said
+    assert "--objective ns" in said and "--lr 0.0808" in said and "epoch" in said
     assert (
         f"the last checkpoint is {Path('k/000001.safetensors')}" in said
         and not Path("v.bin").exists()

@@ -71,6 +71,34 @@ def test_divergence_is_an_error():
     assert "\n" not in message
 
 
+CYCLES = {
+    "two words": [0, 1] * 5,
+    "a week": [0, 1, 2, 3, 4, 5, 6] * 2,
+    "thirty words": range(30),
+    "one word": [0] * 9,
+    "a sentence": [0, 1, 2, 3, 4, 5, 0, 6, 7],
+}
+
+
+@pytest.mark.parametrize("lr", [None, 0.3])
+@pytest.mark.parametrize("model", ["cbow", "skipgram"])
+@pytest.mark.parametrize("objective", ["ns", "nce", "hs"])
+@pytest.mark.parametrize("cycle", CYCLES)
+def test_repeated_text_diverges_with_an_error_or_not_at_all(cycle, objective, model, lr):
+    """Rows grow without limit where every context is known: never to vectors that mean nothing."""
+    run = Trainer(
+        *encoded([np.array(CYCLES[cycle])] * 20_000),
+        options_of({"objective": objective}, model=model, lr=lr, sample=0.0, epochs=1),
+    )
+    try:
+        found = run.epoch(0)
+    except DivergedError as error:
+        assert "give a lower lr" in str(error) and "\n" not in str(error)
+        return
+    assert max(np.abs(run.input).max(), np.abs(run.output).max()) < 1000
+    assert found.loss < 100
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_rows_that_are_not_finite_are_an_error(objective):
     """One loss in 16 is sampled: only the first, which is before any infinite row."""

@@ -1,0 +1,90 @@
+"""Sequences of items in known groups: sessions of visits, and random walks on a graph.
+
+Item i is of group i modulo the number of groups, and its token is i.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+GROUPS = {"sessions": 1000, "popular items": 1000, "walks": 100}
+
+
+def _session(chance, group, size, popular):
+    """Return the visits of one session of a group.
+
+    Three tenths are of any item, a tenth of the next group. A quarter of those of the own group go
+    to the item after the last one.
+    """
+    place, visits = None, []
+    for kind in chance.random(4 + chance.poisson(8)):
+        if kind < 0.3:
+            visits.append(chance.integers(1000 * size))
+            continue
+        drawn = np.searchsorted(popular, chance.random())
+        if kind < 0.4:
+            visits.append((group + 1) % 1000 + 1000 * drawn)
+            continue
+        place = (place + 1) % size if place is not None and kind < 0.55 else drawn
+        visits.append(group + 1000 * place)
+    return visits
+
+
+def sessions(exponent, count=110_000, size=20):
+    """Yield visits; the popularity in a group falls by rank to this power."""
+    chance = np.random.default_rng(0)
+    groups = chance.choice(1000, count, p=chance.dirichlet(np.full(1000, 5.0)))
+    popular = np.cumsum((1.0 + np.arange(size)) ** -exponent)
+    for group in groups:
+        yield _session(chance, group, size, popular / popular[-1])
+
+
+def walks(nodes=10_000, edges=60_000, starts=10, length=40):
+    """Yield walks; four of five edges are within a group, and nodes differ in their degree."""
+    chance = np.random.default_rng(0)
+    pull = chance.pareto(2.0, nodes) + 0.5
+    near = [[] for _ in range(nodes)]
+    for a in chance.choice(nodes, edges, p=pull / pull.sum()):
+        b = a % 100 + 100 * chance.integers(100)
+        b = b if chance.random() < 0.8 else chance.integers(nodes)
+        near[a].append(b)
+        near[b].append(a)
+    for at in np.repeat([node for node in range(nodes) if near[node]], starts):
+        walk = [at]
+        for step in chance.random(length - 1):
+            own = near[walk[-1]]
+            walk.append(own[int(step * len(own))])
+        yield walk
+
+
+def write_items(kind, path, test):
+    """Write the sequences of a kind, a token a number; one in fifty to `test`."""
+    made = walks() if kind == "walks" else sessions(1.0 if kind == "popular items" else 0.0)
+    with Path(path).open("w") as train, Path(test).open("w") as held:
+        for number, items in enumerate(made):
+            (train if number % 50 else held).write(" ".join(map(str, items)) + "\n")
+
+
+def of_same_group(words, vectors, kind):
+    """Return the share of the ten nearest items that are of the group of an item, of 2,000."""
+    numbers = np.array(words, dtype=int)
+    rows = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    asked = np.random.default_rng(0).choice(len(rows), 2000, replace=False)
+    scores = rows[asked] @ rows.T
+    scores[np.arange(len(asked)), asked] = -np.inf
+    nearest = np.argpartition(-scores, 10, axis=1)[:, :10]
+    groups = numbers % GROUPS[kind]
+    return (groups[nearest] == groups[asked][:, None]).mean()
+
+
+def found_next(words, vectors, context, test):
+    """Return the share of sequences whose last item is among 50 by the five before it."""
+    places = {word: i for i, word in enumerate(words)}
+    found = []
+    for line in test:
+        items = [places[word] for word in line.split() if word in places]
+        if len(items) > 2:
+            scores = context @ (vectors - context)[items[-6:-1]].mean(axis=0)
+            scores[items[-6:-1]] = -np.inf
+            found.append((scores > scores[items[-1]]).sum() < 50)
+    return np.mean(found)
