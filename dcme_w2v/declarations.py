@@ -17,7 +17,6 @@ import functools
 import inspect
 import math
 import numbers
-import os
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from dcme_w2v.errors import UnknownOptionError, UsageError, in_python_terms, warn
 from dcme_w2v.hints import hint
+from dcme_w2v.platform import default_threads
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -184,13 +184,6 @@ def filled_rates(options: T, found: Mapping[str, Any]) -> T:
     if (least := given["min_lr"]) is not None and least > rate:
         raise UsageError(f"--min-lr={least:g}: must be at most --lr={rate:g}")
     return filled(options, {**found, "min_lr": rate / 10_000})
-
-
-def default_threads() -> int:
-    """Return the number of CPUs that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class Checked:

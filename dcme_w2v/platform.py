@@ -136,25 +136,44 @@ def memory_limits() -> list[int]:
             soft, _ = resource.getrlimit(kind)
             if soft != resource.RLIM_INFINITY:
                 limits.append(soft)
-    return [*limits, *_group_limits()]
+    for (text,) in _group_limits("memory", ["memory.limit_in_bytes"], "memory.max"):
+        if text.isdecimal():
+            limits.append(int(text))
+    return limits
 
 
-def _group_limits() -> Iterator[int]:
-    """Yield the limits of this process's groups, as of a container or a batch job, in bytes."""
+def default_threads() -> int:
+    """Return the number of CPUs that this process may use, those of a quota rounded up."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    found = [len(affinity(0)) if affinity else os.cpu_count() or 1]
+    names = ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
+    for quota, period in _group_limits("cpu", names, "cpu.max"):
+        if quota.isdecimal() and period.isdecimal():
+            found.append(-(-int(quota) // max(int(period), 1)))
+    return max(min(found), 1)
+
+
+def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list[str]]:
+    """Yield the words of the limits of this process's groups, as of a container or a batch job.
+
+    They are in files of the names `older` in version 1, and in one file in version 2.
+    """
     try:
         groups = GROUP.read_text().splitlines()
     except OSError:
         return
     for line in groups:  # hierarchy:controllers:path, without controllers in version 2
         kinds, _, path = line.partition(":")[2].partition(":")
-        if kinds and "memory" not in kinds.split(","):
+        if kinds and controller not in kinds.split(","):
             continue
-        root = GROUPS / "memory" if kinds else GROUPS
-        name = "memory.limit_in_bytes" if kinds else "memory.max"
+        root = GROUPS / controller if kinds else GROUPS
         folder = root / path.lstrip("/")
         for parent in (folder, *folder.parents):
-            with contextlib.suppress(OSError, ValueError):
-                yield int((parent / name).read_text())
+            files = [parent / one for one in (older if kinds else [name])]
+            with contextlib.suppress(OSError):
+                words = " ".join(file.read_text() for file in files).split()
+                if len(words) == len(older):
+                    yield words
             if parent == root:
                 break
 

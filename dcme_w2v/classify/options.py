@@ -5,7 +5,6 @@ from typing import Any
 
 from dcme_w2v.declarations import (
     Checked,
-    default_threads,
     encoding_errors_option,
     filled,
     filled_rates,
@@ -16,6 +15,7 @@ from dcme_w2v.declarations import (
 )
 from dcme_w2v.errors import UsageError
 from dcme_w2v.options import ClusterOptions, HoldoutOptions, ngram_lengths
+from dcme_w2v.platform import default_threads
 
 from .constants import (
     DCME_CLASSES,

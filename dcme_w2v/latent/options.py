@@ -8,13 +8,13 @@ from typing import Any
 from dcme_w2v.declarations import (
     Checked,
     check_conflicts,
-    default_threads,
     filled,
     option,
     seed_option,
     threads_option,
 )
 from dcme_w2v.errors import UsageError
+from dcme_w2v.platform import default_threads
 
 # The numbers of the starts are part of their random seeds: starts that were removed keep theirs.
 START_NUMBERS = {"labels": 1, "kmeans": 3, "quadratic": 5, "random": 7}

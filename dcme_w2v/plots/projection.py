@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.declarations import default_threads
 from dcme_w2v.errors import UsageError, import_optional
 from dcme_w2v.numeric.arrays import F64, Array
 from dcme_w2v.numeric.components import singular_vectors
+from dcme_w2v.platform import default_threads
 
 Progress = Callable[[int], None]
 METHODS = ("tsne", "pca")

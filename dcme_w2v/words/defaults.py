@@ -3,7 +3,8 @@
 import dataclasses
 from typing import Any, TypeVar
 
-from dcme_w2v.declarations import default_threads, filled_rates
+from dcme_w2v.declarations import filled_rates
+from dcme_w2v.platform import default_threads
 
 from .options import OutputOptions, TrainOptions
 

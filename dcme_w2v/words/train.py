@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core.models import row_stride
-from dcme_w2v.declarations import default_threads, values_of
+from dcme_w2v.declarations import values_of
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import PARTIAL
@@ -33,6 +33,7 @@ from dcme_w2v.formats.vectors.vectors_io import CombinedRows, save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.options import HoldoutOptions, SubwordOptions, VocabularyOptions
+from dcme_w2v.platform import default_threads
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given
 from dcme_w2v.text.split import HeldOutLines, check_file

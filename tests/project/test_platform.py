@@ -1,6 +1,7 @@
 """What differs between systems; what runs without POSIX's calls."""
 
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,31 @@ def test_the_limits_of_groups_of_processes_are_known(tmp_path, monkeypatch, grou
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert min(platform.memory_limits()) == 5
+
+
+@pytest.mark.parametrize(
+    "group, limits, found",
+    [
+        ("0::/a/b", {"a/b/cpu.max": "max 100000", "a/cpu.max": "150000 100000"}, 2),
+        ("0::/a", {"a/cpu.max": "1000 100000"}, 1),
+        ("0::/a", {"a/cpu.max": "max 100000"}, 8),
+        ("0::/a", {"a/cpu.max": "damaged"}, 8),
+        ("4:cpuacct,cpu:/a", {"cpu/a/cpu.cfs_quota_us": "300000",
+                              "cpu/a/cpu.cfs_period_us": "100000"}, 3),
+        ("4:cpu:/a", {"cpu/a/cpu.cfs_quota_us": "-1", "cpu/a/cpu.cfs_period_us": "100000"}, 8),
+        ("4:cpu:/a", {"cpu/a/cpu.cfs_quota_us": "100000"}, 8),
+        ("3:memory:/a", {"cpu/a/cpu.cfs_quota_us": "1", "cpu/a/cpu.cfs_period_us": "1"}, 8),
+    ],
+)  # fmt: skip
+def test_quotas_of_groups_limit_the_threads(tmp_path, monkeypatch, group, limits, found):
+    monkeypatch.setattr(platform, "GROUP", tmp_path / "self")
+    monkeypatch.setattr(platform, "GROUPS", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    (tmp_path / "self").write_text(group)
+    for name, text in limits.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert platform.default_threads() == found
 
 
 def test_a_closed_pipe_on_windows_is_a_broken_pipe(monkeypatch):
