@@ -62,7 +62,7 @@ def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> 
             return
         vectors = dcme_w2v.train((line.split() for line in labels), epochs=15, progress=shown)
     words = [word for word in SHOWN if word in vectors]
-    for word in words or [word for word in vectors.words if len(word) > 5][:8]:
+    for word in words or sorted(vectors.words, key=lambda one: len(one) < 6)[:8]:
         near = vectors.most_similar(word, topn=5)
         click.echo(f"{word:>12}: " + ", ".join(f"{one.word} {one.similarity:.2f}" for one in near))
     click.echo(
