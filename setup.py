@@ -36,7 +36,7 @@ HEADERS = sorted(map(str, Path("csrc").rglob("*.h")))
 MODULES = sorted(map(str, Path("dcme_w2v/_core").glob("*.pyx")))
 SHARED = "dcme_w2v/_core/_cyutility.c"  # what Cython would write into each of them
 BINDINGS = [*MODULES, "dcme_w2v/_core/csrc.pxd"]
-DECLARED = Path("dcme_w2v/_core/headers.pxi")  # what Cython is told of these headers
+DECLARED = Path("dcme_w2v/_core/headers.pxi")  # the declarations of these headers for Cython
 
 DECLARATION = re.compile(
     r"^#define (?P<constant>\w+) "

@@ -143,7 +143,7 @@ def memory_limits() -> list[int]:
 
 
 def default_threads() -> int:
-    """Return the number of CPUs that this process may use, those of a quota rounded up."""
+    """Return the number of CPUs that this process may use; a quota is rounded up."""
     affinity = getattr(os, "sched_getaffinity", None)
     found = [len(affinity(0)) if affinity else os.cpu_count() or 1]
     names = ["cpu.cfs_quota_us", "cpu.cfs_period_us"]

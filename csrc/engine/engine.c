@@ -97,7 +97,8 @@ dcme_status dcme_engine_epoch(dcme_engine *e, int64_t epoch, dcme_error *error) 
         e->work->begin_epoch(e->job, epoch);
     dcme_run_threads(learn, e->threads, sizeof *e->threads, e->thread_count);
     if (e->diverged)
-        return dcme_fail(error, DCME_DIVERGED, epoch, "the loss is above that of no training");
+        return dcme_fail(error, DCME_DIVERGED, epoch,
+                         "the loss is not finite, or above that of no training");
     if (atomic_exchange(&e->stop, 0))
         return dcme_fail(error, DCME_STOPPED, epoch, "stopped");
     e->epoch = -1;

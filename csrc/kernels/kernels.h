@@ -57,9 +57,6 @@ typedef struct {
     /* out = scale (rows[0] + rows[1] + ...) */
     void (*mean)(real *out, real scale, real *const *rows, int64_t count, int64_t size);
 
-    /* rows[i] += scale x */
-    void (*add_to_rows)(real *const *rows, real scale, const real *x, int64_t count, int64_t size);
-
     /* Steps of a moving sum, ../train/sliding.h, one after the other: last = scale x, then
      *     sum += last - first; out += out_scale (sum - at). */
     void (*slide)(const dcme_slide *steps, int64_t count, real *sum, int64_t size);

@@ -41,12 +41,6 @@ static void mean(real *out, real scale, real *const *rows, int64_t count, int64_
     }
 }
 
-static void add_to_rows(real *const *rows, real scale, const real *x, int64_t count, int64_t size) {
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t d = 0; d < size; d++)
-            rows[i][d] += scale * x[d];
-}
-
 static void slide(const dcme_slide *steps, int64_t count, real *sum, int64_t size) {
     for (const dcme_slide *s = steps; s < steps + count; s++)
         for (int64_t d = 0; d < size; d++) {
@@ -86,6 +80,6 @@ static void residuals(real *out, const real *x, int64_t count) {
 }
 
 const dcme_kernels dcme_kernels_scalar = {
-    "scalar",    DCME_QUAD, dots,         pair_dots,     update,      mean,
-    add_to_rows, slide,     weighted_sum, weighted_sums, exponential, residuals,
+    "scalar", DCME_QUAD,    dots,          pair_dots,   update,    mean,
+    slide,    weighted_sum, weighted_sums, exponential, residuals,
 };

@@ -232,25 +232,18 @@ static void mean(float *out, float scale, float *const *rows, int64_t count, int
     FOR_CHUNKS(SUM_CHUNKS, size, mean_chunks, out, scale, rows, count);
 }
 
-/* The weight of row i is weights[i stride], or without weights 1. */
-INLINE void add_chunks(float *const *rows, float scale, const float *x, const float *weights,
-                       int64_t stride, int64_t count, int64_t d, int chunks, int64_t n) {
+/* The weight of row i is weights[i stride]. */
+INLINE void add_chunks(float *const *rows, const float *x, const float *weights, int64_t stride,
+                       int64_t count, int64_t d, int chunks, int64_t n) {
     vec y[SUM_CHUNKS];
     EACH_CHUNK (c)
-        y[c] = scale * get(x + d + c * LANES, n);
+        y[c] = get(x + d + c * LANES, n);
     for (int64_t i = 0; i < count; i++) {
         float *row = at_chunk(rows[i], d);
-        vec w = weights ? set1(weights[i * stride]) : zero();
-        EACH_CHUNK (c) {
-            vec r = get(row + c * LANES, n);
-            put(row + c * LANES, n, weights ? madd(w, y[c], r) : r + y[c]);
-        }
+        vec w = set1(weights[i * stride]);
+        EACH_CHUNK (c)
+            put(row + c * LANES, n, madd(w, y[c], get(row + c * LANES, n)));
     }
-}
-
-static void add_to_rows(float *const *rows, float scale, const float *x, int64_t count,
-                        int64_t size) {
-    FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, rows, scale, x, NULL, 0, count);
 }
 
 /* The sum stays in registers. */
@@ -326,7 +319,7 @@ static void weighted_sums(float *const *outs, int64_t out_count, const float *we
                           int64_t size, float *const *starts, const float *start_weights) {
     int64_t i = 0;
     if (count == 1 && !starts) { /* it is loaded once */
-        FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, outs, 1, rows[0], weights, out_stride, out_count);
+        FOR_CHUNKS(SUM_CHUNKS, size, add_chunks, outs, rows[0], weights, out_stride, out_count);
         return;
     }
     while (i < out_count) {
@@ -358,6 +351,6 @@ static void residuals(float *out, const float *x, int64_t count) {
 }
 
 const dcme_kernels KERNELS = {
-    NAME,        LANES, dots,         pair_dots,     update,      mean,
-    add_to_rows, slide, weighted_sum, weighted_sums, exponential, residuals,
+    NAME,  LANES,        dots,          pair_dots,   update,    mean,
+    slide, weighted_sum, weighted_sums, exponential, residuals,
 };

@@ -35,7 +35,8 @@ static inline real dcme_rate_of(const dcme_model *model, int64_t word) {
     return model->rates[dcme_rate_index(word)];
 }
 
-/* The same of its input row, which also carries what its few contexts have by chance. */
+/* The rate of a word's input row: nearer 1, since a rare one also learns what its few contexts have
+ * by chance. */
 static inline real dcme_input_rate(const dcme_model *model, int64_t word) {
     return sqrtf(dcme_rate_of(model, word));
 }

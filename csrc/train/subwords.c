@@ -78,7 +78,8 @@ void dcme_word_leave(dcme_worker *worker, int64_t position) {
     real *moved = before_at(worker, position);
     for (int64_t d = 0; d < model->stride; d++)
         moved[d] = vector[d] - moved[d];
-    model->kernels->add_to_rows(worker->words.rows, 1, moved, count, model->stride);
+    model->kernels->weighted_sums(worker->words.rows, count, (const real[]){1}, 0, 0, &moved, 1,
+                                  model->stride, NULL, NULL);
 }
 
 /* List the vectors around position i, and return their number. */

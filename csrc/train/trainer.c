@@ -29,12 +29,12 @@ static void fill_keep(uint32_t *keep, const dcme_corpus *corpus, double sample) 
     }
 }
 
-/* What is left of a word's count after subsampling. */
+/* The number of tokens of a word that subsampling leaves. */
 static double kept_count(const dcme_trainer *t, int64_t word) {
     return (double)t->corpus.counts[word] * (t->keep ? t->keep[word] / 4294967295.0 : 1);
 }
 
-/* The count of the word that the median of the kept tokens is. */
+/* The count of the median of these tokens. */
 static double median_count(const dcme_trainer *t) {
     double total = 0, below = 0;
     int64_t median = 0;
@@ -55,8 +55,7 @@ static void fill_rates(real *rates, const dcme_trainer *t) {
     }
     for (int64_t r = 0; r < DCME_RATES; r++) {
         double rate = t->options.rates == DCME_COUNT ? sqrt(median * words[r] / counts[r]) : 1;
-        rates[r] = rate > LEAST_RATE ? rate < 1 / LEAST_RATE ? (real)rate : (real)(1 / LEAST_RATE)
-                                     : (real)LEAST_RATE;
+        rates[r] = (real)fmin(fmax(rate, LEAST_RATE), 1 / LEAST_RATE);
     }
 }
 

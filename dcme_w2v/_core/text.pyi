@@ -12,7 +12,6 @@ LAST: int
 NONE: int
 ROLE_SIDE: int
 RUN_MAX: int
-REFUSE_NONE: int
 REFUSE_NUL: int
 REFUSE_BROKEN: int
 

@@ -63,7 +63,7 @@ def _zeros(count: int) -> F32:
 
 
 def core_options(options: Any, declared: type | None = None) -> dict[str, float]:
-    """Return resolved options, those of a class, as the C struct's fields; a choice is a number."""
+    """Return resolved options as the fields of the C struct, a choice as its number."""
     values = {}
     for item in options_in(declared or type(options)):
         value = getattr(options, item.name)

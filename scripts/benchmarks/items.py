@@ -13,8 +13,8 @@ GROUPS = {"sessions": 1000, "popular items": 1000, "walks": 100}
 def _session(chance, group, size, popular):
     """Return the visits of one session of a group.
 
-    Three tenths are of any item, a tenth of the next group. A quarter of those of the own group go
-    to the item after the last one.
+    Three tenths of the visits are of any item, a tenth of an item of the next group. A quarter of
+    the others go to the item after the last one, the rest to any of the group.
     """
     place, visits = None, []
     for kind in chance.random(4 + chance.poisson(8)):

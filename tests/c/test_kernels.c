@@ -79,7 +79,7 @@ static void copy(arguments *to, const arguments *from, int absolute) {
 enum { DOTS, PAIRS, UPDATE, MEAN, SPREAD, COMBINE, SUMS, SUMS_BY_ROW, PUSH, AXPY, KINDS };
 static const char *const NAMES[] = {
     "dots",         "pair_dots",    "update",        "mean",
-    "add_to_rows",  "weighted_sum", "weighted_sums", "weighted_sums by row",
+    "one weight",   "weighted_sum", "weighted_sums", "weighted_sums by row",
     "rank1_update", "axpy"};
 
 /* A kernel writes to the table, to y, or, for products, to the weights. */
@@ -99,7 +99,7 @@ static void call(const dcme_kernels *k, int kind, arguments *a) {
         k->mean(a->y, a->scale, a->rows, a->count, a->size);
         break;
     case SPREAD:
-        k->add_to_rows(a->rows, a->scale, a->x, a->count, a->size);
+        k->weighted_sums(a->rows, a->count, &a->scale, 0, 0, &a->x, 1, a->size, NULL, NULL);
         break;
     case COMBINE:
         k->weighted_sum(a->y, a->rows, a->weights, a->count, a->size);

@@ -107,7 +107,12 @@ static void check_tops(const int32_t *read, const int32_t *before, const dcme_ce
 static void check_move(const dcme_kernels *kernels, const int64_t *counts, real slope) {
     static real output[ITEMS * STRIDE];
     static double rows[ITEMS * STRIDE], alpha[ITEMS];
-    dcme_model model = {ITEMS, STRIDE, STRIDE, NULL, output, counts, kernels, {NULL, NULL}};
+    dcme_model model = {.items = ITEMS,
+                        .stride = STRIDE,
+                        .size = STRIDE,
+                        .output = output,
+                        .counts = counts,
+                        .kernels = kernels};
     dcme_train_options options = {.clusters = 1, .top_items = TOP, .beta = 1, .prior = 1};
     real h[STRIDE] = {1};
     double u[STRIDE];

@@ -4,7 +4,6 @@ import sys
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.sparse import csr_matrix
@@ -140,27 +139,40 @@ def test_the_objective_follows_the_number_of_classes(classes, options, objective
         assert found.clusters == clusters
 
 
+def pandas(make):
+    """Return a function that makes labels of pandas, where that is installed."""
+    return lambda: make(pytest.importorskip("pandas"))
+
+
+@pytest.mark.parametrize("labels", [
+    np.array(["a", "b", -1, -1]), ["a", "b", None, None], [0, 1, np.nan, np.nan],
+    pandas(lambda pd: pd.Series(["a", "b", pd.NA, pd.NA])),
+    pandas(lambda pd: pd.Series([1, 2, None, None], dtype="Int64")),
+    pa.array(["a", "b", None, None]), pa.array([1, 2, None, None]),
+])  # fmt: skip
+def test_rows_without_a_label_are_an_error(labels):
+    labels = labels() if callable(labels) else labels
+    with pytest.raises(UsageError, match=r"2 rows without a label \((-1|nan|None|<NA>)\)"):
+        MaxentClassifier(solver="lbfgs").fit(np.eye(4), labels)
+
+
 def test_marks_of_rows_without_a_label():
     def fit(labels):
         return MaxentClassifier(solver="lbfgs").fit(np.eye(len(labels)), labels)
 
     with pytest.warns(UserWarning, match="y has -1 in 2 rows"):
         fit([0, 1, 2, -1, -1])
-    for named in (np.array(["a", "b", -1, -1]), ["a", "b", None, None], [0, 1, np.nan, np.nan],
-                  pd.Series(["a", "b", pd.NA, pd.NA]), pd.Series([1, 2, None, None], dtype="Int64"),
-                  pa.array(["a", "b", None, None]), pa.array([1, 2, None, None])):  # fmt: skip
-        with pytest.raises(UsageError, match=r"2 rows without a label \((-1|nan|None|<NA>)\)"):
-            fit(named)
     for classes in ([-1, 0, 1], [-1, 1], ["-1", "1"]):  # of sentiments, of two classes
         assert fit(classes).classes_.tolist() == sorted(classes)
 
 
 @pytest.mark.parametrize("labels", [
     [3, 5, None], [3, 5, np.nan], np.array([3, 5, np.nan]), np.array([3, 5, -1]),
-    pd.Series([3, 5, None]), pd.Series([3, 5, None], dtype="Int64"), pa.array([3, 5, None]),
+    pandas(lambda pd: pd.Series([3, 5, None])),
+    pandas(lambda pd: pd.Series([3, 5, None], dtype="Int64")), pa.array([3, 5, None]),
 ])  # fmt: skip
 def test_integers_beside_nulls_stay_integers(labels):
-    found, unlabeled = split_labels(labels)
+    found, unlabeled = split_labels(labels() if callable(labels) else labels)
     assert unlabeled.tolist() == [False, False, True]
     assert found[:2].tolist() == [3, 5] and found.dtype.kind == "i"
 

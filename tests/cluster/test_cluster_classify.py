@@ -118,7 +118,7 @@ def test_a_vote_is_the_mean_of_probabilities(docs, learn, cli):
 
 
 def test_the_estimator_below_clusters_does_not_ignore_one():
-    """As in a model that an earlier version pickled."""
+    """Only the class that the package exports trains on one."""
     with pytest.raises(UsageError, match="import MaxentClassifier from dcme_w2v"):
         estimator.MaxentClassifier(cluster="local:0").fit([[1.0], [0.0]], [0, 1])
 

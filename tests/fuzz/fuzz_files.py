@@ -2,8 +2,8 @@
 
 A reader may accept an input, or reject it with an error of one line; a crash, a hang or another
 exception is a failure, and its input is kept. Each input is determined by the seed, the name of the
-file and its number, so that a run can be split: ``--first 5000 --inputs 1000``. Called by `make
-fuzz`, behind the fuzzers of the C core.
+file and its number, so that a run can be split: ``--first 5000 --inputs 1000``. `make fuzz`
+calls this program after the fuzzers of the C core.
 """
 
 import argparse

@@ -1,6 +1,8 @@
 """Contents of the source distribution and of the wheels; unsupported platforms."""
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -42,6 +44,19 @@ def test_the_source_distribution_is_the_repository(tmp_path):
     (listed,) = tmp_path.glob("*.egg-info/SOURCES.txt")
     names = {name for name in listed.read_text().splitlines() if ".egg-info/" not in name}
     assert names == tracked - {".gitignore"}
+
+
+def test_every_test_is_collected_with_the_tools_of_make_test():
+    """Modules of the extra `dev` are imported by the tests that need them."""
+    tomllib = pytest.importorskip("tomllib")  # from Python 3.11 on
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    only = {re.match("[A-Za-z0-9]+", one)[0] for one in extras["dev"]} - {"dcme"}
+    for path in (ROOT / "tests").rglob("*.py"):
+        for line in ast.parse(path.read_bytes()).body:
+            if isinstance(line, ast.Import | ast.ImportFrom):
+                assert not only & set(re.split(r"\W+", ast.unparse(line))), path
 
 
 def test_windows_is_one_line_of_error():
