@@ -43,7 +43,7 @@ def test_explicit_options_override_a_preset(cli):
         ("--block 1", True, 1),
         ("--model skipgram", False, 1),
         ("-hs 1", False, 1),
-        ("--objective ns --subwords 3-3 --buckets 20", False, 1),
+        ("--objective ns --subwords 3-3 --buckets 20 --lr 0.02", False, 1),
     ],
 )
 def test_a_preset_has_word_order_and_blocks_where_they_are_supported(cli, flags, word_order, block):
