@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from helpers import MODELS, options_of
-from reference import NOISE, Reference, Stream
+from reference import NOISE, Reference, Stream, rates_of
 from reference_objectives import OBJECTIVES, Alias, Paper
 from reference_subwords import SubwordReference
 from scipy.sparse import csr_matrix
@@ -122,11 +122,13 @@ CORPUS[[6, 10]] |= 1 << 31
 
 @pytest.mark.parametrize("mode", ["shrink", "fixed"])
 @pytest.mark.parametrize("model", MODELS)
-def test_input_rows_ascend_the_losses_of_a_text(model, mode):
-    """Of the exact gradient, with neighbors' rows, which move by four times the rate."""
+def test_rows_ascend_the_losses_of_a_text(model, mode):
+    """Of the exact gradient by a word's rate, and by four times the learning rate for neighbors."""
     order = model.get("model", "cbow") == "cbow"
     changes = {**model, "window_mode": mode, "window": 2, "gradient": "exact", "sample": 0.0,
-               "lr": TINY, "min_lr": TINY, "epochs": 1, "word_order": order}  # fmt: skip
+               "lr": TINY, "min_lr": TINY, "epochs": 1, "word_order": order,
+               "rates": "count" if order else "equal"}  # fmt: skip
+    rates, four = rates_of(COUNTS, settings(**changes)), np.full(ITEMS, 4)
     random = np.random.default_rng(5)
     tables = [random.uniform(-1, 1, (ITEMS, DIM)) for _ in range(4)]
 
@@ -140,9 +142,9 @@ def test_input_rows_ascend_the_losses_of_a_text(model, mode):
 
     run = trained()
     moved = [run.input, run.objective.output, run.left, run.right]
-    for table, now, times in zip(tables, moved, (1, 1, 4, 4), strict=True):
+    for table, now, times in zip(tables, moved, (np.sqrt(rates), rates, four, four), strict=True):
         wanted = slope(lambda: -np.sum(trained().losses), table)
-        close((now - table) / TINY, times * wanted, 1e-5)
+        close((now - table) / TINY, times[:, None] * wanted, 1e-5)
 
 
 @pytest.mark.parametrize("model", MODELS)
