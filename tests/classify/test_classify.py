@@ -71,6 +71,22 @@ def test_partial_fit_continues_training():
         model.partial_fit(rows[:1], [99])
 
 
+def test_an_interrupted_fit_leaves_the_classifier_on_the_exception(monkeypatch):
+    rows, labels = problem(3)
+    epoch = ClassifierTrainer.epoch
+
+    def interrupting(self, now, watch=None):
+        if now == 2:
+            raise KeyboardInterrupt
+        return epoch(self, now, watch)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as caught:
+        patch.setattr(ClassifierTrainer, "epoch", interrupting)
+        MaxentClassifier(objective="gd", epochs=5).fit(rows, labels)
+    assert caught.value.partial.n_iter_ == 2
+    assert caught.value.partial.score(rows, labels) > 0.5
+
+
 def test_invalid_input_of_a_model():
     rows, labels = problem(3)
     model = MaxentClassifier().fit(rows, labels)

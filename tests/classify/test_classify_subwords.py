@@ -121,13 +121,6 @@ def test_longer_texts_have_them_only_if_they_are_given(cli, corpus, monkeypatch)
     assert described("m")["features"]["subwords"] == "1-4"
 
 
-def test_a_resumed_run_has_the_same_subwords(cli, corpus):
-    cli(f"{TRAIN} --output m --checkpoint state --checkpoint-every 1")
-    cli(f"{TRAIN} --output again --resume state")
-    assert described("again")["features"] == described("m")["features"]
-    assert arrays_in("m") == arrays_in("again")
-
-
 @pytest.mark.parametrize("command", [
     "fuse shrink m --output s", "fuse shrink m --output s --max-bytes 20000",
     "fuse fit d.tsv --unlabeled t.tsv --output s --subwords 2-4 --threads 1",

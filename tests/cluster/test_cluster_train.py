@@ -85,32 +85,6 @@ def test_words_of_one_topic_are_similar_after_training_on_shards(learn):
     assert topic_margin("v.safetensors") > 0.2
 
 
-def test_a_resumed_run_writes_the_same_bytes(learn, cli):
-    line = f"{ON} --shards 3 --output-tables"
-    straight = learn("straight.bin", line, "tables")
-    assert learn("v.bin", line, f"tables1 {KEPT}") == straight
-    Path("state/000016.safetensors").unlink()
-    assert learn("w.bin", line, "tables2 --resume state") == straight
-    assert "resuming from state/000015.safetensors, in round 16" in cli.err
-    assert manifest("w.bin")["tokens"] == manifest("v.bin")["tokens"]
-    one, two = dw.Vectors.load("tables1"), dw.Vectors.load("tables2")
-    np.testing.assert_array_equal(one.context.vectors, two.context.vectors)
-
-
-def test_a_resumed_run_has_the_shards_and_rounds_of_its_checkpoint(learn, refused):
-    line = f"{ON} --output-tables t"
-    learn("v.bin", line, f"--shards 3 {KEPT}")
-    for flags, said in {
-        "--shards 4": "--shards is 4 and was 3",
-        "--rounds 4": "--rounds is 4 and was 16",
-        "--seed 2": "--seed is 2 and was 1",
-    }.items():
-        assert said in refused(line, "--resume state", flags)
-    assert "is a checkpoint of words on a cluster" in refused(HERE, "--resume state")
-    write_corpus(Path("c.txt"), lines=601)
-    assert "was trained on another corpus" in refused(line, "--resume state")
-
-
 def test_a_diverging_shard_is_named_and_the_last_round_is_kept(refused):
     err = refused(ON, f"--shards 2 --lr 1000 {KEPT}")
     assert "shard 1 of round 1 (c.txt" in err and "training diverged" in err

@@ -7,7 +7,7 @@ import pytest
 from helpers import link_all
 
 import dcme_w2v as dw
-from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.errors import CorpusError
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.text.encode import count
 
@@ -71,12 +71,6 @@ def test_errors_name_the_position_in_the_raw_text(text, errors, message):
     options = VocabularyOptions(min_count=1, tokenize="words", encoding_errors=errors)
     with pytest.raises(CorpusError, match=message):
         count(["raw"], options)
-
-
-def test_a_run_does_not_resume_with_another_rule(trained):
-    dw.train("raw.txt", tokenize="words", checkpoint="state", checkpoint_every="1", **SMALL)
-    with pytest.raises(UsageError, match="tokenize"):
-        dw.train("raw.txt", resume="state", **SMALL)
 
 
 def test_likelihoods_and_predictions_use_the_rule_of_the_vectors(trained):
