@@ -3,7 +3,6 @@
 A name of another program is an error whose message gives the name here; nothing is an alias.
 """
 
-import difflib
 import functools
 import re
 from collections.abc import Iterable
@@ -105,6 +104,8 @@ def hint(name: str, known: Iterable[str]) -> str:
         is_option = instead[:1] == "-"
         if instead and (not is_option or plain_name(re.split("[ =]", instead)[0]) in plain):
             return f"; {instead}" if instead.startswith("omit") else f"; use {instead}"
+    import difflib
+
     near = difflib.get_close_matches(plain_name(name), plain, 1, MIN_SIMILARITY)
     return f"; did you mean {plain[near[0]]}?" if near and name[:1] != "_" else ""
 

@@ -5,7 +5,7 @@ several threads at once. `faults` is an int64 array of shape (FAULT_KINDS, 3): h
 kind of fault, the first such row, and where it starts in the block.
 """
 
-import secrets
+import os
 
 import numpy as np
 
@@ -103,7 +103,7 @@ def check_words(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, 
 def find_duplicates(const uint8_t[::1] text, const int64_t[::1] offsets, int64_t[:, ::1] faults):
     """Note the words that an earlier word equals."""
     cdef int64_t count = offsets.shape[0] - 1
-    cdef uint64_t seed = secrets.randbits(64)
+    cdef uint64_t seed = int.from_bytes(os.urandom(8), "little")
     cdef dcme_fault *found = faults_of(faults)
     check_starts(offsets, count, text.shape[0])
     with nogil:

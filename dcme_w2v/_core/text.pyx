@@ -1,6 +1,6 @@
 """Bindings of csrc/text: bytes and arrays in, ids and counts out, without the GIL."""
 
-import secrets
+import os
 
 import numpy as np
 
@@ -30,7 +30,7 @@ cdef class Table:
     cdef dcme_vocabulary *vocabulary
 
     def __cinit__(self):
-        dcme_vocabulary_open(&self.vocabulary, secrets.randbits(64))
+        dcme_vocabulary_open(&self.vocabulary, int.from_bytes(os.urandom(8), "little"))
 
     def __dealloc__(self):
         dcme_vocabulary_close(self.vocabulary)

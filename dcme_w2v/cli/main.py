@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import sys
-import traceback
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -190,6 +189,8 @@ def _of_system(error: OSError) -> str:
 
 def _report(error: BaseException, message: str, code: int, arguments: list[str]) -> int:
     if "--debug" in arguments[:1]:
+        import traceback
+
         traceback.print_exception(error)
     click.echo(f"error: {' '.join(message.split())}", err=True)
     return code

@@ -1,5 +1,6 @@
 """`dcme-w2v train`: train word vectors; supports word2vec.c's command lines too."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,8 @@ def train(
     several threads differ, unless --deterministic is given. SIGINT, SIGTERM or SIGHUP saves the
     state and stops.
     """
+    # BLAS starts its threads when NumPy is imported; training has its own.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from dcme_w2v import train as trained
     from dcme_w2v.formats.sentences import CorpusPaths
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dcme_w2v.errors import CorpusError, warn
 from dcme_w2v.formats.columns import is_named_csv
 
-SAMPLE_BYTES = 1 << 18
+SAMPLE_BYTES = 1 << 16
 MIN_LINES = 5  # of which a structure is seen
 MIN_TOKENS = 200  # of which raw text is seen
 MIN_STRUCTURED = 0.9  # share of the lines that have a structure

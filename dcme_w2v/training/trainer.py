@@ -1,6 +1,5 @@
 """A training run: its epochs and state in the C core, and what the epoch loop asks of it."""
 
-import hashlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -228,6 +227,8 @@ class Fingerprint:
 
 def hash_of(arrays: Iterable[Array]) -> str:
     """Return the SHA-256 of the bytes of arrays, which may be memory-mapped."""
+    import hashlib
+
     found = hashlib.sha256()
     for array in arrays:
         for first in range(0, len(array), HASHED_AT_ONCE):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import numbers
 import unicodedata
@@ -96,6 +95,8 @@ def nearest_spelling(words: Sequence[str], word: str) -> str | None:
                   unicodedata.normalize("NFC", word), "_".join(word.split())):  # fmt: skip
         if other in words:
             return other
+    import difflib
+
     near = difflib.get_close_matches(word[:_MAX_SPELLED], words[:_SPELLINGS], 1)
     return near[0] if near else None
 

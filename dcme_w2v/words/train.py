@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,14 +46,15 @@ from dcme_w2v.training.run import Checkpointer, TrainingRun, interruptible, run_
 from dcme_w2v.training.trainer import Fingerprint, Progress, hash_of
 
 from .defaults import has_context, resolved
-from .heldout import HeldOut
 from .job import TrainJob
-from .language_model import ids_of
 from .options import FASTTEXT, NewWordsOptions, OutputOptions, TrainOptions
 from .start import Initial, Trained, load_initial, start_from
 from .tables import combine_in_place
 from .trainer import Trainer
 from .vectors import Vectors
+
+if TYPE_CHECKING:
+    from .heldout import HeldOut
 
 # Options in a checkpoint, which a resumed run may not change, and in the manifest.
 KEPT = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions)
@@ -134,6 +135,9 @@ class Machine:
         training = Trainer(corpus.ids, words.counts, job, ngrams=ngrams)
         if job.holdout is None:
             return WordsRun(job, corpus, training)
+        from .heldout import HeldOut
+        from .language_model import ids_of
+
         ids = corpus.held_out
         if job.file is not None:
             ids = ids_of([job.file], words, job, job.threads or 1, job.unk)

@@ -12,7 +12,10 @@ import pytest
 import dcme_w2v as dw
 
 # Slow to import: only where they are used.
-SLOW = {"matplotlib", "numpy", "scipy", "sklearn", "smart_open", "threadpoolctl", "tqdm"}
+SLOW = {
+    "difflib", "hashlib", "matplotlib", "numpy", "pyarrow", "scipy", "sklearn", "smart_open",
+    "subprocess", "threadpoolctl", "tqdm",
+}  # fmt: skip
 BARE = "import __future__, contextlib, importlib, warnings"  # as site-packages may at the start
 
 
@@ -145,11 +148,21 @@ def test_help_imports_nothing_slow():
     assert {name.partition(".")[0] for name in new} & SLOW == set()
 
 
-def test_vectors_need_only_numpy():
-    code = (
-        "import dcme_w2v as dw\n"
-        "v = dw.Vectors(['a', 'b'], [[1, 2], [3, 4]])\n"
-        "v.save('v.bin')\n"
-        "dw.Vectors.load('v.bin').most_similar('a')\n"
-    )
-    assert {name.partition(".")[0] for name in modules_after(code)} & SLOW == {"numpy"}
+VECTORS = """
+import dcme_w2v as dw
+v = dw.Vectors(["a", "b"], [[1, 2], [3, 4]])
+v.save("v.bin")
+dw.Vectors.load("v.bin").most_similar("a")
+"""
+TRAIN = """
+from dcme_w2v.cli.main import run
+open("corpus.txt", "w").write("a b c\\n" * 9)
+assert run(["train", "corpus.txt", "--output", "vectors.bin"]) == 0
+"""
+
+
+@pytest.mark.parametrize("code", [VECTORS, TRAIN])
+def test_vectors_need_only_numpy(code):
+    new = modules_after(code)
+    assert {name.partition(".")[0] for name in new} & SLOW == {"numpy"}
+    assert "dcme_w2v.words.heldout" not in new

@@ -49,6 +49,7 @@ def manifest_of(
     **more
         Further keys, such as the figures of held-out text.
     """
+    system = platform.uname()  # of which the processor would take another process
     return {
         "version": __version__,
         "options": dict(options),
@@ -60,7 +61,7 @@ def manifest_of(
         "loss": loss,
         "argv": recorded_arguments(),
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": f"{system.system}-{system.release}-{system.machine}",
         **more,
     }
 
