@@ -9,21 +9,20 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from dcme_w2v.errors import CorpusError, DcmeError, UsageError
+from dcme_w2v.errors import CorpusError, DcmeError, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, standard_input
 
 from .command import Command
 from .options import arguments, count_option, json_option
-from .streams import print_json
 
 if TYPE_CHECKING:
-    from dcme_w2v.words.questions import Answer, Line
+    from dcme_w2v.words.vectors import Vectors
 
-    Solve = Callable[[Sequence[Line]], Iterator[Answer]]
+    Solve = Callable[[Sequence[Sequence[str]]], Iterator["Answer"]]
 
 _AT_ONCE = 1 << 16  # bytes of standard input
 _LONGEST = 1 << 20  # bytes of a line
@@ -46,61 +45,36 @@ class SignedCommand(Command):
         return super().parse_args(ctx, [*options, "--", *words])
 
 
-def answer(
-    path: str, words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequence[str]
-) -> None:
-    """Answer a question by the words of `vocabulary`, or without words the questions of stdin.
+class Answer(NamedTuple):
+    """The answer to a line: an object for JSON, rows of text, and why there is none."""
 
-    `path` is where the answers come from, for messages.
+    record: dict[str, Any]
+    rows: Sequence[tuple[str, ...]]
+    error: DcmeError | None = None
+
+
+def answer(words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequence[str]) -> None:
+    """Print the answer to words, or without words the answers to the lines of standard input.
+
+    The error of a line is printed and does not end a batch. On a terminal, words of `vocabulary`
+    are completed.
     """
-    if not words:
-        for lines in _lines(vocabulary):
-            answers = solve([line.split() for line in lines])
-            _print(path, [answer for answer in answers if answer.question], as_json, vocabulary)
-        return
-    parts = [part for word in words for part in word.split()]
-    if not parts:  # an empty variable of the shell, for example
-        raise UsageError("the words are empty; give one, or none to read standard input")
-    [answer] = solve([parts])
-    if answer.problem:
-        raise UsageError(answer.problem)
-    if answer.missing:
-        missing = f"{path}: no vector for {_with_spellings(answer.missing, vocabulary)}"
-        if not answer.rows:
-            raise DcmeError(missing if "(" in missing else f"{missing}; check spelling and case")
-        click.echo(f"{missing}; skipped", err=True)
-    if as_json:
-        print_json(answer.record, indent=2)
-        return
-    if answer.rows:
-        click.echo("\n".join("\t".join(row) for row in answer.rows))
-
-
-def _with_spellings(missing: Sequence[str], vocabulary: Sequence[str]) -> str:
-    """Return words that have no vector, each with the nearest spelling that has one."""
-    from dcme_w2v.words.neighbors import nearest_spelling
-
-    near = [(word, nearest_spelling(vocabulary, word)) for word in missing]
-    return ", ".join(f"{word} (did you mean {one}?)" if one else word for word, one in near)
-
-
-def _print(path: str, answers: Sequence[Answer], as_json: bool, vocabulary: Sequence[str]) -> None:
-    """Print the answers to lines: an object a line, or rows that start with the question."""
-    out, err = [], []
-    for answer in answers:
-        if as_json:
-            out.append(json.dumps(answer.record))
-            continue
-        lead = () if "neighbors" in answer.record else (answer.question,)  # has its own
-        out += ["\t".join((*lead, *row)) for row in answer.rows]
-        if answer.problem:
-            err.append(f"{answer.question}: {answer.problem}")
-        elif answer.missing:
-            named = _with_spellings(answer.missing, vocabulary if len(answers) == 1 else ())
-            err.append(f"{path}: no vector for {named}")
-    for lines, to_stderr in ((out, False), (err, True)):
-        if lines:
-            click.echo("\n".join(lines), err=to_stderr)
+    for lines in [[" ".join(words)]] if words else _lines(vocabulary):
+        questions = [parts for line in lines if (parts := line.split())]
+        if words and not questions:  # an empty variable of the shell, for example
+            raise UsageError("the words are empty; give one, or none to read standard input")
+        out, err = [], []
+        for found in solve(questions):
+            if found.error and words:
+                raise found.error
+            if as_json:
+                out.append(json.dumps(found.record))
+                continue
+            out += map("\t".join, found.rows)
+            err += [found.error.message] if found.error else []
+        for printed, to_stderr in ((out, False), (err, True)):
+            if printed:
+                click.echo("\n".join(printed), err=to_stderr)
 
 
 # ---- lines ----
@@ -183,10 +157,56 @@ def neighbors(vectors: str, words: tuple[str, ...], topn: int, as_json: bool) ->
     Without WORD, queries are read from standard input, one per line; on a terminal with line
     editing, history and completion of words by Tab.
     """
-    from dcme_w2v.words.questions import neighbors_of
-    from dcme_w2v.words.vectors import Vectors
+    import dcme_w2v as dw
 
     if not words and vectors == STANDARD:
         raise UsageError("VECTORS is standard input; give the words as arguments")
-    loaded = Vectors.load(vectors)
-    answer(vectors, words, as_json, lambda lines: neighbors_of(loaded, lines, topn), loaded.words)
+    v = dw.Vectors.load(vectors)
+
+    def solve(lines: Sequence[Sequence[str]]) -> Iterator[Answer]:
+        parsed = [_parsed(v, line) for line in lines]
+        answers = v.most_similar_batch(
+            (query for queries, _ in parsed for query in queries.values()), topn
+        )
+        for queries, missing in parsed:
+            near = {name: next(answers) for name in queries}
+            rows = [
+                (name, one.word, f"{one.similarity:.6f}") for name in near for one in near[name]
+            ]
+            record = {name: [one._asdict() for one in found] for name, found in near.items()}
+            error = None
+            if missing:
+                text = _no_vector(vectors, missing, v.words if len(lines) == 1 else ())
+                if not rows:
+                    error = DcmeError(f"{text}; check spelling and case")
+                elif not as_json:
+                    warn(f"{text}; skipped")
+            yield Answer({"neighbors": record, "missing": missing}, rows, error)
+
+    answer(words, as_json, solve, v.words)
+
+
+def _parsed(v: Vectors, line: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return the queries of a line by name, and the words that have no vector.
+
+    Each word is a query; a line with signs is one query. A word of the vocabulary that starts with
+    + or - is a word.
+    """
+    signs = [len(word) > 1 and word[0] in "+-" and word not in v.words for word in line]
+    words = [word[signed:] for word, signed in zip(line, signs, strict=True)]
+    missing = [word for word in dict.fromkeys(words) if word not in v]
+    if not any(signs):
+        return {word: word for word in dict.fromkeys(words) if word not in missing}, missing
+    terms: tuple[list[str], list[str]] = [], []
+    for given, word in zip(line, words, strict=True):
+        terms[given == f"-{word}"].append(word)
+    return {} if missing else {" ".join(line): terms}, missing
+
+
+def _no_vector(path: str, missing: Sequence[str], vocabulary: Sequence[str]) -> str:
+    """Return which words have no vector, with the nearest spellings that have one."""
+    from dcme_w2v.words.neighbors import nearest_spelling
+
+    near = [(word, nearest_spelling(vocabulary, word)) for word in missing]
+    named = ", ".join(f"{word} (did you mean {one}?)" if one else word for word, one in near)
+    return f"{path}: no vector for {named}"

@@ -1,10 +1,12 @@
 """The command ``predict-word``."""
 
-from dcme_w2v.errors import UsageError
+from collections.abc import Iterator, Sequence
+
+from dcme_w2v.errors import DcmeError, UsageError
 from dcme_w2v.files.atomic import STANDARD
 
 from .command import command
-from .neighbors import answer
+from .neighbors import Answer, answer
 from .options import arguments, count_option, json_option
 
 
@@ -17,13 +19,26 @@ def predict_word(model: str, words: tuple[str, ...], topn: int, as_json: bool) -
 
     The gap is the word _. MODEL is a file of train --output-tables. The model predicts from both
     sides: a gap at the end of the line is the last word of a sentence, not the next one.
-    Out-of-vocabulary words are listed on stderr and skipped. Without WORD, lines are read from
-    standard input; then each line of the answer starts with the question.
+    Out-of-vocabulary words are listed on stderr and skipped. Each line of the answer starts with
+    the question. Without WORD, questions are read from standard input, one per line.
     """
+    import dcme_w2v as dw
     from dcme_w2v.words.language_model import LanguageModel
-    from dcme_w2v.words.predictions import gaps_of
 
     if not words and model == STANDARD:
         raise UsageError("the model is standard input; give the words as arguments")
     loaded = LanguageModel.load(model)
-    answer(model, words, as_json, lambda lines: gaps_of(loaded, lines, topn), loaded.words)
+
+    def solve(lines: Sequence[Sequence[str]]) -> Iterator[Answer]:
+        for line in lines:
+            question = " ".join(line)
+            try:
+                found = dw.predict_word(loaded, line, topn=topn)
+            except DcmeError as error:
+                named = type(error)(f"{question}: {error.message}")
+                yield Answer({"question": question, "error": error.message}, [], named)
+                continue
+            rows = [(question, word, f"{share:.6g}") for word, share in found]
+            yield Answer({"question": question, "predictions": found}, rows)
+
+    answer(words, as_json, solve, loaded.words)

@@ -5,15 +5,14 @@ softmax over the vocabulary. Out-of-vocabulary tokens are dropped first.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import UnknownWordError, UsageError, warn
 from dcme_w2v.text.cache import LAST
 
 from .language_model import LanguageModel, ModelLike
-from .questions import Answer, Line
 
 GAP = "_"
 
@@ -27,7 +26,7 @@ def predict_word(
     """Return the most probable words for the gap ``_`` in a line, with their probabilities.
 
     The model predicts from both sides: a gap at the end is the last word of a sentence, not the
-    next one. Out-of-vocabulary words are skipped.
+    next one. Out-of-vocabulary words are skipped with a warning.
 
     Parameters
     ----------
@@ -41,12 +40,14 @@ def predict_word(
     Returns
     -------
     list of (word, probability)
-        In descending order; empty if no other word of the line is in the vocabulary.
+        In descending order.
 
     Raises
     ------
     UsageError
         There is not one gap with words around it.
+    KeyError
+        No word around the gap is in the vocabulary.
 
     Examples
     --------
@@ -57,46 +58,25 @@ def predict_word(
     """
     if topn < 1:
         raise UsageError(f"--topn={topn}: must be at least 1")
+    loaded = LanguageModel.load(model)
+    split, words = loaded.tokenizer, loaded.words
     line = text.split() if isinstance(text, str) else list(text)
-    [answer] = gaps_of(LanguageModel.load(model), [line], topn)
-    if answer.problem:
-        raise UsageError(answer.problem)
-    found = answer.record.get("predictions", [])
-    return [(one["word"], one["probability"]) for one in found]
-
-
-def gaps_of(model: LanguageModel, lines: Sequence[Line], topn: int) -> Iterator[Answer]:
-    """Answer lines with one gap, such as ``the queen _ england``, by the most probable words."""
-    split = model.tokenizer
-    for line in lines:
-        if not split.is_whitespace:
-            parts = ([word] if word == GAP else split.tokens(word) for word in line)
-            line = list(itertools.chain.from_iterable(parts))
-        given = [word for word in line if word != GAP]
-        missing = [word for word in dict.fromkeys(given) if word not in model.words]
-        known = [word for word in line if word == GAP or word not in missing]
-        answer = Answer({"words": list(line)}, [], " ".join(line), missing)
-        if missing:
-            answer.record["missing"] = missing
-        if len(line) - len(given) != 1 or not given:
-            answer.problem = f"give words around one gap, {GAP}, as: the {GAP} of england"
-            answer.record["error"] = answer.problem
-        elif len(known) > 1:
-            found = _most_probable(model, known, topn)
-            answer.rows = [(word, f"{share:.6g}") for word, share in found]
-            answer.record["predictions"] = [
-                {"word": word, "probability": share} for word, share in found
-            ]
-        yield answer
-
-
-def _most_probable(
-    model: LanguageModel, known: Sequence[str], topn: int
-) -> list[tuple[str, float]]:
+    if not split.is_whitespace:
+        parts = ([word] if word == GAP else split.tokens(word) for word in line)
+        line = list(itertools.chain.from_iterable(parts))
+    missing = [word for word in dict.fromkeys(line) if word != GAP and word not in words]
+    known = [word for word in line if word not in missing]
+    if line.count(GAP) != 1 or len(line) == 1:
+        raise UsageError(f"give words around one gap, {GAP}, as: the {GAP} of england")
+    if missing:
+        message = f"no vector for {', '.join(missing)}"
+        if len(known) == 1:
+            raise UnknownWordError(f"{message}; check spelling and case")
+        warn(f"{message}; skipped")
     gap = known.index(GAP)
-    ids = np.array([model.words.find(word) or 0 for word in known], dtype=np.uint32)
+    ids = np.array([words.find(word) or 0 for word in known], dtype=np.uint32)
     ids[gap] = 0  # no context contains its own token
     ids[-1] |= LAST
-    shares = model.distribution(ids, gap)
+    shares = loaded.distribution(ids, gap)
     best = np.argsort(-shares, kind="stable")[:topn]
-    return [(model.words[row], float(shares[row])) for row in best.tolist()]
+    return [(words[row], float(shares[row])) for row in best.tolist()]
