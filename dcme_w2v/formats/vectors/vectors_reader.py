@@ -194,15 +194,19 @@ class RowReader:
     def _looks_binary(self) -> bool:
         """Return whether the file is binary, by the first row, or the first block if both fit."""
         block = self._block
-        line = np.frombuffer(block.tobytes().partition(b"\n")[0] + b"\n", dtype=np.uint8)
-        text = not self.promised or self._reads(False, line, 1)
+        fields = block.tobytes().partition(b"\n")[0].split()
+        text = not self.promised or (
+            len(fields) >= self.dim and all(map(_is_number, fields[-self.dim :]))
+        )
         rows, end = cut_rows(True, block, self.dim, self.promised or 0, self._final)
         whole = rows == self.promised or (rows > 0 and not self._final)
         binary = whole and self._reads(True, block[:end], rows)
+        if _is_text(block[:65536].tobytes()):
+            return binary and not text
         if text and binary:
             rows, end = cut_rows(False, block, self.dim, self.promised or 0, self._final)
             return not self._reads(False, block[:end], rows)
-        return not text and (binary or not _is_text(block[:65536].tobytes()))
+        return not text
 
     def _reads(self, binary: bool, data: U8, rows: int) -> bool:
         """Return whether `data` has valid rows of a format."""
