@@ -276,9 +276,11 @@ class TextFeatures:
         highest = self.options.max_df * counts.shape[0]
         eligible: NDArray[np.bool_] = (present >= self.options.min_df) & (present <= highest)
         if not eligible.any():
+            advice = ["lower --min-df"] * (self.options.min_df > 1)
+            advice += ["raise --max-df"] * (self.options.max_df < 1)
             raise CorpusError(
-                f"no word is in {self.options.min_df} to {highest:.0f} documents; lower --min-df "
-                "or raise --max-df"
+                f"no word is in {self.options.min_df} to {highest:.0f} documents; "
+                f"{' or '.join(advice)}"
             )
         return eligible
 

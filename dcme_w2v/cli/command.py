@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from dcme_w2v.declarations import check_conflicts, flag_of, warn_of_options
-from dcme_w2v.errors import DcmeWarning, UsageError
+from dcme_w2v.errors import DcmeWarning, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, check_standard_output
 from dcme_w2v.files.paths import FOLDER, LOG, WRITES, guard
 from dcme_w2v.hints import hint
@@ -229,6 +229,7 @@ def set_switched(ctx: click.Context) -> None:
     UsageError
         A switch has another value, or an option that is given contradicts it.
     """
+    is_hs = ctx.params.get("word2vec_hs") == "1"
     for switch, meanings in SWITCHES.items():
         value = ctx.params.pop(f"word2vec_{switch}", None)
         if value is None:
@@ -237,7 +238,12 @@ def set_switched(ctx: click.Context) -> None:
             raise UsageError(f"-{switch} {value}: must be {' or '.join(meanings)}")
         if (meant := meanings[value]) is not None:
             _set(ctx, f"-{switch} {value}", *meant)
-    if ctx.params.get("objective") == "hs" and ctx.params["negative"] == 0:
+    if is_hs and ctx.params["negative"] != 0 and not ctx.params["quiet"]:
+        warn(
+            "-hs 1: hierarchical softmax is trained alone; word2vec.c adds negative samples, unless "
+            "-negative 0 is given"
+        )
+    if ctx.params.get("objective") == "hs" and (is_hs or ctx.params["negative"] == 0):
         ctx.params["negative"] = None
         ctx.set_parameter_source("negative", ParameterSource.DEFAULT)
     if (corpus := ctx.params.pop("word2vec_train", None)) is not None:

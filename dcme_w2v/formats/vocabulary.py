@@ -190,7 +190,7 @@ class Vocabulary(Words):
         """Read lines "word count", such as `save` and word2vec.c's -save-vocab write.
 
         The file may be compressed and unsorted; ties keep their order. A line ``</s>``, which
-        word2vec.c adds, is skipped.
+        word2vec.c adds, and lines with a count of 0 are skipped.
 
         Raises
         ------
@@ -204,19 +204,21 @@ class Vocabulary(Words):
         if not len(data):
             raise FormatError(f"{name}: has no words; give lines 'word count'")
         text, offsets, counts, _ = read_counts(data, len(data), faults)
-        wrong = [*faults[faults[:, 0] > 0, 1], *np.flatnonzero(counts < 1)]
+        wrong = [*faults[faults[:, 0] > 0, 1], *np.flatnonzero(counts < 0)]
         if wrong:
             line = f"{name}:{min(wrong) + 1}"
             raise FormatError(f"{line}: is not a word, a space and a count; give what vocab writes")
         find_duplicates(text, offsets, faults)
         if faults.any():
             raise FormatError(f"{name}:{faults[:, 1].max() + 1}: the word has been listed before")
-        table, end = core.Table(), Words(text, offsets).find("</s>")
-        for rows in (slice(end), slice(len(counts) if end is None else end + 1, None)):
-            table.add(text, offsets[rows.start or 0 :][: len(counts[rows]) + 1], counts[rows])
-        if not len(table):
+        if (end := Words(text, offsets).find("</s>")) is not None:
+            counts[end] = 0
+        table = core.Table()
+        table.add(text, offsets, counts)
+        found = cls.from_table(table).pruned(VocabularyOptions(min_count=1))
+        if not len(found):
             raise FormatError(f"{name}: has no words; give lines 'word count'")
-        return cls.from_table(table)
+        return found
 
     def save(self, path: PathLike) -> None:
         """Write lines "word count"; ``-`` is standard output."""

@@ -257,10 +257,12 @@ def _empty_vocabulary(
         return all_rare(types, tokens, options)
     known = f"none of the {types} distinct words ({tokens} tokens) is among the "
     if isinstance(given, Vocabulary):
-        return (
-            f"{known}{len(given)} of the vocabulary; lower --min-count or give another --read-vocab"
-        )
-    return f"{known}{len(given.words)} of --init; give other vectors, or --init-vocab=union"
+        lower = "lower --min-count, or " * (options.min_count > 1)
+        return f"{known}{len(given)} of the vocabulary; {lower}give another --read-vocab"
+    known += f"{len(given.words)} of --init"
+    if given.adds:
+        return f"{known}, or occurs at least {options.min_count} times; lower --min-count"
+    return f"{known}; give other vectors, or --init-vocab=union"
 
 
 def all_rare(types: int, tokens: int, options: VocabularyOptions) -> str:

@@ -171,7 +171,7 @@ def eval_analogies(
         raise UsageError(f"--method={method}: must be one of {', '.join(ANALOGY_METHODS)}")
     spelled, first = _upper_case(vectors.words, limit)
     names, section_of, asked, skipped = _read_questions(questions)
-    numbers, covered = _numbered_questions(questions, asked, spelled, len(first))
+    numbers, covered = _numbered_questions(questions, asked, spelled, len(first), limit)
     answers = np.full(len(numbers), -1)
     answers[covered] = _answers(vectors.vectors[: len(first)], first, numbers[covered], method)
     right = covered & (answers == numbers[:, 3])
@@ -287,7 +287,11 @@ def covered_questions(words: Words, path: PathLike) -> I64:
 
 
 def _numbered_questions(
-    path: PathLike, questions: list[list[str]], spelled: dict[str, int], known: int
+    path: PathLike,
+    questions: list[list[str]],
+    spelled: dict[str, int],
+    known: int,
+    limit: int | None = None,
 ) -> tuple[I64, Bools]:
     """Return each question's rows (-1: out of vocabulary) and whether all are known; or raise."""
     numbers = np.array([[spelled.get(word, -1) for word in line] for line in questions], dtype=int)
@@ -298,7 +302,7 @@ def _numbered_questions(
     if not covered.any():
         raise FormatError(
             f"{path}: none of {len(questions)} questions has its four words among the first"
-            f" {known:,}; check case and language, or raise --limit"
+            f" {known:,}; check case and language{', or raise --limit' * (known == limit)}"
         )
     return numbers, covered
 

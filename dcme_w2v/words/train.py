@@ -304,11 +304,13 @@ class WordsRun(TrainingRun):
     ) -> dict[str, Any]:
         """Return how the vectors were made; raise if no token was trained on."""
         if not last.trained:
-            raise CorpusError(
-                f"no token was trained: {last.subsampled:,} were dropped by subsampling (raise "
-                f"--sample, or give --sample=0) and {last.without_context:,} have no context in "
-                "their line (lower --min-count, or give longer lines)"
-            )
+            why = {
+                "were dropped by subsampling (raise --sample, or give --sample=0)": last.subsampled,
+                "have no context in their line (lower --min-count, or give longer lines)":
+                    last.without_context,
+            }  # fmt: skip
+            parts = " and ".join(f"{count:,} {what}" for what, count in why.items() if count)
+            raise CorpusError(f"no token was trained: {parts}")
         job, corpus = self._job, self._corpus
         return manifest_of(
             options=values_of(job, *RECORDED),

@@ -46,13 +46,16 @@ def test_options_with_an_effect_cause_no_warning():
     "flags, line",
     [
         ("--clusters 7", "--clusters has no effect with --objective ns"),
+        ("-hs 1", "-hs 1: hierarchical softmax is trained alone"),
+        ("-hs 1 -negative 5", "-hs 1: hierarchical softmax is trained alone"),
     ],
 )  # fmt: skip
 def test_the_program_prints_a_warning_line(here, cli, flags, line):
     write_corpus(here / "c", lines=60)
     command = f"train c --output o --dim 16 --epochs 1 {flags}"
     cli(command)
-    assert [one for one in cli.err.splitlines() if one.startswith(f"warning: {line}")]
+    (warning,) = [one for one in cli.err.splitlines() if one.startswith("warning: ")]
+    assert warning.startswith(f"warning: {line}")
     cli(f"{command} --quiet")
     assert cli.err == ""
 
@@ -79,7 +82,8 @@ def test_conditions_name_existing_options():
 def test_a_run_that_trains_nothing_fails(here, cli):
     (here / "c").write_text("a b c d\ne f g h\n")
     error = cli.error("train c --output o --quiet --min-count 1 --sample 1e-300")
-    assert "no token was trained" in error
+    advice = "(raise --sample, or give --sample 0)"
+    assert error == f"error: no token was trained: 40 were dropped by subsampling {advice}\n"
     assert [path.name for path in here.iterdir()] == ["c"]
-    with pytest.raises(CorpusError, match="no token was trained"):
+    with pytest.raises(CorpusError, match="no token was trained: 90 have no context"):
         dw.train([["one"], ["two"]] * 9, dim=2, threads=1, sample=0)  # no context

@@ -39,9 +39,10 @@ def test_merge_adds_counts(parts):
     assert rows(merge([Vocabulary.from_counts(part) for part in parts])) == total.most_common()
 
 
-def test_load_sorts_stably_and_drops_the_row_of_line_ends():
+@pytest.mark.parametrize("lines", [99, 0])
+def test_load_sorts_stably_and_drops_the_row_of_line_ends(lines):
     path = Path("vocab")
-    path.write_bytes(b"</s> 99\nb 1\na 7\nc 1\r\nd 7")
+    path.write_bytes(b"</s> %d\nb 1\na 7\nnone 0\nc 1\r\nd 7" % lines)
     assert rows(Vocabulary.load(path)) == [("a", 7), ("d", 7), ("b", 1), ("c", 1)]
 
 
@@ -50,7 +51,7 @@ BAD_LINES = [
     b" 3",
     b"two words 3",
     b"word\t3",
-    b"word 0",
+    b"word -1",
     b"word 1.5",
     b"word 9223372036854775808",
     b"nul\0 3",
@@ -77,7 +78,7 @@ def test_duplicate_is_named():
         Vocabulary.load(path)
 
 
-@pytest.mark.parametrize("text", [b"", b"</s> 3\n"])
+@pytest.mark.parametrize("text", [b"", b"</s> 3\n", b"a 0\n"])
 def test_file_without_words(text):
     path = Path("vocab")
     path.write_bytes(text)
