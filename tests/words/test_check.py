@@ -23,7 +23,10 @@ PLANTED = {
     "truncated": (b"2 1\na 1\nb\xe3\x81 1\n", "invalid UTF-8 in a word", 1, ":3"),
     "separator": (b"3 1\na 1\n. . . 1\nb\fc 1\n", "separator in a word", 2, ":3"),
     "numbers in words": (
-        b"3 3\nroute 66 .4 .5 .6\nthe .1 .2 .3\nroute 67 .2 .1 .3\n", "wrong dimension", 2, ":2"
+        b"3 3\nroute 66 .4 .5 .6\nthe .1 .2 .3\nroute 67 .2 .1 .3\n",
+        "wrong dimension",
+        2,
+        ":2",
     ),
     "too few numbers": (b"3 3\nthe .1 .2 .3\nof .4 .5\na .2 .1 .3\n", "wrong dimension", 1, ":3"),
     "NUL": (b"2 1\na\0 1\nb 1\n", "NUL byte in a word", 1, ":2"),

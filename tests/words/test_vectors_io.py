@@ -143,6 +143,8 @@ def test_words_of_others_are_not_replaced():
     Path("v.vocab").write_text("mine")
     with pytest.raises(UsageError, match=r"v\.vocab: would be replaced"):
         save(Path("v.npy"), ["a"], [[1]])
+    for _ in range(2):  # the words of a file that was removed are its own
+        save(Path("w.npy"), ["a"], [[1]], counts=np.array([3])).unlink()
     Path("v.bin.json").write_text('["mine"]')
     with pytest.warns(UserWarning, match="is a file of another kind, which stays"):
         Vectors(["a"], [[1]], manifest={"options": {}}).save("v.bin")

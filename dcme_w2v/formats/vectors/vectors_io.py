@@ -169,8 +169,13 @@ def _save_rows(path: PathLike, words: Words, matrix: Matrix, is_binary: bool, he
 
 def _save_npy(path: PathLike, words: Words, matrix: Matrix, counts: I64 | None) -> None:
     plain = (f"{word}\n".encode() for word in words)
-    with atomic_write(vocabulary_path(path)) as file:
-        file.writelines(plain if counts is None else count_lines(words, counts))
+    lines = b"".join(plain if counts is None else count_lines(words, counts))
+    beside = vocabulary_path(path)
+    alone = beside.exists() and not Path(path).exists()
+    if alone and read_regular(beside, MAX_VOCABULARY) != lines:
+        raise UsageError(f"{beside}: would be replaced; move it, or name another file")
+    with atomic_write(beside) as file:
+        file.write(lines)
     with atomic_write(path) as file:
         file.write(npy_header(np.dtype("<f4"), matrix.shape))
         for _, block in blocks_of(matrix):
@@ -202,12 +207,8 @@ def check_target(path: PathLike, format: str | None) -> str:
     chosen, name = format or format_of(path), os.fspath(path)
     if chosen == "safetensors":
         check_model_target(path, KIND)
-    elif chosen == "npy":
-        if is_stream(path) or compression_of(path) is not None:
-            raise UsageError(f"{name}: npy is two files, mapped into memory; name a file for it")
-        words = vocabulary_path(path)
-        if words.exists() and not Path(path).exists():
-            raise UsageError(f"{words}: would be replaced; move it, or name another file")
+    elif chosen == "npy" and (is_stream(path) or compression_of(path) is not None):
+        raise UsageError(f"{name}: npy is two files, mapped into memory; name a file for it")
     suffix = uncompressed_name(path).suffix.lower()
     if format is None and suffix in _NO_VECTORS:
         raise UsageError(
