@@ -59,8 +59,10 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequen
     The error of a line is printed and does not end a batch. On a terminal, words of `vocabulary`
     are completed.
     """
+    from dcme_w2v.formats.texts import tokens_of
+
     for lines in [[" ".join(words)]] if words else _lines(vocabulary):
-        questions = [parts for line in lines if (parts := line.split())]
+        questions = [parts for line in lines if (parts := tokens_of(line))]
         if words and not questions:  # an empty variable of the shell, for example
             raise UsageError("the words are empty; give one, or none to read standard input")
         out, err = [], []

@@ -15,6 +15,13 @@ ENCODING_ERRORS = ("strict", "replace", "skip")
 # As "surrogateescape" decodes them. Searched from a token's beginning only: linear in its length.
 _BROKEN_TOKEN = re.compile(r"(?<!\S)\S*[\udc80-\udcff]\S*", re.ASCII)
 
+_TOKEN = re.compile("[^ \t\n\r\v\f]+")
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the tokens of a text, separated by whitespace."""
+    return _TOKEN.findall(text)
+
 
 @dataclass(frozen=True)
 class Tokenized:

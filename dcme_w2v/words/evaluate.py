@@ -16,6 +16,7 @@ import numpy as np
 from dcme_w2v.declarations import checks_names
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_text
+from dcme_w2v.formats.texts import tokens_of
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools, correlations
 from dcme_w2v.numeric.parallel import blocks_of_rows
@@ -333,7 +334,7 @@ def _read_questions(
         if line.startswith(":"):
             names.append(line[1:].strip())
             continue
-        words = line.upper().split()
+        words = tokens_of(line.upper())
         if len(words) != 4:
             skipped += bool(words)
             continue

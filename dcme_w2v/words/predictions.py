@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dcme_w2v.errors import UnknownWordError, UsageError, warn
+from dcme_w2v.formats.texts import tokens_of
 from dcme_w2v.text.cache import LAST
 
 from .language_model import LanguageModel, ModelLike
@@ -60,7 +61,7 @@ def predict_word(
         raise UsageError(f"--topn={topn}: must be at least 1")
     loaded = LanguageModel.load(model)
     split, words = loaded.tokenizer, loaded.words
-    line = text.split() if isinstance(text, str) else list(text)
+    line = tokens_of(text) if isinstance(text, str) else list(text)
     if not split.is_whitespace:
         parts = ([word] if word == GAP else split.tokens(word) for word in line)
         line = list(itertools.chain.from_iterable(parts))

@@ -7,11 +7,13 @@ import select
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import save
 
+import dcme_w2v as dw
 from dcme_w2v import Vectors
 from dcme_w2v.numeric import nearest
 
@@ -92,6 +94,19 @@ def test_lines_of_standard_input(cli):
     expected = ["+king -man +woman\tqueen", "man\tking", "man\tking"]
     assert [a.startswith(b) for a, b in zip(out, expected, strict=True)] == [True] * len(out)
     assert "nobody" in cli.err
+
+
+def test_a_no_break_space_separates_no_words(cli):
+    words = ["the", "bonjour\u00a0!", "au", "revoir"]
+    vectors = dw.Vectors(words, np.eye(4), counts=[4, 3, 2, 1])
+    vectors.save("n.txt")
+    answer = f"{words[1]}\tthe\t0.000000\n"
+    assert cli("neighbors", "n.txt", words[1], "-k", "1") == answer
+    assert cli("neighbors n.txt -k 1", stdin=words[1].encode()) == answer
+    Path("q").write_text(" ".join(words), encoding="utf-8")
+    assert dw.eval_analogies(vectors, "q").total.covered == 1
+    dw.save_sentence_model(vectors, "folder")
+    assert words == list(dw.Vectors.load("folder").words[:4])
 
 
 def test_every_line_of_input_gives_a_json_object(cli):

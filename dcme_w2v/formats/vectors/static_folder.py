@@ -38,6 +38,7 @@ from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.platform import PathLike
 
 from ..artifact import fault, read_tensors, tensor_pieces
+from ..texts import tokens_of
 from ..vocabulary import Words
 from .vectors_io import from_int8
 from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
@@ -211,7 +212,7 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
     rule = made.get("tokenizer") if isinstance(made, dict) else None
     if not isinstance(made, dict | None) or not isinstance(rule, dict | None):
         raise fault(folder / CONFIG, f"{OWN} is not as convert writes it", AGAIN)
-    is_word = [t is not None and t.split() == [t] and "\0" not in t for t in tokens]
+    is_word = [t is not None and tokens_of(t) == [t] and "\0" not in t for t in tokens]
     kept = np.flatnonzero(is_word)[:limit]
     if len(kept) and kept[-1] == len(kept) - 1:  # the first ones: a view
         matrix = matrix[: len(kept)]
