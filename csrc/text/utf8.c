@@ -40,7 +40,8 @@ int64_t dcme_utf8_valid(const char *text, int64_t length) {
     const uint8_t *bytes = (const uint8_t *)text;
     int64_t i = 0;
     while (i < length) {
-        int64_t step = dcme_utf8_length(bytes + i, length - i);
+        int is_ascii = bytes[i] - 1u < 0x7f; /* without a call */
+        int64_t step = is_ascii ? 1 : dcme_utf8_length(bytes + i, length - i);
         if (step < 0)
             break;
         i += step;

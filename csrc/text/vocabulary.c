@@ -180,13 +180,14 @@ static dcme_status add_replaced(dcme_vocabulary *v, dcme_word word, int64_t coun
     return status;
 }
 
-/* Add word i of another vocabulary, whose hash is known. */
+/* Add word i of another vocabulary, whose hash is known. What is here already is UTF-8. */
 static dcme_status merge_word(dcme_vocabulary *v, const dcme_vocabulary *other, int64_t i,
                               uint64_t hash, dcme_encoding_errors errors, uint32_t *map,
                               dcme_repairs *repairs, dcme_error *error) {
     dcme_word word = other->words[i];
     int64_t count = other->counts[i];
-    if (dcme_utf8_valid(word.bytes, word.length) == word.length)
+    if (dcme_find(v, word.bytes, word.length, hash)->length ||
+        dcme_utf8_valid(word.bytes, word.length) == word.length)
         return add(v, word.bytes, word.length, hash, count, &map[i], error);
     if (errors == DCME_REPLACE) {
         repairs->replaced += count;
