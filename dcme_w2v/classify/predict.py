@@ -96,18 +96,17 @@ def predict(
 
 
 def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
-    """Return the measures of a model on documents as they are in memory."""
-    measures = Measures(len(model.classes), model.multilabel, model.threshold)
+    """Return the measures of a model on held-out documents."""
+    several = model.multilabel or any(len(one) > 1 for one in data.labels)
+    measures = Measures(len(model.classes), several, model.threshold)
     for rows, log_p in scored(model, data.matrix, None):
         measures.add(log_p, data.labels[rows])
-    return measures.result()
+    found = measures.result()
+    return {name: found[name] for name in MEASURED if name in found}
 
 
-def held_out_line(model: Predictor, data: Labeled, chose: Sequence[str] = ()) -> str:
-    """Return one line with the measures of a model on held-out documents, and what they chose."""
-    found = measured(model, data)
-    shown = ", ".join(
-        f"{name.replace('_', ' ')} {found[name]:.4f}" for name in MEASURED if name in found
-    )
+def held_out_line(found: Mapping[str, float], documents: int, chose: Sequence[str] = ()) -> str:
+    """Return one line with the measures of held-out documents, and what they chose."""
+    shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
     also = f", which chose {' and '.join(chose)}" if chose else ""
-    return f"held-out: {shown} ({len(data.labels):,} documents{also})"
+    return f"held-out: {shown} ({documents:,} documents{also})"

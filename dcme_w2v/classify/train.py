@@ -19,7 +19,7 @@ from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.text.split import check_file
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder
 from dcme_w2v.training.interrupts import ReceivedSignal
-from dcme_w2v.training.progress import QUIET, Reporter
+from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 from dcme_w2v.training.run import Checkpointer, interruptible
 
 from . import sequences
@@ -46,7 +46,7 @@ from .options import (
     TuneOptions,
     resolved,
 )
-from .predict import held_out_line
+from .predict import held_out_line, measured
 from .resources import resource_estimate, resource_shortage
 from .trainer import Scorer, warn_of_short_rows
 
@@ -93,10 +93,12 @@ def train(
     job: TrainJob,
     features: FeatureOptions,
     options: ClassifyOptions,
-    reporter: Reporter = QUIET,
+    *,
+    progress: ProgressLike = False,
     signals: AbstractContextManager[ReceivedSignal] | None = None,
     remote: RemoteTraining | None = None,
-) -> Classifier:
+    dry_run: bool = False,
+) -> Any:
     """Train a classifier on files and save it.
 
     Parameters
@@ -107,12 +109,21 @@ def train(
         Options of the features of text.
     options : ClassifyOptions
         Options of the training.
-    reporter : Reporter, optional
-        Receives the progress.
+    progress : bool or callable
+        As in `dcme_w2v.train`.
     signals : context manager, optional
         Records signals while training. Without it, no handler is installed.
     remote : RemoteTraining, optional
         Trains on the workers of an executor, see `dcme_w2v.cluster.distribute`.
+    dry_run : bool
+        Only read the documents.
+
+    Returns
+    -------
+    Classifier, or dict for a dry run
+        Its `record` has the counts, the epochs and, as "heldout", the measures; or the resources of
+        `dcme_w2v.classify.resources.resource_estimate`, as "disk" the folder that is written to,
+        and as "refused" the error if there is not enough memory.
 
     Raises
     ------
@@ -133,13 +144,19 @@ def train(
         own = ("lead", "lead_ngrams", "tokens", "ngrams", "subwords")
         features = found.with_run_values(features, *own)
         features = filled(features, {"lead": 0, "lead_ngrams": 1, "subwords": NO_SUBWORDS})
-    with open_folder(job.checkpoints) as folder, contextlib.ExitStack() as stack:
+    with (
+        reporting_to(progress, job.log_json, found is not None) as reporter,
+        contextlib.nullcontext() if dry_run else open_folder(job.checkpoints) as folder,
+        contextlib.ExitStack() as stack,
+    ):
         corpus = _read_documents(job, features, options, reporter, remote is None)
+        sets = FeatureSets(corpus, features, job.tune.tune is not None)
+        if dry_run:
+            return _resources(job, options, sets)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
         _resolved(job, options, corpus, remote)  # raises before a search
         choice = None
         if remote is None:
-            sets = FeatureSets(corpus, features, job.tune.tune is not None)
             choice = _chosen(job, options, sets, reporter, received)
             corpus = sets.under(choice.setting if choice else {}).with_held()
             if choice is not None:
@@ -148,8 +165,7 @@ def train(
         given, options = options, _resolved(job, options, corpus, remote)
         if given.objective == "auto" and options.solver == "sgd":
             reporter.message(_objective_line(given, options, len(corpus.classes)))
-        scores = choice.scores if choice is not None else None
-        data, calibration = _divided(options, corpus, scores, remote, reporter)
+        data, calibration = _divided(options, corpus, choice and choice.scores, remote, reporter)
         task = _Fit(job, features, options, corpus, data, remote)
         checkpointer = None
         if options.learner == "sgd" and remote is None:
@@ -160,14 +176,13 @@ def train(
             model = task.current_model()
             seconds = time.monotonic() - start - read_seconds
             seconds = checkpointer.position.seconds if checkpointer else seconds
-            times = {"read_seconds": read_seconds, "train_seconds": seconds}
-            model.record |= {name: round(value, 3) for name, value in times.items()}
+            model.record["read_seconds"] = round(read_seconds, 3)
+            model.record["train_seconds"] = round(seconds, 3)
             if choice is not None:
                 model.record["choice"] = choice.record
             if remote is not None:
                 model.record["cluster"] = remote.finish(task.weights, corpus.holdout)
-            found_by = calibration(model.weights)
-            return _saved(job, model, corpus, found_by, remote, reporter)
+            return _saved(job, model, corpus, calibration(model.weights), remote, reporter)
 
 
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
@@ -260,38 +275,22 @@ def _saved(
             whole = Result(job.output + PARTIAL, "model", model.save)
             write_with_fallback([whole])
             raise UsageError(f"{error.message}; the whole model is in {whole.path}") from None
+    found = {} if holdout is None else measured(model, holdout)
     if holdout is not None:
         chose = {
             "the epoch": patience, "the size of levels": job.max_bytes,
             "the calibration": remote and model.calibration,
         }  # fmt: skip
         own = [name for name, value in chose.items() if value is not None]
-        reporter.message(held_out_line(model, holdout, own))
+        reporter.message(held_out_line(found, len(holdout.labels), own))
     write_with_fallback([Result(job.output, "model", model.save)])
+    reporter.message(f"model: {job.output}")
+    model.record["heldout"] = found  # not in the file, whose bytes may be limited
     return model
 
 
-def dry_run(
-    job: TrainJob,
-    features: FeatureOptions,
-    options: ClassifyOptions,
-    reporter: Reporter = QUIET,
-) -> dict[str, Any]:
-    """Read the documents and return the resources that training requires; see `train`.
-
-    Returns
-    -------
-    dict
-        See `dcme_w2v.classify.resources.resource_estimate`; "disk" is the folder that is written
-        to, "refused" the error if there is not enough memory.
-    """
-    check_model_target(job.output, KIND)
-    if job.holdout.file is not None:
-        check_file(job.holdout.file, job.docs)
-    _check_learner(job, options, None)
-    sets = FeatureSets(
-        _read_documents(job, features, options, reporter), features, job.tune.tune is not None
-    )
+def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> dict[str, Any]:
+    """Return the resources that training requires, with the most features."""
     corpus = max(map(sets.under, sets.settings), key=lambda one: one.matrix.shape[1])
     plan = _plan(corpus, resolved(options, len(corpus.classes), corpus.multilabel))
     return {

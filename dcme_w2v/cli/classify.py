@@ -95,36 +95,34 @@ def train(
     from dcme_w2v.classify import train as training
     from dcme_w2v.cluster.distribute import Distributed
     from dcme_w2v.small_models.job import compressed
-    from dcme_w2v.training.progress import reporting
 
     from .signals import recording_signals
 
-    options = collect(ClassifyOptions, values)
-    features = collect(FeatureOptions, values)
-    holdout = collect(DocumentHoldoutOptions, values)
-    kept = collect(CheckpointOptions, values)
+    options, features = collect(ClassifyOptions, values), collect(FeatureOptions, values)
     distribute = collect(DistributeOptions, values)
-    tune = collect(TuneOptions, values)
     remote = None if distribute.cluster is None else Distributed(distribute)
     job = training.TrainJob(
         docs,
         log_json=log_json,
-        holdout=holdout,
-        tune=tune,
-        checkpoints=kept,
+        holdout=collect(DocumentHoldoutOptions, values),
+        tune=collect(TuneOptions, values),
+        checkpoints=collect(CheckpointOptions, values),
         compress=compressed,
         **values,
     )
-    with reporting(quiet, log_json, append=kept.resume is not None) as reporter:
-        if dry_run:
-            plan = training.dry_run(job, features, options, reporter)
-        else:
-            model = training.train(job, features, options, reporter, recording_signals(), remote)
-            reporter.message(f"model: {values['output']}")
+    found = training.train(
+        job,
+        features,
+        options,
+        progress=not quiet and "stderr",
+        signals=recording_signals(),
+        remote=remote,
+        dry_run=dry_run,
+    )
     if dry_run:
-        show_plan(plan, as_json)
+        show_plan(found, as_json)
     elif as_json:
-        print_json(model.record)
+        print_json(found.record)
 
 
 @classify.command(example="dcme-w2v classify test model test.tsv")

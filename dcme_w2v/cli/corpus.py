@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,9 +22,6 @@ from .options import (
     threads_option,
 )
 from .streams import print_json
-
-if TYPE_CHECKING:
-    pass
 
 
 @command(example="dcme-w2v vocab corpus.txt --output corpus.vocab")
@@ -99,18 +96,13 @@ def phrases(
     """
     import dcme_w2v as dw
     from dcme_w2v.formats.sentences import CorpusPaths
-    from dcme_w2v.training.progress import reporting
 
     if not corpus:
         raise UsageError("no corpus; give files or folders, or - for standard input")
-    with reporting(quiet) as reporter:
-        found = dw.phrases(
-            CorpusPaths(corpus),
-            output,
-            read_table=read_table,
-            progress=reporter,
-            **values,
-        )
+    progress = not quiet and "stderr"
+    found = dw.phrases(
+        CorpusPaths(corpus), output, read_table=read_table, progress=progress, **values
+    )
     figures = {
         "lines": found.lines,
         "tokens": found.tokens,

@@ -124,8 +124,7 @@ def fit(
     options, features = collect(FusedOptions, values), collect(FeatureOptions, values)
     job = jobs.FuseJob(labeled, unlabeled=unlabeled, log_json=log_json, **values)
     with reporting(quiet, log_json) as reporter:
-        model = jobs.fit_files(job, features, options, reporter)
-        reporter.message(f"model ({model.record['final']}): {values['output']}")
+        jobs.fit_files(job, features, options, reporter)
 
 
 @fuse.command(
@@ -182,13 +181,10 @@ def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -
 
     MODEL is a linear model of classify train or fuse fit. No weight is learned again.
     """
-    from dcme_w2v.formats.artifact import check_model_target
     from dcme_w2v.small_models.job import shrink_file
-    from dcme_w2v.small_models.shrink import KIND
     from dcme_w2v.training.progress import reporting
 
     options = collect(ShrinkOptions, values)
-    check_model_target(output, KIND)
     with reporting(quiet) as reporter:
         found = shrink_file(model, output, options, reporter=reporter, **values)
     if as_json:

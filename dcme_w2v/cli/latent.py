@@ -75,7 +75,6 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
     job = jobs.LatentJob(docs, log_json=log_json, **values)
     with reporting(quiet, log_json) as reporter:
         jobs.fit_files(job, features, options, reporter)
-        reporter.message(f"model: {values['output']}")
 
 
 @latent.command("show", example="dcme-w2v latent show clusters --documents docs.txt")

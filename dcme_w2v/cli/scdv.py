@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -220,32 +219,24 @@ def fit(
     split into tokens as the text that VECTORS was trained on, unless --tokenize is given; the model
     keeps the rule.
     """
-    from dcme_w2v.files.space import Result, require_disk, write_with_fallback
-    from dcme_w2v.formats.artifact import check_model_target
     from dcme_w2v.formats.documents import read_documents
-    from dcme_w2v.scdv.fit import fit_documents, resource_estimate
-    from dcme_w2v.scdv.model import KIND
-    from dcme_w2v.training.progress import reporting
+    from dcme_w2v.scdv.fit import fit_documents
     from dcme_w2v.words.vectors import load_if_path
 
-    options = collect(ScdvOptions, kwargs)
-    tokenize = chosen_tokenizer(kwargs)
-    check_model_target(output, KIND)
-    texts = (document.text for document in read_documents(docs, **kwargs))
-    room = partial(require_disk, output)
-    loaded = load_if_path(vectors, tokenize=tokenize)
+    options, tokenize = collect(ScdvOptions, kwargs), chosen_tokenizer(kwargs)
+    found = fit_documents(
+        (document.text for document in read_documents(docs, **kwargs)),
+        load_if_path(vectors, tokenize=tokenize),
+        options,
+        threads=threads,
+        progress=not quiet and "stderr",
+        output=output,
+        dry_run=dry_run,
+    )
     if dry_run:
-        show_plan(resource_estimate(texts, loaded, options, output), as_json)
-        return
-    with reporting(quiet) as reporter:
-        model = fit_documents(texts, loaded, options, threads=threads, reporter=reporter, room=room)
-        if likelihoods := model.facts.get("log_likelihoods"):
-            reporter.message(
-                f"{len(likelihoods) - 1} iterations: log-likelihood {likelihoods[-1]:.5f}"
-            )
-    write_with_fallback([Result(output, "model", model.save)])
-    figures = {**model.facts, "columns": model.columns, "threshold": model.threshold}
-    print_figures(figures, FITTED, as_json)
+        show_plan(found, as_json)
+    else:
+        print_figures(found.figures, FITTED, as_json)
 
 
 @scdv.command("topics", example="dcme-w2v scdv topics model --words 5")

@@ -275,7 +275,5 @@ def explore(vectors: tuple[str, ...], output: str, quiet: bool, **options: Any) 
     requires the package openTSNE.
     """
     import dcme_w2v as dw
-    from dcme_w2v.training.progress import reporting
 
-    with reporting(quiet) as reporter:
-        dw.explore(vectors, output, progress=reporter, **options)
+    dw.explore(vectors, output, progress=not quiet and "stderr", **options)

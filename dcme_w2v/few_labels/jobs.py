@@ -135,6 +135,7 @@ def fit_files(
         "labels": read.counts,
     }
     write_with_fallback([Result(job.output, "model", model.save)])
+    reporter.message(f"model ({found.final}): {job.output}")
     return model
 
 

@@ -17,10 +17,9 @@ from dcme_w2v.classify.dataset import (
 )
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.fit import Labeled
-from dcme_w2v.classify.metrics import Measures
-from dcme_w2v.classify.model import COLUMNS, require_room, scored
+from dcme_w2v.classify.model import COLUMNS, require_room
 from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.classify.predict import held_out_line, measured
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
@@ -33,7 +32,6 @@ from .options import LatentOptions, resolved
 
 OR_CLUSTER = ", or --unsupervised"
 DOCUMENTS_AT_ONCE = 2048
-MEASURED = ("accuracy", "top5_accuracy", "log_likelihood", "precision_at_1")
 
 
 @dataclass(frozen=True)
@@ -98,6 +96,7 @@ def fit_files(
     }
     reporter.message(_fit_line(best))
     write_with_fallback([Result(job.output, "model", best.save)])
+    reporter.message(f"model: {job.output}")
     return best
 
 
@@ -110,9 +109,9 @@ def _fitted(
     model = learn(read.matrix, labels, classes, options, reporter, read.text, multilabel)
     model.record |= {COLUMNS: read.columns, "heldout": {}}
     if read.holdout is not None:
-        found = model.record["heldout"] = _measured(model, read.holdout)
-        shown = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in found.items())
-        reporter.message(f"{model.latent:,} latent classes, held-out: {shown}")
+        found = model.record["heldout"] = measured(model, read.holdout)
+        line = held_out_line(found, len(read.holdout.labels))
+        reporter.message(f"{model.latent:,} latent classes, {line}")
     return model
 
 
@@ -172,15 +171,6 @@ def _read(job: LatentJob, options: LatentOptions, text: TextFeatures | None) -> 
     return read_documents(
         job.docs, job.labels, text, holdout, options.seed, options.unsupervised, OR_CLUSTER
     )
-
-
-def _measured(model: LatentClassifier, data: Labeled) -> dict[str, Any]:
-    several = model.multilabel or any(len(one) > 1 for one in data.labels)
-    measures = Measures(len(model.classes), several, model.threshold)
-    for rows, log_p in scored(model, data.matrix, model.options.threads):
-        measures.add(log_p, data.labels[rows])
-    found = measures.result()
-    return {name: found[name] for name in MEASURED if name in found}
 
 
 def _fit_line(model: LatentClassifier) -> str:

@@ -15,7 +15,6 @@ from dcme_w2v.numeric.sklearn_base import (
     options_of,
     parameters,
 )
-from dcme_w2v.training.progress import reporting_to
 from dcme_w2v.words.vectors import load_if_path
 
 from .fit import fit_documents
@@ -89,10 +88,8 @@ class SCDV(TextTransformer):
             raise ValueError("SCDV needs word vectors: SCDV(vectors=path or Vectors)")
         options, texts = options_of(self), as_texts(X)
         loaded = load_if_path(self.vectors, tokenize=self.tokenize)
-        with reporting_to(self.progress, None, False) as reporter:
-            self.model_: DocumentModel = fit_documents(
-                texts, loaded, options, threads=self.threads, reporter=reporter
-            )
+        own = {"threads": self.threads, "progress": self.progress}
+        self.model_: DocumentModel = fit_documents(texts, loaded, options, **own)
         self.n_features_out_ = self.model_.columns
         return self
 

@@ -4,7 +4,8 @@ The documents are read once; their word ids are kept in an unnamed temporary fil
 token, for the second pass that computes the threshold.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,19 +13,27 @@ import numpy as np
 from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, FormatError
-from dcme_w2v.files.space import disk_plan, memory_limit, shortage
+from dcme_w2v.files.space import (
+    Result,
+    disk_plan,
+    memory_limit,
+    require_disk,
+    shortage,
+    write_with_fallback,
+)
+from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64, U32
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_map
 from dcme_w2v.text.token_ids import NEW_WORDS, Batch, Numbering, Spool
-from dcme_w2v.training.progress import QUIET, Reporter
+from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors
 
 from .mixture import Mixture, fit_mixture
-from .model import BAGS, DocumentModel, count_rows
+from .model import BAGS, KIND, DocumentModel, count_rows
 from .options import ScdvOptions, resolved
 
 # Smaller posteriors change a unit vector by less than the precision of float32.
@@ -52,9 +61,10 @@ def fit_documents(
     options: ScdvOptions | None = None,
     *,
     threads: int | None = None,
-    reporter: Reporter = QUIET,
-    room: Callable[[int], None] | None = None,
-) -> DocumentModel:
+    progress: ProgressLike = False,
+    output: str | None = None,
+    dry_run: bool = False,
+) -> Any:
     """Fit a model of document vectors.
 
     Parameters
@@ -68,10 +78,18 @@ def fit_documents(
     options : ScdvOptions, optional
     threads : int, optional
         Default: the CPUs that this process may use. The result does not depend on it.
-    reporter : Reporter, optional
-        Takes the progress; the loss is minus the mean log-likelihood.
-    room : callable, optional
-        Called before clustering with the size in bytes of the model's word vectors; it may raise.
+    progress : bool or callable
+        As in `dcme_w2v.train`; the loss is minus the mean log-likelihood.
+    output : str, optional
+        File that the model is written to.
+    dry_run : bool
+        Only read the documents.
+
+    Returns
+    -------
+    DocumentModel, or dict for a dry run
+        The figures of the fit are its `figures`; or the memory and disk space that fitting needs,
+        and as "refused" the error if the memory is not there.
 
     Raises
     ------
@@ -83,13 +101,16 @@ def fit_documents(
         There are more clusters than words.
     """
     options = resolved(options or ScdvOptions())
-    spool = Spool()
-    try:
+    if output is not None:
+        check_model_target(output, KIND)
+    if dry_run:
+        return _resources(texts, vectors, options, output or ".")
+    with contextlib.closing(Spool()) as spool, reporting_to(progress) as reporter:
         texts = _watched(texts, reporter)
         counted = count_words(texts, vectors, options, spool)
         kept = counted.kept
-        if room is not None:
-            room(4 * vectors.dim * counted.with_vectors)
+        if output is not None:
+            require_disk(output, 4 * vectors.dim * counted.with_vectors)
         model = _with_words(vectors, counted, options, threads, reporter)
         model.facts.update(vectors.tokenizer.entry())
         if options.features == "scdv" and options.sparsity:
@@ -97,20 +118,21 @@ def fit_documents(
             numbers[kept] = np.arange(len(kept), dtype=np.uint32)
             extremes = _mean_extremes(model, spool, numbers, threads)
             model = replace(model, threshold=options.sparsity / 100 * extremes)
+        if found := model.facts.get("log_likelihoods"):
+            reporter.message(f"{len(found) - 1} iterations: log-likelihood {found[-1]:.5f}")
+        if output is not None:
+            write_with_fallback([Result(output, "model", model.save)])
         return model
-    finally:
-        spool.close()
 
 
-def resource_estimate(
+def _resources(
     texts: Iterable[Text], vectors: Vectors, options: ScdvOptions, output: str
 ) -> dict[str, Any]:
-    """Read the documents and return the memory and disk space that fitting needs.
+    """Return the memory and disk space that fitting needs.
 
-    "refused" is the error if the memory is not there, otherwise None. The posteriors of the words,
-    a number for each word and cluster, are counted in full, although most of them are 0 in the end.
+    The posteriors of the words, a number for each word and cluster, are counted in full, although
+    most of them are 0 in the end.
     """
-    options = resolved(options)
     counted = count_words(texts, vectors, options)
     table = 4 * counted.with_vectors * vectors.dim
     posteriors = 8 * counted.with_vectors * options.clusters

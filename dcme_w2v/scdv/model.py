@@ -110,6 +110,11 @@ class DocumentModel:
         return len(self.words) if self.options.features in BAGS else composed + bag
 
     @property
+    def figures(self) -> dict[str, Any]:
+        """The facts, with the columns and the threshold."""
+        return {**self.facts, "columns": self.columns, "threshold": self.threshold}
+
+    @property
     def tokenizer(self) -> Tokenizer:
         """How documents are split into tokens."""
         return Tokenizer.of_entry(self.facts)

@@ -17,10 +17,11 @@ from dcme_w2v.few_labels.model import FusedModel
 from dcme_w2v.few_labels.options import MAX_LEVELS
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.space import Result, write_with_fallback
+from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.training.progress import QUIET, Reporter
 
 from .options import ShrinkOptions
-from .shrink import ShrunkModel, WeightRanking, ranking_of, shrink
+from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
 
 LEVELS = (2, 4, 8, 16, 32, 64, 127)  # that are tried within a number of bytes
 STEPS = 20  # of the search for the number of weights that fits
@@ -64,6 +65,7 @@ def shrink_file(
     UsageError
         The model has no linear weights, or no model is as small as wanted.
     """
+    check_model_target(output, KIND)
     model = load_classifier(path)
     if not isinstance(model, Classifier):
         raise UsageError(f"{path}: has no weights of features; give a linear classifier")

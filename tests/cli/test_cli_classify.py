@@ -216,8 +216,9 @@ def test_predicted_labels_always_have_the_most_probable_one(cli, more):
 ])  # fmt: skip
 def test_held_out_documents_say_what_they_chose(cli, more, chose):
     write(lines())
-    cli(f"{TRAIN} --holdout 0.25{more}")
+    found = cli.json(f"{TRAIN} --holdout 0.25{more}")["heldout"]
     [line] = [line for line in cli.err.splitlines() if line.startswith("held-out: ")]
+    assert line.startswith(f"held-out: accuracy {found['accuracy']:.4f}, ")
     assert line.endswith(f" documents{chose})")
 
 

@@ -137,7 +137,8 @@ def test_an_interrupted_run_keeps_the_current_model(docs):
         options = ClassifyOptions(objective="gd", threads=1)
         where = Distributed(DistributeOptions("local:0", 2, "iterate"))
         signals = contextlib.nullcontext(received)
-        train.train(job, FeatureOptions(), options, reporter, signals, where)
+        given = {"progress": reporter, "signals": signals, "remote": where}
+        train.train(job, FeatureOptions(), options, **given)
 
     with pytest.raises(Interrupted, match=r"stopped by SIGTERM in epoch 3: the model so far is in"):
         run_it(Stopping())
