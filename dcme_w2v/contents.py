@@ -122,7 +122,11 @@ def _vectors(path: str) -> Facts:
     if kind is None:
         with open_rows(path) as reader:
             facts["format"] = "binary" if reader.binary else "text"
-            return facts | {"rows": reader.promised, "dimension": reader.dim, **read_manifest(path)}
+            return facts | {
+                "rows": reader.promised,
+                "dimension": reader.dim,
+                **(read_manifest(path) or {}),
+            }
     found = Vectors.load(path)
     return facts | {"rows": len(found), "dimension": found.dim, **(found.manifest or {})}
 

@@ -165,7 +165,8 @@ def train(
         given, options = options, _resolved(job, options, corpus, remote)
         if given.objective == "auto" and options.solver == "sgd":
             reporter.message(_objective_line(given, options, len(corpus.classes)))
-        data, calibration = _divided(options, corpus, choice and choice.scores, remote, reporter)
+        scores = choice.scores if choice else None
+        data, calibration = _divided(options, corpus, scores, remote, reporter)
         task = _Fit(job, features, options, corpus, data, remote)
         checkpointer = None
         if options.learner == "sgd" and remote is None:

@@ -69,18 +69,18 @@ class Command(click.Command):
         self._warns, self._guarded = warns, guarded
         self.help = self.help and self.help.replace("\\b", "\b")  # raw docstrings
         for param in self.params:
-            _complete_values(param)
-
-    @property
-    def declared(self) -> list[type]:
-        """The dataclasses of the command's options."""
-        found = (getattr(one, "declared", None) for one in self.params)
-        return [*dict.fromkeys(one for one in found if one is not None)]
+            if not isinstance(param.type, click.types.StringParamType):
+                continue
+            if getattr(param, "path", None):  # shells complete files and choices
+                param.type = click.Path()
+            elif "|" in (param.metavar or ""):
+                param.type = Value(str, tuple((param.metavar or "").split("|")))
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, with ``--help-all`` if some options are advanced."""
         found = [*super().get_params(ctx), *self._switches]
-        return [*found, help_all] if any(map(_is_advanced, self.params)) else found
+        has_more = any(getattr(one, "advanced", False) for one in found)
+        return [*found, help_all] if has_more else found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; show the help if an argument is required and none is given."""
@@ -98,17 +98,10 @@ class Command(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, with warnings of options that have no effect or an unusual value."""
-        if ctx.params.get("quiet"):
+        """Check the paths, and warn of options that have no effect; then run the command."""
+        values = ctx.params
+        if values.get("quiet"):
             warnings.simplefilter("ignore", DcmeWarning)
-        self._check_paths(ctx.params)
-        if self._warns and (declared := self.declared):
-            check_conflicts(declared, ctx.params)
-            warn_of_options(declared, given_options(ctx), ctx.params)
-        return super().invoke(ctx)
-
-    def _check_paths(self, values: dict[str, Any]) -> None:
-        """Raise if paths conflict, or results could not be printed."""
         paths = [
             (role, shown_name(param), values[str(param.name)])
             for param in self.params
@@ -122,6 +115,12 @@ class Command(click.Command):
         ignore_broken_pipe(*written)
         if self._guarded:
             guard(*paths)
+        if self._warns:
+            found = dict.fromkeys(getattr(one, "declared", None) for one in self.params)
+            declared = [one for one in found if one is not None]
+            check_conflicts(declared, values)
+            warn_of_options(declared, given_options(ctx), values)
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings; advanced ones only for ``--help-all``."""
@@ -130,7 +129,8 @@ class Command(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {name: [] for name in HEADINGS}
         for one in options:
             record = one.get_help_record(ctx)
-            if record is not None and (ctx.meta.get(SHOW_ALL) or not _is_advanced(one)):
+            is_shown = ctx.meta.get(SHOW_ALL) or not getattr(one, "advanced", False)
+            if record is not None and is_shown:
                 heading = getattr(one, "group", "Other") if grouped else "Options"
                 sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():
@@ -147,20 +147,6 @@ class Command(click.Command):
 
 
 command = functools.partial(click.command, cls=Command)
-
-
-def _is_advanced(param: click.Parameter) -> bool:
-    return isinstance(param, Option) and param.advanced
-
-
-def _complete_values(param: click.Parameter) -> None:
-    """Set the type of a parameter so that shells complete its files or choices."""
-    if not isinstance(param.type, click.types.StringParamType):
-        return
-    if getattr(param, "path", None):
-        param.type = click.Path()
-    elif "|" in (param.metavar or ""):
-        param.type = Value(str, tuple((param.metavar or "").split("|")))
 
 
 def shown_name(param: click.Parameter) -> str:

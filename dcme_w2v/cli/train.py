@@ -80,7 +80,13 @@ def train(
     from .signals import recording_signals
 
     given = {name: values[name] for name in given_options() if name in values}
-    _check(corpus, given, dry_run)
+    unk = given.get("unk")
+    if not corpus and unk is not None and Path(unk).exists():
+        raise UsageError(f"no corpus: --unk {unk} is its word; give --unk after the corpus")
+    if not corpus:
+        raise UsageError("no corpus; give files or folders, or - for standard input")
+    if "output" not in given and not dry_run:
+        raise UsageError("no --output; give the file for the vectors, or --dry-run")
     found = trained(
         CorpusPaths(corpus),
         progress=False if quiet else "stderr",
@@ -92,13 +98,3 @@ def train(
         show_plan(found, as_json)
     elif as_json:
         print_json(found.manifest)
-
-
-def _check(corpus: tuple[str, ...], given: dict[str, Any], dry_run: bool) -> None:
-    unk = given.get("unk")
-    if not corpus and unk is not None and Path(unk).exists():
-        raise UsageError(f"no corpus: --unk {unk} is its word; give --unk after the corpus")
-    if not corpus:
-        raise UsageError("no corpus; give files or folders, or - for standard input")
-    if "output" not in given and not dry_run:
-        raise UsageError("no --output; give the file for the vectors, or --dry-run")

@@ -25,17 +25,11 @@ MAX_WORD_BYTES = 1 << 20  # of a word in a vocabulary, or in a file of vectors
 _SCANS = 8  # lookups by scanning all words
 
 
-def longest(words: Words) -> tuple[int, int]:
-    """Return the index of the longest word, and its length in bytes; 0, 0 without words."""
-    lengths = np.diff(words.offsets)
-    row = int(np.argmax(lengths)) if len(lengths) else 0
-    return row, int(lengths[row]) if len(lengths) else 0
-
-
 def check_lengths(words: Words, where: str) -> None:
     """Raise `FormatError` if a word has more than `MAX_WORD_BYTES` bytes."""
-    row, length = longest(words)
-    if length > MAX_WORD_BYTES:
+    lengths = np.diff(words.offsets)
+    if (length := lengths.max(initial=0)) > MAX_WORD_BYTES:
+        row = int(np.argmax(lengths))
         start = words.raw(row)[:20]
         raise FormatError(
             f"{where}: a word has {length:,} bytes, and {MAX_WORD_BYTES:,} are allowed "

@@ -53,18 +53,6 @@ RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
 
 
-def _defaults_for(options: TrainOptions, words: int | None) -> dict[str, Any]:
-    key = options.model, options.objective
-    found: dict[str, Any] = {**DEFAULTS[key], **NOISE[key], "threads": default_threads()}
-    if key == ("cbow", "ns"):
-        found["sample"] = min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
-        by_epochs = round(min(MAX_RATE, RATE_OF_EPOCH / options.epochs**0.5), 4)
-        found["lr"] = EQUAL_RATE if options.rates == "equal" else by_epochs
-    if options.word_order:
-        found["lr"] = RATES_OF_WORD_ORDER.get(options.objective, found["lr"])
-    return found
-
-
 def resolved(options: Options, words: int | None = None) -> Options:
     """Return the options with nothing left open.
 
@@ -76,9 +64,16 @@ def resolved(options: Options, words: int | None = None) -> Options:
     """
     if options.objective in ("dcme", "hs") and options.negative is not None:
         options = dataclasses.replace(options, negative=None)
-    if (options.model, options.objective) != ("cbow", "ns"):
+    key = options.model, options.objective
+    found: dict[str, Any] = {**DEFAULTS[key], **NOISE[key], "threads": default_threads()}
+    if key == ("cbow", "ns"):
+        found["sample"] = min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
+        by_epochs = round(min(MAX_RATE, RATE_OF_EPOCH / options.epochs**0.5), 4)
+        found["lr"] = EQUAL_RATE if options.rates == "equal" else by_epochs
+    else:
         options = dataclasses.replace(options, rates="equal")
-    found = _defaults_for(options, words)
+    if options.word_order:
+        found["lr"] = RATES_OF_WORD_ORDER.get(options.objective, found["lr"])
     if isinstance(options, OutputOptions):
         found["vectors"] = vectors_of(options)
     return filled_rates(options, found)

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dcme_w2v.declarations import check_conflicts, filled, options_in, paths_in, warn_of_options
+from dcme_w2v.declarations import check_conflicts, filled, options_in, warn_of_options
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import READS, guard
 from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vectors.fasttext import check_model_name
@@ -97,27 +96,17 @@ class TrainJob(
         job = cls(corpus=tuple(corpus), text=text, **values)
         warn_of_options(OPTIONS, given, vars(job))
         check_conflicts(OPTIONS, vars(job))
-        return filled(job, {"format": target_format(job.output, job.format)})
-
-    def check_paths(self) -> None:
-        """Raise if what a training run reads and writes conflicts, or cannot be written."""
-        guard((READS, "CORPUS", self.corpus), *paths_in(self))
-        if self.output_tables is not None:
-            check_target(self.output_tables, "safetensors")
-
-
-def target_format(path: str | None, given: str | None) -> str | None:
-    """Return the format of --output; raise if it cannot be written to a file of this name."""
-    if path is None:
-        return given
-    if given == FASTTEXT:
-        check_model_name(path)
-        return given
-    chosen = check_target(path, given)
-    if chosen == "npy":
-        raise UsageError(f"--output={path}: name .safetensors; convert writes .npy")
-    warn_of_suffix(path, given)
-    return chosen
+        path = job.output
+        if path is None:
+            return job
+        if job.format == FASTTEXT:
+            check_model_name(path)
+            return job
+        chosen = check_target(path, job.format)
+        if chosen == "npy":
+            raise UsageError(f"--output={path}: name .safetensors; convert writes .npy")
+        warn_of_suffix(path, job.format)
+        return filled(job, {"format": chosen})
 
 
 OPTIONS = TrainJob.__bases__

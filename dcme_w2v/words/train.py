@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcme_w2v._core.models import row_stride
-from dcme_w2v.declarations import values_of
+from dcme_w2v.declarations import paths_in, values_of
 from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.paths import PARTIAL
+from dcme_w2v.files.paths import PARTIAL, READS, guard
 from dcme_w2v.files.space import (
     Result,
     disk_plan,
@@ -29,7 +29,7 @@ from dcme_w2v.formats.artifact import words_arrays
 from dcme_w2v.formats.vectors.fasttext import save_model
 from dcme_w2v.formats.vectors.manifest import audit_line, manifest_of
 from dcme_w2v.formats.vectors.subwords import WordNgrams
-from dcme_w2v.formats.vectors.vectors_io import CombinedRows, save_vectors
+from dcme_w2v.formats.vectors.vectors_io import CombinedRows, check_target, save_vectors
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.options import HoldoutOptions, SubwordOptions, VocabularyOptions
@@ -233,7 +233,9 @@ def train_job(
 
 def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | None]:
     """Check the files; options that are left open may have the values of the checkpoint."""
-    job.check_paths()
+    guard((READS, "CORPUS", job.corpus), *paths_in(job))
+    if job.output_tables is not None:
+        check_target(job.output_tables, "safetensors")
     if job.file is not None:
         check_file(job.file, job.corpus)
     found = find_checkpoint(job, machine.kind)

@@ -74,22 +74,17 @@ def write_manifest(manifest: Mapping[str, Any] | None, path: PathLike) -> None:
     if manifest is None or is_stream(path):
         return
     target = Path(f"{os.fspath(path)}{MANIFEST}")
-    if target.exists() and target.stat().st_size and _manifest_in(target) is None:
+    if target.exists() and target.stat().st_size and read_manifest(path) is None:
         warn(f"{target}: is a file of another kind, which stays; the manifest is not written")
         return
     with atomic_write(target) as file:
         file.write(json.dumps(manifest, indent=2, allow_nan=False).encode() + b"\n")
 
 
-def read_manifest(path: PathLike) -> dict[str, Any]:
-    """Return how vectors were made, by PATH.json; nothing where it is not known."""
-    return _manifest_in(Path(f"{os.fspath(path)}{MANIFEST}")) or {}
-
-
-def _manifest_in(path: Path) -> dict[str, Any] | None:
-    """Return the manifest in a file, None if it is another file or none."""
+def read_manifest(path: PathLike) -> dict[str, Any] | None:
+    """Return how vectors were made, by PATH.json; None where that is another file or none."""
     try:
-        found = read_json(path, "remove it")
+        found = read_json(f"{os.fspath(path)}{MANIFEST}", "remove it")
     except (OSError, FormatError):
         return None
     return found if isinstance(found.get("options"), dict) else None

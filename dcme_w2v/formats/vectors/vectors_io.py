@@ -82,6 +82,7 @@ class CombinedRows:
 
 
 FORMATS = ("text", "binary", "safetensors")
+SUFFIXES = {".bin": "binary", ".npy": "npy", ".safetensors": "safetensors"}
 KIND, VERSION = "vectors", 1  # of the native format, safetensors
 CHECKPOINT = "checkpoint"  # whose arrays have the same names
 NEIGHBORS = ("left", "right")  # tables of a training with word order
@@ -188,12 +189,6 @@ def check_format(format: str | None) -> None:
         raise UsageError(f"--format={format}: must be one of {', '.join(FORMATS)}")
 
 
-def format_of(path: PathLike) -> str:
-    """Return the format for a target's suffix."""
-    suffix = uncompressed_name(path).suffix
-    return {".bin": "binary", ".npy": "npy", ".safetensors": "safetensors"}.get(suffix, "text")
-
-
 def check_target(path: PathLike, format: str | None) -> str:
     """Return the format of a target; raise `UsageError` if it cannot be written to this name.
 
@@ -204,13 +199,13 @@ def check_target(path: PathLike, format: str | None) -> str:
         By default the format of the suffix, which must then be a suffix of word vectors.
     """
     check_format(format)
-    chosen, name = format or format_of(path), os.fspath(path)
+    name, suffix = os.fspath(path), uncompressed_name(path).suffix
+    chosen = format or SUFFIXES.get(suffix, "text")
     if chosen == "safetensors":
         check_model_target(path, KIND)
     elif chosen == "npy" and (is_stream(path) or compression_of(path) is not None):
         raise UsageError(f"{name}: npy is two files, mapped into memory; name a file for it")
-    suffix = uncompressed_name(path).suffix.lower()
-    if format is None and suffix in _NO_VECTORS:
+    if format is None and suffix.lower() in _NO_VECTORS:
         raise UsageError(
             f"{name}: vectors are not written as {suffix}; name a .safetensors, .bin or .txt"
         )
@@ -295,7 +290,7 @@ def load_vectors(
     else:
         with open_rows(path, None if kind is None else kind == "binary") as reader:
             found = _load_rows(reader, limit)
-    return replace(found, manifest=read_manifest(path) or None)
+    return replace(found, manifest=read_manifest(path))
 
 
 def _load_rows(reader: RowReader, limit: int | None) -> Contents:

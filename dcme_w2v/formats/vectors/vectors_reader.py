@@ -51,18 +51,6 @@ def kind_of_file(path: PathLike) -> str | None:
     return kind if kind in ("npy", "fasttext", "safetensors") else None
 
 
-def refuse_unsupported(path: str, head: bytes) -> None:
-    """Raise for the start of a file of another format.
-
-    Raises
-    ------
-    FormatError
-        The message names the format and what to do.
-    """
-    if (kind := sniff(head)) in _FOREIGN:
-        raise FormatError(f"{path}: is {_FOREIGN[kind]}")
-
-
 BLOCK = 8 << 20  # bytes per block, and the maximum length of a row
 MAX_ROWS = 1 << 31
 MAX_DIM = 1 << 18
@@ -153,7 +141,8 @@ class RowReader:
         block = self._refill(np.empty(0, dtype=np.uint8))
         if not len(block):
             raise FormatError(f"{path}: the file is empty; write it again")
-        refuse_unsupported(path, block[:64].tobytes())
+        if (kind := sniff(block[:64].tobytes())) in _FOREIGN:
+            raise FormatError(f"{path}: is {_FOREIGN[kind]}")
         self._start = self._read_header(block)
         self._block = block[self._start :]
         if binary is None:
