@@ -129,9 +129,9 @@ def _loaded(model: str) -> DocumentModel | SentenceTable:
         return DocumentModel.load(model)
     from dcme_w2v.sentences.options import EncodeOptions
     from dcme_w2v.sentences.table import SentenceTable
-    from dcme_w2v.words.vectors import load_if_path
+    from dcme_w2v.words.vectors import for_text
 
-    return SentenceTable(load_if_path(model), EncodeOptions())
+    return SentenceTable(for_text(model), EncodeOptions())
 
 
 def _queries(query: Iterable[str], queries: str | None) -> list[tuple[Text, tuple[str, ...]]]:
@@ -221,12 +221,12 @@ def fit(
     """
     from dcme_w2v.formats.documents import read_documents
     from dcme_w2v.scdv.fit import fit_documents
-    from dcme_w2v.words.vectors import load_if_path
+    from dcme_w2v.words.vectors import for_text
 
     options, tokenize = collect(ScdvOptions, kwargs), chosen_tokenizer(kwargs)
     found = fit_documents(
         (document.text for document in read_documents(docs, **kwargs)),
-        load_if_path(vectors, tokenize=tokenize),
+        for_text(vectors, tokenize),
         options,
         threads=threads,
         progress=not quiet and "stderr",

@@ -15,7 +15,7 @@ from dcme_w2v.numeric.sklearn_base import (
     options_of,
     parameters,
 )
-from dcme_w2v.words.vectors import load_if_path
+from dcme_w2v.words.vectors import for_text
 
 from .fit import fit_documents
 from .model import DocumentModel
@@ -38,8 +38,9 @@ class SCDV(TextTransformer):
         Word vectors. A path is read by `fit`, so that clones in a grid search are small.
     {options}
     tokenize : {"whitespace", "words"} or dict, optional
-        How a str is split (default: as the text that the vectors were trained on). A dict has
-        options of "words": ``{"keep_case": True}``.
+        How a str is split (default: as the text that the vectors were trained on, which their
+        words show if it was in lower case, without punctuation). A dict has options of "words":
+        ``{"keep_case": True}``.
     threads : int, optional
         Default: the CPUs that this process may use. Results do not depend on it.
     sparse_output : bool, default True
@@ -87,7 +88,7 @@ class SCDV(TextTransformer):
         if self.vectors is None:
             raise ValueError("SCDV needs word vectors: SCDV(vectors=path or Vectors)")
         options, texts = options_of(self), as_texts(X)
-        loaded = load_if_path(self.vectors, tokenize=self.tokenize)
+        loaded = for_text(self.vectors, self.tokenize)
         own = {"threads": self.threads, "progress": self.progress}
         self.model_: DocumentModel = fit_documents(texts, loaded, options, **own)
         self.n_features_out_ = self.model_.columns

@@ -12,8 +12,7 @@ from dcme_w2v.numeric.sklearn_base import (
     options_of,
     parameters,
 )
-from dcme_w2v.text.tokenizer import Tokenizer
-from dcme_w2v.words.vectors import load_if_path
+from dcme_w2v.words.vectors import for_text
 
 from .options import EncodeOptions
 from .pooling import Components
@@ -31,8 +30,9 @@ class SentenceEncoder(TextTransformer):
         the words, which is then taken to be the order of their frequency.
     {options}
     tokenize : {"whitespace", "words"} or dict, optional
-        How sentences are split. Default: as the text that the vectors were trained on. A dict has
-        options of "words": ``{"keep_case": True}``.
+        How sentences are split. Default: as the text that the vectors were trained on, which their
+        words show if it was in lower case, without punctuation. A dict has options of "words":
+        ``{"keep_case": True}``.
     threads : int, optional
         Default: the CPUs that this process may use. Results do not depend on it.
 
@@ -91,9 +91,7 @@ class SentenceEncoder(TextTransformer):
         if self.vectors is None:
             raise ValueError("SentenceEncoder needs vectors: SentenceEncoder(path or Vectors)")
         options = options_of(self)
-        self._table = SentenceTable(
-            load_if_path(self.vectors), options, Tokenizer.of(self.tokenize)
-        )
+        self._table = SentenceTable(for_text(self.vectors, self.tokenize), options)
         self.n_features_out_ = self._table.columns
         rows = self._table.vectors_of(X, self.threads)
         self._components = Components.of(rows) if options.pooling == "usif" else None

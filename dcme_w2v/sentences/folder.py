@@ -20,9 +20,9 @@ from dcme_w2v.files.paths import FOLDER, READS, guard
 from dcme_w2v.formats.artifact import command_of, recorded_arguments
 from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
 from dcme_w2v.platform import PathLike
-from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike, Tokenizer
+from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike
 from dcme_w2v.words.exports import as_int8
-from dcme_w2v.words.vectors import Vectors, load_if_path
+from dcme_w2v.words.vectors import Vectors, for_text
 
 from .options import CardOptions
 from .pooling import Pooling
@@ -50,8 +50,9 @@ def save_sentence_model(
     folder : path
         Written atomically; an existing folder that was written here is replaced.
     tokenize : {"whitespace", "words"} or dict, optional
-        How programs split text. Default: as the text that the vectors were trained on. A dict has
-        options of "words": ``{"keep_case": True}``.
+        How programs split text. Default: as the text that the vectors were trained on, which their
+        words show if it was in lower case, without punctuation. A dict has options of "words":
+        ``{"keep_case": True}``.
     dim : int, optional
         Keep this many directions of the most variance.
     limit : int, optional
@@ -88,13 +89,13 @@ def save_sentence_model(
     guard((READS, "IN", source), *paths_in(entries), (FOLDER, "OUT", folder))
     check_static_target(os.fspath(folder))
     scores = None if entries.scores is None else _scores_of(entries.scores)
-    loaded = load_if_path(vectors)
+    loaded = for_text(vectors, tokenize)
     manifest = loaded.manifest or {}
     if manifest.get("pooled"):
         raise UsageError(
             f"{source or 'vectors'}: the rows have a pooling already; give the word vectors"
         )
-    tokenizer = Tokenizer.of(tokenize) or Tokenizer.of_entry(manifest)
+    tokenizer = loaded.tokenizer
     pooling = Pooling.of("static", loaded.vectors, loaded.counts, dim)
     words, rows, _ = pooled_rows(pooling, loaded, limit)
     layout = tokenizer.to_json(words)

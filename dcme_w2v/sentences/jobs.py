@@ -19,9 +19,9 @@ from dcme_w2v.formats.texts import Text, Tokenized, bytes_of, valid
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.cache import IdCache
-from dcme_w2v.text.tokenizer import TokenizeLike, Tokenizer
+from dcme_w2v.text.tokenizer import TokenizeLike
 from dcme_w2v.training.progress import ProgressLike, reporting_to
-from dcme_w2v.words.vectors import Vectors, load_if_path
+from dcme_w2v.words.vectors import Vectors, for_text
 
 from .options import EncodeOptions
 from .pooling import Components
@@ -83,7 +83,7 @@ def encode(
     options, given, output = EncodeOptions(pooling, dim), listed(texts), os.fspath(output)
     guard((READS, "VECTORS", vectors), (READS, "TEXTS", given), (WRITES, "--output", output))
     kind = _kind_of(output)
-    table = SentenceTable(load_if_path(vectors), options, Tokenizer.of(tokenize))
+    table = SentenceTable(for_text(vectors, tokenize), options)
     columns = int(table.rows.shape[1])
     corpus = Corpus(given, block_bytes=1 << 20)
     blocks = (_checked(block, corpus.paths, encoding_errors) for block in corpus)

@@ -13,8 +13,8 @@ from dcme_w2v.files.paths import listed
 from dcme_w2v.formats.corpus import expand
 from dcme_w2v.numeric.arrays import F32, F64, correlations, unit_vectors
 from dcme_w2v.platform import PathLike
-from dcme_w2v.text.tokenizer import TokenizeLike, Tokenizer
-from dcme_w2v.words.vectors import Vectors, load_if_path
+from dcme_w2v.text.tokenizer import TokenizeLike
+from dcme_w2v.words.vectors import Vectors, for_text
 
 from .options import EncodeOptions
 from .pooling import Components
@@ -105,7 +105,7 @@ def eval_sts(
     2
     """
     options = EncodeOptions(pooling=pooling, dim=dim)
-    table = SentenceTable(load_if_path(vectors), options, Tokenizer.of(tokenize))
+    table = SentenceTable(for_text(vectors, tokenize), options)
     sets, skipped = [], 0
     for path in map(str, expand(listed(pairs))):
         scores, sentences, others = _read(path)

@@ -14,7 +14,7 @@ from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.text.token_ids import Batch, Numbering
-from dcme_w2v.text.tokenizer import Tokenizer, WordPieces, character_pieces
+from dcme_w2v.text.tokenizer import WordPieces, character_pieces
 from dcme_w2v.words.vectors import Vectors
 
 from .options import EncodeOptions
@@ -81,10 +81,8 @@ class SentenceTable:
     Parameters
     ----------
     vectors : Vectors
-        Without counts the weights follow from the order of the words.
+        Without counts the weights follow from the order of the words. Text is split by their rule.
     options : EncodeOptions
-    tokenizer : Tokenizer, optional
-        Default: the one that the manifest of the vectors names, else whitespace.
 
     Attributes
     ----------
@@ -92,14 +90,10 @@ class SentenceTable:
         The rows of the words of the vocabulary.
     """
 
-    def __init__(
-        self, vectors: Vectors, options: EncodeOptions, tokenizer: Tokenizer | None = None
-    ) -> None:
+    def __init__(self, vectors: Vectors, options: EncodeOptions) -> None:
         manifest = vectors.manifest or {}
-        if tokenizer is None and (file := manifest.get("tokenizer_file")):
-            self.tokenizer: Tokenizer | LibraryTokenizer = LibraryTokenizer(file)
-        else:
-            self.tokenizer = tokenizer or Tokenizer.of_entry(manifest)
+        file = manifest.get("tokenizer_file")
+        self.tokenizer = LibraryTokenizer(file) if file else vectors.tokenizer
         kind = options.pooling
         if manifest.get("pooled"):
             if kind not in ("static", "mean") or options.dim is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from dcme_w2v.errors import (
     UnknownWordError,
     UsageError,
     import_optional,
+    warn,
 )
 from dcme_w2v.files.paths import WRITES, guard
 from dcme_w2v.formats.vectors.fasttext import load_words, open_model
@@ -32,6 +34,7 @@ from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.hints import no_attribute
 from dcme_w2v.numeric.arrays import F32, Array
+from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike, Tokenizer
 
@@ -40,6 +43,8 @@ from .likelihood import Neighbors
 from .neighbors import Neighbor, Term
 
 Default = TypeVar("Default")
+_LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999  # words, and the share of prepared ones
+_MARK = re.compile("<.*>")  # as </s> and <unk>
 _PARTS = ("words", "vectors", "counts", "context", "neighbors", "manifest", "subwords")
 
 
@@ -541,14 +546,39 @@ class Vectors(metaclass=_Habits):
         self.counts = None if self.counts is None else _read_only(self.counts, np.int64)
 
 
-def load_if_path(
-    vectors: PathLike | Vectors, limit: int | None = None, tokenize: TokenizeLike = None
-) -> Vectors:
-    """Return vectors, loaded if they are a path, perhaps for text that is split by another rule."""
-    v = vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
-    if (tokenizer := Tokenizer.of(tokenize)) is None:
+def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vectors:
+    """Return vectors, loaded if they are a path."""
+    return vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
+
+
+def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vectors:
+    """Return vectors, loaded if they are a path, with the rule by which text is split for them.
+
+    By default the rule of their text; or, with a warning, ``words`` if text that was prepared so
+    has left its traces in the vocabulary.
+    """
+    v, tokenizer = load_if_path(vectors), Tokenizer.of(tokenize)
+    manifest = v.manifest or {}
+    is_open = tokenizer is None and v.tokenizer.is_whitespace and not manifest.get("pooled")
+    if is_open and _are_prepared(v.words[:_LOOKED_AT]):
+        tokenizer = Tokenizer.of("words")
+        name = "the vectors" if isinstance(vectors, Vectors) else os.fspath(vectors)
+        warn(
+            f"{name}: the words are in lower case and have no punctuation, so text is split by "
+            "--tokenize=words, not at whitespace"
+        )
+    if tokenizer is None:
         return v
-    return v.changed(manifest={**(v.manifest or {}), ENTRY: None, **tokenizer.entry()})
+    others = dict.fromkeys((ENTRY, "tokenizer_file"))
+    return v.changed(manifest={**manifest, **others, **tokenizer.entry()})
+
+
+def _are_prepared(words: Words) -> bool:
+    """Return whether the words are those of text that was split as by the rule ``words``."""
+    kept = [word.encode() for word in words if not _MARK.fullmatch(word)]
+    lines, _ = Tokenizer(TokenizerOptions("words")).tokenize(b"\n".join([*kept, b""]))
+    same = sum(b" " + one == found for one, found in zip(kept, lines.split(b"\n"), strict=False))
+    return len(kept) >= _MIN_WORDS and same >= _MIN_PREPARED * len(kept)
 
 
 def _distinct(words: Iterable[str]) -> Words:

@@ -90,6 +90,41 @@ def test_document_vectors_use_the_rule_of_the_vectors(trained, cli):
         assert cli.json("transform m docs.tsv -o x.npz")["zero_rows"] == zero
 
 
+READERS = {
+    "encode": ("encode v.bin docs -o -", None),
+    "eval": ("eval sts v.bin pairs", None),
+    "scdv": ("scdv fit docs --vectors v.bin --clusters 2 --min-df 1 -o x", "transform x docs -o -"),
+    "search": ("scdv search v.bin rows.npz --queries docs", None),
+    "convert": ("convert v.bin x --to sentence-transformers", "encode x docs -o -"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_words_of_prepared_text_show_how_raw_text_is_split(cli, name):
+    words = [a + b for a in "abcdefghijklmno" for b in "pqrstuvwxyzabcd"]
+    matrix = np.random.default_rng(0).normal(size=(len(words), 4))
+    Path("docs").write_text("Ap, BQ! ac aq\n" * 3 + "Co? (dp)\n")
+    Path("pairs").write_text("1\tAp!\tAp.\n2\tBq\tac\n3\tap\tCo\n")
+    line, then = READERS[name]
+
+    def printed(words, flags=""):
+        dw.Vectors(words, matrix[: len(words)]).save("v.bin")
+        if name == "search":
+            cli("encode v.bin docs -o rows.npz")
+        out = cli(f"{line} {flags}")
+        notes = [one for one in cli.err.splitlines() if "is split by --tokenize words" in one]
+        return out if then is None else cli(then), notes
+
+    found, notes = printed(words)
+    assert len(notes) == 1 and notes[0].startswith("warning: v.bin: the words are in lower case")
+    if name != "search":
+        assert (found, []) == printed(words, "--tokenize words")
+        plain, notes = printed(words, "--tokenize whitespace")
+        assert not notes and plain != found
+    for others in (["The", *words[1:]], [*words[:-1], "end."], words[:150]):
+        assert printed(others)[1] == []
+
+
 def test_the_document_estimator_keeps_tokens_and_splits_text(trained):
     known, new = ["the king", "queen"], ["KING.", ["KING."]]
     rows = dw.SCDV("v.safetensors", clusters=2).fit(known).transform(new).toarray()
