@@ -23,6 +23,7 @@ from many_labels import write_documents
 
 import dcme_w2v as dw
 from dcme_w2v._core.models import KERNELS
+from dcme_w2v.platform import default_threads
 
 Line = tuple[str, int, str, float, str]  # setting, seed, metric, number, unit
 
@@ -420,6 +421,22 @@ def blocks(s: Setup) -> Iterator[Line]:
         yield "preset likelihood", seed, f"speed, {kernels}", seconds[0] / seconds[1], ""
 
 
+def threads(s: Setup) -> Iterator[Line]:
+    """Train with 1, 2, 4, ... threads, up to those of the machine; one follows the other."""
+    text, out, most = s.file("corpus.txt"), s.out("t.safetensors"), default_threads()
+    for seed in s.seeds:
+        one = 0.0
+        for count in sorted({most, *(2**k for k in range(most.bit_length()))}):
+            done = s.run(f"train {text} --threads {count} --seed {seed} --quiet --output", out)
+            made = s.json("info", out)
+            words = made["tokens"]["corpus"] * made["options"]["epochs"]
+            speed = words / made["train_seconds"] / 1e6
+            one = one or speed
+            yield str(count), seed, "million words / s", speed, ""
+            yield str(count), seed, "one thread = 1", speed / one, ""
+            yield str(count), seed, "CPU seconds", done.seconds, ""
+
+
 MODEL2VEC = """
 import sys
 import numpy as np
@@ -721,7 +738,7 @@ def scale_vocabulary(s: Setup) -> Iterator[Line]:
 
 
 FUNCTIONS = (
-    speed, blocks, encode, raw_text, small_models, constants, few_documents, few_labels,
+    speed, blocks, threads, encode, raw_text, small_models, constants, few_documents, few_labels,
     many_labels, documents, cluster, cluster_quality, cluster_time, scale, scale_vocabulary, items,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
