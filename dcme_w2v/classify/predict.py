@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dcme_w2v.errors import CorpusError
+from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.numeric.arrays import F64
 
 from . import sequences
@@ -84,13 +84,18 @@ def predict(
     count: int = 1,
     labels: str | None = None,
     threads: int | None = None,
-) -> Iterator[list[tuple[str, float]]]:
+) -> Iterator[list[Any]]:
     """Yield the most probable labels of each document, in order, with their probabilities.
 
-    Text is read some lines at a time. Labels of the documents are ignored. With `count` 0, the
-    labels are those whose probability is at least the model's threshold, and the most probable one,
-    as in `test`.
+    A model by token yields token, tag and its probability, a list for each sentence. Text is read
+    some lines at a time. Labels of the documents are ignored. With `count` 0, the labels are those
+    whose probability is at least the model's threshold, and the most probable one, as in `test`.
     """
+    if is_by_token(model):
+        if count != 1:
+            raise UsageError(f"--top-k={count}: a model --by token has one tag per token; omit it")
+        yield from sequences.predict_tags(model, docs, threads)
+        return
     for matrix, _, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
         yield from model.predicted(matrix, count, threads)
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -14,7 +13,6 @@ from dcme_w2v.classify.options import (
     FeatureOptions,
     TuneOptions,
 )
-from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import READS
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.small_models.options import ShrinkOptions
@@ -174,28 +172,16 @@ def predict(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> 
     --by token prints token, tag and its probability, one line a token, and an empty line after each
     sentence.
     """
-    from dcme_w2v.classify import sequences
     from dcme_w2v.classify.model import load_classifier
     from dcme_w2v.classify.predict import is_by_token, predict
 
     loaded = load_classifier(model)
-    if is_by_token(loaded):
-        if (count := values["count"]) != 1:
-            raise UsageError(f"--top-k={count}: a model --by token has one tag per token; omit it")
-        tagged = sequences.predict_tags(loaded, docs, values["threads"])
-        rows = ([(token, tag, round(p, 6)) for token, tag, p in found] for found in tagged)
-        _print(rows, as_json, lambda row: "".join(f"{t}\t{g}\t{p:.6f}\n" for t, g, p in row))
-        return
-    predicted = predict(loaded, docs, **values)
-    pairs = ([(name, round(p, 6)) for name, p in found] for found in predicted)
-    _print(pairs, as_json, lambda row: "\t".join(f"{name}\t{p:.6f}" for name, p in row))
-
-
-def _print(rows: Iterable[Any], as_json: bool, text: Callable[[Any], str]) -> None:
-    """Print a JSON list, or a text, for each document or sentence."""
-    for row in rows:
-        line = json.dumps(row) if as_json else text(row)
-        sys.stdout.buffer.write(f"{line}\n".encode())
+    between, end = ("\n", "\n\n") if is_by_token(loaded) else ("\t", "\n")
+    for row in predict(loaded, docs, **values):
+        line = between.join("\t".join([*names, f"{p:.6f}"]) for *names, p in row) + end
+        if as_json:
+            line = json.dumps([[*names, round(p, 6)] for *names, p in row]) + "\n"
+        sys.stdout.buffer.write(line.encode())
     sys.stdout.buffer.flush()
 
 

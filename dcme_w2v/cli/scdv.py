@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcme_w2v.errors import UnknownWordError, UsageError
 from dcme_w2v.files.paths import READS
-from dcme_w2v.formats.texts import Text, bytes_of
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
 from dcme_w2v.scdv.options import DIRICHLET_PRIOR, ScdvOptions
 
@@ -32,12 +29,7 @@ from .options import (
 from .streams import print_figures, print_json
 
 if TYPE_CHECKING:
-    from dcme_w2v.scdv.model import DocumentModel
-    from dcme_w2v.scdv.search import Hit
     from dcme_w2v.scdv.topics import Topic
-    from dcme_w2v.sentences.table import SentenceTable
-
-SHOWN = 80  # characters of a text
 
 
 @command(
@@ -62,21 +54,7 @@ SHOWN = 80  # characters of a text
 )
 @json_option
 @reads_documents("documents", "queries")
-def search(
-    model: str,
-    index: str,
-    query: tuple[str, ...],
-    k: int,
-    queries: str | None,
-    documents: str | None,
-    show: bool,
-    lm: float,
-    prior: float,
-    labels: str | None,
-    score: bool,
-    judgments: str | None,
-    as_json: bool,
-) -> None:
+def search(model: str, index: str, query: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """Rank documents by similarity to queries.
 
     INDEX is a file of rows (X.npz) that MODEL made: a model of `scdv fit` by `transform`, or
@@ -86,97 +64,21 @@ def search(
     times the cosine. --map evaluates the ranking: a document is relevant by --judgments, or if it
     shares a label with the query.
     """
-    from dcme_w2v.formats.documents import read_documents
-    from dcme_w2v.formats.sparse_io import read_labels, read_npz
-    from dcme_w2v.scdv import search as retrieval
+    from dcme_w2v.scdv.search import search as found
 
-    rows = read_npz(index)
-    asked = _queries(query, queries)
-    texts = [text for text, _ in asked]
-    names: list[tuple[str, ...]] = [()] * rows.shape[0]
-    if labels:
-        names = read_labels(labels, rows.shape[0])
-    loaded = _loaded(model)
-    language, starts = None, []
-    if show and documents is None:
-        raise UsageError("--show: requires the documents of INDEX; give --documents")
-    if documents is not None:
-        given = [one.text for one in read_documents([documents])]
-        language = retrieval.QueryLikelihood(given, prior, loaded.tokenizer)
-        starts = [_beginning(text) for text in given] if show else []
-    finder = retrieval.Finder(loaded, rows, language, lm)
-    if not score:
-        answers = list(finder.answers(texts, k))
-        if not any(answers):
-            raise UnknownWordError("no query has a word that the model and the documents have")
-        _print_results(answers, names, starts, as_json)
-        return
-    if judgments:
-        wanted = iter(retrieval.read_judgments(judgments, len(asked), rows.shape[0]))
+    answers = found(model, index, query, **values)
+    if isinstance(answers, dict):
+        value = answers["mean_average_precision"]
+        print_json(answers) if as_json else click.echo(f"{value:.4f}")
+    elif as_json:
+        own = [[{**hit._asdict(), "document": hit.document + 1} for hit in one] for one in answers]
+        print_json({"answers": own})
     else:
-        wanted = retrieval.sharing_labels([own for _, own in asked], names)
-    value = finder.mean_average_precision(texts, wanted)
-    figures = {"mean_average_precision": value, "queries": len(asked)}
-    print_json(figures) if as_json else click.echo(f"{value:.4f}")
-
-
-def _loaded(model: str) -> DocumentModel | SentenceTable:
-    """Return what turns queries into rows: a model of scdv, or pooled word vectors."""
-    from dcme_w2v.formats.artifact import kind_of_artifact
-    from dcme_w2v.scdv.model import KIND, DocumentModel
-
-    if kind_of_artifact(model) == KIND:
-        return DocumentModel.load(model)
-    from dcme_w2v.sentences.options import EncodeOptions
-    from dcme_w2v.sentences.table import SentenceTable
-    from dcme_w2v.words.vectors import for_text
-
-    return SentenceTable(for_text(model), EncodeOptions())
-
-
-def _queries(query: Iterable[str], queries: str | None) -> list[tuple[Text, tuple[str, ...]]]:
-    """Return texts and labels of all queries."""
-    from dcme_w2v.formats.documents import read_documents
-
-    try:
-        asked: list[tuple[Text, tuple[str, ...]]] = [(text.encode(), ()) for text in query]
-    except UnicodeEncodeError:
-        raise UsageError("QUERY: is not UTF-8; convert it, or give --queries FILE") from None
-    if queries:
-        asked += [(one.text, one.labels) for one in read_documents([queries])]
-    if not asked:
-        raise UsageError("no query; give one, or --queries FILE")
-    return asked
-
-
-def _beginning(text: Text) -> str:
-    """Return the beginning of a text on one line."""
-    line = " ".join(bytes_of(text)[: 8 * SHOWN].decode("utf-8", "replace").split())
-    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
-
-
-def _print_results(
-    answers: Iterable[Sequence[Hit]],
-    names: Sequence[tuple[str, ...]],
-    starts: Sequence[str],
-    as_json: bool,
-) -> None:
-    if as_json:
-        shown: list[list[dict[str, Any]]] = [
-            [
-                {"document": h.document + 1, "score": h.score}
-                | ({"text": starts[h.document]} if starts else {})
-                for h in own
-            ]
-            for own in answers
-        ]
-        print_json({"answers": shown})
-        return
-    for number, own in enumerate(answers, 1):
-        for rank, hit in enumerate(own, 1):
-            labels = "|".join(names[hit.document])
-            line = f"{number}\t{rank}\t{hit.document + 1}\t{hit.score:.4f}\t{labels}"
-            click.echo(line + (f"\t{starts[hit.document]}" if starts else ""))
+        for number, hits in enumerate(answers, 1):
+            for rank, hit in enumerate(hits, 1):
+                line = f"{number}\t{rank}\t{hit.document + 1}\t{hit.score:.4f}\t"
+                text = "" if hit.text is None else f"\t{hit.text}"
+                click.echo(f"{line}{'|'.join(hit.labels)}{text}")
 
 
 encoding_option = options_of(VocabularyOptions, only=["encoding_errors"])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import is_stream
-from dcme_w2v.files.paths import READS, WRITES, guard
+from dcme_w2v.files.paths import READS
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import CardOptions
 from dcme_w2v.words.options import PostprocessOptions
@@ -29,7 +27,7 @@ from .options import (
 from .streams import print_json
 
 if TYPE_CHECKING:
-    from dcme_w2v.words.vectors import Vectors
+    pass
 
 FOLDER = "sentence-transformers"
 # --normalize is unit length here; another normal form than NFC comes from the manifest.
@@ -48,13 +46,9 @@ def convert(source: str, target: str, **values: Any) -> None:
     compressed (gzip, bzip2, xz, zstd), have no header (GloVe), or no newlines after binary vectors.
     - is standard input or output. The words of X.npy are in X.vocab in the same folder.
     """
-    from dcme_w2v.formats.vectors.vectors_io import (
-        check_target,
-        read_with,
-        vocabulary_path,
-        warn_of_suffix,
-    )
-    from dcme_w2v.words.exports import KV, changed_by, save_int8
+    import dcme_w2v as dw
+    from dcme_w2v.words.exports import KV
+    from dcme_w2v.words.exports import convert as converted
 
     if values["to"] == "kv" or target.lower().endswith(".kv"):
         raise UsageError(KV)
@@ -62,86 +56,24 @@ def convert(source: str, target: str, **values: Any) -> None:
     card = {name: one for name, one in values.items() if one is not None and name not in RULE}
     if {*given_options()} & {*RULE}:
         card["tokenize"] = {name: values[name] for name in RULE}
-    if options.to == FOLDER:
-        _to_folder(source, target, options, card)
-        return
-    if card:
-        raise UsageError(f"--tokenize, --language, --license, --scores: are for --to={FOLDER}")
-    format = check_target(target, options.format)
-    beside = str(vocabulary_path(target)) if format == "npy" and target else None
-    sources = [source, *read_with(source)]
-    guard((READS, "IN", sources), (WRITES, "OUT", target), (WRITES, "OUT", beside))
-    warn_of_suffix(target, options.format)
-    _check_format(options, format, target)
-    vectors = _loaded(source, options)
-    changed, notes = changed_by(options, vectors.vectors)
-    for note in notes:
-        click.echo(f"{source}: {note}", err=True)
-    if changed is not vectors.vectors:
-        vectors = vectors.changed(vectors=changed, context=None, neighbors=None, subwords=None)
-    if options.quantize:
-        click.echo(f"{source}: {save_int8(target, vectors)}", err=True)
-    else:
-        vectors.save(target, options.format, header=not options.no_header)
-    click.echo(f"{len(vectors)} vectors of {vectors.dim} written to {target}", err=True)
-
-
-def _check_format(options: PostprocessOptions, format: str, target: str) -> None:
-    """Raise `UsageError` if an option does not fit the format of the target."""
-    if options.no_header and format != "text":
-        raise UsageError(f"--no-header: is for text; {target} has another format")
-    if options.quantize and format != "safetensors":
-        raise UsageError(
-            f"--quantize: is for safetensors; name OUT .safetensors instead of {target}"
-        )
-    if options.quantize == "float16":
-        raise UsageError(f"--quantize=float16: is for --to={FOLDER}")
-
-
-def _to_folder(
-    source: str,
-    target: str,
-    options: PostprocessOptions,
-    card: dict[str, Any],
-) -> None:
-    """Write a folder of static embeddings."""
-    from dcme_w2v.sentences.folder import save_sentence_model
-
     changed = options.normalize or options.postprocess != "none" or options.invalid != "error"
-    if options.format or changed:
+    if options.to is None and card:
+        raise UsageError(f"--tokenize, --language, --license, --scores: are for --to={FOLDER}")
+    if options.to is None:
+        saved = converted(source, target, options, "stderr")
+    elif options.format or changed:
         raise UsageError(
             f"--to={FOLDER}: pools the vectors as they are; leave out --format, --normalize, "
             "--postprocess and --invalid"
         )
-    saved = save_sentence_model(
-        source,
-        target,
-        dim=options.reduce,
-        limit=options.limit,
-        numbers=options.quantize or "float32",
-        **card,
-    )
-    if "tokenize" not in card and (saved.manifest or {})["tokenizer"] is None:
-        click.echo(
-            f"{target}: splits text at whitespace only; --tokenize words is for raw text", err=True
-        )
+    else:
+        numbers = options.quantize or "float32"
+        card |= {"dim": options.reduce, "limit": options.limit, "numbers": numbers}
+        saved = dw.save_sentence_model(source, target, **card)
+        if "tokenize" not in card and (saved.manifest or {})["tokenizer"] is None:
+            note = "splits text at whitespace only; --tokenize words is for raw text"
+            click.echo(f"{target}: {note}", err=True)
     click.echo(f"{len(saved)} vectors of {saved.dim} written to {target}", err=True)
-
-
-def _loaded(source: str, options: PostprocessOptions) -> Vectors:
-    """Read vectors; with --invalid, report what was left out."""
-    from dcme_w2v import Vectors
-    from dcme_w2v.words.check import load_without_faults
-
-    if options.invalid == "error":
-        return Vectors.load(source, limit=options.limit)
-    if is_stream(source) or Path(source).is_dir():
-        kind = "stream" if is_stream(source) else "folder"
-        raise UsageError(f"--invalid: {source} is a {kind}; give a file")
-    vectors, faults = load_without_faults(source)
-    for what, count in faults.items():
-        click.echo(f"{source}: {what}: {count:,} left out", err=True)
-    return vectors[: options.limit]
 
 
 @command(example="dcme-w2v check vectors.bin")

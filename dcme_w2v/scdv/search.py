@@ -1,28 +1,122 @@
 """Retrieval: ranking of documents by document vectors and by a language model."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
-from dcme_w2v.errors import FormatError, UsageError, warn
+from dcme_w2v.errors import FormatError, UnknownWordError, UsageError, warn
 from dcme_w2v.files.opening import read_whole
-from dcme_w2v.formats.texts import Text
+from dcme_w2v.formats.artifact import kind_of_artifact
+from dcme_w2v.formats.columns import Source
+from dcme_w2v.formats.documents import read_documents
+from dcme_w2v.formats.sparse_io import read_labels, read_npz
+from dcme_w2v.formats.texts import Text, bytes_of
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.numeric.sparse_rows import unit_rows
+from dcme_w2v.sentences.options import EncodeOptions
+from dcme_w2v.sentences.table import SentenceTable
 from dcme_w2v.text.token_ids import AnyTokenizer, Numbering
+from dcme_w2v.words.vectors import for_text
 
-from .model import count_rows
+from .model import KIND, DocumentModel, count_rows
 from .options import DIRICHLET_PRIOR
+
+SHOWN = 80  # characters of a text
 
 
 class Hit(NamedTuple):
-    """A result: the row of a document, from 0, and its score."""
+    """A result: the row of a document, from 0, its score and labels, and where wanted its text."""
 
     document: int
     score: float
+    labels: tuple[str, ...] = ()
+    text: str | None = None
+
+
+def search(
+    model: str,
+    index: str,
+    query: Sequence[str] = (),
+    *,
+    k: int = 10,
+    queries: Source | None = None,
+    documents: Source | None = None,
+    show: bool = False,
+    lm: float = 0.0,
+    prior: float = DIRICHLET_PRIOR,
+    labels: str | None = None,
+    score: bool = False,
+    judgments: str | None = None,
+) -> list[list[Hit]] | dict[str, Any]:
+    """Rank the documents of an index by similarity to queries; see ``dcme-w2v scdv search``.
+
+    Returns
+    -------
+    list of list of Hit, or dict
+        The k best documents of each query; with `score`, the mean average precision.
+
+    Raises
+    ------
+    UsageError, FormatError
+        Options or files do not fit each other.
+    UnknownWordError
+        No query has a known word.
+    """
+    rows = read_npz(index)
+    asked = _queries(query, queries)
+    texts = [text for text, _ in asked]
+    names: list[tuple[str, ...]] = [()] * rows.shape[0]
+    if labels:
+        names = read_labels(labels, rows.shape[0])
+    loaded: DocumentModel | SentenceTable
+    if kind_of_artifact(model) == KIND:
+        loaded = DocumentModel.load(model)
+    else:
+        loaded = SentenceTable(for_text(model), EncodeOptions())
+    language = None
+    starts: list[str | None] = [None] * len(names)
+    if show and documents is None:
+        raise UsageError("--show: requires the documents of INDEX; give --documents")
+    if documents is not None:
+        given = [one.text for one in read_documents([documents])]
+        language = QueryLikelihood(given, prior, loaded.tokenizer)
+        starts = [_beginning(text) for text in given] if show else starts
+    finder = Finder(loaded, rows, language, lm)
+    if score:
+        wanted: Iterable[Bools] = sharing_labels([own for _, own in asked], names)
+        if judgments:
+            wanted = read_judgments(judgments, len(asked), rows.shape[0])
+        value = finder.mean_average_precision(texts, wanted)
+        return {"mean_average_precision": value, "queries": len(asked)}
+    answers = list(finder.answers(texts, k))
+    if not any(answers):
+        raise UnknownWordError("no query has a word that the model and the documents have")
+    return [
+        [hit._replace(labels=names[hit.document], text=starts[hit.document]) for hit in hits]
+        for hits in answers
+    ]
+
+
+def _queries(query: Iterable[str], queries: Source | None) -> list[tuple[Text, tuple[str, ...]]]:
+    """Return texts and labels of all queries."""
+    try:
+        asked: list[tuple[Text, tuple[str, ...]]] = [(text.encode(), ()) for text in query]
+    except UnicodeEncodeError:
+        raise UsageError("QUERY: is not UTF-8; convert it, or give --queries FILE") from None
+    if queries:
+        asked += [(one.text, one.labels) for one in read_documents([queries])]
+    if not asked:
+        raise UsageError("no query; give one, or --queries FILE")
+    return asked
+
+
+def _beginning(text: Text) -> str:
+    """Return the beginning of a text on one line."""
+    line = " ".join(bytes_of(text)[: 8 * SHOWN].decode("utf-8", "replace").split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
 
 
 class QueryLikelihood:

@@ -1,13 +1,27 @@
 """Centers, reduces and quantizes word vectors, and writes them for other programs."""
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import numpy as np
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.formats.vectors.vectors_io import check_before_writing, save_vectors
+from dcme_w2v.files.atomic import is_stream
+from dcme_w2v.files.paths import READS, WRITES, guard
+from dcme_w2v.formats.vectors.vectors_io import (
+    check_before_writing,
+    check_target,
+    read_with,
+    save_vectors,
+    vocabulary_path,
+    warn_of_suffix,
+)
 from dcme_w2v.numeric.arrays import F32, I8
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.parallel import blocks_of_rows
+from dcme_w2v.training.progress import ProgressLike, reporting_to
 
+from .check import load_without_faults
 from .neighbors import inverse_lengths
 from .options import PostprocessOptions
 from .vectors import Vectors
@@ -97,17 +111,62 @@ def centered(matrix: F32) -> F32:
     return np.asarray(matrix - mean.astype(np.float32))
 
 
-def changed_by(options: PostprocessOptions, matrix: F32) -> tuple[F32, list[str]]:
-    """Return vectors changed by the options of `convert`, and messages of what was lost."""
-    notes = []
-    if options.postprocess == "center":
-        matrix = centered(matrix)
-    if options.reduce is not None:
-        matrix, kept = reduced(matrix, options.reduce)
-        notes.append(f"{options.reduce} dimensions keep {100 * kept:.1f} % of the variance")
-    if options.normalize:
-        matrix = matrix * inverse_lengths(matrix)[:, None]
-    return matrix, notes
+def convert(
+    source: str, target: str, options: PostprocessOptions, progress: ProgressLike = False
+) -> Vectors:
+    """Write vectors in another format, changed by the options; return what was written.
+
+    The messages are what was left out or lost.
+
+    Raises
+    ------
+    UsageError
+        An option does not fit the format of the target, or the paths conflict.
+    """
+    format = check_target(target, options.format)
+    beside = str(vocabulary_path(target)) if format == "npy" and target else None
+    sources = [source, *read_with(source)]
+    guard((READS, "IN", sources), (WRITES, "OUT", target), (WRITES, "OUT", beside))
+    warn_of_suffix(target, options.format)
+    if options.no_header and format != "text":
+        raise UsageError(f"--no-header: is for text; {target} has another format")
+    if options.quantize and format != "safetensors":
+        raise UsageError(
+            f"--quantize: is for safetensors; name OUT .safetensors instead of {target}"
+        )
+    if options.quantize == "float16":
+        raise UsageError("--quantize=float16: is for --to=sentence-transformers")
+    with reporting_to(progress) as reporter:
+        vectors, faults = _loaded(source, options)
+        for what, count in faults.items():
+            reporter.message(f"{source}: {what}: {count:,} left out")
+        matrix = vectors.vectors
+        if options.postprocess == "center":
+            matrix = centered(matrix)
+        if options.reduce is not None:
+            matrix, kept = reduced(matrix, options.reduce)
+            share = f"{100 * kept:.1f} % of the variance"
+            reporter.message(f"{source}: {options.reduce} dimensions keep {share}")
+        if options.normalize:
+            matrix = matrix * inverse_lengths(matrix)[:, None]
+        if matrix is not vectors.vectors:
+            vectors = vectors.changed(vectors=matrix, context=None, neighbors=None, subwords=None)
+        if options.quantize:
+            reporter.message(f"{source}: {_save_int8(target, vectors)}")
+        else:
+            vectors.save(target, options.format, header=not options.no_header)
+    return vectors
+
+
+def _loaded(source: str, options: PostprocessOptions) -> tuple[Vectors, Mapping[str, int]]:
+    """Read vectors; with --invalid, also the faults of the rows that were left out."""
+    if options.invalid == "error":
+        return Vectors.load(source, limit=options.limit), {}
+    if is_stream(source) or Path(source).is_dir():
+        kind = "stream" if is_stream(source) else "folder"
+        raise UsageError(f"--invalid: {source} is a {kind}; give a file")
+    vectors, faults = load_without_faults(source)
+    return vectors[: options.limit], faults
 
 
 def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
@@ -139,7 +198,7 @@ KV = (
 )
 
 
-def save_int8(path: str, vectors: Vectors) -> str:
+def _save_int8(path: str, vectors: Vectors) -> str:
     """Write safetensors with 8 bits per number; return a message of what was lost."""
     matrix = vectors.vectors
     check_before_writing(path, vectors.words, matrix)
