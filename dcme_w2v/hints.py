@@ -86,6 +86,7 @@ add-vector add-vectors from-gensim: dw.Vectors(words, vectors)
 intersect-word2vec-format: dw.train(corpus, init=file)
 get-normed-vectors: v.vectors / np.linalg.norm(v.vectors, axis=1, keepdims=True)
 odd-one-out doesnt-match: neighbors, or v.doesnt_match(words)
+most-similar-to-given: v.most_similar(word, among=words)
 most-similar-cosmul wmdistance closer-than distances rank: a method of v.to_gensim()
 """
 

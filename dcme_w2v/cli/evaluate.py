@@ -69,7 +69,8 @@ def analogies(vectors: str, questions: str, as_json: bool, **values: Any) -> Non
 def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
     """Evaluate VECTORS on rated pairs of words.
 
-    PAIRS has one pair a line, "word TAB word TAB rating"; - is standard input. Words are compared
+    PAIRS has one pair a line, "word TAB word TAB rating", or is a published file of SimLex-999,
+    WordSim-353 or RareWords; - is standard input. Words are compared
     in upper case. Prints Spearman's and Pearson's correlation of the ratings with the cosines. With
     a fastText model (.bin), out-of-vocabulary words are compared by their character n-grams.
     """

@@ -17,7 +17,7 @@ from dcme_w2v.errors import CorpusError, DcmeError, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, standard_input
 
 from .command import Command
-from .options import arguments, count_option, json_option
+from .options import arguments, count_option, flag, json_option
 
 if TYPE_CHECKING:
     from dcme_w2v.words.vectors import Vectors
@@ -40,7 +40,7 @@ class SignedCommand(Command):
         options: list[str] = []
         words: list[str] = []
         for argument in args:
-            value = options[-1:] in (["-k"], ["--topn"])
+            value = options[-1:] in (["-k"], ["--topn"], ["--among"])
             (options if value or _OPTION.fullmatch(argument) else words).append(argument)
         return super().parse_args(ctx, [*options, "--", *words])
 
@@ -148,8 +148,11 @@ class Completer:
 @click.command(cls=SignedCommand, example="dcme-w2v neighbors vectors.bin king paris -k 5")
 @arguments("<vectors words=[WORD]...")
 @count_option
+@flag("--among WORDS", "print only these words, separated by spaces")
 @json_option
-def neighbors(vectors: str, words: tuple[str, ...], topn: int, as_json: bool) -> None:
+def neighbors(
+    vectors: str, words: tuple[str, ...], topn: int, among: str | None, as_json: bool
+) -> None:
     """Print the nearest neighbors of words.
 
     Each line has a word, a neighbor and their cosine, separated by tabs. Out-of-vocabulary words
@@ -160,15 +163,17 @@ def neighbors(vectors: str, words: tuple[str, ...], topn: int, as_json: bool) ->
     editing, history and completion of words by Tab.
     """
     import dcme_w2v as dw
+    from dcme_w2v.formats.texts import tokens_of
 
     if not words and vectors == STANDARD:
         raise UsageError("VECTORS is standard input; give the words as arguments")
     v = dw.Vectors.load(vectors)
+    chosen = None if among is None else _known(vectors, v, tokens_of(among))
 
     def solve(lines: Sequence[Sequence[str]]) -> Iterator[Answer]:
         parsed = [_parsed(v, line) for line in lines]
         answers = v.most_similar_batch(
-            (query for queries, _ in parsed for query in queries.values()), topn
+            (query for queries, _ in parsed for query in queries.values()), topn, among=chosen
         )
         for queries, missing in parsed:
             near = {name: next(answers) for name in queries}
@@ -203,6 +208,17 @@ def _parsed(v: Vectors, line: Sequence[str]) -> tuple[dict[str, Any], list[str]]
     for given, word in zip(line, words, strict=True):
         terms[given == f"-{word}"].append(word)
     return {} if missing else {" ".join(line): terms}, missing
+
+
+def _known(path: str, v: Vectors, words: Sequence[str]) -> list[str]:
+    """Return the words that have a vector; warn of the others."""
+    known = [word for word in words if word in v]
+    if not known:
+        raise UsageError(f"--among: {path} has none of these words; check spelling and case")
+    if len(known) < len(words):
+        missing = [word for word in words if word not in known]
+        warn(f"{_no_vector(path, missing, v.words)}; skipped")
+    return known
 
 
 def _no_vector(path: str, missing: Sequence[str], vocabulary: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ of several spellings is used, and the vocabulary is limited to the first `limit`
 
 import itertools
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -201,8 +202,10 @@ def eval_similarity(
         Words in descending frequency and their vectors; out-of-vocabulary words have the vectors
         of their n-grams, if there are `subwords`.
     pairs : path
-        Lines "word TAB word TAB number", or separated by spaces; ``#`` starts a comment. Other
-        lines, such as a heading, are counted and skipped.
+        Lines of two words and a rating, separated by tabs, commas, semicolons or spaces. The rating
+        is the first number after the words, and further columns are ignored, as in the published
+        files of SimLex-999, WordSim-353 and RareWords. ``#`` starts a comment. Other lines, such as
+        a heading, are counted and skipped.
     limit : int
         Use only the first `limit` words.
 
@@ -346,22 +349,34 @@ def _read_questions(
 
 
 def _read_pairs(path: PathLike) -> tuple[list[list[str]], list[float], int]:
-    """Return the pairs, their ratings, and the number of lines skipped."""
-    pairs, ratings, skipped = [], [], 0
-    for line in _lines(path):
-        if line.startswith("#") or not line.strip():
-            continue
-        *words, rating = line.rstrip("\r\n").split("\t" if "\t" in line else None)
-        try:
-            number = float(rating)
-        except ValueError:
-            number = np.nan
-        if len(words) != 2 or not np.isfinite(number):
-            skipped += 1
-            continue
-        pairs.append(words)
-        ratings.append(number)
-    return pairs, ratings, skipped
+    """Return the pairs, their ratings, and the number of lines skipped.
+
+    The ratings are in the column in which most lines have their first number after the words.
+    """
+    lines = [_columns(line) for line in _lines(path) if line.strip() and line[0] != "#"]
+    numbers = [[_number(text) for text in line[2:]] for line in lines]
+    first = (int(np.argmax(np.isfinite(found))) for found in numbers if np.isfinite(found).any())
+    column = next((place for place, _ in Counter(first).most_common(1)), 0)
+    rated = [len(found) > column and bool(np.isfinite(found[column])) for found in numbers]
+    pairs = [line[:2] for line, is_rated in zip(lines, rated, strict=True) if is_rated]
+    ratings = [found[column] for found, is_rated in zip(numbers, rated, strict=True) if is_rated]
+    return pairs, ratings, len(lines) - len(pairs)
+
+
+def _columns(line: str) -> list[str]:
+    """Return the columns of a line; three if they are separated by spaces, otherwise none."""
+    for delimiter, least in (("\t", 1), (",", 2), (";", 2)):
+        if line.count(delimiter) >= least:
+            return [column.strip(' "\r\n') for column in line.split(delimiter)]
+    columns = tokens_of(line)
+    return columns if len(columns) == 3 else []
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
 
 
 def _answers(

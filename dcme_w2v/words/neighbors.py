@@ -42,6 +42,7 @@ def most_similar(
     queries: Iterable[Query],
     topn: int,
     limit: int | None,
+    among: Iterable[str] | None = None,
 ) -> Iterator[list[Neighbor]]:
     """Yield the words nearest to each query; see `Vectors.most_similar`."""
     if topn is None:
@@ -49,16 +50,29 @@ def most_similar(
     for name, number in (("topn", topn), ("limit", limit)):
         if number is not None and not number >= 1:
             raise UsageError(f"--{name}={number}: must be at least 1")
+    words: Sequence[str] = vectors.words
+    if among is None:
+        rows, inverse, place = vectors.vectors[:limit], vectors._inverse(limit), None
+    else:
+        if limit is not None:
+            raise UsageError(f"--limit={limit}: is not supported with --among; omit one")
+        by_row: dict[object, str] = {}
+        for word in [among] if isinstance(among, str) else among:
+            row = vectors._row(word)
+            by_row.setdefault(word if row is None else row, word)
+        words, place = list(by_row.values()), {row: i for i, row in enumerate(by_row)}
+        rows = vectors[words]
+        inverse = inverse_lengths(rows)
     units, left_out = [], []
     for query in queries:
         unit, given = _parsed(vectors, query)
         units.append(unit)
-        left_out.append([number for number in given if limit is None or number < limit])
-    rows, inverse = vectors.vectors[:limit], vectors._inverse(limit)
+        own = given if place is None else [place[row] for row in given if row in place]
+        left_out.append([number for number in own if number < len(rows)])
     matrix = np.array(units, dtype=np.float32).reshape(-1, rows.shape[1])
     for found, scores in nearest_rows(rows, inverse, matrix, left_out, topn):
         pairs = zip(found.tolist(), scores.tolist(), strict=True)
-        yield [Neighbor(vectors.words[row], score) for row, score in pairs]
+        yield [Neighbor(words[row], score) for row, score in pairs]
 
 
 def _parsed(vectors: Vectors, query: Query) -> tuple[F32, list[int]]:

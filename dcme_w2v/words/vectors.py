@@ -440,6 +440,7 @@ class Vectors(metaclass=_Habits):
         negative: Term | Iterable[Term] | None = None,
         topn: int = 10,
         limit: int | None = None,
+        among: Iterable[str] | None = None,
     ) -> list[Neighbor]:
         """Return the words with the highest cosine similarity to a query.
 
@@ -455,6 +456,8 @@ class Vectors(metaclass=_Habits):
             Number of words to return.
         limit : int, optional
             Use only the first rows, the most frequent words.
+        among : iterable of str, optional
+            Return only these words.
 
         Returns
         -------
@@ -476,19 +479,25 @@ class Vectors(metaclass=_Habits):
         ['queen', 'man']
         >>> v.most_similar(positive=["king", [1, 0]], negative="queen", topn=1)[0].word
         'man'
+        >>> v.most_similar("king", among=["man"])[0].word
+        'man'
         """
         query = neighbors.Query(positive, negative)
-        return next(neighbors.most_similar(self, [query], topn, limit))
+        return next(neighbors.most_similar(self, [query], topn, limit, among))
 
     def most_similar_batch(
-        self, queries: Iterable[str | neighbors.Query], topn: int = 10, limit: int | None = None
+        self,
+        queries: Iterable[str | neighbors.Query],
+        topn: int = 10,
+        limit: int | None = None,
+        among: Iterable[str] | None = None,
     ) -> Iterator[list[Neighbor]]:
         """Yield the answer of `most_similar` to each query, many times faster than one by one.
 
         Parameters
         ----------
         queries : iterable of str or of (positive, negative)
-        topn, limit : int
+        topn, limit, among
             See `most_similar`.
 
         Yields
@@ -511,7 +520,7 @@ class Vectors(metaclass=_Habits):
             neighbors.Query(query) if isinstance(query, str) else neighbors.Query(*query)
             for query in queries
         )
-        return neighbors.most_similar(self, parsed, topn, limit)
+        return neighbors.most_similar(self, parsed, topn, limit, among)
 
     def doesnt_match(self, words: Iterable[str]) -> str:
         """Return the word with the lowest cosine to the mean of the unit vectors.

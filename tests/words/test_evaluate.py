@@ -121,6 +121,35 @@ def test_analogies_count_what_they_skip_and_split_semantic_from_syntactic(questi
     assert score.as_dict()["coverage"] == score.total.covered / score.total.questions
 
 
+# As their authors publish them: SimLex-999.txt, WordSim-353's set1.csv and combined.tab, rw.txt.
+PUBLISHED = {
+    "simlex": "word1\tword2\tPOS\tSimLex999\tconc(w1)\tconc(w2)\tconcQ\tAssoc(USF)\tSimAssoc333"
+    "\tSD(SimLex)\r\n"
+    "{}\t{}\tA\t1.58\t2.72\t2.81\t2\t7.25\t1\t0.41\r\n{}\t{}\tN\t9.2\t1.75\t2.46\t1\t7.11\t1\t0.67\r\n"
+    "{}\t{}\tV\t8.77\t3.76\t2.21\t2\t5.94\t1\t1.19\r\n",
+    "wordsim csv": "Word 1,Word 2,Human (mean),1,2,3,4\n"
+    "{},{},1.58,1,2,1,2\n{},{},9.20,10,9,9,8\n{},{},8.77,9,9,8,9\n",
+    "wordsim quoted": '"Word 1";"Word 2";"Human"\n"{}";"{}";1.58\n"{}";"{}";9.2\n"{}";"{}";8.77\n',
+    "wordsim tab": "Word 1\tWord 2\tHuman (mean)\n{}\t{}\t1.58\n{}\t{}\t9.20\n{}\t{}\t8.77\n",
+    "rare words": "{}\t{}\t1.58\t0\t3\t1\n{}\t{}\t9.2\t10\t9\t9\n{}\t{}\t8.77\t9\t9\t8\n",
+    "spaces": "{} {} 1.58\n{} {} 9.2\n{}\t{}\t8.77\n",
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_rated_pairs_are_read_as_published(name):
+    words = ["old", "new", "smart", "sly", "hard", "word"]
+    text = PUBLISHED[name].format(*words)
+    vectors = Vectors(words, [[1, 0], [0, 1], [3, 1], [3, 2], [1, 1], [2, 1]])
+    cosines = [vectors.similarity(*words[i : i + 2]) for i in (0, 2, 4)]
+    for encoding in ("utf-8", "utf-8-sig"):
+        Path("p").write_bytes(text.encode(encoding))
+        found = similarity(vectors, "p")
+        assert (found.pairs, found.covered) == (3, 3)
+        assert found.skipped_lines == ("ord 1" in text or "word1" in text)
+        assert found.pearson == pytest.approx(np.corrcoef(cosines, [1.58, 9.2, 8.77])[0, 1])
+
+
 def test_zero_vectors_are_wrong_answers_without_warnings(questions, pairs):
     whole = analogy_vectors()
     vectors = Vectors(whole.words, np.where(np.arange(len(whole))[:, None] == 7, 0, whole.vectors))

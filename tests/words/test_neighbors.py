@@ -49,6 +49,26 @@ def test_restrict_searches_the_first_rows_only(keyed, limit):
     same(ours, keyed.most_similar("w3", topn=5, restrict_vocab=limit))
 
 
+def test_only_given_words_are_searched():
+    vectors = make_vectors()
+    every = vectors.most_similar(["w3", "w5"], "w7", topn=90)
+    some = ["w80", "w3", "w2", "w41", "w2"]
+    for among in (some, iter(some), {*some}):
+        same(
+            vectors.most_similar(["w3", "w5"], "w7", among=among),
+            [one for one in every if one.word in some],
+        )
+    assert len(vectors.most_similar("w3", topn=1, among=some)) == 1
+    assert vectors.most_similar("w3", among="w3") == vectors.most_similar("w3", among=[]) == []
+    found = list(vectors.most_similar_batch(["w3", "w2"], among=some))
+    same(found[1], vectors.most_similar("w2", among=some))
+    assert len(found[1]) == 3
+    with pytest.raises(KeyError, match="'nobody'"):
+        vectors.most_similar("w3", among=["w2", "nobody"])
+    with pytest.raises(UsageError, match="limit=5: is not supported with among"):
+        vectors.most_similar("w3", limit=5, among=some)
+
+
 def test_a_word_a_vector_and_a_list_are_the_same_query():
     vectors = make_vectors()
     row = vectors["w3"]

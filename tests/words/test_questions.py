@@ -78,6 +78,15 @@ def test_a_query_of_signed_words(words, path, cli):
     assert cli.rows("neighbors -k 1 v.npy", "king -man woman")[0][1:] == ["queen", cosine]
 
 
+def test_only_given_words_are_printed(cli):
+    assert cli.rows("neighbors v.npy king --among", "woman queen king") == [
+        ["king", "queen", "0.548630"], ["king", "woman", "0.000000"]
+    ]  # fmt: skip
+    assert cli.rows("neighbors v.npy +king --among", "man nobody", "-queen")[0][1] == "man"
+    assert "warning: v.npy: no vector for nobody; skipped" in cli.err
+    assert "--among: v.npy has none of these words" in cli.error("neighbors v.npy king --among x")
+
+
 def test_options_among_signed_words(cli):
     found = cli.json("neighbors v.npy +king -k 1 -man")
     assert list(found["neighbors"]) == ["+king -man"]
