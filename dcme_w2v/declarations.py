@@ -18,7 +18,7 @@ import inspect
 import math
 import numbers
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
@@ -262,52 +262,33 @@ def _checked(value: Any, declared: Declaration) -> Any:
 # ---- conflicts ----
 
 
-def check_conflicts(classes: Iterable[type], values: Mapping[str, Any]) -> None:
-    """Raise if an option conflicts with another one and its declaration is strict.
+def check_conflicts(
+    classes: Iterable[type], values: Mapping[str, Any], given: Container[str] = ()
+) -> None:
+    """Raise if an option conflicts with another one, or warn if its declaration is not strict.
 
     Parameters
     ----------
     classes : iterable of type
         Dataclasses of options.
     values : mapping
-        Options by name; missing ones have their defaults.
+        Options and other arguments by name; missing ones have their defaults.
+    given : container of str
+        The names of the options that the user has given, of which it is warned.
 
     Raises
     ------
     UsageError
         The message names both options and what to do.
     """
-    items = _items(classes)
-    for item in items.values():
-        value = values.get(item.name, item.default)
-        if item.strict and _is_set(item, value):
-            for _, error in _conflicts(item, items, values):
-                raise UsageError(f"{_spelled(item.name, value)}: {error}")
-
-
-def warn_of_options(
-    classes: Iterable[type], given: Iterable[str], values: Mapping[str, Any]
-) -> None:
-    """Warn of options that were given and have no effect.
-
-    Parameters
-    ----------
-    classes : iterable of type
-        Dataclasses of options.
-    given : iterable of str
-        The names of the options that the user has given.
-    values : mapping
-        Options and other arguments by name: as given, or their defaults.
-    """
-    items, names = _items(classes), set(given)
+    items = {item.name: item for cls in classes for item in options_in(cls)}
     for name, item in items.items():
-        if name in names and values[name] is not None and not item.strict:
-            for warning, _ in _conflicts(item, items, values):
+        value = values.get(name, item.default)
+        if _is_set(item, value) if item.strict else name in given and value is not None:
+            for warning, error in _conflicts(item, items, values):
+                if item.strict:
+                    raise UsageError(f"{_spelled(name, value)}: {error}")
                 warn(f"{flag_of(name)} {warning}")
-
-
-def _items(classes: Iterable[type]) -> dict[str, Declaration]:
-    return {item.name: item for cls in classes for item in options_in(cls)}
 
 
 def _conflicts(

@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dcme_w2v.declarations import check_conflicts, flag_of, warn_of_options
+from dcme_w2v.declarations import check_conflicts, flag_of
 from dcme_w2v.errors import DcmeWarning, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, check_standard_output
 from dcme_w2v.files.paths import FOLDER, LOG, WRITES, guard
@@ -118,8 +118,7 @@ class Command(click.Command):
         if self._warns:
             found = dict.fromkeys(getattr(one, "declared", None) for one in self.params)
             declared = [one for one in found if one is not None]
-            check_conflicts(declared, values)
-            warn_of_options(declared, given_options(ctx), values)
+            check_conflicts(declared, values, given_options(ctx))
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

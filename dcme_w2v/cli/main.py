@@ -115,7 +115,11 @@ def _printed_warnings() -> Iterator[None]:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
     try:
-        complete_for_shell()
+        try:  # of a request of shell completion, which exits
+            program._main_shell_completion({}, "dcme-w2v")
+        except (LookupError, ValueError):
+            said = "COMP_WORDS and COMP_CWORD are not set as by a shell"
+            raise UsageError(said) from None
         with program.make_context("dcme-w2v", [*arguments]) as context:
             program.invoke(context)
         return 0
@@ -144,14 +148,6 @@ def run(arguments: list[str]) -> int:
         if "can't start new thread" in text or "failed to map segment" in text:
             text = f"{error}; lower --threads, or raise the limits of memory and threads (ulimit)"
         return _report(error, text, 1, arguments)
-
-
-def complete_for_shell() -> None:
-    """Answer a request of shell completion, and exit."""
-    try:
-        program._main_shell_completion({}, "dcme-w2v")
-    except (LookupError, ValueError):
-        raise UsageError("COMP_WORDS and COMP_CWORD are not set as by a shell") from None
 
 
 def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:

@@ -105,18 +105,20 @@ def _plain(name: str, value: Any) -> Any:
     return str(value) if number and name in ("holdout", "checkpoint_every") else value
 
 
-def _signature() -> inspect.Signature:
-    """Return the signature with all options, for help() and completion."""
-    signature = inspect.signature(train)
-    corpus, progress = (signature.parameters[name] for name in ("corpus", "progress"))
-    found = [corpus.replace(default=inspect.Parameter.empty), progress]
-    for item in FIELDS.values():
-        kind = item.type | None if item.optional else item.type
-        found.append(progress.replace(name=item.name, default=item.default, annotation=kind))
-    return signature.replace(parameters=found, return_annotation=Vectors)
-
-
-train.__signature__ = _signature()  # type: ignore[attr-defined]
+_SIGNATURE = inspect.signature(train)
+_CORPUS, _PROGRESS = (_SIGNATURE.parameters[name] for name in ("corpus", "progress"))
+_OPTIONS = [
+    _PROGRESS.replace(
+        name=item.name,
+        default=item.default,
+        annotation=item.type | None if item.optional else item.type,
+    )
+    for item in FIELDS.values()
+]
+train.__signature__ = _SIGNATURE.replace(  # type: ignore[attr-defined]
+    parameters=[_CORPUS.replace(default=inspect.Parameter.empty), _PROGRESS, *_OPTIONS],
+    return_annotation=Vectors,
+)
 _SHOWN = [item for item in FIELDS.values() if not item.advanced]  # by train --help
 train.__doc__ = (train.__doc__ or "").rstrip() + textwrap.indent(
     "\n\nOther Parameters\n----------------\n" + described(_SHOWN), "    "

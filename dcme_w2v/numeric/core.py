@@ -20,10 +20,23 @@ SPARE = CACHE_LINE // 4  # float32
 def new_table(rows: int, dim: int, as_for: int | None = None) -> F32:
     """Return zeros of shape (rows, stride), stride >= dim; the first row starts at a cache line.
 
-    The stride is as for a table of `as_for` rows, by default the number of rows.
+    The stride is as for a table of `as_for` rows, by default the number of rows. Rows are accessed
+    at random, so with small pages most accesses miss the TLB. Huge pages need newly mapped memory,
+    whereas `np.zeros` may reuse freed memory.
     """
     stride = core.row_stride(rows if as_for is None else as_for, dim)
-    return _aligned(_zeros(rows * stride + SPARE), rows * stride).reshape(rows, stride)
+    count = rows * stride + SPARE
+    if not hasattr(mmap, "MADV_HUGEPAGE"):
+        block = np.zeros(count, dtype=np.float32)
+    else:
+        try:
+            mapped = mmap.mmap(-1, 4 * count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except (OSError, OverflowError) as error:
+            raise MemoryError(f"{4 * count} bytes for a table") from error
+        with contextlib.suppress(OSError):  # not supported by this system
+            mapped.madvise(mmap.MADV_HUGEPAGE)
+        block = np.frombuffer(mapped, dtype=np.float32)
+    return _aligned(block, count - SPARE).reshape(rows, stride)
 
 
 def table_of(rows: F32) -> F32:
@@ -43,23 +56,6 @@ def _aligned(block: F32, size: int) -> F32:
     """Return so many numbers of a block, from the first that starts a cache line."""
     start = -block.ctypes.data % CACHE_LINE // block.itemsize
     return block[start : start + size]
-
-
-def _zeros(count: int) -> F32:
-    """Return zeros, in huge pages where the system has them.
-
-    Rows are accessed at random, so with small pages most accesses miss the TLB. Huge pages need
-    newly mapped memory, whereas `np.zeros` may reuse freed memory.
-    """
-    if not hasattr(mmap, "MADV_HUGEPAGE"):
-        return np.zeros(count, dtype=np.float32)
-    try:
-        block = mmap.mmap(-1, 4 * count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except (OSError, OverflowError) as error:
-        raise MemoryError(f"{4 * count} bytes for a table") from error
-    with contextlib.suppress(OSError):  # not supported by this system
-        block.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(block, dtype=np.float32)
 
 
 def core_options(options: Any, declared: type | None = None) -> dict[str, float]:

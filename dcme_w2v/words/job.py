@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dcme_w2v.declarations import check_conflicts, filled, options_in, warn_of_options
+from dcme_w2v.declarations import check_conflicts, filled, options_in
 from dcme_w2v.errors import UsageError
 from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.sentences import Sentences
@@ -94,8 +94,7 @@ class TrainJob(
         if isinstance(values.get("read_vocab"), Mapping):
             values["read_vocab"] = Vocabulary.from_counts(values["read_vocab"])
         job = cls(corpus=tuple(corpus), text=text, **values)
-        warn_of_options(OPTIONS, given, vars(job))
-        check_conflicts(OPTIONS, vars(job))
+        check_conflicts(OPTIONS, vars(job), given)
         path = job.output
         if path is None:
             return job
