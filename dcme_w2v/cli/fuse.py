@@ -119,12 +119,10 @@ def fit(
     LABELED without a label are unlabeled, too.
     """
     from dcme_w2v.few_labels import jobs
-    from dcme_w2v.training.progress import reporting
 
     options, features = collect(FusedOptions, values), collect(FeatureOptions, values)
     job = jobs.FuseJob(labeled, unlabeled=unlabeled, log_json=log_json, **values)
-    with reporting(quiet, log_json) as reporter:
-        jobs.fit_files(job, features, options, reporter)
+    jobs.fit_files(job, features, options, not quiet and "stderr")
 
 
 @fuse.command(
@@ -147,10 +145,9 @@ def statistics(
     threads, order or shards.
     """
     from dcme_w2v.few_labels import jobs
-    from dcme_w2v.training.progress import reporting
 
-    with reporting(quiet) as reporter:
-        sums = jobs.statistics_of_files(model, docs, output, reporter=reporter, **values)
+    progress = not quiet and "stderr"
+    sums = jobs.statistics_of_files(model, docs, output, progress=progress, **values)
     if as_json:
         print_json({"documents": sums.documents, "without_features": sums.empty})
     if not quiet:
@@ -182,11 +179,9 @@ def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -
     MODEL is a linear model of classify train or fuse fit. No weight is learned again.
     """
     from dcme_w2v.small_models.job import shrink_file
-    from dcme_w2v.training.progress import reporting
 
     options = collect(ShrinkOptions, values)
-    with reporting(quiet) as reporter:
-        found = shrink_file(model, output, options, reporter=reporter, **values)
+    found = shrink_file(model, output, options, progress=not quiet and "stderr", **values)
     if as_json:
         print_json(found)
     if not quiet:

@@ -68,13 +68,10 @@ def fit(docs: tuple[str, ...], log_json: str | None, quiet: bool, **values: Any)
     `classify test`, `predict` and `explain`.
     """
     from dcme_w2v.latent import jobs
-    from dcme_w2v.training.progress import reporting
 
-    options = collect(LatentOptions, values)
-    features = collect(FeatureOptions, values)
+    options, features = collect(LatentOptions, values), collect(FeatureOptions, values)
     job = jobs.LatentJob(docs, log_json=log_json, **values)
-    with reporting(quiet, log_json) as reporter:
-        jobs.fit_files(job, features, options, reporter)
+    jobs.fit_files(job, features, options, not quiet and "stderr")
 
 
 @latent.command("show", example="dcme-w2v latent show clusters --documents docs.txt")

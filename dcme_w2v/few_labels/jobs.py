@@ -31,7 +31,7 @@ from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.numeric.arrays import I64
 from dcme_w2v.numeric.sparse_rows import fit_columns, ones
 from dcme_w2v.options import HoldoutOptions
-from dcme_w2v.training.progress import QUIET, Reporter
+from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
 from .fit import Fitted, TrainingRows, check_data, fit, fit_from
 from .model import KIND, FusedModel
@@ -75,7 +75,7 @@ class FuseJob(DocumentsJob):
 
 
 def fit_files(
-    job: FuseJob, features: FeatureOptions, options: FusedOptions, reporter: Reporter = QUIET
+    job: FuseJob, features: FeatureOptions, options: FusedOptions, progress: ProgressLike = False
 ) -> FusedModel:
     """Fit a model to files and save it.
 
@@ -90,53 +90,54 @@ def fit_files(
     """
     check_model_target(job.output, KIND)
     _check_job(job, options)
-    reporter.stage("reading", None, "documents")
-    reference = load_classifier(job.reference) if job.reference else None
-    text = _features(job, features, reference)
-    open_features = (features.subwords, features.ngrams, reference)
-    is_open = text is not None and not text.is_by_token and open_features == (None,) * 3
-    everything = read_documents(
-        job.docs, job.labels, text, HoldoutOptions(), 0, True, unlabeled=job.unlabeled,
-        trained=reference, keep=KEPT_BYTES if is_open and options.choose is not False else 0,
-    )  # fmt: skip
-    read, _ = everything.by_label()
-    classes, numbers, rows = _numbered(job, read, text, reference)
-    if text is not None and text.is_by_token:
-        text.tag_pairs = tag_pairs(read.labels, read.is_first, classes)
-    if job.resume_statistics and not options.is_paper:
-        options = replace(options, initial="supervised", rounds=1)
-    if reference is not None or job.statistics:
-        if options.choose:
-            raise UsageError("--choose: --statistics and --reference have one initial model")
-        options = replace(options, choose=False)
-    options = resolved(options)
+    with reporting_to(progress, job.log_json) as reporter:
+        reporter.stage("reading", None, "documents")
+        reference = load_classifier(job.reference) if job.reference else None
+        text = _features(job, features, reference)
+        open_features = (features.subwords, features.ngrams, reference)
+        is_open = text is not None and not text.is_by_token and open_features == (None,) * 3
+        everything = read_documents(
+            job.docs, job.labels, text, HoldoutOptions(), 0, True, unlabeled=job.unlabeled,
+            trained=reference, keep=KEPT_BYTES if is_open and options.choose is not False else 0,
+        )  # fmt: skip
+        read, _ = everything.by_label()
+        classes, numbers, rows = _numbered(job, read, text, reference)
+        if text is not None and text.is_by_token:
+            text.tag_pairs = tag_pairs(read.labels, read.is_first, classes)
+        if job.resume_statistics and not options.is_paper:
+            options = replace(options, initial="supervised", rounds=1)
+        if reference is not None or job.statistics:
+            if options.choose:
+                raise UsageError("--choose: --statistics and --reference have one initial model")
+            options = replace(options, choose=False)
+        options = resolved(options)
 
-    if everything.texts:
-        everything = _chosen(everything, options, reporter)
-        text = everything.text
-    read, unlabeled = everything.by_label()
-    matrix, groups = read.matrix[rows], read.groups[rows]
-    data = TrainingRows(matrix, numbers, unlabeled, len(classes), options, rows, groups)
-    counted = replace(everything, unlabeled=unlabeled.shape[0])
-    reporter.message(corpus_line(counted, classes))
-    for warning in check_data(data, classes, bool(job.resume_statistics)):
-        reporter.message(warning)
-    require_room(job.output, text, read.matrix.shape[1] * len(classes) * BYTES_OF_PAIR // 4)
-    found = _fitted(job, data, text, classes, reference, reporter)
-    model = FusedModel(
-        classes, text, options, read.multilabel, record=found.record, weights=found.weights,
-        evidence=found.evidence,
-    )  # fmt: skip
-    model.record |= {
-        "final": found.final,
-        "labelled_documents": len(read.labels),
-        "unlabelled_documents": len(data.unlabeled),
-        COLUMNS: read.columns,
-        "labels": read.counts,
-    }
-    write_with_fallback([Result(job.output, "model", model.save)])
-    reporter.message(f"model ({found.final}): {job.output}")
-    return model
+        if everything.texts:
+            everything = _chosen(everything, options, reporter)
+            text = everything.text
+        read, unlabeled = everything.by_label()
+        matrix, groups = read.matrix[rows], read.groups[rows]
+        data = TrainingRows(matrix, numbers, unlabeled, len(classes), options, rows, groups)
+        counted = replace(everything, unlabeled=unlabeled.shape[0])
+        reporter.message(corpus_line(counted, classes))
+        for warning in check_data(data, classes, bool(job.resume_statistics)):
+            reporter.message(warning)
+        require_room(job.output, text, read.matrix.shape[1] * len(classes) * BYTES_OF_PAIR // 4)
+        found = _fitted(job, data, text, classes, reference, reporter)
+        model = FusedModel(
+            classes, text, options, read.multilabel, record=found.record, weights=found.weights,
+            evidence=found.evidence,
+        )  # fmt: skip
+        model.record |= {
+            "final": found.final,
+            "labelled_documents": len(read.labels),
+            "unlabelled_documents": len(data.unlabeled),
+            COLUMNS: read.columns,
+            "labels": read.counts,
+        }
+        write_with_fallback([Result(job.output, "model", model.save)])
+        reporter.message(f"model ({found.final}): {job.output}")
+        return model
 
 
 def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset:
@@ -246,7 +247,7 @@ def statistics_of_files(
     output: str,
     binary: bool = False,
     threads: int | None = None,
-    reporter: Reporter = QUIET,
+    progress: ProgressLike = False,
 ) -> Statistics:
     """Write the statistics of unlabeled documents by an initial model: the map step.
 
@@ -256,17 +257,18 @@ def statistics_of_files(
     columns = loaded.features
     threads = threads_of(threads)
     sums = Statistics.zeros(columns, len(loaded.classes))
-    reporter.stage("counting", None, "documents")
-    for matrix, _, _ in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE):
-        rows = fit_columns(matrix, columns)
-        check_values(rows)
-        found = list(loaded.log_probabilities(rows, threads))
-        if found:
-            counted = ones(rows) if binary else rows
-            sums.add(counted, np.concatenate(found))
-        reporter.advance(sums.documents)
-    if not sums.documents:
-        raise CorpusError(f"{docs[0]}: has no documents; give others")
-    identity = identity_of(loaded.text, columns, loaded.classes, model, binary)
-    write_part(output, sums, identity)
-    return sums
+    with reporting_to(progress) as reporter:
+        reporter.stage("counting", None, "documents")
+        for matrix, _, _ in pieces(loaded, docs, None, DOCUMENTS_AT_ONCE):
+            rows = fit_columns(matrix, columns)
+            check_values(rows)
+            found = list(loaded.log_probabilities(rows, threads))
+            if found:
+                counted = ones(rows) if binary else rows
+                sums.add(counted, np.concatenate(found))
+            reporter.advance(sums.documents)
+        if not sums.documents:
+            raise CorpusError(f"{docs[0]}: has no documents; give others")
+        identity = identity_of(loaded.text, columns, loaded.classes, model, binary)
+        write_part(output, sums, identity)
+        return sums

@@ -24,7 +24,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.options import HoldoutOptions
-from dcme_w2v.training.progress import QUIET, Reporter
+from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
 from .fit import learn
 from .model import KIND, LatentClassifier
@@ -54,7 +54,7 @@ def fit_files(
     job: LatentJob,
     features: FeatureOptions,
     options: LatentOptions,
-    reporter: Reporter = QUIET,
+    progress: ProgressLike = False,
 ) -> LatentClassifier:
     """Fit a model to files and save it.
 
@@ -67,37 +67,38 @@ def fit_files(
     """
     check_model_target(job.output, KIND)
     wanted = [replace(options, latent=size) for size in _sizes(job, options)]
-    start = time.monotonic()
-    reporter.stage("reading", None, "documents")
-    text = None if are_vectors(job.docs) else TextFeatures(features)
-    read = _read(job, options, text)
-    read_seconds = time.monotonic() - start
-    classes = [] if options.unsupervised else read.classes
-    if not options.unsupervised:
-        job.check_classes(classes, OR_CLUSTER)
-    reporter.message(corpus_line(read, classes, " left out", "labels"))
-    check_held_out(HoldoutOptions(job.holdout), read, classes)
-    checked = [resolved(one, len(classes), *read.matrix.shape) for one in wanted]
-    width = min(one.lsa or one.latent or 2 for one in checked)
-    require_room(job.output, text, width * read.matrix.shape[1])
-    models = [_fitted(one, read, classes, reporter) for one in wanted]
-    best = max(models, key=lambda one: one.record["heldout"].get("log_likelihood", 0.0))
-    best.record |= {
-        "tried": [
-            {"latent": one.latent, **one.record["heldout"]}
-            for one in models
-            if read.holdout is not None
-        ],
-        "documents": read.matrix.shape[0],
-        "unlabelled": read.unlabeled,
-        "labels": read.counts if classes else {},
-        "read_seconds": round(read_seconds, 3),
-        "fit_seconds": round(time.monotonic() - start - read_seconds, 3),
-    }
-    reporter.message(_fit_line(best))
-    write_with_fallback([Result(job.output, "model", best.save)])
-    reporter.message(f"model: {job.output}")
-    return best
+    with reporting_to(progress, job.log_json) as reporter:
+        start = time.monotonic()
+        reporter.stage("reading", None, "documents")
+        text = None if are_vectors(job.docs) else TextFeatures(features)
+        read = _read(job, options, text)
+        read_seconds = time.monotonic() - start
+        classes = [] if options.unsupervised else read.classes
+        if not options.unsupervised:
+            job.check_classes(classes, OR_CLUSTER)
+        reporter.message(corpus_line(read, classes, " left out", "labels"))
+        check_held_out(HoldoutOptions(job.holdout), read, classes)
+        checked = [resolved(one, len(classes), *read.matrix.shape) for one in wanted]
+        width = min(one.lsa or one.latent or 2 for one in checked)
+        require_room(job.output, text, width * read.matrix.shape[1])
+        models = [_fitted(one, read, classes, reporter) for one in wanted]
+        best = max(models, key=lambda one: one.record["heldout"].get("log_likelihood", 0.0))
+        best.record |= {
+            "tried": [
+                {"latent": one.latent, **one.record["heldout"]}
+                for one in models
+                if read.holdout is not None
+            ],
+            "documents": read.matrix.shape[0],
+            "unlabelled": read.unlabeled,
+            "labels": read.counts if classes else {},
+            "read_seconds": round(read_seconds, 3),
+            "fit_seconds": round(time.monotonic() - start - read_seconds, 3),
+        }
+        reporter.message(_fit_line(best))
+        write_with_fallback([Result(job.output, "model", best.save)])
+        reporter.message(f"model: {job.output}")
+        return best
 
 
 def _fitted(

@@ -18,7 +18,7 @@ from dcme_w2v.few_labels.options import MAX_LEVELS
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
-from dcme_w2v.training.progress import QUIET, Reporter
+from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
 from .options import ShrinkOptions
 from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
@@ -40,7 +40,7 @@ def shrink_file(
     holdout: Sequence[str] = (),
     labels: str | None = None,
     threads: int | None = None,
-    reporter: Reporter = QUIET,
+    progress: ProgressLike = False,
 ) -> dict[str, Any]:
     """Write a small model of a model, and return its figures.
 
@@ -75,21 +75,22 @@ def shrink_file(
     def accuracy(one: Classifier) -> float:
         return predict.main_measure(predict.test(one, holdout, labels, threads))
 
-    figures: dict[str, Any] = {}
-    if holdout:
-        reporter.stage("measuring", None, "models")
-        figures["accuracy_before"] = accuracy(model)
-    if options.max_bytes is None:
-        small = shrink(model, options)
-    else:
-        small = within(model, accuracy if holdout else None, reporter, options)
-    if holdout:
-        figures["accuracy"] = accuracy(small)
-    write_with_fallback([Result(output, "model", small.save)])
-    return {
-        "levels": small.options.levels, **{n: small.record[n] for n in ("pairs", "features")},
-        "bytes": small.size(), "bytes_before": _bytes_in(path), **figures,
-    }  # fmt: skip
+    with reporting_to(progress) as reporter:
+        figures: dict[str, Any] = {}
+        if holdout:
+            reporter.stage("measuring", None, "models")
+            figures["accuracy_before"] = accuracy(model)
+        if options.max_bytes is None:
+            small = shrink(model, options)
+        else:
+            small = within(model, accuracy if holdout else None, reporter, options)
+        if holdout:
+            figures["accuracy"] = accuracy(small)
+        write_with_fallback([Result(output, "model", small.save)])
+        return {
+            "levels": small.options.levels, **{n: small.record[n] for n in ("pairs", "features")},
+            "bytes": small.size(), "bytes_before": _bytes_in(path), **figures,
+        }  # fmt: skip
 
 
 def compressed(

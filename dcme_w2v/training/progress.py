@@ -211,13 +211,6 @@ QUIET = Reporter()
 ProgressLike = bool | str | Callable[[ProgressUpdate], object] | Reporter
 
 
-def reporting(
-    quiet: bool = False, log_json: str | None = None, append: bool = False
-) -> contextlib.AbstractContextManager[Reporter]:
-    """Create the reporter that fits stderr, and close it at the end; see `Reporter`."""
-    return reporting_to(not quiet and "stderr", log_json, append)
-
-
 @contextlib.contextmanager
 def reporting_to(
     progress: ProgressLike, log_json: str | None = None, append: bool = False

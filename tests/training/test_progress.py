@@ -9,7 +9,7 @@ from helpers import records
 from tqdm import tqdm
 
 from dcme_w2v.errors import ResourceError
-from dcme_w2v.training.progress import Reporter, reporting
+from dcme_w2v.training.progress import Reporter, reporting_to
 
 
 class Clock:
@@ -86,11 +86,11 @@ def test_numbers_that_are_not_finite_are_null():
 
 def test_an_error_ends_the_log_and_is_raised():
     path = Path("log.jsonl")
-    with pytest.raises(ValueError, match="boom"), reporting(True, str(path)) as reporter:
+    with pytest.raises(ValueError, match="boom"), reporting_to(False, str(path)) as reporter:
         reporter.stage("training", 10, "words")
         raise ValueError("boom")
     assert records(path)[-1]["error"] == "boom"
-    with pytest.raises(KeyboardInterrupt), reporting(True, str(path)) as reporter:
+    with pytest.raises(KeyboardInterrupt), reporting_to(False, str(path)) as reporter:
         reporter.stage("training", 10, "words")
         raise KeyboardInterrupt
     assert records(path)[-1]["error"] == "KeyboardInterrupt"
@@ -100,7 +100,7 @@ def test_an_error_ends_the_log_and_is_raised():
 def test_a_full_disk_does_not_stop_training_and_is_reported_at_the_end():
     worked = []
     with pytest.raises(ResourceError, match="/dev/full: the log is incomplete"):  # noqa: SIM117
-        with reporting(True, "/dev/full") as reporter:
+        with reporting_to(False, "/dev/full") as reporter:
             reporter.stage("training", 10, "words")
             reporter.epoch({"epoch": 1, "seconds": 0.5, "loss": 1.0})
             worked.append(True)
@@ -109,7 +109,7 @@ def test_a_full_disk_does_not_stop_training_and_is_reported_at_the_end():
 
 def test_quiet_prints_nothing_and_still_logs(capsys):
     log = Path("log.jsonl")
-    with reporting(quiet=True, log_json=str(log)) as reporter:
+    with reporting_to(False, log_json=str(log)) as reporter:
         reporter.stage("training", 10, "words")
         reporter.advance(10, loss=1.0)
         reporter.epoch({"epoch": 1, "seconds": 0.5, "loss": 1.0})
