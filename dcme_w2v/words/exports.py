@@ -91,10 +91,9 @@ def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
     lengths = np.concatenate(
         [inverse_lengths(codes[part].astype(np.float32)) for part in blocks_of_rows(len(codes))]
     )
-    queries = matrix[rows] * inverse_lengths(matrix[rows])[:, None]
-    short = codes[rows].astype(np.float32) * lengths[rows][:, None]
+    queries = matrix[rows] * inverse_lengths(matrix[rows])[:, None]  # dot products are finite
     full = nearest_rows(matrix, inverse_lengths(matrix), queries, own, k)
-    less = nearest_rows(codes, lengths, short, own, k)
+    less = nearest_rows(codes, lengths, codes[rows].astype(np.float32), own, k)
     common = [len({*a.tolist()} & {*b.tolist()}) for (a, _), (b, _) in zip(full, less, strict=True)]
     return sum(common) / (k * len(rows))
 
@@ -108,7 +107,8 @@ def centered(matrix: F32) -> F32:
     Representations, ICLR.
     """
     mean = matrix.mean(axis=0, dtype=np.float64)
-    return np.asarray(matrix - mean.astype(np.float32))
+    with np.errstate(over="ignore"):  # infinite vectors are an error where they are written
+        return np.asarray(matrix - mean.astype(np.float32))
 
 
 def convert(

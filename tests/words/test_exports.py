@@ -22,6 +22,7 @@ def folder():
 @pytest.fixture
 def packed(cli):
     cli("convert v.npy v.safetensors --quantize int8")
+    assert "int8: mean cosine of vectors before and after 0.9999" in cli.err
 
 
 # ---- numbers ----
@@ -29,7 +30,7 @@ def packed(cli):
 
 @pytest.mark.parametrize("count", [1, 2, 7, 200])
 def test_the_loss_equals_that_of_decoded_vectors(count):
-    matrix = np.random.default_rng(1).normal(size=(count, 30)).astype(np.float32)
+    matrix = (1e-4 * np.random.default_rng(1).normal(size=(count, 30))).astype(np.float32)
     codes, scales = as_int8(matrix)
     unit = [unit_rows(rows) for rows in (matrix, from_int8(codes, scales))]
     cosines = (unit[0] * unit[1]).sum(axis=1)
@@ -57,6 +58,12 @@ def test_the_vectors_words_and_counts_are_read_back(packed):
     first = Vectors.load("v.safetensors", limit=3)
     assert list(first.words) == WORDS[:3] and first.counts.tolist() == [400, 399, 398]
     np.testing.assert_array_equal(first.vectors, after.vectors[:3])
+
+
+def test_vectors_that_a_change_makes_infinite_are_an_error(cli):
+    save(Path("x.npy"), ["a", "b", "c"], [[3e38], [-3e38], [-3e38]])
+    error = cli.error("convert x.npy x.safetensors --quantize int8 --postprocess center")
+    assert "the vector of 'a' in row 1 is NaN or infinite" in error
 
 
 def test_a_code_is_within_half_a_step():

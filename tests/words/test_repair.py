@@ -30,7 +30,7 @@ def converted(cli):
 @pytest.fixture
 def healthy():
     random = np.random.default_rng(0)
-    matrix = random.normal(size=(40, 3)) @ random.normal(size=(3, 6)) + 5
+    matrix = random.normal(size=(40, 3)) @ random.normal(size=(3, 7)) + 5
     return save(Path("v.npy"), WORDS, matrix, counts=np.arange(40, 0, -1))
 
 
@@ -95,6 +95,8 @@ def test_reduction_preserves_distances(healthy, converted, cli):
     one, other = (np.linalg.norm(rows - rows[::-1], axis=1) for rows in (found, before))
     assert_allclose(one, other, rtol=1e-4)
     assert found.var(axis=0).tolist() == sorted(found.var(axis=0), reverse=True)
+    assert converted(healthy, "--reduce 7", "o.bin").dim == 7
+    assert "--reduce 8: the vectors have 7" in cli.error("convert v.npy o.npy --reduce 8")
 
 
 def test_compressed_input_and_standard_output(cli):

@@ -149,6 +149,8 @@ def test_words_of_others_are_not_replaced():
     with pytest.warns(UserWarning, match="is a file of another kind, which stays"):
         Vectors(["a"], [[1]], manifest={"options": {}}).save("v.bin")
     assert Path("v.bin.json").read_text() == '["mine"]' and Vectors.load("v.bin")["a"] == 1
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        Vectors(["a"], [[1]], manifest={"options": {}, "loss": np.nan}).save("w.bin")
 
 
 # ---- round trips ----
