@@ -168,7 +168,7 @@ def test_models_that_vote_are_calibrated_without_a_change_of_weights(cli, labels
     lines = [f"{labels[i % 3]}\tw{i % 3} v{i % 7}\n" for i in range(120)]
     Path("d.tsv").write_text("".join(lines))
     cli(
-        "classify train d.tsv --loss hinge --cluster local:2 --shards 2 --distribute vote "
+        "classify train d.tsv --loss hinge --cluster local:0 --shards 2 --distribute vote "
         "--holdout 0.3 --output m"
     )
     assert 0 < cli.json("classify test m d.tsv")["micro_f1"] <= 1

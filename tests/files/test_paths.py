@@ -90,6 +90,7 @@ def names(tmp_path, monkeypatch):
     Path("here").symlink_to(".")
     Path("sub/link").symlink_to("../a")
     Path("dangling").symlink_to("new")
+    Path("loop").symlink_to("loop")
     os.link("a", "hard")
     return tmp_path
 
@@ -122,7 +123,9 @@ def test_what_does_not_conflict_is_accepted(names):
     guard((WRITES, "--context", None), (LOG, "--log-json", "log"))
     guard((FOLDER, "--checkpoint", "sub/../kept"), (FOLDER, "--resume", "kept"))
     guard((READS, "CORPUS", "/dev/null"), (WRITES, "--output", "/dev/null"))
-    assert sorted(path.name for path in names.iterdir()) == ["a", "dangling", "hard", "here", "sub"]
+    assert sorted(path.name for path in names.iterdir()) == [
+        "a", "dangling", "hard", "here", "loop", "sub"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -133,6 +136,7 @@ def test_what_does_not_conflict_is_accepted(names):
         (WRITES, "sub/new/", "is the name of a folder"),
         (WRITES, "sub", "is a folder; give a file"),
         (WRITES, "none/new", "there is no folder"),
+        (WRITES, "loop", "is a loop of symbolic links; remove it"),
         (LOG, "log.gz", "a log grows line by line"),
         (FOLDER, "-", "is standard output; name a folder"),
         (FOLDER, "a", "is a file; give a folder"),

@@ -95,9 +95,10 @@ def test_help_with_a_closed_stdout_is_an_error_with_its_advice(line):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("name", WRITERS)
 def test_messages_that_cannot_be_written_are_dropped(name):
+    """One command is tried in each way, the others in the last."""
     assert run(WRITERS[name]).returncode == 0
-    wanted = taken()
-    for redirections in ("2>/dev/full", "2>&-", "<&- >&- 2>&-"):
+    wanted, ways = taken(), ["<&- >&- 2>&-", "2>/dev/full", "2>&-"]
+    for redirections in ways if name == "train with checkpoints" else ways[:1]:
         ended = shell(WRITERS[name], redirections)
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
         assert taken() == wanted

@@ -6,7 +6,8 @@ import sys
 import pytest
 from helpers import COMPRESSORS, write
 
-from dcme_w2v.errors import CorpusError
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.files.atomic import check_suffix
 from dcme_w2v.files.opening import read_whole
 
 TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
@@ -21,6 +22,12 @@ def test_compression_is_detected_from_content_not_from_the_name(pack, name):
 @pytest.mark.parametrize("start", [b"BZh", b"BZh9 is a word", b"", b"P"])
 def test_text_that_starts_like_compressed_data(start):
     assert read_whole(write("a", start)) == start
+
+
+def test_what_writes_zstd_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(UsageError, match=r"a.zst: pip install zstandard to write it"):
+        check_suffix("a.zst")
 
 
 @pytest.mark.parametrize("parts", [2, 40])

@@ -144,7 +144,7 @@ def test_tfidf_is_concatenated_to_the_vectors():
 
 @pytest.mark.parametrize("features", FEATURES)
 def test_threads_and_batches_change_nothing(features):
-    train = make_texts(700)
+    train = make_texts(300)
     model = fitted(train, features=features)
     rows = transform(model, train, threads=1)
     again = transform(model, train, threads=3)

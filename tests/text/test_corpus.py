@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from helpers import write
@@ -14,9 +15,9 @@ from hypothesis import strategies as st
 
 from dcme_w2v import platform
 from dcme_w2v.classify import train
-from dcme_w2v.errors import CorpusError, DcmeWarning
+from dcme_w2v.errors import CorpusError, DcmeWarning, FormatError
 from dcme_w2v.few_labels import jobs as fused
-from dcme_w2v.files.opening import read_whole
+from dcme_w2v.files.opening import CorpusFile, head_of, read_regular, read_whole
 from dcme_w2v.formats import corpus as corpus_module
 from dcme_w2v.formats.corpus import Corpus, expand
 from dcme_w2v.latent import jobs as latent
@@ -76,6 +77,44 @@ def test_address_is_read_through_smart_open_and_sniffed(monkeypatch, pack, addre
     monkeypatch.setattr("smart_open.open", opened)
     assert read_whole(address) == TEXT
     assert calls == [(address, "rb", "disable")]
+
+
+class Ending(io.BytesIO):
+    """A connection that ends while it is read."""
+
+    def readinto(self, buffer):
+        raise ValueError("the server is gone")
+
+
+@pytest.mark.parametrize(
+    "opened, said",
+    [
+        (ImportError(), "pip install boto3 to read it"),
+        (ValueError("no bucket"), "cannot be opened: no bucket"),
+        ([Ending()], "cannot be read: the server is gone"),
+    ],
+)
+def test_an_address_that_cannot_be_read(monkeypatch, opened, said):
+    monkeypatch.setattr("smart_open.open", Mock(side_effect=opened))
+    with pytest.raises(CorpusError, match=f"s3://bucket/a: {said}"):
+        read_whole("s3://bucket/a")
+
+
+def test_the_beginning_of_a_truncated_file(pack):
+    """A part of a compressed file cannot be read."""
+    write("a", pack(TEXT)[:-4])
+    assert TEXT.startswith(head_of("a"))
+    with pytest.raises(CorpusError, match="truncated"):
+        read_whole("a")
+    with pytest.raises(CorpusError, match="a: is compressed now"):
+        CorpusFile("a", begin=2)
+
+
+def test_a_regular_file_has_a_largest_size():
+    write("a", b"abcd")
+    assert read_regular("a", 4) == b"abcd"
+    with pytest.raises(FormatError, match="a: has 4 bytes, the maximum is 3; replace it"):
+        read_regular("a", 3)
 
 
 def test_byte_order_mark_is_dropped_but_counted():

@@ -93,6 +93,13 @@ def test_two_runs_cannot_use_one_folder(kept):
         CheckpointFolder(str(folder.path), resuming=True)
 
 
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):
+    refused = Mock(side_effect=OSError(30, "Read-only file system"))
+    monkeypatch.setattr("tempfile.TemporaryFile", refused)
+    with pytest.raises(ResourceError, match="cannot be written: Read-only file system; name"):
+        CheckpointFolder(str(tmp_path / "k"), resuming=False)
+
+
 def test_a_failed_checkpoint_keeps_the_previous_ones(kept, monkeypatch):
     training, folder, _ = kept
     saved(folder, training, 1)

@@ -5,6 +5,7 @@ import shutil
 import signal
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -25,11 +26,11 @@ from dcme_w2v import Vectors
 from dcme_w2v.classify import choose, estimator, solver
 from dcme_w2v.classify.trainer import ClassifierTrainer
 from dcme_w2v.cluster.word_training import ClusterTrainer
-from dcme_w2v.errors import DivergedError
+from dcme_w2v.errors import DivergedError, ResourceError
 from dcme_w2v.platform import SIGNALS
 from dcme_w2v.training import run as schedule
 from dcme_w2v.training import trainer as engine
-from dcme_w2v.training.checkpoint_folder import Checkpoint, generations_in
+from dcme_w2v.training.checkpoint_folder import Checkpoint, CheckpointFolder, generations_in
 from dcme_w2v.words import train as run_module
 from dcme_w2v.words.trainer import Trainer
 
@@ -258,6 +259,26 @@ def ending(monkeypatch, then):
         then(checkpointer)
 
     monkeypatch.setattr(schedule.Checkpointer, "end_epoch", end_epoch)
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(cli, monkeypatch):
+    full = Mock(side_effect=ResourceError("k: the disk is full"))
+    monkeypatch.setattr(CheckpointFolder, "save", full)
+    line = f"{WORDS} --checkpoint k --checkpoint-every 1"
+    cli(line)
+    assert cli.err.count("warning: k: the disk is full; training continues\n") == 3
+    stop_in(monkeypatch, Trainer, 1, signal.SIGTERM)
+    cli(line, code=143)
+    said = "in epoch 2: k: the disk is full; the vectors so far are in v.bin.partial\n"
+    assert cli.err.endswith(said)
+
+
+def test_a_checkpoint_of_other_kernels_is_warned_of(kept, cli, monkeypatch):
+    (path,) = generations_in(Path("words"))
+    monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
+    cli(f"{WORDS} --resume words")
+    assert f"warning: {path} was trained with " in cli.err
+    assert "this machine uses scalar: results differ in the last digits" in cli.err
 
 
 def test_divergence_names_the_last_checkpoint(cli, monkeypatch):

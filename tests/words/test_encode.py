@@ -224,18 +224,18 @@ def test_counting_ends_before_memory_does(monkeypatch, run):
         run(paths, ALL, _block_bytes=1_000)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
-    "more",
+    "threads, more",
     [
-        {},
-        {"vocabulary": Vocabulary.from_counts({"w1": 9, "never": 5, "w149999": 1})},
-        {"vocabulary": InitialWords(Words.from_words(["never", "w9"]), None, adds=True)},
-        {"holdout": HeldOutLines(0.2, 7)},
+        (1, {}),
+        (3, {}),
+        (1, {"vocabulary": Vocabulary.from_counts({"w1": 9, "never": 5, "w149999": 1})}),
+        (3, {"vocabulary": InitialWords(Words.from_words(["never", "w9"]), None, adds=True)}),
+        (3, {"holdout": HeldOutLines(0.2, 7)}),
     ],
-    ids=["nothing", "vocabulary", "initial", "held-out lines"],
+    ids=["nothing", "threads", "vocabulary", "initial", "held-out lines"],
 )
-def test_words_spill_to_disk_before_memory_ends(monkeypatch, more, threads):
+def test_words_spill_to_disk_before_memory_ends(monkeypatch, threads, more):
     monkeypatch.setattr("tempfile.tempdir", ".")
     numbers = (np.random.default_rng(5).zipf(1.2, 300_000) % 150_000).tolist()
     words = [b"w%d" % n if n % 50 else b"w\xff%d" % (n // 7) for n in numbers]

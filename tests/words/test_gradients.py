@@ -120,12 +120,11 @@ CORPUS = np.array([0, 1, 2, 1, 3, 4, 8, 5, 0, 7, 2], dtype=np.uint32)
 CORPUS[[6, 10]] |= 1 << 31
 
 
-@pytest.mark.parametrize("mode", ["shrink", "fixed"])
 @pytest.mark.parametrize("model", MODELS)
-def test_rows_ascend_the_losses_of_a_text(model, mode):
+def test_rows_ascend_the_losses_of_a_text(model):
     """Of the exact gradient by a word's rate, and by four times the learning rate for neighbors."""
     order = model.get("model", "cbow") == "cbow"
-    changes = {**model, "window_mode": mode, "window": 2, "gradient": "exact", "sample": 0.0,
+    changes = {**model, "window": 2, "gradient": "exact", "sample": 0.0,
                "lr": TINY, "min_lr": TINY, "epochs": 1, "word_order": order,
                "rates": "count" if order else "equal"}  # fmt: skip
     rates, four = rates_of(COUNTS, settings(**changes)), np.full(ITEMS, 4)

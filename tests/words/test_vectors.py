@@ -148,6 +148,8 @@ def test_inconsistent_arguments_are_errors(arguments, message):
         (lambda v: v.load("v.npy", binary=True), TypeError, "unknown option binary"),
         (lambda v: v.load(v), TypeError, "must be a path, not Vectors; vectors of gensim"),
         (lambda v: v.save("v.txt", write_header=False), TypeError, "use header"),
+        (lambda v: v.save("v", format="glove"), ValueError, "format=glove: must be one of text"),
+        (lambda v: v.save("v.npy.gz"), ValueError, "npy is two files, mapped into memory"),
         (lambda v: v.load("v.npy", limit=-1), ValueError, "limit=-1: must be at least 0"),
         (lambda v: v.most_similar([("king", 0.5)]), ValueError, "a weighted sum is a vector"),
         (lambda v: v.most_similar(3), ValueError, r"of shape \(\): must be of shape \(3,\)"),

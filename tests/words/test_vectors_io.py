@@ -290,6 +290,19 @@ def test_other_arrays_are_errors(array):
         Vectors.load("v.npy")
 
 
+@pytest.mark.parametrize("words, said", [
+    (None, "requires its .vocab file"), (b"a\n", "1 words for 2 rows"),
+    (b"a\na\n", "v.vocab:2: duplicate word"), (b"a 3\nb\n", "v.vocab:2: "),
+])  # fmt: skip
+def test_words_that_do_not_fit_an_npy_file_are_errors(words, said):
+    np.save("v.npy", np.ones((2, 1), "f4"))
+    if words:
+        Path("v.vocab").write_bytes(words)
+    with pytest.raises(FormatError) as caught:
+        Vectors.load("v.npy")
+    assert said in caught.value.message
+
+
 def test_a_truncated_npy_file_is_an_error():
     path = Path(save("v.npy", ["a", "b"], [[1, 2], [3, 4]]))
     path.write_bytes(path.read_bytes()[:-1])

@@ -359,6 +359,7 @@ def _load_npy(path: Path, limit: int | None, mmap: bool) -> Contents:
     )
     if 0 < counted < len(counts) and not faults[:, 0].any():
         faults[COUNT] = (len(counts) - counted, np.argmin(counts), 0)
+    find_duplicates(text, offsets, faults)
     for kind in np.flatnonzero(faults[:, 0]):
         place = f"{vocabulary}:{faults[kind, 1] + 1}"
         raise _damaged(place, FAULT_NAMES[kind], str(path))
