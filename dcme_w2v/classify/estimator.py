@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +29,7 @@ from dcme_w2v.training.progress import QUIET
 from .calibration import PLAIN, Calibrated, calibration_data, calibration_on
 from .choose import MIN_COMPARED, OutOfFold, Problem, choose
 from .constants import SMALL
-from .fit import Fit, Labeled, RemoteTraining
+from .fit import Fit, Labeled, RemoteTraining, instances_of
 from .metrics import Calibration, calibrated, check_scores
 from .mixins import LinearMixin, check_classes
 from .options import (
@@ -44,6 +45,7 @@ from .trainer import (
     Scorer,
     Weights,
     documents_at_once,
+    resized,
     warn_of_short_rows,
 )
 
@@ -66,7 +68,7 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
     Raises
     ------
     UsageError
-        The matrix has other entries than 0 and 1, no entry, one column, or not `rows` rows.
+        The matrix has other entries than 0 and 1, one column, or not `rows` rows.
     """
     try:
         found = csr_matrix(y)
@@ -80,8 +82,6 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
     if wrong := [one for one in set(found.data.tolist()) if one not in (0, 1)]:
         raise UsageError(f"y has the entry {wrong[0]!r}: an indicator matrix has 0 and 1")
     found.eliminate_zeros()
-    if not found.nnz:
-        raise UsageError("y has no label: all its entries are 0")
     return [part.tolist() for part in np.split(found.indices, found.indptr[1:-1])], found.shape[1]
 
 
@@ -116,7 +116,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     {options}
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, multiplied with `sample_weight`; "balanced" gives all classes the
-        same total weight.
+        same total weight. A row of several labels has the mean weight of these.
     tune : float, bool or None, default None
         Of `fit`: choose loss, learning rate, epochs and L2 regularisation, as far as they are
         None, on rows held out, for so many seconds at most; True: 60. Needs 10 rows.
@@ -223,11 +223,10 @@ class MaxentClassifier(LinearMixin, Estimator):
             given = remote.prepare(given, CheckpointOptions())
         elif not self.tune and is_small(given, matrix, len(self.classes_)):
             given = replace(given, solver="lbfgs")
-        weights = self._weights_of(sample_weight, numbers)
-        if weights is not None:
-            kept = weights > 0
-            matrix, numbers, weights = matrix[kept], numbers[kept], weights[kept]
-        data = Labeled(matrix, numbers[:, None].tolist(), weights)
+        own = numbers[:, None].tolist()
+        data = Labeled(matrix, own, self._weights_of(sample_weight, own))
+        if data.weights is not None:
+            data = data.some(np.flatnonzero(data.weights))
         options, scores = self._options_for(data, given, is_remote=remote is not None)
         self._indicator = self._calibration = None
         by = self._learn(data, len(self.classes_), options, scores, remote=remote)
@@ -258,44 +257,53 @@ class MaxentClassifier(LinearMixin, Estimator):
             self.tuned_ = dict(choice.setting)
         return problem.options(choice.setting), choice.scores
 
-    def _fit_sets(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> MaxentClassifier:
-        """Fit to rows and an indicator matrix."""
-        for name in ("class_weight", "tune", "cluster"):
-            if (value := getattr(self, name)) not in (None, False):
-                raise UsageError(f"{name}={value}: is not supported with an indicator matrix")
+    def _sets_of(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, reset: bool
+    ) -> tuple[Labeled, int]:
+        """Return rows with their columns of an indicator matrix, and how many classes these are.
+
+        Rows without a label have a class of their own, the last one: the core needs a label or
+        more.
+        """
         given = options_of(self)
         if not is_hinge_possible(given) or given.loss == "softmax":
             raise UsageError(
                 'an indicator matrix is learned by loss="hinge"; omit objective, solver and other '
                 "losses"
             )
-        matrix = check_features(self, X, reset=True)
-        warn_of_short_rows(matrix, given.bias)
+        matrix = check_features(self, X, reset=reset)
         sets, count = label_sets(y, matrix.shape[0])
-        data = Labeled(matrix, sets)
-        if sample_weight is not None:
-            weights = check_weights(sample_weight, len(sets)).astype(np.float32)
-            data = Labeled(matrix, sets, weights).some(np.flatnonzero(weights))
-        given, classes = replace(given, loss="hinge"), count
-        # a class of its own for documents without a label: the core needs one label or more
-        own = [one or [count] for one in data.labels]
-        if any(one == [count] for one in own):
-            classes += 1
-            data = Labeled(data.matrix, own, data.weights)
-        options, scores = resolved(given, count, multilabel=True), None
-        if choice := choose(problem := Problem.of(data, classes, given)):
-            options, scores = problem.options(choice.setting), choice.scores
-        plan = resource_estimate(data.matrix, sum(map(len, own)), classes, options)
+        if not reset and count != len(self.classes_):
+            raise UsageError(f"y has {count} columns, and there are {len(self.classes_)} classes")
+        options = resolved(replace(given, loss="hinge"), count, multilabel=True)
+        plan = resource_estimate(matrix, sum(map(len, sets)), count, options)
         if shortage := resource_shortage(plan):
             raise shortage
         self.classes_ = np.arange(count)
+        weights = self._weights_of(sample_weight, sets)
+        data = Labeled(matrix, sets, weights)
+        if weights is not None:
+            data = data.some(np.flatnonzero(weights))
+        own = [one or [count] for one in data.labels]
         self._indicator = (issparse(y), y.dtype if hasattr(y, "dtype") else np.dtype(np.int64))
+        return Labeled(data.matrix, own, data.weights), count + any(one == [count] for one in own)
+
+    def _fit_sets(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> MaxentClassifier:
+        """Fit to rows and an indicator matrix."""
+        for name in ("tune", "cluster"):
+            if (value := getattr(self, name)) not in (None, False):
+                raise UsageError(f"{name}={value}: is not supported with an indicator matrix")
+        data, classes = self._sets_of(X, y, sample_weight, reset=True)
+        given, count = replace(options_of(self), loss="hinge"), len(self.classes_)
         counts = np.bincount(data.instances()[1], minlength=count)[:count]
+        if not counts.any():
+            raise UsageError("y has no label: all its entries are 0")
+        warn_of_short_rows(data.matrix, given.bias)
+        options, scores = resolved(given, count, multilabel=True), None
+        if choice := choose(problem := Problem.of(data, classes, given)):
+            options, scores = problem.options(choice.setting), choice.scores
         by = self._learn(data, classes, options, scores, counts) or Calibrated(by=PLAIN)
-        if classes > count:
-            kept = Weights(matrix.shape[1], count, options.bias)
-            kept.set(self._linear().get()[:, :-1])
-            self._weights = kept
+        self._weights = resized(self._linear(), count)
         by.adjust(self._weights)
         self._calibration, self.threshold_ = by.by, by.threshold
         return self
@@ -349,13 +357,52 @@ class MaxentClassifier(LinearMixin, Estimator):
         X, y
             As in `fit`.
         classes : array, optional
-            All labels of all calls; required in the first call.
+            All labels of all calls; required in the first call, except with an indicator matrix.
         sample_weight : array, shape (rows,), optional
             Multiplies the learning rate of each row.
         """
-        if self._indicator is not None:
-            raise UsageError("partial_fit: is not supported after fit with an indicator matrix")
-        first = not hasattr(self, "_weights")
+        first, several = not hasattr(self, "_weights"), is_indicator(y)
+        if not first and several != (self._indicator is not None):
+            raise UsageError(
+                "partial_fit: y must be as before: an indicator matrix, or one label per row"
+            )
+        if self.class_weight == "balanced":
+            raise UsageError('class_weight="balanced": is for fit; give partial_fit a dict')
+        options = replace(options_of(self), epochs=1, solver="sgd")
+        if several:
+            data, count = self._sets_of(X, y, sample_weight, reset=first)
+            options = replace(options, loss="hinge")
+        else:
+            data, count = self._labeled(X, y, classes, sample_weight, first)
+        if several and classes is not None and not np.array_equal(self.classes_, classes):
+            raise UsageError(f"partial_fit: classes must be the columns, 0 to {count - 1}")
+        options = resolved(options, len(self.classes_), multilabel=several)
+        self.objective_ = options.objective
+        options = replace(options, min_lr=options.lr)
+        documents, labels = data.instances()
+        training = ClassifierTrainer(
+            data.matrix, documents, labels, count, options,
+            None if first else resized(self._linear(), count),
+            None if data.weights is None else data.weights[documents],
+        )  # fmt: skip
+        training.epoch(0)
+        self._weights = resized(training.weights, len(self.classes_))
+        if several and first:
+            self._calibration, self.threshold_ = PLAIN, 0.5
+        elif options.loss != "hinge":
+            self._calibration = None
+        self.n_iter_ = 1 if first else self.n_iter_ + 1
+        return self
+
+    def _labeled(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        first: bool,
+    ) -> tuple[Labeled, int]:
+        """Return rows with one label of `classes`, and how many these are."""
         matrix, labels = check_training(self, X, y, reset=first)
         if first:
             if classes is None:
@@ -368,26 +415,11 @@ class MaxentClassifier(LinearMixin, Estimator):
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels
         if not known.all():
             raise UsageError(f"partial_fit: label {labels[~known][0]} is not one of classes")
-        options = replace(options_of(self), epochs=1, solver="sgd")
-        options = resolved(options, len(self.classes_))
-        self.objective_ = options.objective
-        options = replace(options, min_lr=options.lr)
-        if self.class_weight == "balanced":
-            raise UsageError('class_weight="balanced": is for fit; give partial_fit a dict')
-        weights, documents = self._weights_of(sample_weight, numbers), np.arange(len(labels))
-        if weights is not None:
-            documents = documents[weights > 0]
-            weights, numbers = weights[documents], numbers[documents]
-        training = ClassifierTrainer(
-            matrix, documents, numbers.astype(np.int32), len(self.classes_), options,
-            None if first else self._linear(), weights,
-        )  # fmt: skip
-        training.epoch(0)
-        self._weights = training.weights
-        if options.loss != "hinge":
-            self._calibration = None
-        self.n_iter_ = 1 if first else self.n_iter_ + 1
-        return self
+        own = numbers[:, None].tolist()
+        data = Labeled(matrix, own, self._weights_of(sample_weight, own))
+        if data.weights is not None:
+            data = data.some(np.flatnonzero(data.weights))
+        return data, len(self.classes_)
 
     def predict(self, X: Any) -> Any:
         """Return the most probable label of each row, shape (rows,).
@@ -441,24 +473,36 @@ class MaxentClassifier(LinearMixin, Estimator):
         threads = threads_of(self.threads)
         return self._weights.scores(SparseRows(matrix), 0, matrix.shape[0], threads)
 
-    def _weights_of(self, sample_weight: ArrayLike | None, numbers: I64) -> F32 | None:
-        """Return the weights of rows of these classes; None if all are 1."""
+    def _weights_of(
+        self, sample_weight: ArrayLike | None, labels: Sequence[Sequence[int]]
+    ) -> F32 | None:
+        """Return the weights of rows of these classes, of several their mean; None if all are 1."""
         if sample_weight is None and self.class_weight is None:
             return None
-        weights = check_weights(sample_weight, len(numbers))
+        count = len(labels)
+        weights = check_weights(sample_weight, count)
         if self.class_weight is None:
             return weights.astype(np.float32)
         from sklearn.utils.class_weight import compute_class_weight
 
-        own: dict[str, Any] = {"classes": self.classes_, "y": self.classes_[numbers]}
+        rows, numbers = instances_of(labels)
+        is_balanced = self.class_weight == "balanced"
+        own = np.unique(numbers) if is_balanced else np.arange(len(self.classes_))
+        found = np.ones(len(self.classes_))
         try:
             with np.errstate(divide="ignore"):  # a class whose rows have no weight
-                found = compute_class_weight(self.class_weight, sample_weight=weights, **own)
+                found[own] = compute_class_weight(
+                    self.class_weight,
+                    classes=self.classes_[own],
+                    y=self.classes_[numbers],
+                    sample_weight=weights[rows],
+                )
         except ValueError as error:
             raise UsageError(f"class_weight: {error}") from None
-        return check_weights(weights * np.minimum(found, 1e300)[numbers], len(numbers)).astype(
-            np.float32
-        )
+        sizes = np.bincount(rows, minlength=count)
+        sums = np.bincount(rows, np.minimum(found, 1e300)[numbers], minlength=count)
+        means = np.where(sizes, sums / np.maximum(sizes, 1), 1)
+        return check_weights(weights * means, count).astype(np.float32)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -33,6 +33,13 @@ from .trainer import (
 EndIteration = Callable[[int, float], bool]
 
 
+def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
+    """Return an instance for each label of documents: indices of documents and of classes."""
+    sizes = [len(own) for own in labels]
+    flat = [label for own in labels for label in own]
+    return np.repeat(np.arange(len(sizes)), sizes), np.array(flat, dtype=np.int32)
+
+
 @dataclass(frozen=True)
 class Labeled:
     """Documents and the class indices of their labels; -1 is a label that is not a class.
@@ -53,9 +60,7 @@ class Labeled:
 
     def instances(self) -> tuple[I64, I32]:
         """Return an instance for each label: indices of documents and of classes."""
-        sizes = [len(labels) for labels in self.labels]
-        flat = [label for labels in self.labels for label in labels]
-        return np.repeat(np.arange(len(sizes)), sizes), np.array(flat, dtype=np.int32)
+        return instances_of(self.labels)
 
     def some(self, chosen: I64) -> Labeled:
         """Return the documents of these numbers."""

@@ -215,6 +215,16 @@ class Weights(Scorer):
         return found
 
 
+def resized(weights: Weights, classes: int) -> Weights:
+    """Return weights of the first classes, with those of new ones at 0."""
+    if weights.classes == classes:
+        return weights
+    found = Weights(weights.features, classes, weights.bias)
+    table = weights.get()[:, :classes]
+    found.set(np.pad(table, ((0, 0), (0, classes - table.shape[1]))))
+    return found
+
+
 def has_sets(documents: I64) -> bool:
     """Return whether a document has several instances, which are adjacent."""
     return bool((documents[1:] == documents[:-1]).any())

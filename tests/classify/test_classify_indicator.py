@@ -83,7 +83,7 @@ WRONG = {
     "lbfgs": (SETS, {"solver": "lbfgs"}, "solver"),
     "dcme": (SETS, {"objective": "dcme"}, "objective"),
     "tune": (SETS, {"tune": True}, "tune=True"),
-    "class_weight": (SETS, {"class_weight": "balanced"}, "class_weight=balanced"),
+    "class_weight": (SETS, {"class_weight": {"a": 2}}, "class_weight: "),
     "cluster": (SETS, {"cluster": "local:1"}, "cluster=local:1"),
 }
 
@@ -119,6 +119,55 @@ def test_weights_of_rows_and_of_none():
     kept = weights > 0
     same = MaxentClassifier(threads=1, epochs=20).fit(ROWS[kept], SETS[kept])
     assert np.array_equal(model.coef_, same.coef_)
+
+
+@pytest.mark.parametrize(
+    "class_weight, means",
+    [({0: 2.0, 2: 3.0}, [1.5, 3, 2.5, 1]), ("balanced", [1.25, 5 / 6, 5 / 6, 1])],
+)
+def test_a_row_has_the_mean_weight_of_its_classes(class_weight, means):
+    given = {"threads": 1, "epochs": 20, "l2": 1e-4}
+    own = np.arange(40) % 7 + 1.0
+    if class_weight == "balanced":
+        own[:] = 1
+    weighted = MaxentClassifier(**given, class_weight=class_weight).fit(ROWS, SETS, own)
+    same = MaxentClassifier(**given).fit(ROWS, SETS, own * (means * 10))
+    assert weighted.coef_ == pytest.approx(same.coef_, rel=1e-4)
+    plain = MaxentClassifier(**given).fit(ROWS, SETS, own)
+    assert weighted.coef_ != pytest.approx(plain.coef_, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+@pytest.mark.parametrize("is_fitted", [False, True])
+def test_blocks_of_rows_are_learned_one_after_the_other(kind, is_fitted):
+    """Also blocks without a label, which lower the scores of all."""
+    model = MaxentClassifier(threads=1, lr=1.0)
+    if is_fitted:
+        model.fit(ROWS[:20], SETS[:20, [1, 2, 0]])
+        assert not np.array_equal(model.predict(ROWS), SETS)
+    for _ in range(40):
+        for begin, end in ((0, 3), (3, 4), (4, 12)):
+            model.partial_fit(ROWS[begin:end], kind(SETS[begin:end]))
+    found = model.predict(ROWS)
+    assert np.array_equal(found if kind is np.asarray else found.toarray(), SETS)
+    assert model.coef_.shape == (3, 4) and model.classes_.tolist() == [0, 1, 2]
+    p = model.predict_proba(ROWS)
+    model.partial_fit(ROWS, np.zeros_like(SETS), classes=[0, 1, 2])
+    assert (model.predict_proba(ROWS) <= p).all() and model.n_iter_ > 100
+    for y, message in ((SETS[:, :2], "2 columns"), (["a", "b"] * 20, "indicator matrix")):
+        with pytest.raises(UsageError, match=message):
+            model.partial_fit(ROWS, y)
+
+
+def test_blocks_of_rows_have_weights():
+    given = {"lr": 0.01, "batch": 500, "threads": 1}
+    weighted = MaxentClassifier(**given, class_weight={0: 2.0, 1: 2.0}).partial_fit(
+        ROWS[:2], SETS[:2]
+    )
+    repeated = MaxentClassifier(**given).partial_fit(ROWS[[0, 0, 1]], SETS[[0, 0, 1]])
+    assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-6)
+    with pytest.raises(UsageError, match="give partial_fit a dict"):
+        MaxentClassifier(class_weight="balanced").partial_fit(ROWS, SETS)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
