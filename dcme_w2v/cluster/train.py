@@ -13,7 +13,7 @@ from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import ProgressLike, reporting_to
 from dcme_w2v.words import train as one_machine
-from dcme_w2v.words.job import FIELDS, TrainJob
+from dcme_w2v.words.train import FIELDS, TrainJob
 from dcme_w2v.words.vectors import Vectors
 
 

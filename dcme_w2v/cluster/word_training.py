@@ -31,8 +31,8 @@ from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.trainer import Fingerprint, Progress, hash_of
 from dcme_w2v.words import train as run
-from dcme_w2v.words.job import TrainJob
 from dcme_w2v.words.options import TrainOptions
+from dcme_w2v.words.train import TrainJob
 
 from .address import open_cluster, parsed
 from .mixing import GRAINS

@@ -106,20 +106,16 @@ class Words(Sequence[str]):
             return None
         if self._index is None:
             self._scans += 1
-            if self._scans <= _SCANS:
-                return self._scan(wanted)
+            if self._scans <= _SCANS:  # an index of all takes longer to build
+                starts, lengths = self.offsets[:-1], np.diff(self.offsets)
+                rows = np.flatnonzero(lengths == len(wanted))
+                for place, letter in enumerate(wanted):
+                    rows = rows[self.text[starts[rows] + place] == letter]
+                return int(rows[0]) if len(rows) else None
             # assigned when complete: other threads may read it
             block, ends = self.text.tobytes(), itertools.pairwise(self.offsets.tolist())
             self._index = {block[a:b]: i for i, (a, b) in enumerate(ends)}
         return self._index.get(wanted)
-
-    def _scan(self, word: bytes) -> int | None:
-        """Return the index of a word without an index of all, which takes longer to build."""
-        starts, lengths = self.offsets[:-1], np.diff(self.offsets)
-        rows = np.flatnonzero(lengths == len(word))
-        for place, letter in enumerate(word):
-            rows = rows[self.text[starts[rows] + place] == letter]
-        return int(rows[0]) if len(rows) else None
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
         """Return the index of a word, or raise ValueError as a list does."""

@@ -10,23 +10,12 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats.vectors.vectors_io import blocks_of, combined
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.platform import PathLike
 
 from .options import TrainOptions
 
 _SCORING = ("objective", "prior", "noise_power", "window", "word_order")
-
-
-def combine_in_place(input: F32, output: F32, vectors: str) -> F32:
-    """Return the word vectors, in the memory of the input table where a new one would be needed."""
-    if vectors == "context":
-        return output
-    for first, rows in blocks_of(input) if vectors != "input" else ():
-        block = slice(first, first + len(rows))
-        input[block] = combined(rows, output[block], vectors)
-    return input
 
 
 def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcme_w2v._core.models import row_stride
-from dcme_w2v.declarations import paths_in, values_of
-from dcme_w2v.errors import CorpusError
+from dcme_w2v.declarations import check_conflicts, filled, options_in, paths_in, values_of
+from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import PARTIAL, READS, guard
 from dcme_w2v.files.space import (
@@ -26,13 +27,29 @@ from dcme_w2v.files.space import (
     write_with_fallback,
 )
 from dcme_w2v.formats.artifact import words_arrays
-from dcme_w2v.formats.vectors.fasttext import save_model
+from dcme_w2v.formats.columns import Source
+from dcme_w2v.formats.sentences import Sentences
+from dcme_w2v.formats.vectors.fasttext import check_model_name, save_model
 from dcme_w2v.formats.vectors.manifest import audit_line, manifest_of
 from dcme_w2v.formats.vectors.subwords import WordNgrams
-from dcme_w2v.formats.vectors.vectors_io import CombinedRows, check_target, save_vectors
+from dcme_w2v.formats.vectors.vectors_io import (
+    CombinedRows,
+    blocks_of,
+    check_target,
+    combined,
+    save_vectors,
+    warn_of_suffix,
+)
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, Array
-from dcme_w2v.options import HoldoutOptions, SubwordOptions, VocabularyOptions
+from dcme_w2v.options import (
+    CheckpointOptions,
+    ClusterOptions,
+    HoldoutOptions,
+    LogOptions,
+    SubwordOptions,
+    VocabularyOptions,
+)
 from dcme_w2v.platform import default_threads
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given
@@ -46,10 +63,17 @@ from dcme_w2v.training.run import Checkpointer, TrainingRun, interruptible, run_
 from dcme_w2v.training.trainer import Fingerprint, Progress, hash_of
 
 from .defaults import has_context, resolved
-from .job import TrainJob
-from .options import FASTTEXT, NewWordsOptions, OutputOptions, TrainOptions
+from .options import (
+    FASTTEXT,
+    FileOptions,
+    NewWordsOptions,
+    OutputOptions,
+    PresetOptions,
+    RoundsOptions,
+    TrainOptions,
+    preset_values,
+)
 from .start import Initial, Trained, load_initial, start_from
-from .tables import combine_in_place
 from .trainer import Trainer
 from .vectors import Vectors
 
@@ -65,6 +89,84 @@ WORD_BYTES = 28  # count, offset, probability of being kept, cell of the noise d
 SAVED_BYTES = 22  # at most, a word's count in a file
 TEXT_NUMBER_BYTES = 13  # approximate: sign, nine digits, point, space
 TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
+
+
+@dataclass(frozen=True)
+class TrainJob(
+    PresetOptions,
+    VocabularyOptions,
+    TrainOptions,
+    SubwordOptions,
+    NewWordsOptions,
+    HoldoutOptions,
+    OutputOptions,
+    ClusterOptions,
+    RoundsOptions,
+    CheckpointOptions,
+    FileOptions,
+    LogOptions,
+):
+    """A training run of word vectors: all of its options, and the corpus.
+
+    Attributes
+    ----------
+    corpus : tuple of str
+        Files, folders, URLs, or ``-`` for standard input.
+    text : Sentences, optional
+        The corpus if it is not in files.
+    read_vocab : str or Vocabulary, optional
+        The vocabulary, instead of counting the corpus.
+    init : str or Vectors, optional
+        Vectors to start from, see `dcme_w2v.words.start`.
+    """
+
+    corpus: tuple[Source, ...] = ()
+    text: Sentences | None = None
+
+    @classmethod
+    def of(
+        cls, corpus: Sequence[Source], given: Mapping[str, Any], text: Sentences | None = None
+    ) -> TrainJob:
+        """Create a job from the options that the user has given; the others have their defaults.
+
+        Warns of options without effect.
+
+        Parameters
+        ----------
+        corpus : sequence of str
+            Paths.
+        given : mapping
+            Options by name. `read_vocab` may be a mapping of words to counts.
+        text : Sentences, optional
+            The corpus if it is not in files.
+
+        Raises
+        ------
+        UsageError
+            An option is not valid, or conflicts with another one.
+        """
+        values = dict(given)
+        if (preset := PresetOptions(values.get("preset")).preset) is not None:
+            values = {**preset_values(preset, values), **values}
+        if isinstance(values.get("read_vocab"), Mapping):
+            values["read_vocab"] = Vocabulary.from_counts(values["read_vocab"])
+        job = cls(corpus=tuple(corpus), text=text, **values)
+        check_conflicts(OPTIONS, vars(job), given)
+        path = job.output
+        if path is None:
+            return job
+        if job.format == FASTTEXT:
+            check_model_name(path)
+            return job
+        chosen = check_target(path, job.format)
+        if chosen == "npy":
+            raise UsageError(f"--output={path}: name .safetensors; convert writes .npy")
+        warn_of_suffix(path, job.format)
+        return filled(job, {"format": chosen})
+
+
+OPTIONS = TrainJob.__bases__
+FIELDS = {item.name: item for cls in OPTIONS for item in options_in(cls)}
 
 
 # ---- where to train ----
@@ -361,6 +463,16 @@ def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[Any
 
 
 # ---- results ----
+
+
+def combine_in_place(input: F32, output: F32, vectors: str) -> F32:
+    """Return the word vectors, in the memory of the input table where a new one would be needed."""
+    if vectors == "context":
+        return output
+    for first, rows in blocks_of(input) if vectors != "input" else ():
+        block = slice(first, first + len(rows))
+        input[block] = combined(rows, output[block], vectors)
+    return input
 
 
 def as_vectors(

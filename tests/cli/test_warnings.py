@@ -15,8 +15,8 @@ from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.sentences.options import EncodeOptions
-from dcme_w2v.words.job import FIELDS
 from dcme_w2v.words.options import PostprocessOptions
+from dcme_w2v.words.train import FIELDS
 
 SENTENCES = [["tea", "with", "milk"]] * 20
 SMALL = {"dim": 2, "threads": 1, "epochs": 1, "sample": 0}

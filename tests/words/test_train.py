@@ -23,7 +23,6 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.platform import SIGNALS
-from dcme_w2v.words.job import FIELDS
 from dcme_w2v.words.options import (
     FileOptions,
     NewWordsOptions,
@@ -32,6 +31,7 @@ from dcme_w2v.words.options import (
     RoundsOptions,
     TrainOptions,
 )
+from dcme_w2v.words.train import FIELDS
 
 QUICK = {"dim": 8, "epochs": 2, "threads": 1, "min_count": 1}
 

@@ -301,7 +301,11 @@ def _load_rows(reader: RowReader, limit: int | None) -> Contents:
             raise _damaged(reader.position_in(part, int(kind)), FAULT_NAMES[kind], reader.path)
         found.append(part)
     if limit is None or reader.rows < limit:
-        _check_total(reader)
+        if reader.promised not in (None, reader.rows):
+            what = f"has {reader.rows} rows, but {reader.promised} in the header"
+            raise _damaged(f"{reader.path}:1", what, reader.path)
+        if reader.left:
+            raise _damaged(reader.path, f"{reader.left} extra bytes at the end", reader.path)
     words = words_of(found)
     faults = no_faults()
     find_duplicates(words.text, words.offsets, faults)
@@ -322,18 +326,6 @@ def joined(parts: list[F32], dim: int) -> F32:
         matrix[end - len(part) : end] = part
         end -= len(part)
     return matrix
-
-
-def _check_total(reader: RowReader) -> None:
-    promised = reader.promised
-    if promised is not None and reader.rows != promised:
-        raise _damaged(
-            f"{reader.path}:1",
-            f"has {reader.rows} rows, but {promised} in the header",
-            reader.path,
-        )
-    if reader.left:
-        raise _damaged(reader.path, f"{reader.left} extra bytes at the end", reader.path)
 
 
 def _damaged(place: str, what: str, path: str) -> FormatError:
