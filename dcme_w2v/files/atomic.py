@@ -171,10 +171,9 @@ def open_log(path: PathLike, append: bool = False) -> TextIO:
 
     Raises
     ------
-    UsageError, ResourceError
-        It cannot be written.
+    ResourceError
+        It cannot be written; see `check_log`.
     """
-    check_log(path)
     if os.fspath(path) == STANDARD:
         return sys.stdout
     shared, file = descriptor_of(path), target_of(path)

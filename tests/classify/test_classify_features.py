@@ -24,11 +24,6 @@ def test_features_are_word_counts_by_descending_frequency():
     assert rows.tolist() == [[1, 2, 0, 0], [0, 0, 0, 0], [0, 1, 2, 0], [2, 0, 0, 1]]
 
 
-def test_tokens_are_separated_by_whitespace():
-    features, _ = fitted(tokens="spaces")
-    assert {features.name(i) for i in range(features.columns)} == {"a", "b", "c,", "C", "é"}
-
-
 @pytest.mark.parametrize(
     "tokens, words",
     [(None, ["中", "文", "テスト", "で", "す", "abc_1", "한국어", "é"]),

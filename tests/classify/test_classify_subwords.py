@@ -91,13 +91,6 @@ def test_subwords_are_chosen_where_they_predict_better(cli, corpus, more, chosen
     assert accuracy < 0.7 if chosen == "none" else accuracy > 0.95
 
 
-def test_words_alone_are_kept_where_they_say_everything(cli, corpus):
-    Path("d.tsv").write_text(texts(is_in_ending=False))
-    cli(f"{TRAIN} --output m")
-    assert "--subwords 1-4 " in cli.err
-    assert described("m")["features"]["subwords"] == "none"
-
-
 @pytest.mark.parametrize("count, length, more, chosen", [
     (40, 0, "", "1-4"), (40, 300, "", "none"), (40, 0, "--subwords none", "none"),
     (40, 0, "--ngrams 1", "none"), (400, 0, "", "1-4"), (1200, 0, "", "none"),

@@ -66,14 +66,3 @@ def test_files_of_other_programs_are_named(content, named, cli):
     Path("v.bin").write_bytes(content)
     for line in ("info v.bin", "neighbors v.bin a"):
         assert named in cli.error(line)
-
-
-def test_unknown_files_are_errors(cli):
-    for path, text, message in (
-        (".", "", "is no folder of checkpoints"),
-        ("nowhere", "", "there is no such file"),
-        ("-", "", "is a stream"),
-    ):
-        if text:
-            Path(path).write_text(text)
-        assert message in cli.error(f"info {path}")

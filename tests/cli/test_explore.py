@@ -19,6 +19,7 @@ from scipy.sparse import csr_matrix, save_npz
 from dcme_w2v import Vectors
 from dcme_w2v.cli.main import run
 from dcme_w2v.pages.explore import read_items
+from dcme_w2v.plots import projection
 from dcme_w2v.plots.projection import ITERATIONS, plane
 
 
@@ -75,8 +76,9 @@ def test_a_page_contains_its_data_and_forbids_the_network():
     assert "bold" not in text and "onerror" not in text  # words are in the blocks only
 
 
-def test_a_layout_by_tsne_keeps_topics_together():
+def test_a_layout_by_tsne_keeps_topics_together(monkeypatch):
     pytest.importorskip("openTSNE")
+    monkeypatch.setattr(projection, "default_threads", lambda: 1)  # others would wait, mostly
     items = read_items("a.npy", None, 1, 100, 1)
     seen = []
     points = plane(items.matrix, "tsne", 1, seen.append)

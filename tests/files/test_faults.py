@@ -7,8 +7,6 @@ import pytest
 from helpers import COMPRESSORS
 
 TEXT = b"a b c d e\n" * 40
-NOISE = b"\n".join(b"%d %d" % (i % 30, i % 7) for i in range(200_000))
-
 TRAIN = "train c --dim 16 --quiet --output v.bin"
 
 
@@ -45,13 +43,6 @@ def test_invalid_corpora(cli, name):
     assert ("c: " in error or "words" in error) and said in error
     assert Path("v.bin").read_bytes() == b"old"
     assert {path.name for path in Path().iterdir()} == {"c", "v.bin"}
-
-
-@pytest.mark.parametrize("name", COMPRESSORS)
-def test_a_truncated_file_is_an_error(cli, name):
-    data = COMPRESSORS[name](NOISE)[:-20]
-    Path("c").write_bytes(data)
-    assert f"truncated at byte {len(data)}" in cli.error(TRAIN)
 
 
 def test_binary_files_are_an_error(cli):

@@ -14,7 +14,7 @@ TEXT = "the quick brown fox\nżółć 東京\n".encode() * 300
 NOISE = random.Random(1).randbytes(200_000)
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.bz2", "a.xz", "a.zst", "a"])
+@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.bz2", "a.xz", "a.zst", "a", "s3"])
 def test_compression_is_detected_from_content_not_from_the_name(pack, name):
     assert read_whole(write(name, pack(TEXT))) == TEXT
 

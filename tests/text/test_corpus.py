@@ -17,6 +17,7 @@ from dcme_w2v import platform
 from dcme_w2v.classify import train
 from dcme_w2v.errors import CorpusError, DcmeWarning, FormatError
 from dcme_w2v.few_labels import jobs as fused
+from dcme_w2v.files import opening
 from dcme_w2v.files.opening import CorpusFile, head_of, read_regular, read_whole
 from dcme_w2v.formats import corpus as corpus_module
 from dcme_w2v.formats.corpus import Corpus, expand
@@ -110,11 +111,30 @@ def test_the_beginning_of_a_truncated_file(pack):
         CorpusFile("a", begin=2)
 
 
+def test_a_range_of_bytes():
+    with CorpusFile(write("a", b"abcdef"), begin=2, end=4) as file:
+        assert (file.read(), file.bytes_read) == (b"cd", 2)
+
+
+def lowest_descriptor():
+    os.close(number := os.dup(0))
+    return number
+
+
 def test_a_regular_file_has_a_largest_size():
     write("a", b"abcd")
+    before = lowest_descriptor()
     assert read_regular("a", 4) == b"abcd"
     with pytest.raises(FormatError, match="a: has 4 bytes, the maximum is 3; replace it"):
         read_regular("a", 3)
+    assert lowest_descriptor() == before
+
+
+def test_a_line_has_a_largest_size(monkeypatch):
+    monkeypatch.setattr(opening, "LINE_BYTES", 4)
+    assert read_whole(write("a", b"abc\nabcd")) == b"abc\nabcd"
+    with pytest.raises(CorpusError, match="line 2 is longer than 4 bytes"):
+        read_whole(write("a", b"abc\nabcd\n"))
 
 
 def test_byte_order_mark_is_dropped_but_counted():

@@ -146,13 +146,3 @@ def test_a_file_of_tables_gives_the_likelihood_of_training(trained, cli):
     uncounted = Vectors(found.words, found.vectors, context=found.context, manifest=found.manifest)
     with pytest.raises(UsageError, match="which requires word counts"):
         eval_likelihood(uncounted, "held.txt")
-
-
-def test_missing_tables_are_named(trained, cli):
-    trained("nce")
-    for arguments, expected in (
-        ("v.txt held.txt", "requires its context vectors: train with --output-tables"),
-        ("tables", "give a corpus"),
-        ("tables held.txt --window 0", "at least 1"),
-    ):
-        assert expected in cli.error(f"eval likelihood {arguments}")
