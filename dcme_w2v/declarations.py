@@ -6,7 +6,8 @@ text, heading of the help, conflicts with other options. The click option,
 derived from it, so that they cannot disagree::
 
     @dataclass(frozen=True)
-    class MixtureOptions(Checked, group="Model"):
+    class MixtureOptions(Checked):
+        group = "Model"
         components: int = option(60, "number of components", minimum=1)
         centers: str | None = option(None, "file of the initial means", needs=("components",))
 """
@@ -194,11 +195,6 @@ class Checked:
 
     group: ClassVar[str] = "Other"  # heading of the help
 
-    def __init_subclass__(cls, group: str | None = None, **more: Any) -> None:
-        super().__init_subclass__(**more)
-        if group is not None:
-            cls.group = group
-
     def __post_init__(self) -> None:
         for item in options_in(type(self)):
             value = getattr(self, item.name)
@@ -364,8 +360,10 @@ def threads_option(**declaration: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class ThreadsOptions(Checked, group="Run"):
+class ThreadsOptions(Checked):
     """The number of threads alone."""
+
+    group = "Run"
 
     threads: int | None = threads_option()
 

@@ -22,8 +22,10 @@ _RAW = {"tokenize": ("words",)}
 
 
 @dataclass(frozen=True)
-class TokenizerOptions(Checked, group="Input"):
+class TokenizerOptions(Checked):
     """How text is split into tokens."""
+
+    group = "Input"
 
     tokenize: str = option(
         "whitespace",
@@ -66,8 +68,10 @@ _TEXT_COLUMN: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class ColumnOptions(Checked, group="Input"):
+class ColumnOptions(Checked):
     """The columns of documents in Parquet, Arrow, JSON lines or CSV."""
+
+    group = "Input"
 
     text_column: str | None = option(**_TEXT_COLUMN)
     label_column: str | None = option(
@@ -80,8 +84,10 @@ class ColumnOptions(Checked, group="Input"):
 
 
 @dataclass(frozen=True)
-class VocabularyOptions(TokenizerOptions, group="Input"):
+class VocabularyOptions(TokenizerOptions):
     """How text is split into tokens, and which words are kept."""
+
+    group = "Input"
 
     min_count: int = option(
         5, "drop words that occur fewer than N times", minimum=1, word2vec="min-count"
@@ -120,8 +126,10 @@ def ngram_lengths(subwords: str | None) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class SubwordOptions(Checked, group="Model"):
+class SubwordOptions(Checked):
     """Character n-grams that words are made of; see `dcme_w2v.formats.vectors.subwords`."""
+
+    group = "Model"
 
     subwords: str | None = option(
         None,
@@ -149,8 +157,10 @@ class SubwordOptions(Checked, group="Model"):
 
 
 @dataclass(frozen=True)
-class ClusterOptions(Checked, group="Cluster"):
+class ClusterOptions(Checked):
     """Where a training runs, and into how many parts its data is divided."""
+
+    group = "Cluster"
 
     cluster: str | None = option(
         None,
@@ -172,8 +182,10 @@ class ClusterOptions(Checked, group="Cluster"):
 
 
 @dataclass(frozen=True)
-class LogOptions(Checked, group="Run"):
+class LogOptions(Checked):
     """The log of a run."""
+
+    group = "Run"
 
     log_json: str | None = option(
         None,
@@ -193,8 +205,10 @@ def _check_interval(given: str) -> None:
 
 
 @dataclass(frozen=True)
-class CheckpointOptions(Checked, group="Run"):
+class CheckpointOptions(Checked):
     """Where and how often the state of a run is saved, and what it is resumed from."""
+
+    group = "Run"
 
     checkpoint: str | None = option(
         None, "save the whole state to this folder, to resume from", metavar="FOLDER", path="folder"
@@ -247,8 +261,10 @@ def _check_share(given: str) -> None:
 
 
 @dataclass(frozen=True)
-class HoldoutOptions(Checked, group="Input"):
+class HoldoutOptions(Checked):
     """Text that is excluded from training and scored after each epoch."""
+
+    group = "Input"
 
     holdout: str | None = option(
         None,

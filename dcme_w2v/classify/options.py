@@ -35,8 +35,10 @@ SUBWORDS, NO_SUBWORDS = "1-4", "none"
 
 
 @dataclass(frozen=True)
-class FeatureOptions(Checked, group="Features"):
+class FeatureOptions(Checked):
     """How text is converted to a sparse vector."""
+
+    group = "Features"
 
     by: str = option(
         "document",
@@ -168,8 +170,10 @@ _OF_DCME: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class ClassifyOptions(Checked, group="Model"):
+class ClassifyOptions(Checked):
     """How a classifier is trained; the C core's `dcme_classify_options` takes its fields."""
+
+    group = "Model"
 
     objective: str = option(
         "auto",
@@ -301,8 +305,10 @@ SECONDS = 60.0  # of a search of settings, at most
 
 
 @dataclass(frozen=True)
-class TuneOptions(Checked, group="Model"):
+class TuneOptions(Checked):
     """Whether settings that are not given are searched."""
+
+    group = "Model"
 
     tune: float | None = option(
         None,

@@ -13,8 +13,10 @@ ONE_MODEL = ("initial", "rounds", "final")  # options that name a single model
 
 
 @dataclass(frozen=True)
-class FusedOptions(Checked, group="Model"):
+class FusedOptions(Checked):
     """How a classifier learns from few labels and many unlabeled documents."""
+
+    group = "Model"
 
     levels: int = option(8, "number of levels", minimum=1, maximum=MAX_LEVELS)
     impact: str | None = option(

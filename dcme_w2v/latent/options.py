@@ -22,8 +22,10 @@ INITS = ("auto", *START_NUMBERS)
 
 
 @dataclass(frozen=True)
-class LatentOptions(Checked, group="Model"):
+class LatentOptions(Checked):
     """How a latent-class model is fitted."""
+
+    group = "Model"
 
     latent: int | None = option(
         None, "number of latent classes (default: twice the number of labels)", minimum=1

@@ -13,8 +13,10 @@ MIXTURE, COMPOSED = {"features": FEATURES[:1]}, {"features": FEATURES[:4]}  # fo
 
 
 @dataclass(frozen=True)
-class ScdvOptions(Checked, group="Model"):
+class ScdvOptions(Checked):
     """How document vectors are computed."""
+
+    group = "Model"
 
     features: str = option(
         "scdv",

@@ -8,8 +8,10 @@ POOLINGS = ("static", "usif", "mean", "idf")
 
 
 @dataclass(frozen=True)
-class EncodeOptions(Checked, group="Model"):
+class EncodeOptions(Checked):
     """How word vectors become sentence vectors."""
+
+    group = "Model"
 
     pooling: str = option(
         "static",
@@ -23,8 +25,10 @@ class EncodeOptions(Checked, group="Model"):
 
 
 @dataclass(frozen=True)
-class CardOptions(Checked, group="Output"):
+class CardOptions(Checked):
     """What the model card of a folder of static embeddings says, besides the manifest."""
+
+    group = "Output"
 
     language: str | None = option(None, "language of the text, as en", metavar="CODE")
     license: str | None = option(

@@ -8,8 +8,10 @@ from dcme_w2v.few_labels.options import MAX_LEVELS
 
 
 @dataclass(frozen=True)
-class ShrinkOptions(Checked, group="Model"):
+class ShrinkOptions(Checked):
     """How the weights of a classifier are compressed."""
+
+    group = "Model"
 
     removed = ("coding", "words")
 

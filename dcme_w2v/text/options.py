@@ -11,8 +11,10 @@ READING = [  # besides those below
 
 
 @dataclass(frozen=True)
-class PhraseOptions(Checked, group="Model"):
+class PhraseOptions(Checked):
     """Which pairs of words are joined to phrases."""
+
+    group = "Model"
 
     passes: int = option(
         1,

@@ -20,8 +20,10 @@ _OF_CONTEXT: dict[str, Any] = {"only": TRAINS_CONTEXT, "advanced": True, "strict
 
 
 @dataclass(frozen=True)
-class TrainOptions(Checked, group="Model"):
+class TrainOptions(Checked):
     """How vectors are trained; the C core's `dcme_train_options` has the same fields."""
+
+    group = "Model"
 
     model: str = option(
         "cbow",
@@ -164,8 +166,10 @@ def _check_word(unk: str) -> None:
 
 
 @dataclass(frozen=True)
-class NewWordsOptions(Checked, group="Input"):
+class NewWordsOptions(Checked):
     """Which words get a vector: words of the text, of earlier vectors, and one for rare words."""
+
+    group = "Input"
 
     init_vocab: str = option(
         "new",
@@ -191,8 +195,10 @@ class NewWordsOptions(Checked, group="Input"):
 
 
 @dataclass(frozen=True)
-class FileOptions(Checked, group="Output"):
+class FileOptions(Checked):
     """The files that training reads and writes."""
+
+    group = "Output"
 
     output: str | None = option(
         None,
@@ -228,8 +234,10 @@ class FileOptions(Checked, group="Output"):
 
 
 @dataclass(frozen=True)
-class RoundsOptions(Checked, group="Cluster"):
+class RoundsOptions(Checked):
     """How often the shards of a cluster exchange what they have learned."""
+
+    group = "Cluster"
 
     rounds: int | None = option(
         None,
@@ -247,8 +255,10 @@ FASTTEXT = "fasttext"
 
 
 @dataclass(frozen=True)
-class OutputOptions(Checked, group="Output"):
+class OutputOptions(Checked):
     """Which vectors are written, and how."""
+
+    group = "Output"
 
     format: str | None = option(
         None,
@@ -270,8 +280,10 @@ class OutputOptions(Checked, group="Output"):
 
 
 @dataclass(frozen=True)
-class PostprocessOptions(Checked, group="Output"):
+class PostprocessOptions(Checked):
     """How `convert` changes the vectors."""
+
+    group = "Output"
 
     format: str | None = option(
         None,
@@ -375,8 +387,10 @@ def preset_values(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class PresetOptions(Checked, group="Model"):
+class PresetOptions(Checked):
     """One of `PRESETS`."""
+
+    group = "Model"
 
     preset: str | None = option(
         None,

@@ -105,7 +105,8 @@ def test_values_and_words_may_begin_with_a_dash():
 
 
 @dataclass(frozen=True)
-class MadeUp(Checked, group="Model"):
+class MadeUp(Checked):
+    group = "Model"
     kind: str = option("a", "the kind", choices=("a", "b"))
     size: int = option(1, "the size", only={"kind": ("a",)}, strict=True)
     half: bool = option(False, "half of it", needs=("size",), strict=True)
