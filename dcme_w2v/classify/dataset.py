@@ -294,7 +294,7 @@ def read(
             is_first.append(document.is_first)
             yield texts.kept(document.text)
 
-    words = None if most is None else functools.partial(_words, most, kept)
+    words = None if most is None else lambda: most(len({*itertools.chain.from_iterable(kept)}))
     rows = training()
     matrix = text.fit_transform(rows, words) if trained is None else text.transform(rows)
     found.warn(text.is_by_token)
@@ -319,11 +319,6 @@ class _Texts:
         self._room -= len(text)
         self.list.append(text) if self._room >= 0 else self.list.clear()
         return text
-
-
-def _words(most: Callable[[int], tuple[int, bool]], labels: Labels) -> tuple[int, bool]:
-    """Return what is kept for documents with these labels."""
-    return most(len(set(itertools.chain.from_iterable(labels))))
 
 
 def _read_rows(

@@ -39,7 +39,7 @@ from .options import (
     is_hinge_possible,
     resolved,
 )
-from .resources import resource_estimate, resource_shortage
+from .resources import resource_estimate
 from .trainer import (
     ClassifierTrainer,
     Scorer,
@@ -276,8 +276,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         if not reset and count != len(self.classes_):
             raise UsageError(f"y has {count} columns, and there are {len(self.classes_)} classes")
         options = resolved(replace(given, loss="hinge"), count, multilabel=True)
-        plan = resource_estimate(matrix, sum(map(len, sets)), count, options)
-        if shortage := resource_shortage(plan):
+        if shortage := resource_estimate(matrix, sets, count, options)["refused"]:
             raise shortage
         self.classes_ = np.arange(count)
         weights = self._weights_of(sample_weight, sets)

@@ -1,11 +1,11 @@
 """What memory and disk space training a classifier takes, and whether it is there."""
 
+from collections.abc import Iterable, Sized
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.errors import OutOfMemoryError
 from dcme_w2v.files.space import memory_limit, shortage
 from dcme_w2v.numeric.lbfgs import HISTORY
 
@@ -17,7 +17,7 @@ PIECE = 16384  # documents whose scores a gradient holds at once; csrc/classify/
 
 
 def resource_estimate(
-    matrix: csr_matrix, labels: int, classes: int, options: ClassifyOptions
+    matrix: csr_matrix, labels: Iterable[Sized], classes: int, options: ClassifyOptions
 ) -> dict[str, Any]:
     """Return what training takes and what there is, in documents and bytes.
 
@@ -25,28 +25,36 @@ def resource_estimate(
     ----------
     matrix : csr_matrix, shape (documents, features)
         The documents to train on.
-    labels : int
-        Labels of all documents.
+    labels : iterable of sequences
+        The labels of each document.
     classes : int
     options : ClassifyOptions
         Resolved.
+
+    Returns
+    -------
+    dict
+        With "refused", the error if there is not enough memory: better now than after hours.
     """
-    features = matrix.shape[1]
-    rows = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes + 16 * labels
+    features, count = matrix.shape[1], sum(map(len, labels))
+    rows = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes + 16 * count
     width = -(-classes // PAD) * PAD
     table = 4 * (features + 1) * width
-    output = weight_bytes(matrix, classes)
+    occurring = len(np.unique(matrix.indices))  # only these have weights
+    output = min(4 * (features + 1), 8 * occurring) * classes
     if options.objective == "tree":
-        memory, output = tree_bytes(features, rows, labels, classes, TREES)
+        memory, output = tree_bytes(features, rows, count, classes, TREES)
     elif options.solver == "lbfgs":  # in float64: points, gradients, direction, and pairs
         memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 8)
         memory += 8 * matrix.nnz  # the documents by feature
-        memory += 4 * min(labels, PIECE) * width  # scores
+        memory += 4 * min(count, PIECE) * width  # scores
     else:
         memory = table * (2 if options.patience else 1)  # the best epoch, too
         if options.objective == "dcme":  # of each cluster, two columns
             columns = options.clusters if options.dcme_update == "robust" else 0
             memory += 8 * (features + 1) * -(-(columns or 0) // PAD) * PAD
+    what = f"training {features:,} features and {classes:,} classes"
+    remedy = "lower --features or --hashing, or give --objective tree for many classes"
     return {
         "documents": matrix.shape[0],
         "classes": classes,
@@ -54,6 +62,7 @@ def resource_estimate(
         "memory_bytes": rows + memory,
         "memory_available_bytes": memory_limit(),
         "output_bytes": output + 12 * features,
+        "refused": shortage(rows + memory, what, remedy),
     }
 
 
@@ -67,16 +76,3 @@ def tree_bytes(
     output = trees * (150 * labels + 64 * classes)
     root = 4 * features * min(ROOT, max(1, classes // 32))
     return documents_bytes + root + 1024 * (features + 2 * classes) + output, output
-
-
-def weight_bytes(matrix: csr_matrix, classes: int) -> int:
-    """Return what the weights take on disk at most: only features that occur have weights."""
-    occurring = len(np.unique(matrix.indices))
-    return int(min(4 * (matrix.shape[1] + 1), 8 * occurring)) * classes
-
-
-def resource_shortage(plan: dict[str, Any]) -> OutOfMemoryError | None:
-    """Return the error if the memory of a plan is not there: better now than after hours."""
-    what = f"training {plan['features']:,} features and {plan['classes']:,} classes"
-    remedy = "lower --features or --hashing, or give --objective tree for many classes"
-    return shortage(plan["memory_bytes"], what, remedy)

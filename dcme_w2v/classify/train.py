@@ -47,7 +47,7 @@ from .options import (
     resolved,
 )
 from .predict import held_out_line, measured
-from .resources import resource_estimate, resource_shortage
+from .resources import resource_estimate
 from .trainer import Scorer, warn_of_short_rows
 
 # a resumed run has these from its start
@@ -200,11 +200,12 @@ def _resolved(
     job: TrainJob, given: ClassifyOptions, corpus: Dataset, remote: RemoteTraining | None
 ) -> ClassifyOptions:
     """Return the options with every default; raise if the memory or the disk is too small."""
-    options = resolved(given, len(corpus.classes), corpus.multilabel)
+    classes = len(corpus.classes)
+    options = resolved(given, classes, corpus.multilabel)
     _check_learner(job, options, remote)
-    plan = _plan(corpus, options)
-    if shortage := resource_shortage(plan):
-        raise shortage
+    plan = resource_estimate(corpus.matrix, corpus.labels, classes, options)
+    if plan["refused"]:
+        raise plan["refused"]
     columns = corpus.matrix.shape[1]
     table, idf, counts = plan["output_bytes"] - 12 * columns, 4 * columns, 8 * columns
     require_disk(job.output, table + idf + counts, max(table, counts))
@@ -293,17 +294,10 @@ def _saved(
 def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> dict[str, Any]:
     """Return the resources that training requires, with the most features."""
     corpus = max(map(sets.under, sets.settings), key=lambda one: one.matrix.shape[1])
-    plan = _plan(corpus, resolved(options, len(corpus.classes), corpus.multilabel))
-    return {
-        **plan,
-        "disk": disk_plan(job.output, plan["output_bytes"]),
-        "refused": resource_shortage(plan),
-    }
-
-
-def _plan(corpus: Dataset, options: ClassifyOptions) -> dict[str, Any]:
-    labels = sum(map(len, corpus.labels))
-    return resource_estimate(corpus.matrix, labels, len(corpus.classes), options)
+    classes = len(corpus.classes)
+    options = resolved(options, classes, corpus.multilabel)
+    plan = resource_estimate(corpus.matrix, corpus.labels, classes, options)
+    return {**plan, "disk": disk_plan(job.output, plan["output_bytes"])}
 
 
 class _Fit(Fit):
