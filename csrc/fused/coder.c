@@ -97,9 +97,13 @@ static int code_with(coder *c, uint32_t p, int bit) {
 
 /* Move a context's probability to the bit, by the share that one of count + 1.5 bits has. */
 static void learn(context *x, int bit) {
-    int32_t target = bit ? ONE - 1 : 0;
-    x->p = (uint16_t)(x->p + (target - x->p) * 2 / (2 * x->count + 3));
-    x->count += x->count < LIMIT;
+    int32_t twice = 2 * ((bit ? ONE - 1 : 0) - x->p);
+    if (x->count == LIMIT) { /* a constant divisor is a multiplication */
+        x->p = (uint16_t)(x->p + twice / (2 * LIMIT + 3));
+    } else {
+        x->p = (uint16_t)(x->p + twice / (2 * x->count + 3));
+        x->count++;
+    }
 }
 
 static int code_bit(coder *c, context *x, int bit) {
@@ -154,32 +158,38 @@ typedef struct {
     context level[KINDS][2][128]; /* by the sign */
 } level_contexts;
 
-/* One row: levels with signs, 0 for none. Encoding reads `row`, decoding writes it. */
-static void code_row(coder *c, level_contexts *x, int kind, int8_t *row, int64_t classes) {
-    uint32_t left = 0;
+/* A row of `classes` levels with signs, 0 for none. Encoding takes them from `row`; decoding writes
+ * those that are there, and their columns, up to `room` of them. Returns how many there are. */
+static int64_t code_row(coder *c, level_contexts *x, int kind, const int8_t *row, int64_t classes,
+                        int32_t *columns, int8_t *levels, int64_t room) {
+    int64_t left = 0, found = 0, share = 0; /* share: 8 left / cells */
     int positive = 0, negative = 0;
     for (int64_t j = 0; !c->decoding && j < classes; j++)
         left += row[j] != 0;
-    left = code_number(c, x->counts[kind], left);
-    for (int64_t j = 0; j < classes; j++) {
+    left = code_number(c, x->counts[kind], (uint32_t)left);
+    for (int64_t j = 0; left && j < classes; j++) {
         int64_t cells = classes - j;
-        int there = left >= cells;
-        if (left && !there) {
-            int share = (int)(8 * left / cells);
-            there = code_bit(c, &x->there[left < 8 ? left : 7][share], row[j] != 0);
-        }
-        if (!there) {
-            row[j] = 0;
-            continue;
+        int level = c->decoding ? 0 : row[j];
+        if (left < cells) {
+            while (8 * left >= (share + 1) * cells)
+                share++;
+            while (8 * left < share * cells)
+                share--;
+            if (!code_bit(c, &x->there[left < 8 ? left : 7][share], level != 0))
+                continue;
         }
         left--;
-        int sign = code_bit(c, &x->sign[kind][positive][negative], row[j] < 0);
-        int level = row[j] < 0 ? -row[j] : row[j];
-        level = (int)code_tree(c, x->level[kind][sign], 7, (uint32_t)level);
-        row[j] = (int8_t)(sign ? -level : level);
+        int sign = code_bit(c, &x->sign[kind][positive][negative], level < 0);
+        level = (int)code_tree(c, x->level[kind][sign], 7, (uint32_t)(level < 0 ? -level : level));
+        if (c->decoding && level && found < room) {
+            columns[found] = (int32_t)j;
+            levels[found] = (int8_t)(sign ? -level : level);
+        }
+        found += level != 0;
         positive |= !sign;
         negative += sign && negative < 3;
     }
+    return found;
 }
 
 dcme_status dcme_code_levels(int decoding, uint8_t *bytes, int64_t room, int64_t *size,
@@ -197,17 +207,13 @@ dcme_status dcme_code_levels(int decoding, uint8_t *bytes, int64_t room, int64_t
     for (int64_t i = 0; i < levels->rows && found <= levels->entries; i++) {
         for (int64_t k = levels->starts[i]; !decoding && k < levels->starts[i + 1]; k++)
             row[levels->columns[k]] = levels->levels[k];
-        code_row(&c, x, levels->kinds[i] % KINDS, row, levels->classes);
+        int64_t at = found;
+        found += code_row(&c, x, levels->kinds[i] % KINDS, row, levels->classes,
+                          levels->columns + at, levels->levels + at, levels->entries - at);
+        for (int64_t k = levels->starts[i]; !decoding && k < levels->starts[i + 1]; k++)
+            row[levels->columns[k]] = 0;
         if (decoding)
-            levels->starts[i] = found;
-        for (int64_t j = 0; j < levels->classes; j++) {
-            if (row[j] && decoding && found < levels->entries) {
-                levels->columns[found] = (int32_t)j;
-                levels->levels[found] = row[j];
-            }
-            found += row[j] != 0;
-            row[j] = 0;
-        }
+            levels->starts[i] = at;
     }
     finish(&c);
     if (decoding)

@@ -128,7 +128,7 @@ def pack_levels(int64_t[::1] starts, int32_t[::1] columns, int8_t[::1] levels,
                 const uint8_t[::1] kinds, int64_t classes):
     """Return signed levels (CSR, sorted, none 0) in few bytes; `kinds` are contexts of the rows."""
     cdef int64_t size = 0, i, count = kinds.shape[0], entries = levels.shape[0]
-    cdef uint8_t[::1] out
+    cdef uint8_t[::1] out = np.empty(0, np.uint8)
     cdef dcme_level_rows rows = dcme_level_rows(
         count, classes, entries, &starts[0], &columns[0], &levels[0], &kinds[0])
     check_starts(starts, count, min(entries, columns.shape[0]))
@@ -136,12 +136,12 @@ def pack_levels(int64_t[::1] starts, int32_t[::1] columns, int8_t[::1] levels,
     for i in range(entries):
         if levels[i] == 0 or levels[i] == -128:
             raise ValueError("a level is out of range")
-    with nogil:
-        dcme_code_levels(0, NULL, 0, &size, &rows)
-    out = np.empty(size, np.uint8)
-    with nogil:
-        dcme_code_levels(0, &out[0], size, &size, &rows)
-    return np.asarray(out)
+    size = 4096 + 2 * (count + entries)  # seldom too few
+    while out.shape[0] < size:
+        out = np.empty(size, np.uint8)
+        with nogil:
+            dcme_code_levels(0, &out[0], out.shape[0], &size, &rows)
+    return np.asarray(out)[:size]
 
 
 def unpack_levels(const uint8_t[::1] data, const uint8_t[::1] kinds, int64_t classes,

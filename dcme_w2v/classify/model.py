@@ -261,9 +261,14 @@ class Classifier(Predictor):
 
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
         """Yield the log-probabilities of all classes; see `Predictor.log_probabilities`."""
-        documents = SparseRows(self.align_features(matrix))
-        for scores in self.weights.batches(documents, threads_of(threads)):
+        rows = self.align_features(matrix)
+        scorer = self.scorer_of(rows)
+        for scores in scorer.batches(SparseRows(rows), threads_of(threads)):
             yield calibrated(scores, self.calibration)
+
+    def scorer_of(self, rows: csr_matrix) -> Scorer:
+        """Return what scores rows; it may have the weights of their features only."""
+        return self.weights
 
     def weights_of_class(self, number: int) -> F32:
         """Return the weights of a class minus their mean over all classes.

@@ -72,7 +72,7 @@ CHUNK = 2048  # documents that are scored at a time
 SCORES_AT_ONCE = 1 << 23  # of all classes: with many of them, fewer documents
 SHORT_TRAINING = 1 << 33  # products of a value and a weight
 SHORT = 0.1  # of the bias: from here the hinge loss diverges
-WEIGHTS_AT_ONCE = 1 << 21  # copied at once
+WEIGHTS_AT_ONCE = 1 << 18  # copied at once
 
 
 def documents_at_once(classes: int) -> int:

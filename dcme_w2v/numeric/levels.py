@@ -11,13 +11,13 @@ each k.
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from .arrays import F64, I8, I64
 
-AT_ONCE = 1 << 20  # numbers
 BINS = 1 << 13  # above so many numbers, means of bins are clustered
 # The paper leaves the penalty's growth and the end open.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10
@@ -58,21 +58,20 @@ def fit_levels(numbers: F64, weights: F64, count: int, bins: int = BINS) -> Leve
     return _assigned(numbers, weights, centers, count)
 
 
-def in_equal_ratios(numbers: F64, weights: F64, count: int) -> Levels:
+def in_equal_ratios(
+    parts: Iterable[tuple[F64, F64]], highest: float, lowest: float, count: int
+) -> Levels:
     """Return levels from the largest to the smallest number; all numbers are above 0.
 
-    Many such levels have nearly the least loss; see `fit_levels`.
+    Many such levels have nearly the least loss; see `fit_levels`. `parts` are numbers and weights.
     """
-    high, low = float(numbers.max()), float(numbers.min())
-    step = math.log(high / low) / (count - 1) or 1.0
-    values, loss = np.geomspace(high, low, count), 0.0
-    found = np.empty(len(numbers), dtype=np.int8)
-    for at in range(0, len(numbers), AT_ONCE):
-        own = numbers[at : at + AT_ONCE]
-        places = np.rint(np.log(high / own) / step).astype(np.int8)
-        loss += 0.5 * float(weights[at : at + AT_ONCE] @ (values[places] - own) ** 2)
-        found[at : at + AT_ONCE] = places + 1
-    return Levels(values, found, loss)
+    step = math.log(highest / lowest) / (count - 1) or 1.0
+    values, loss, found = np.geomspace(highest, lowest, count), 0.0, list[I8]()
+    for numbers, weights in parts:
+        places = np.rint(np.log(highest / numbers) / step).astype(np.int8)
+        loss += 0.5 * float(np.sum(weights * (values[places] - numbers) ** 2))
+        found.append(places + np.int8(1))
+    return Levels(values, np.concatenate(found), loss)
 
 
 def fit_by_admm(

@@ -147,8 +147,10 @@ def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
         values = np.square(rows.data, dtype=np.float64)
         squares = np.bincount(rows.indices, values, rows.shape[1]).astype(np.float64)
     ranking = ranking_of(model, squares)
-    keep = str(ranking.without(IDLE))
-    small = shrink(model, ShrinkOptions(levels=MAX_LEVELS, keep=keep), ranking)
+    count = ranking.without(IDLE)
+    shrunk = ranking.shrunk(MAX_LEVELS, count)
+    del ranking  # its memory
+    small = shrink(model, ShrinkOptions(levels=MAX_LEVELS, keep=str(count)), shrunk)
     small.record = {**model.record, **small.record}
     return small
 
@@ -211,7 +213,8 @@ def _largest(
     limit = options.max_bytes or 0
 
     def made(count: int) -> tuple[ShrunkModel, int]:
-        found = shrink(model, replace(options, keep=str(count)), ranking)
+        shrunk = ranking.shrunk(options.levels, count)
+        found = shrink(model, replace(options, keep=str(count)), shrunk)
         return found, found.size()
 
     best, used = made(1)

@@ -6,12 +6,12 @@ Weights are kept and clustered by this impact; no weight is learned again.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import codec as core
@@ -27,11 +27,11 @@ from dcme_w2v.classify.model import (
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.trainer import Weights, rows_at_once
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.few_labels.evidence import Evidence, assembled
+from dcme_w2v.few_labels.evidence import Evidence
 from dcme_w2v.few_labels.fit import BIAS
 from dcme_w2v.few_labels.options import MAX_LEVELS
 from dcme_w2v.formats.artifact import Model, load_model, save_model, size_of_model
-from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, Bools
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64, U8, Array, Bools
 from dcme_w2v.numeric.levels import fit_levels, in_equal_ratios
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS
 from dcme_w2v.platform import PathLike
@@ -43,7 +43,6 @@ from .options import ShrinkOptions, kept_weights
 KIND = "shrunk"
 MAX_SIZE = 1e30  # of a value or a bias
 _BINS, _SHIFT = 1 << 15, 48  # a positive float64's first bits, which are in its order
-_AT_ONCE = 1 << 22  # weights whose impacts are computed at once
 
 
 @dataclass(frozen=True)
@@ -63,17 +62,17 @@ class Shrunk:
     biases: F32
     loss: float
 
-    def weights(self) -> Weights:
-        """Return the linear model."""
-        levels, values = self.evidence.levels, self.evidence.values
-        found = Weights(levels.shape[0], levels.shape[1], BIAS)
-        step = rows_at_once(found.classes)
-        for begin in range(0, found.features, step):
-            part = replace(self.evidence, levels=levels[begin : begin + step])
-            block = part.weights(np.ones(len(values)))
-            found.table[begin : begin + len(block), : found.classes] = block
-        found.table[-1, : found.classes] = self.biases
-        return found
+    def fill(self, weights: Weights, features: I64) -> None:
+        """Fill the rows of some features in, and the biases."""
+        values, step = self.evidence.values, rows_at_once(weights.classes)
+        signed = np.concatenate([[0], values, np.zeros(256 - 2 * len(values) - 1), -values[::-1]])
+        by_byte = signed.astype(np.float32)
+        for begin in range(0, len(features), step):
+            own = features[begin : begin + step]
+            levels = self.evidence.levels[own]
+            parts = (by_byte[levels.data.view(np.uint8)], levels.indices, levels.indptr)
+            weights.table[own, : weights.classes] = csr_matrix(parts, levels.shape).toarray()
+        weights.table[-1, : weights.classes] = self.biases
 
 
 class WeightRanking:
@@ -112,27 +111,27 @@ class WeightRanking:
         self.count = int(self._bins.sum())
         if not self.count:
             raise CorpusError("all weights are 0; train the model on other documents")
-        self._kept: tuple[Array, ...] = (np.zeros(0), np.zeros(0))  # places and weights
+        self._kept = csr_matrix((weights.features, weights.classes), dtype=np.float32)
 
     def shrunk(self, levels: int, count: int) -> Shrunk:
         """Return the `count` weights of the highest impact in levels."""
         self._read(min(count, self.count))
-        chosen = self._highest(count) if len(self._kept[0]) > count else slice(None)
-        place, weight = (part[chosen] for part in self._kept)
-        lost = self._total - sum(float(part.sum()) for part in self._impacts(place, weight))
-        squares = self._squares_of(place)
-        del place  # taken again: clustering needs the memory
-        numbers = np.abs(weight, dtype=np.float64)
-        del weight
-        cluster = in_equal_ratios if levels == MAX_LEVELS else fit_levels
-        clustered = cluster(numbers, squares, levels)
-        del numbers, squares
-        loss = (2 * clustered.loss + lost) / max(self._total, 1e-300)
-        place, weight = (part[chosen] for part in self._kept)
-        sign = np.where(weight < 0, np.int8(-1), np.int8(1))
-        del weight, chosen
-        shape = (self._weights.features, self._weights.classes)
-        return Shrunk(assembled(place, sign, clustered, shape), self._biases, loss)
+        chosen = self._kept if self._kept.nnz <= count else self._highest(count)
+        kept = sum(float((w**2 * squares).sum()) for w, squares in self._parts(chosen))
+        if levels == MAX_LEVELS:
+            ends = [(float(w.max()), float(w.min())) for w, _ in self._parts(chosen)]
+            highest, lowest = max(high for high, _ in ends), min(low for _, low in ends)
+            found = in_equal_ratios(self._parts(chosen), highest, lowest, levels)
+        else:
+            squares = np.repeat(self._squares, np.diff(chosen.indptr))
+            found = fit_levels(np.abs(chosen.data, dtype=np.float64), squares, levels)
+        signed = np.negative(found.numbers, out=found.numbers, where=chosen.data < 0)
+        matrix = csr_matrix((signed, chosen.indices, chosen.indptr), shape=chosen.shape)
+        if not signed.all():
+            matrix = matrix.copy()
+            matrix.eliminate_zeros()
+        loss = (2 * found.loss + self._total - kept) / max(self._total, 1e-300)
+        return Shrunk(Evidence(matrix, found.values, found.loss), self._biases, loss)
 
     def without(self, share: float) -> int:
         """Return how many weights have all of the impact but a share, about."""
@@ -141,59 +140,61 @@ class WeightRanking:
         last = int(np.searchsorted(impact, (1 - share) * impact[-1]))
         return int(self._bins[used[: last + 1]].sum())
 
-    def _squares_of(self, place: NDArray[np.integer]) -> F64:
-        """Return the sums of squares of the features of some places, which ascend."""
-        features, classes = self._weights.features, self._weights.classes
-        starts = np.searchsorted(place, np.arange(features + 1, dtype=place.dtype) * classes)
-        return np.repeat(self._squares, np.diff(starts))
-
     def _read(self, count: int) -> None:
-        """Keep places and values of the `count` weights of highest impact, or of more."""
-        if len(self._kept[0]) >= count:
+        """Keep the `count` weights of highest impact, or more."""
+        if self._kept.nnz >= count:
             return
         lowest = self._lowest(count)
-        size, at = int(self._bins[lowest:].sum()), 0
-        self._kept = ()  # the memory of fewer weights
-        is_short = self._weights.features * self._weights.classes < 1 << 31
-        place = np.empty(size, np.int32 if is_short else np.int64)
+        size, shape = int(self._bins[lowest:].sum()), self._kept.shape
+        del self._kept  # the memory of fewer weights
+        starts, columns = np.zeros(shape[0] + 1, dtype=np.int64), np.empty(size, dtype=np.int32)
         # weights are float32 unless a mean is subtracted
         weights = np.empty(size, np.float64 if self._centered else np.float32)
-        self._kept = (place, weights)
         for first, rows, impact in self._blocks():
             chosen = np.flatnonzero((impact > 0) & (_bin_of(impact) >= lowest))
-            own = slice(at, at + len(chosen))
-            place[own] = chosen + first * rows.shape[1]
+            ends = np.searchsorted(chosen, np.arange(1, len(rows) + 1) * shape[1])
+            own = slice(starts[first], starts[first] + len(chosen))
+            starts[first + 1 : first + 1 + len(rows)] = starts[first] + ends
+            columns[own] = chosen % shape[1]
             weights[own] = rows.ravel()[chosen]
-            at += len(chosen)
+        self._kept = csr_matrix((weights, columns, starts), shape=shape)
 
     def _lowest(self, count: int) -> int:
         """Return the lowest bin of the `count` highest impacts."""
         return _BINS - 1 - int(np.searchsorted(np.cumsum(self._bins[::-1]), count))
 
-    def _impacts(self, place: NDArray[np.integer], weight: NDArray[np.floating]) -> Iterator[F64]:
-        """Yield the impacts of weights, some at a time."""
-        for at in range(0, len(place), _AT_ONCE):
-            squares = self._squares[place[at : at + _AT_ONCE] // self._weights.classes]
-            yield np.square(weight[at : at + _AT_ONCE], dtype=np.float64) * squares
+    def _parts(self, matrix: csr_matrix) -> Iterator[tuple[F64, F64]]:
+        """Yield sizes of weights and the sums of squares of their features, some at a time."""
+        step = rows_at_once(matrix.shape[1])
+        for begin in range(0, matrix.shape[0], step):
+            starts = matrix.indptr[begin : begin + step + 1]
+            weights = matrix.data[starts[0] : starts[-1]]
+            if len(weights):
+                squares = self._squares[begin : begin + step]
+                yield np.abs(weights, dtype=np.float64), np.repeat(squares, np.diff(starts))
 
-    def _highest(self, count: int) -> Bools:
-        """Return which of the weights that are kept have the `count` highest impacts.
+    def _highest(self, count: int) -> csr_matrix:
+        """Return those of the weights that are kept that have the `count` highest impacts.
 
         Of equal impacts, the first ones are chosen.
         """
         lowest = self._lowest(count)
         low, high = (np.array([lowest, lowest + 1]) << _SHIFT).view(np.float64)
-        chosen = np.zeros(len(self._kept[0]), dtype=bool)
+        chosen, at = np.zeros(self._kept.nnz, dtype=bool), 0
         places, impacts = [], []  # of the lowest bin
-        for at, impact in enumerate(self._impacts(*self._kept)):
-            chosen[at * _AT_ONCE :][: len(impact)] = impact >= high
+        for weights, squares in self._parts(self._kept):
+            impact = weights**2 * squares
+            chosen[at : at + len(impact)] = impact >= high
             near = np.flatnonzero((impact >= low) & (impact < high))
-            places.append(near + at * _AT_ONCE)
+            places.append(near + at)
             impacts.append(impact[near])
+            at += len(impact)
         place, own = np.concatenate(places), np.concatenate(impacts)
         order = np.argsort(-own, kind="stable")
         chosen[place[order[: count - int(chosen.sum())]]] = True
-        return chosen
+        starts = np.append(0, np.cumsum(chosen))[self._kept.indptr]
+        parts = (self._kept.data[chosen], self._kept.indices[chosen], starts)
+        return csr_matrix(parts, shape=self._kept.shape)
 
     def _blocks(self) -> Iterator[tuple[int, F64, F64]]:
         """Yield the first feature of a block, its weights, and their impacts."""
@@ -234,7 +235,7 @@ class ShrunkModel(Classifier):
     Attributes
     ----------
     weights : Weights
-        The linear model, made when it is first used.
+        The linear model, made when it is first used; rows are scored without that.
     shrunk : Shrunk
         Levels of the features that have a weight, in the order of the columns of this model.
     columns : ndarray of int64 or None
@@ -256,8 +257,27 @@ class ShrunkModel(Classifier):
         """Return the weights, at their first use."""
         if name != "weights":
             raise AttributeError(name)
-        self.weights = self.shrunk.weights()
+        self.weights = self._weights_of(slice(None))
         return self.weights
+
+    @functools.cached_property
+    def _filled(self) -> tuple[Weights, Bools]:
+        """The linear model, and which of its rows are filled in; others have no memory yet."""
+        features, classes = self.shrunk.evidence.levels.shape
+        return Weights(features, classes, BIAS), np.zeros(features, dtype=bool)
+
+    def _weights_of(self, features: I32 | slice) -> Weights:
+        """Return the linear model with the rows of some features, at least."""
+        weights, filled = self._filled
+        needed = np.zeros_like(filled)
+        needed[features] = True
+        self.shrunk.fill(weights, np.flatnonzero(needed & ~filled))
+        filled |= needed
+        return weights
+
+    def scorer_of(self, rows: csr_matrix) -> Weights:
+        """Return weights with the rows of the features that occur."""
+        return self._weights_of(rows.indices)
 
     @property
     def is_binary(self) -> bool:
@@ -337,7 +357,8 @@ class ShrunkModel(Classifier):
         text, kinds, columns = _features(model, rows)
         values = model.array("values", "float32", None).astype(np.float64)
         levels = compact.unpack_levels(model, kinds, len(classes), entries)
-        if int(np.abs(levels.data.astype(np.int64)).max(initial=0)) > len(values):
+        data = levels.data
+        if max(int(data.max(initial=0)), -int(data.min(initial=0))) > len(values):
             raise model.fault("values", f"are {len(values)}, and levels are higher")
         biases = model.array("biases", "float32", len(classes))
         shrunk = Shrunk(Evidence(levels, values, 0.0), biases, 0.0)
@@ -383,12 +404,11 @@ def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
     return WeightRanking(model.weights, found, centered=centered)
 
 
-def shrink(
-    model: Classifier, options: ShrinkOptions, ranking: WeightRanking | None = None
-) -> ShrunkModel:
+def shrink(model: Classifier, options: ShrinkOptions, shrunk: Shrunk | None = None) -> ShrunkModel:
     """Return a classifier in levels, with only the features that keep a weight."""
-    count = kept_weights(options.keep, model.weights.features * model.weights.classes)
-    shrunk = (ranking or ranking_of(model)).shrunk(options.levels, count)
+    if shrunk is None:
+        count = kept_weights(options.keep, model.weights.features * model.weights.classes)
+        shrunk = ranking_of(model).shrunk(options.levels, count)
     rows = np.flatnonzero(np.diff(shrunk.evidence.levels.indptr))
     text, columns = model.text, None
     if text is None:

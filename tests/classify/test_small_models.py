@@ -1,5 +1,6 @@
 """Small models: encoding and decoding, kept weights, bytes on disk, damaged files."""
 
+import tracemalloc
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -14,6 +15,7 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 from dcme_w2v._core import codec as core
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.predict import predict
+from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.small_models import job
@@ -116,6 +118,28 @@ def test_how_many_weights_are_kept(keep, total, expected):
 def test_invalid_numbers_of_weights(keep):
     with pytest.raises(UsageError, match="keep="):
         ShrinkOptions(keep=keep)
+
+
+def test_weights_of_many_features_take_few_bytes_while_they_get_levels():
+    """They were copied in double precision."""
+    weights = Weights(1 << 14, 128, 1.0)
+    weights.table[:] = np.random.default_rng(1).normal(size=weights.table.shape)
+    ranking = WeightRanking(weights, np.ones(1 << 14), centered=False)
+    tracemalloc.start()
+    found = ranking.shrunk(127, ranking.count)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 * found.evidence.levels.nnz + (16 << 20)
+
+
+def test_rows_are_scored_alike_before_and_after_all_weights_are_made(texts):
+    shrink(load_classifier("text"), ShrinkOptions(keep="1/3")).save("s")
+    some, every = load_classifier("s"), load_classifier("s")
+    assert every.weights.table.any(axis=1).all()
+    for part in (slice(0, 3), slice(2, None)):
+        text = [texts[i] for i in range(len(texts))[part]]
+        assert probabilities(some, text).tobytes() == probabilities(every, text).tobytes()
+        assert "weights" not in vars(some)
 
 
 def test_kept_weights_are_those_of_a_full_sort(texts, monkeypatch):
