@@ -7,6 +7,7 @@ Only the start of the first file is looked at, so that the cost does not depend 
 
 import csv
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Sequence
 
@@ -27,8 +28,8 @@ MIN_CHARACTERS = 10  # of these, in the mean: words have two to five
 _TAG = re.compile(rb"</(?!s>)[a-zA-Z]\w*>|<[a-zA-Z]\w* \w+=|<!doctype |<\?xml ", re.IGNORECASE)
 _NUMBERS = re.compile(rf"(?=.*\d\.\d)\S+(?:[ \t]-?\d+(?:\.\d+)?(?:e-?\d+)?){{{MIN_NUMBERS},}}\s*")
 _WORD_WITH_PUNCTUATION = re.compile(r"[\"'(]*[^\W\d_]+[.,;:!?)\"']+")
-# Thai, Lao, Myanmar, Khmer, kana and ideographs.
-_WITHOUT_SPACES = re.compile("[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]")
+# Where Thai and Lao, Myanmar, Khmer, kana and ideographs begin, and behind their ends.
+_WITHOUT_SPACES = "\u0e01\u0f00\u1000\u10a0\u1780\u1800\u3041\u3100\u3400\ua000"
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
@@ -94,7 +95,8 @@ def _structure(lines: Sequence[str], sample: bytes) -> str | None:
 
 def _raw(tokens: Sequence[str]) -> str | None:
     """Return which tokens are raw text, and what to do."""
-    clauses = [token for token in tokens if _WITHOUT_SPACES.search(token)]
+    found = {char for char in set().union(*tokens) if bisect(_WITHOUT_SPACES, char) % 2}
+    clauses = [token for token in tokens if not found.isdisjoint(token)]
     if len(clauses) >= MIN_CLAUSES and sum(map(len, clauses)) >= MIN_CHARACTERS * len(clauses):
         return (
             f"text without spaces between words ({clauses[0][:20]} is one word): split it into "
