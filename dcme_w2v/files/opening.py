@@ -47,7 +47,6 @@ MAGIC: dict[str, tuple[bytes, ...]] = {
     "Parquet": (b"PAR1",),
     "Arrow": (b"ARROW1",),
     "an Arrow stream": (b"\xff\xff\xff\xff",),
-    "JSON lines": (b"{", BYTE_ORDER_MARK + b"{"),
     "npy": (b"\x93NUMPY",),
     "fasttext": (FASTTEXT,),
     "pickle": tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6)),
@@ -65,6 +64,8 @@ def sniff(head: bytes) -> str | None:
         return "tar"
     if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < LONGEST_HEADER:
         return "safetensors"
+    if head.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{"):
+        return "JSON lines"
     return next((kind for kind, starts in MAGIC.items() if head.startswith(starts)), None)
 
 

@@ -9,6 +9,7 @@ import csv
 import io
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -34,6 +35,8 @@ MOST_COMPRESSED = 50  # times
 _ARRAY = ": is a JSON array; write one object a line, as jq -c '.[]'"
 SEEN_ROWS = 1000  # one of which must have each column
 DELIMITERS = ",\t;|"
+_HEAD = 4096  # bytes that may be blank
+_FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
 _SHOWN = 20  # columns in an error message
 
 
@@ -113,11 +116,12 @@ def like(path: str, other: Source) -> Source:
 
 
 def check_no_table(path: str, head: bytes) -> None:
-    """Raise `CorpusError`, with the columns, if a file is a table; `head` is its first line.
+    """Raise `CorpusError`, with the columns, if a file is a table; `head` is how it begins.
 
     CSV begins as text does, so that only a name that ends in .csv brings a warning.
     """
-    if head.lstrip().startswith(b"[{"):
+    head = found[1] if (found := _FIRST_LINE.match(head)) else b""
+    if head.startswith(b"[{"):
         raise CorpusError(f"{path}{_ARRAY}")
     kind = sniff(head)
     if is_named_csv(path) and kind is None and any(sign in head for sign in (b",", b";")):
@@ -274,7 +278,7 @@ def _check_columns(table: Table, names: Iterable[str], missing: set[str]) -> Non
 def _records(table: Table, file: CorpusFile, joined: bool) -> Iterator[Sequence[Any] | bytes]:
     """Yield the values of `Table.names` in each row; lines of several rows if `joined`."""
     reader = io.BufferedReader(file, PIECE_BYTES)
-    kind = sniff(reader.peek(8)[:16])
+    kind = sniff(reader.peek(8))
     if kind in BINARY:
         yield from _arrow_records(table, kind, file, reader, joined)
         return
@@ -439,4 +443,4 @@ def _rows_before(table: Table) -> int:
 def kind_of_table(path: str) -> str | None:
     """Return the format of a file by its magic bytes; None for CSV, text and compressed files."""
     with CorpusFile(path, begins=True) as file:
-        return None if file.packed else sniff(file.read(16))
+        return None if file.packed else sniff(io.BufferedReader(file).read(_HEAD))

@@ -244,8 +244,7 @@ class Corpus:
             filled = len(rest) + _fill(file, memoryview(buffer)[len(rest) : -1])
             ended = filled < len(buffer) - 1
             if offset == skipped and not begin:
-                line = buffer.find(b"\n", 0, filled) + 1 or filled
-                check_no_table(file.path, bytes(buffer[:line]))
+                check_no_table(file.path, bytes(memoryview(buffer)[:filled]))
             if ended:
                 buffer[filled] = ord("\n")
                 filled += 1

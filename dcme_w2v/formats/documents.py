@@ -99,8 +99,10 @@ def _read(paths: Sequence[Source], form: str, encoding_errors: str) -> Iterator[
 
 def _valid_lines(path: str, encoding_errors: str) -> Iterator[tuple[int, bytes]]:
     """Yield the number, from 1, and the text of each line."""
+    is_start = True
     for number, line in read_lines(path):
-        if number == 1:
+        if is_start and line.strip():
+            is_start = False
             check_no_table(path, line)
 
         def place(at: int, number: int = number) -> str:

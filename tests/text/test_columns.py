@@ -13,7 +13,7 @@ from helpers import write_table as write
 
 import dcme_w2v as dw
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.formats.columns import Table, read_rows
+from dcme_w2v.formats.columns import Table, kind_of_table, read_rows
 from dcme_w2v.formats.corpus import Corpus
 from dcme_w2v.formats.documents import read_documents
 from dcme_w2v.options import VocabularyOptions
@@ -138,6 +138,25 @@ def test_whitespace_and_lines_are_the_same_in_files_columns_and_lists():
             assert sorted(dw.vocab(path, min_count=1, text_column="x")) == sorted(tokens)
             (document,) = read_documents([Table(path, "x")])
             assert [word.decode() for word in document.words] == tokens
+
+
+@pytest.mark.parametrize(
+    "content", [
+        '\n%s{"x": "a"}\n\n  \n{"x": "b"}\r\n\r\n{"x": "c"}\n\n' % (" \n" * 99),
+        '\ufeff\r\n {"x": "a"}\n{"x": "b"}\n{"x": "c"}', '\n\nx,y\na,1\n\nb,2\r\n\r\n"c",3\n\n',
+    ],
+)  # fmt: skip
+def test_blank_lines_are_no_rows(content):
+    Path("t").write_bytes(content.encode())
+    assert lines_of("t", "x") == [["a"], ["b"], ["c"]]
+    table = dw.Table("t", "x")
+    assert [document.words for document in read_documents([table])] == [[b"a"], [b"b"], [b"c"]]
+    if "{" in content:
+        assert kind_of_table("t") == "JSON lines"
+        with pytest.raises(CorpusError, match="t: is JSON lines; name its column of text"):
+            list(read_documents(["t"]))
+        with pytest.raises(CorpusError, match="t: is JSON lines; name its column of text"):
+            dw.vocab("t")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv", "nothing"])
