@@ -46,28 +46,6 @@ def test_a_model_keeps_its_words(cli, here, given, kept):
     assert text.transform(["中文".encode()]).nnz == {"unicode": 2, "words": 1}[kept]
 
 
-def test_max_features_keeps_the_most_frequent():
-    features, rows = fitted(features=2)
-    assert rows.shape == (4, 2)
-    assert features.transform([b"c b unseen"]).toarray().tolist() == [[1, 0]]
-
-
-def test_ngrams_stay_within_a_text():
-    features, rows = fitted(ngrams=3)
-    names = [features.name(i) for i in range(features.columns)]
-    assert {"a a", "b a a", "c c", "a c c", "é b b"} < set(names)
-    assert "a a c" not in names
-    assert rows[0, names.index("b a")] == 1
-    assert rows.sum() == sum(3 * n - 3 for n in (3, 3, 3))  # n words have 3n - 3 such runs
-
-
-def test_the_first_words_count_twice():
-    features, rows = fitted(lead=2)
-    assert rows.tolist() == [[2, 3, 0, 0], [0, 0, 0, 0], [0, 2, 3, 0], [3, 0, 0, 2]]
-    assert np.array_equal(features.transform(TEXTS).toarray(), rows)
-    assert fitted(lead=2, ngrams=2)[1].sum() == rows.sum() + 6
-
-
 def test_ngrams_of_the_first_words():
     features, rows = fitted(lead=2, lead_ngrams=2)
     names = [features.name(i) for i in range(features.columns)]

@@ -45,6 +45,8 @@ def test_unreadable_file():
 def test_reading_error_names_the_file():
     with pytest.raises(CorpusError, match="/proc/self/mem: cannot be read: "):
         read_whole("/proc/self/mem")
+    with pytest.raises(CorpusError, match="nowhere: cannot be opened: No such file"):
+        read_whole("nowhere")
 
 
 def test_compressed_standard_input(monkeypatch):
