@@ -69,16 +69,6 @@ def test_only_given_words_are_searched():
         vectors.most_similar("w3", limit=5, among=some)
 
 
-def test_a_word_a_vector_and_a_list_are_the_same_query():
-    vectors = make_vectors()
-    row = vectors["w3"]
-    expected = vectors.most_similar(row, topn=4)
-    assert expected[0].word == "w3"
-    for query in (row.tolist(), [row], row[None], row.astype(np.float64)):
-        assert vectors.most_similar(query, topn=4) == expected
-    same(vectors.most_similar("w3", topn=3), expected[1:])
-
-
 def test_similarity_and_the_odd_word_out_equal_gensim(keyed):
     vectors = make_vectors()
     assert vectors.similarity("w1", "w2") == pytest.approx(keyed.similarity("w1", "w2"), abs=1e-6)
@@ -86,12 +76,6 @@ def test_similarity_and_the_odd_word_out_equal_gensim(keyed):
     for start in range(20):
         words = WORDS[start::20]
         assert vectors.doesnt_match(words) == keyed.doesnt_match(words)
-
-
-def test_equal_neighbors_come_in_order_of_frequency():
-    vectors = Vectors("abcdef", np.ones((6, 3)))
-    assert [near.word for near in vectors.most_similar("c")] == list("abdef")
-    assert vectors.doesnt_match(["d", "b", "a"]) == "d"
 
 
 def test_zero_vectors_have_no_similarity():
