@@ -8,7 +8,6 @@ from dcme_w2v.classify.metrics import (
     Measures,
     best_classes,
     best_threshold,
-    calibration_of,
     log_softmax,
     ndcg,
     propensity_gains,
@@ -64,15 +63,6 @@ def test_measures_equal_scikit_learns(multilabel, ties):
     assert {name: found[name] for name in expected} == pytest.approx(expected)
 
 
-def test_unknown_label_is_a_miss():
-    log_p = np.log([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
-    found = measured(log_p, [[0], [-1]])
-    assert found["unknown_label_documents"] == 1
-    assert found["accuracy"] == 0.5
-    assert found["micro_recall"] == 0.5
-    assert found["log_likelihood"] == pytest.approx(np.log(0.5))
-
-
 def test_precision_of_the_first_labels():
     log_p = np.log([[0.4, 0.1, 0.3, 0.2], [0.1, 0.2, 0.3, 0.4]])
     found = measured(log_p, [[0, 3], [0]], multilabel=True)
@@ -117,16 +107,6 @@ def test_log_softmax_of_more_numbers_than_are_taken_at_a_time(shape):
     found = log_softmax(scores)
     assert found == pytest.approx(scipy_log_softmax(scores, axis=1))
     assert (scores == given).all()
-
-
-def test_scores_that_separate_the_labels_have_a_threshold_between_them():
-    scores = np.array([[5.0, 5, -5], [-5, -5, 5]] * 20)
-    labels = [[0, 1], [2]] * 20
-    _, a, b = calibration_of(scores, labels)
-    assert 0 < a < 2 and abs(b) < 1
-    log_p = -np.logaddexp(0, -(100 * scores))  # 0 or -500
-    assert best_threshold(log_p, labels) == pytest.approx(0.5)
-    assert best_threshold(log_p, labels, may_be_none=True) == pytest.approx(0.5)
 
 
 def test_best_classes_are_the_first_of_all_sorted_and_ties_go_to_the_lower_number():

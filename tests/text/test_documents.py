@@ -47,12 +47,6 @@ def test_an_explicit_form_is_not_guessed():
     assert read(write(path, b"a\tb\n"), form="fasttext")[0].words == [b"a", b"b"]
 
 
-@pytest.mark.parametrize("ending", [b"", b"\n"])
-def test_empty_lines_are_documents(ending):
-    path = write("d", b"\n\na\n\r\nb" + ending)
-    assert [document.words for document in read(path)] == [[], [], [b"a"], [], [b"b"]]
-
-
 def test_lines_are_numbered_by_file():
     Path("in").mkdir()
     write(Path("in", "a"), b"\xef\xbb\xbfx\ty\nz\n")
