@@ -154,6 +154,23 @@ def _tested(s: Setup, model: str, test: object, *more: object) -> Measures:
         yield "log-likelihood", found["log_likelihood"], ""
 
 
+GENSIM = """
+import json, sys
+from gensim.models import Word2Vec
+text, out, settings, tables = sys.argv[1:]
+model = Word2Vec(corpus_file=text, min_count=5, **json.loads(settings))
+if tables == "both":
+    model.wv.vectors += model.syn1neg
+model.wv.save_word2vec_format(out, binary=True)
+"""
+
+
+def _gensim(s: Setup, out: str, seed: int, tables: str = "one", **settings: float) -> Done:
+    """Train gensim's vectors of the corpus, with five epochs."""
+    given = json.dumps({"seed": seed, "workers": s.threads, "epochs": 5, **settings})
+    return s.python("-c", GENSIM, s.file("corpus.txt"), out, given, tables)
+
+
 WORDS = {
     "cbow, defaults": "",
     "cbow ns": "--preset word2vec",
@@ -193,6 +210,38 @@ def trained(s: Setup, suite: str) -> Iterator[Line]:
         line = f"train {text} {options} --threads {s.threads} --seed {seed} --quiet --output"
         yield name, seed, "CPU seconds", s.run(line, out).seconds, ""
         for measure in measures:
+            yield from ((name, seed, *one) for one in measure(s, out))
+
+
+OURS = ("--epochs 1", "--epochs 2", "--epochs 3", "", "--epochs 2 --rates equal")
+GENSIMS: dict[str, dict[str, Any]] = {
+    "gensim, alpha .05": {"alpha": 0.05},
+    "gensim, our settings, both its tables": {
+        "alpha": 0.06,
+        "negative": 10,
+        "ns_exponent": 0.5,
+        "sample": 1e-4,
+        "tables": "both",
+    },
+}
+
+
+def quality_time(s: Setup) -> Iterator[Line]:
+    """Quality by time: ours of a few epochs, gensim's of five."""
+    out = s.out("v.bin")
+    line = f"train {s.file('corpus.txt')} --threads {s.threads} --quiet --output {out}"
+    programs = {
+        **{
+            f"dcme-w2v {one or '(5 epochs)'}": partial(s.run, f"{line} {one} --seed")
+            for one in OURS
+        },
+        **{name: partial(_gensim, s, out, **settings) for name, settings in GENSIMS.items()},
+    }
+    for seed, (name, train) in product(s.seeds, programs.items()):
+        done = train(seed)
+        yield name, seed, f"CPU seconds, --threads {s.threads}", done.seconds, ""
+        yield name, seed, f"seconds, --threads {s.threads}", done.elapsed, ""
+        for measure in (_analogies, _similarity):
             yield from ((name, seed, *one) for one in measure(s, out))
 
 
@@ -379,16 +428,6 @@ def small_models(s: Setup) -> Iterator[Line]:
 
 # ---- speed, relative to another program or setting ----
 
-GENSIM = """
-import sys, time
-from gensim.models import Word2Vec
-text, out, *numbers = sys.argv[1:]
-dim, window, negative, sg, threads, seed = map(int, numbers)
-model = Word2Vec(corpus_file=text, vector_size=dim, window=window, negative=negative, sg=sg,
-                 workers=threads, seed=seed, min_count=5, sample=1e-3, epochs=5)
-model.wv.save_word2vec_format(out, binary=True)
-"""
-
 
 def speed(s: Setup) -> Iterator[Line]:
     """Compare the CPU seconds of one thread with gensim's corpus_file, for all kernels."""
@@ -401,8 +440,9 @@ def speed(s: Setup) -> Iterator[Line]:
             f"train {text} --preset word2vec --threads 1 --seed {seed} --quiet --output {out} "
             "--model {} --dim {} --window {} --negative {}".format(model, *numbers)
         )
-        skipgram = int(model == "skipgram")
-        base = s.python("-c", GENSIM, text, out, *numbers, skipgram, 1, seed).seconds
+        names = ("vector_size", "window", "negative")
+        settings = dict(zip(names, numbers, strict=True), sg=int(model == "skipgram"), workers=1)
+        base = _gensim(s, out, seed, **settings).seconds
         for kernels in KERNELS[:-1]:
             seconds = s.run(line, DCME_W2V_KERNELS=kernels).seconds
             name = f"{model} {'/'.join(map(str, numbers))}"
@@ -740,6 +780,7 @@ def scale_vocabulary(s: Setup) -> Iterator[Line]:
 FUNCTIONS = (
     speed, blocks, threads, encode, raw_text, small_models, constants, few_documents, few_labels,
     many_labels, documents, cluster, cluster_quality, cluster_time, scale, scale_vocabulary, items,
+    quality_time,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},
