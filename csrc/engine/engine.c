@@ -49,11 +49,13 @@ static void publish(dcme_thread *t) {
     t->rate = done->rate;
 }
 
-/* Whether the losses so far can be those of learning; the first few may be worse by chance. */
+/* Whether the losses so far can be those of learning; the first few may be worse by chance. A bound
+ * that is below 0 says that a target is more probable than certain. */
 static int is_learning(const dcme_thread *t) {
-    const dcme_loss *loss = &t->done.loss;
-    double worst = t->engine->worst > 0 ? t->engine->worst : INFINITY;
-    return isfinite(loss->sum) && !(loss->sum > worst * (double)(loss->count + SPARE_LOSSES));
+    double sum = t->done.loss.sum, worst = t->engine->worst, spare = worst * SPARE_LOSSES;
+    if (!(worst > 0))
+        return isfinite(sum);
+    return sum >= -spare && sum <= worst * (double)t->done.loss.count + spare;
 }
 
 /* Learn step by step; a stopped thread can be resumed. */
@@ -98,7 +100,7 @@ dcme_status dcme_engine_epoch(dcme_engine *e, int64_t epoch, dcme_error *error) 
     dcme_run_threads(learn, e->threads, sizeof *e->threads, e->thread_count);
     if (e->diverged)
         return dcme_fail(error, DCME_DIVERGED, epoch,
-                         "the loss is not finite, or above that of no training");
+                         "the loss is not finite, or not between 0 and that of no training");
     if (atomic_exchange(&e->stop, 0))
         return dcme_fail(error, DCME_STOPPED, epoch, "stopped");
     e->epoch = -1;

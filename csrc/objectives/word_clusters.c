@@ -112,6 +112,13 @@ void dcme_clusters_open(dcme_clusters *c, dcme_arena *arena, const dcme_model *m
     }
 }
 
+double dcme_clusters_untrained_loss(const dcme_clusters *clusters) {
+    real least = 0;
+    for (int64_t j = 0; j < clusters->model->items; j++)
+        least = clusters->prior[j] < least ? clusters->prior[j] : least;
+    return log((double)clusters->model->items) - (double)least;
+}
+
 dcme_cluster_sums *dcme_cluster_sums_open(dcme_arena *arena, const dcme_clusters *clusters) {
     int64_t count = clusters->count, stride = clusters->model->stride;
     dcme_cluster_sums *sums = dcme_take(arena, count, sizeof *sums);

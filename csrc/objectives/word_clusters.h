@@ -44,6 +44,9 @@ typedef struct {
 void dcme_clusters_open(dcme_clusters *clusters, dcme_arena *arena, const dcme_model *model,
                         const dcme_train_options *options);
 
+/* No loss of vectors of zeros is larger. */
+double dcme_clusters_untrained_loss(const dcme_clusters *clusters);
+
 /* The sums of one thread, one for each cluster. */
 dcme_cluster_sums *dcme_cluster_sums_open(dcme_arena *arena, const dcme_clusters *clusters);
 void dcme_cluster_sums_add(dcme_cluster_sums *sums, const dcme_model *model, const real *h,

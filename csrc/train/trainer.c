@@ -93,7 +93,9 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
         dcme_word_noise_open(&t->noise, arena, &t->model, &t->options);
     DCME_TRY(dcme_arena_check(arena, shared, error));
     t->engine.worst = t->noise.alias ? dcme_untrained_loss(&t->noise, &t->options)
-                                     : (double)t->tree.longest * dcme_softplus(0);
+                      : t->options.objective == DCME_HS
+                          ? (double)t->tree.longest * dcme_softplus(0)
+                          : dcme_clusters_untrained_loss(&t->clusters);
     DCME_TRY(dcme_engine_open_workers(&t->engine, error));
     dcme_release_freed(); /* memory of counting, and the noise distribution's weights */
     return DCME_OK;

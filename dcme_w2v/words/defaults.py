@@ -15,15 +15,15 @@ Options = TypeVar("Options", bound=TrainOptions)
 # For ns with CBOW, word2vec's gradient (not divided by the size of the context) is the default:
 # with the exact gradient, analogies were at least two points worse for all pairs of rates. For nce,
 # whose vectors also represent word frequencies (see --prior), the exact gradient is the default.
-# Algorithm 1 (dcme) diverges at rates above a few thousandths.
+# Algorithm 1 (dcme) diverges at rates above a few thousandths, without a prior at most that learn.
 DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
     ("cbow", "ns"): {"gradient": "word2vec", "rates": "count"},
-    ("cbow", "nce"): {"lr": 0.2, "gradient": "exact"},
-    ("cbow", "dcme"): {"lr": 0.001, "gradient": "exact"},
+    ("cbow", "nce"): {"lr": 0.2, "gradient": "exact", "rates": "count"},
+    ("cbow", "dcme"): {"lr": 0.001, "gradient": "exact", "prior": 1.0},
     ("cbow", "hs"): {"lr": 0.05, "gradient": "word2vec"},
     ("skipgram", "ns"): {"lr": 0.05, "gradient": "exact"},
     ("skipgram", "nce"): {"lr": 0.05, "gradient": "exact"},
-    ("skipgram", "dcme"): {"lr": 0.001, "gradient": "exact"},
+    ("skipgram", "dcme"): {"lr": 0.001, "gradient": "exact", "prior": 1.0},
     ("skipgram", "hs"): {"lr": 0.05, "gradient": "exact"},
 }
 
@@ -65,12 +65,13 @@ def resolved(options: Options, words: int | None = None) -> Options:
     if options.objective in ("dcme", "hs") and options.negative is not None:
         options = dataclasses.replace(options, negative=None)
     key = options.model, options.objective
-    found: dict[str, Any] = {**DEFAULTS[key], **NOISE[key], "threads": default_threads()}
+    found: dict[str, Any] = {"prior": 0.0, "threads": default_threads()}
+    found |= DEFAULTS[key] | NOISE[key]
     if key == ("cbow", "ns"):
         found["sample"] = min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
         by_epochs = round(min(MAX_RATE, RATE_OF_EPOCH / options.epochs**0.5), 4)
         found["lr"] = EQUAL_RATE if options.rates == "equal" else by_epochs
-    else:
+    if "rates" not in found:
         options = dataclasses.replace(options, rates="equal")
     if options.word_order:
         found["lr"] = RATES_OF_WORD_ORDER.get(options.objective, found["lr"])

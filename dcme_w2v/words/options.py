@@ -75,9 +75,9 @@ class TrainOptions(Checked):
         advanced=True,
         group="Objective",
     )
-    prior: float = option(
-        0.0,
-        "adds X times log unigram(w) to each score (nce, dcme)",
+    prior: float | None = option(
+        None,
+        "adds X times log unigram(w) to each score (default: 1 for dcme, 0 for nce)",
         minimum=0.0,
         maximum=2.0,
         advanced=True,
@@ -117,9 +117,9 @@ class TrainOptions(Checked):
     rates: str | None = option(
         None,
         "learning rates of words: the rarer, the higher (count), or all equal (default: count for "
-        "cbow ns)",
+        "cbow ns and nce)",
         choices=("count", "equal"),
-        only={"model": ("cbow",), "objective": ("ns",)},
+        only={"model": ("cbow",), "objective": ("ns", "nce")},
         advanced=True,
     )
     gradient: str | None = option(
@@ -352,6 +352,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "sample": 0.0,
         "negative": 32,
         "word_order": True,
+        "rates": "equal",
         "block": 16,
     },
 }

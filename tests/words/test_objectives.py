@@ -162,7 +162,13 @@ def test_blocks_share_samples(objective, options):
 )
 def test_blocks_of_any_size(dim, negative, block):
     """Tiles of rows, contexts and vectors of numbers each have rests of any size here."""
-    options = {"objective": "nce", "window_mode": "fixed", "epochs": 1, "virtual_samples": 0.5}
+    options = {
+        "objective": "nce",
+        "window_mode": "fixed",
+        "epochs": 1,
+        "virtual_samples": 0.5,
+        "lr": 0.2,
+    }
     sizes = {"dim": dim, "negative": negative, "block": block}
     compare(corpus(tokens=4000), options | sizes)
 

@@ -82,7 +82,7 @@ CYCLES = {
 
 @pytest.mark.parametrize("lr", [None, 0.3])
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
-@pytest.mark.parametrize("objective", ["ns", "nce", "hs"])
+@pytest.mark.parametrize("objective", ["ns", "nce", "hs", "dcme"])
 @pytest.mark.parametrize("cycle", CYCLES)
 def test_repeated_text_diverges_with_an_error_or_not_at_all(cycle, objective, model, lr):
     """Rows grow without limit where every context is known: never to vectors that mean nothing."""
