@@ -7,7 +7,7 @@ sends documents to the workers, which need no files, and mixes what they return.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -210,7 +210,7 @@ class _Work:
         if method == "gradient":
             minimized(self._gradient, task.total_weight, task.weights, options, end)
             return
-        epochs, count = options.epochs or 1, len(self._shards)
+        epochs = options.epochs or 1
         for number in range(epochs if iterates else 1):
             start = task.weights.get()
             sent = self._executor.submit(given_value, start) if iterates else None
@@ -225,15 +225,21 @@ class _Work:
                     model.offset[:] = offset
                 task.scorer = Votes(models)
             else:
-                mixed = mean_by_counts(start, tables, self._counts)
-                if iterates and count > 1:
-                    square = sum(one.square for one in self._shards) / count
-                    reach = SLOPE * rate_at(options, (number + 0.5) / epochs) * square
-                    mixed = in_turn(start, tables, self._counts, reach)
-                task.weights.set(mixed)
+                learned = (number,) if iterates else range(epochs)
+                task.weights.set(self._mixed(start, tables, learned))
                 task.weights.offset[:] = self._mean([offset for _, offset, _ in pieces])
             if end(number + 1, self._mean([loss for _, _, loss in pieces])):
                 break
+
+    def _mixed(self, start: F32, tables: list[F32], learned: Iterable[int]) -> F32:
+        """Return the tables that the shards have learned in some epochs as one."""
+        options, count = self._options, len(self._shards)
+        if options.solver == "lbfgs" or count == 1:
+            return mean_by_counts(start, tables, self._counts)
+        epochs = options.epochs or 1
+        rates = sum(rate_at(options, (number + 0.5) / epochs) for number in learned)
+        square = sum(one.square for one in self._shards) / count
+        return in_turn(start, tables, self._counts, SLOPE * rates * square)
 
     def _gradient(self) -> tuple[float, F64]:
         """Return the sums over the shards, in order and in double precision."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import arrays_in
+from numpy.testing import assert_array_equal
 
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify import estimator, train
@@ -90,6 +91,12 @@ def test_gradient_equals_full_training(learn, shards):
     expected, losses = ([e["loss"] for e in m.record["epochs"]] for m in (one, other))
     assert losses == pytest.approx(expected, rel=1e-6)
     assert np.abs(one.weights.get() - other.weights.get()).max() < 1e-3
+
+
+def test_a_mixture_of_one_epoch_is_one_iteration(learn):
+    line = "--objective gd --epochs 1 --cluster local:0 --shards 4 --distribute"
+    one, other = (learn(name, f"{line} {name}") for name in ("mixture", "iterate"))
+    assert_array_equal(one.weights.get(), other.weights.get())
 
 
 def test_the_score_factor_maximizes_held_out_likelihood(learn):
