@@ -21,8 +21,7 @@ from . import initial
 from .fit import Fitted, TrainingRows, fit_models
 from .initial import ScoredRows
 
-FOLDS, L2 = 3, 1e-4
-EVEN = 1.1  # largest class, in the size of the median one, where documents were drawn by class
+L2 = 1e-4  # of the model that separates
 # Above 0.5: documents of one domain were below 0.06, and at 0.16 where labels were drawn by class
 # from many unequal classes; of two domains they were mostly above 0.3.
 MARGIN = 0.25
@@ -55,15 +54,15 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
         labeled.append(random.permutation(own)[:count])
         unlabeled.append(random.permutation(others)[:count])
     ours, theirs = np.concatenate(labeled), np.concatenate(unlabeled)
-    count = len(ours)
-    if count < FOLDS:
+    count, most = len(ours), data.options.folds
+    if count < most:
         return 0.5, count
     pieces = [data.labeled.matrix[ours], data.unlabeled.matrix[theirs]]
     rows = sparse.vstack(pieces, format="csr")
     sides = np.repeat(np.arange(2), count)
-    folds = folds_of(sides, FOLDS, random)
+    folds = folds_of(sides, most, random)
     areas = []
-    for fold in range(FOLDS):
+    for fold in range(most):
         out = folds == fold
         weights = initial.train(rows[~out], sides[~out], 2, L2, data.threads)
         tested = ScoredRows(rows[out], data.threads)
@@ -74,7 +73,7 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
 
 def differs(area: float, count: int) -> bool:
     """Return whether an area from `separability` is significantly above 0.5."""
-    return count >= FOLDS and area > 0.5 + max(MARGIN, ERRORS / np.sqrt(6 * count))
+    return area > 0.5 + max(MARGIN, ERRORS / np.sqrt(6 * max(count, 1)))
 
 
 def area_under_curve(scores: F64, positive: Bools) -> float:
@@ -161,7 +160,7 @@ def _measured(
         return None
     labels, all_counts = data.labels[tested], np.bincount(data.labels, minlength=data.classes)
     weights = np.ones(len(labels))
-    if all_counts.max() <= EVEN * np.median(all_counts):
+    if all_counts.max() == np.median(all_counts):
         weights = ((decided + 1) / np.maximum(np.bincount(labels, minlength=data.classes), 1))[
             labels
         ]

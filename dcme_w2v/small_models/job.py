@@ -24,11 +24,10 @@ from .options import ShrinkOptions
 from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
 
 LEVELS = (2, 4, 8, 16, 32, 64, 127)  # that are tried within a number of bytes
-STEPS = 20  # of the search for the number of weights that fits
 MORE = 1.01  # growth of the size with half as many more weights or so, below which it has ended
 IDLE = 0.002  # share of the impact of all weights that no document misses
 FEW, SPARSE = 1 << 18, 0.1  # weights, and share of values that are not 0, of what is written small
-USED, AIM = 0.99, 0.995  # shares of the bytes at which the search ends, and that it aims at
+USED = 0.99  # share of the bytes from which the search ends; it aims at the middle of the rest
 
 Measure = Callable[[Classifier], float]
 
@@ -221,11 +220,11 @@ def _largest(
     if used > limit:
         return None, used
     low, high, above = 1, ranking.count + 1, 0
-    for _ in range(STEPS + ranking.count.bit_length()):
+    for _ in range(2 * ranking.count.bit_length()):
         if used > USED * limit or high - low < 2:
             break
         if above:
-            share = (AIM * limit - used) / (above - used)
+            share = ((1 + USED) / 2 * limit - used) / (above - used)
             middle = low + round(min(max(share, 0.05), 0.95) * (high - low))
         else:
             room = min(max(limit / used, 1.1), 2.0)
