@@ -34,11 +34,24 @@ def in_shell_terms(message: str) -> str:
     return re.sub(_FLAG + "=", r"--\1 ", message)
 
 
+# User and password, and the query, which may have a signature; a path has one slash of an address.
+_ADDRESS = re.compile(
+    r"""(\b[a-z][a-z0-9+.-]+:/{1,2}|\burl:\ (?=/))  # requests shows an address without its host
+    (?:[^\s/'"]*@)? ([^\s?\#'"]*) (?:[?\#][^\s'"]*?)? (?=[:;,.)]*(?:\s|$|['"]))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text, or a path, whose addresses have neither user information nor a query."""
+    return _ADDRESS.sub(r"\1\2", text) if ":" in text else text
+
+
 class _Marked(Exception):
     @property
     def message(self) -> str:
         """The message with its options marked, for use in another message."""
-        return str(self.args[0]) if self.args else ""
+        return without_secrets(str(self.args[0])) if self.args else ""
 
     def __str__(self) -> str:
         return in_python_terms(self.message)

@@ -21,8 +21,15 @@ import numpy as np
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError
 from dcme_w2v.files.opening import CorpusFile, is_address
-from dcme_w2v.formats.columns import Source, Table, kind_of_table, row_groups, with_columns
-from dcme_w2v.formats.corpus import Corpus, Span, expand, stored_size
+from dcme_w2v.formats.columns import (
+    Source,
+    Table,
+    kind_of_table,
+    row_groups,
+    stored_size,
+    with_columns,
+)
+from dcme_w2v.formats.corpus import Corpus, Span, expand
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import ClusterOptions, VocabularyOptions
 from dcme_w2v.text.encode import CountedCorpus, all_rare, tally

@@ -27,6 +27,8 @@ PIECE_BYTES = 1 << 20  # bytes per decompression
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
 LINE_BYTES = 16 << 20  # maximum length of a line that is held in memory
 EMPTY_LINES = 1_000_000  # in a row, of a list of words
+# A small file that decodes to gigabytes would fill the memory; real data does not compress so far.
+MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20  # times, bytes
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # and their packages
 
@@ -75,17 +77,27 @@ def _zstd() -> Any:
     return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
 
 
-# What decompresses one member, and the further arguments of its `decompress`.
-METHODS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
-    "gzip": (lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), (PIECE_BYTES,)),
-    "bzip2": (bz2.BZ2Decompressor, (PIECE_BYTES,)),
-    "xz": (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), (PIECE_BYTES,)),
-    "zstd": (_zstd, ()),
+# What decompresses one member, the further arguments of its `decompress`, and the bytes for a call:
+# zstd has no limit of its output, and a few bytes of it are 128 kB.
+METHODS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int]] = {
+    "gzip": (lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), (PIECE_BYTES,), PACKED_BYTES),
+    "bzip2": (bz2.BZ2Decompressor, (PIECE_BYTES,), PACKED_BYTES),
+    "xz": (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), (PIECE_BYTES,), PACKED_BYTES),
+    "zstd": (_zstd, (), 512),
 }
 
 
 class ArchiveError(CorpusError):
     """A file is an archive, which may hold many files."""
+
+
+def check_expansion(place: str, stored: int, decoded: int) -> None:
+    """Raise `CorpusError` if a file decodes to far more bytes than it has."""
+    if decoded > max(ALWAYS_DECODED, MOST_EXPANDED * stored):
+        raise CorpusError(
+            f"{place}: {stored:,} bytes decode to {decoded:,} or more, over {MOST_EXPANDED} times "
+            "as many; if you trust the file, store it uncompressed"
+        )
 
 
 class PieceReader(io.RawIOBase):
@@ -213,8 +225,8 @@ class CorpusFile(PieceReader):
 
     def _unpack(self, method: str, data: bytes) -> Iterator[bytes]:
         """Decompress all members; zeros between and after them are padding."""
-        make, limit = METHODS[method]
-        started = False
+        make, limit, step = METHODS[method]
+        decoded = 0
         while data := data.lstrip(b"\0") or self._take(PACKED_BYTES):
             if not data.strip(b"\0"):
                 continue
@@ -225,11 +237,12 @@ class CorpusFile(PieceReader):
                 if wanting:
                     data = self._take(PACKED_BYTES)
                 with self._advising(method):
-                    piece = bytes(member.decompress(data, *limit))
+                    piece = bytes(member.decompress(data[:step], *limit))
                 if piece:
-                    if not started:
+                    if not decoded:
                         self._sniffed(piece)
-                    started = True
+                    decoded += len(piece)
+                    check_expansion(self.path, self.bytes_read, decoded)
                     yield piece
                 elif wanting and not data and not member.eof:
                     if self._begins:
@@ -238,8 +251,8 @@ class CorpusFile(PieceReader):
                         f"{self.path}: the {method} data is truncated at byte {self.bytes_read} "
                         "of the compressed file; get the whole file"
                     )
-                data = getattr(member, "unconsumed_tail", b"")
-            data = member.unused_data
+                data = getattr(member, "unconsumed_tail", b"") + data[step:]
+            data = member.unused_data + data
 
     @contextlib.contextmanager
     def _advising(self, method: str) -> Iterator[None]:
@@ -410,7 +423,7 @@ def _open_address(path: str) -> Any:
         package = ADDRESSES[path.partition("://")[0]]
         raise CorpusError(f"{path}: pip install {package} to read it") from None
     except Exception as error:
-        raise UnreadableError(f"{path}: cannot be opened: {error}") from error
+        raise UnreadableError(f"{path}: cannot be opened: {error}") from None
 
 
 def is_utf8(word: bytes) -> bool:

@@ -27,7 +27,7 @@ import numpy as np
 
 from dcme_w2v import __version__
 from dcme_w2v.declarations import Checked
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.errors import FormatError, UsageError, without_secrets
 from dcme_w2v.files.atomic import atomic_write, check_writable, compression_of, is_stream
 from dcme_w2v.files.opening import open_regular
 from dcme_w2v.numeric.arrays import Array, ChunkedArray, all_finite
@@ -214,7 +214,7 @@ def recorded_arguments() -> list[str] | None:
     parts = PurePath(sys.argv[0] if sys.argv else "").parts
     if parts[-1:] != (_PROGRAM,) and parts[-2:] != ("dcme_w2v", "__main__.py"):
         return None
-    return [os.fsencode(one).decode("utf-8", "replace") for one in sys.argv]
+    return [without_secrets(os.fsencode(one).decode("utf-8", "replace")) for one in sys.argv]
 
 
 def command_of(arguments: Any) -> str | None:

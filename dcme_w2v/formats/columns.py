@@ -10,22 +10,30 @@ import io
 import itertools
 import json
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from dcme_w2v.errors import CorpusError, UsageError, import_optional, warn
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.opening import (
+    ALWAYS_DECODED,
     LINE_BYTES,
     PIECE_BYTES,
     CorpusFile,
+    check_expansion,
     is_address,
     sniff,
     split_lines,
 )
+from dcme_w2v.numeric.arrays import I64
 
+from .arrow import check_file, checked_stream
+from .parquet import VALUE_BYTES, check_pages
 from .texts import Tokenized, bytes_of, is_null, plain_lines, text_of
 
 BINARY = "Parquet", "Arrow", "an Arrow stream"
@@ -115,6 +123,14 @@ def like(path: str, other: Source) -> Source:
     return replace(other, path=path) if isinstance(other, Table) else path
 
 
+def stored_size(path: Source) -> int | None:
+    """Return the stored size of a file in bytes; None if it is not a regular file."""
+    if str(path) == STANDARD or is_address(str(path)):
+        return None
+    status = Path(path).stat()
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
 def check_no_table(path: str, head: bytes) -> None:
     """Raise `CorpusError`, with the columns, if a file is a table; `head` is how it begins.
 
@@ -165,6 +181,7 @@ def read_rows(
         )
     with file or CorpusFile(table.path) as file:
         number, kinds = _rows_before(table), set[bool]()
+        texts, stored = 0, stored_size(table)
         try:
             for values in _records(table, file, joined):
                 if isinstance(values, bytes):
@@ -176,6 +193,9 @@ def read_rows(
                     kinds.add(row.is_tokenized)
                     _check_one_kind(kinds)
                 number += 1
+                texts += len(row.text or b"")
+                if (decoded := texts + VALUE_BYTES * number) > ALWAYS_DECODED:
+                    check_expansion(f"{table}: row {number}", stored or file.bytes_read, decoded)
                 yield number, row
         except CorpusError:
             raise
@@ -313,7 +333,17 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
         raise CorpusError(f"{table}{_ARRAY}")
     delimiter = max(DELIMITERS, key=first.count)
     csv.field_size_limit(LINE_BYTES)
-    rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
+    size = 0  # of the row so far: a field in quotes may have many lines
+
+    def counted() -> Iterator[str]:
+        nonlocal size
+        for line in itertools.chain([first], lines):
+            size += len(line)
+            if size > LINE_BYTES:
+                raise ValueError(f"has more than {LINE_BYTES:,} characters; split it")
+            yield line
+
+    rows = csv.reader(counted(), delimiter=delimiter, strict=True)
     header = next(rows)
     for name in table.names:
         if header.count(name) > 1:
@@ -321,6 +351,7 @@ def _csv_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]:
     _check_columns(table, header, {*table.names} - {*header})
     places = [header.index(name) for name in table.names]
     for row in rows:
+        size = 0
         if row and len(row) != len(header):
             raise ValueError(f"has {len(row)} fields, the header {len(header)}")
         if row:
@@ -333,7 +364,7 @@ def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
     import pyarrow as pa
 
     if kind == "an Arrow stream":
-        source = pa.ipc.open_stream(reader or path)
+        source = pa.ipc.open_stream(checked_stream(path, reader) if reader else path)
     elif path == STANDARD or is_address(path) or not Path(path).is_file():
         raise CorpusError(f"{path}: {kind} is read from regular files only; give a file")
     elif kind == "Parquet":
@@ -361,15 +392,18 @@ def _arrow_records(
     try:
         if kind == "Parquet":
             groups = range(source.num_row_groups) if table.group is None else [table.group]
-            most = _rows_at_once([source.metadata.row_group(one) for one in groups])
+            most = _rows_at_once(check_pages(table.path, chosen, table.group))
             batches = source.iter_batches(most, groups, columns=chosen, use_threads=False)
         elif kind == "Arrow":
+            with pa.OSFile(table.path) as whole_file:
+                check_file(table.path, whole_file)
             batches = map(source.get_batch, range(source.num_record_batches))
         else:
             batches = iter(source)
         for batch in batches:
             whole = batch.select(chosen)
             whole.validate(full=True)  # offsets of a damaged file lead out of its memory
+            _check_types(whole.schema.types)
             for part in _parts(whole):
                 columns = [_column(part, name).to_pylist() for name in table.names]
                 text = _joined(columns[0]) if joined else None
@@ -389,16 +423,58 @@ def _column(batch: Any, name: str) -> Any:
         return None
 
 
+def _check_types(types: Iterable[Any]) -> None:
+    """Raise for types in which many rows may have the same bytes, so that no size is known."""
+    import pyarrow as pa
+
+    for one in types:
+        if pa.types.is_run_end_encoded(one) or "list_view" in str(one):
+            raise ValueError(f"has the type {one!s:.60}; convert it to text or lists")
+        _check_types(one.field(number).type for number in range(one.num_fields))
+
+
 def _parts(batch: Any) -> Iterator[Any]:
     """Yield slices of a batch that are converted at once."""
     rows = batch.num_rows
-    if rows > ROWS_AT_ONCE or (rows > 1 and batch.nbytes > BYTES_AT_ONCE):
+    size = sum(map(_decoded_size, batch.columns)) if rows <= ROWS_AT_ONCE else 0
+    if rows > ROWS_AT_ONCE or (rows > 1 and size > BYTES_AT_ONCE):
         yield from _parts(batch.slice(0, rows // 2))
         yield from _parts(batch.slice(rows // 2))
-    elif batch.nbytes > LINE_BYTES:
+    elif size > LINE_BYTES:
         raise ValueError(f"has more than {LINE_BYTES:,} bytes; split it")
     elif rows:
         yield batch
+
+
+def _decoded_size(array: Any) -> int:
+    """Return about how many bytes the values have, each counted as often as it occurs."""
+    import pyarrow as pa
+
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return sum(map(_decoded_size, array.flatten()))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return VALUE_BYTES * len(array) + _decoded_size(array.flatten())
+    return VALUE_BYTES * len(array) + int(_lengths(array).sum())
+
+
+def _lengths(array: Any) -> I64:
+    """Return the bytes of each value of a column without parts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = array.type
+    if kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()):
+        found = pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False)
+    elif kind in (pa.string_view(), pa.binary_view()):
+        views = np.frombuffer(array.buffers()[1] or b"", np.int32)
+        found = views[::4][array.offset :][: len(array)]
+    elif pa.types.is_dictionary(kind):
+        indices = pc.fill_null(array.indices.cast(pa.int64()), len(array.dictionary))
+        found = np.append(_lengths(array.dictionary), 0)[indices.to_numpy(zero_copy_only=False)]
+    else:
+        found = np.zeros(len(array))
+    return found.astype(np.int64)
 
 
 def _joined(values: list[Any]) -> bytes | None:
@@ -411,15 +487,12 @@ def _joined(values: list[Any]) -> bytes | None:
     return text.encode("utf-8", "replace") if is_plain else None
 
 
-def _rows_at_once(groups: Sequence[Any]) -> int:
+def _rows_at_once(groups: Iterable[tuple[int, int, int]]) -> int:
     """Return the number of rows of Parquet to be decoded at once."""
     most = DECODED_ROWS
-    for group in groups:
-        columns = map(group.column, range(group.num_columns))
-        stored = sum(column.total_compressed_size for column in columns)
-        size = max(group.total_byte_size, 1)
+    for count, size, stored in groups:
         # A row may have all bytes of a dictionary, which is large where it compresses so well.
-        rows = group.num_rows if size < MOST_COMPRESSED * stored else 16
+        rows = count if size < MOST_COMPRESSED * stored else 16
         most = min(most, BYTES_AT_ONCE * rows // size)
     return max(most, 1)
 

@@ -26,7 +26,7 @@ from dcme_w2v.files.opening import (
 )
 from dcme_w2v.files.paths import as_paths
 
-from .columns import BINARY, Source, Table, check_no_table, read_rows
+from .columns import BINARY, Source, Table, check_no_table, read_rows, stored_size
 from .texts import Tokenized, blocks, bytes_of
 
 BLOCK_BYTES = 4 << 20
@@ -127,14 +127,6 @@ def _kind_of_other(path: str, tables: bool) -> str | None:
     if tables or b"\0" not in head:
         return None
     return "Parquet or Arrow file" if sniff(head) in BINARY else "binary file"
-
-
-def stored_size(path: Source) -> int | None:
-    """Return the stored size of a file in bytes; None if it is not a regular file."""
-    if str(path) == STANDARD or is_address(str(path)):
-        return None
-    status = Path(path).stat()
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,15 @@ def test_trailing_garbage_is_an_error(pack):
         read_whole(path)
 
 
+def test_what_decompresses_to_far_more_is_an_error(pack, monkeypatch):
+    """And only a few megabytes are decompressed at once."""
+    path = write("a.txt", pack(b"tea\n" * (20 << 20)))
+    with pytest.raises(CorpusError, match=r"a\.txt: .* bytes decode to") as caught:
+        read_whole(path)
+    decoded = caught.value.message.partition(" decode to ")[2].split()[0].replace(",", "")
+    assert 64 << 20 < int(decoded) < 81 << 20
+
+
 def test_missing_zstandard_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(CorpusError, match=r"a: is compressed with zstd; pip install zstandard"):

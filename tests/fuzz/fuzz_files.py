@@ -18,11 +18,13 @@ import struct
 import sys
 import tempfile
 import traceback
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from data import SMALL, write_files
+from helpers import write_table
 from mutations import mutation
 from scipy import sparse
 
@@ -30,11 +32,14 @@ from dcme_w2v import Vectors
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import DcmeError
 from dcme_w2v.options import VocabularyOptions
+from dcme_w2v.platform import peak_memory
 from dcme_w2v.text.encode import encode
 from dcme_w2v.words.check import check
 
 SECONDS = 60  # for an input
+MOST_MEMORY = 500 << 20
 QUICK = "--epochs 1 --threads 1 --quiet --output o"
+TABLES = ("parquet", "feather", "arrows") if find_spec("pyarrow") else ()
 TEXT = b"a b c d e f g\n" * 30 + "żółć 東京\n".encode() * 9
 
 
@@ -77,6 +82,7 @@ READERS = {
     "part": "fuse fit d.txt --reference k --resume-statistics part --quiet --output o",
     **{f"{one}.npz": f"classify test kr {one}.npz --labels l.txt" for one in ("csr", "csc", "coo")},
     "w.svm": "classify test kr w.svm",
+    **{f"x.{one}": f"vocab x.{one} --text-column x --min-count 1 --output o" for one in TABLES},
     "l.txt": "classify test kr w.npz --labels l.txt",
 }  # fmt: skip
 
@@ -88,6 +94,8 @@ def write_more(folder):
     tagged = "EU NNP B-ORG\nrejects VBZ O\n\nPeter NNP B-PER\nB. NNP I-PER\n\n"
     (folder / "tagged").write_text(tagged * 5)
     (folder / "w.svm").write_text("x 0:1 2:0.5\ny 1:1 2:.25\n" * 10)
+    for kind in TABLES:
+        write_table(folder / f"x.{kind}", [{"x": "green tea"}, {"x": None}, {"x": "car"}] * 9)
     rows = sparse.load_npz("w.npz")
     for kind in ("csr", "csc", "coo"):
         sparse.save_npz(f"{kind}.npz", rows.asformat(kind))
@@ -133,6 +141,8 @@ def fuzz(name, numbers, seed, at):
             if "\n" in error.message or number is None:
                 raise RuntimeError(f"{number}: {error}") from error
         signal.alarm(0)
+        if (peak := peak_memory()) > MOST_MEMORY:
+            raise RuntimeError(f"{number}: {peak:,} bytes of memory")
         path.write_bytes(whole)
     return refused
 

@@ -218,8 +218,8 @@ def test_damaged_files(content, message):
         lines_of("t", "x")
 
 
-@pytest.mark.parametrize("kind", ["feather", "arrows"])
-def test_flipped_bits_of_arrow_are_errors_and_no_crash(kind):
+@pytest.mark.parametrize("kind", BINARY)
+def test_flipped_bits_are_errors_and_no_crash(kind):
     data = Path(write(f"t.{kind}", [{"x": "green tea"}, {"x": "car"}] * 9)).read_bytes()
     random, failed = np.random.default_rng(0), 0
     for _ in range(200):
@@ -403,6 +403,62 @@ def test_a_saved_model_scores_the_rows_of_a_table(cli, kind):
     write(f"h.{kind}", [{"t": line, "n": 1} for line in lines])
     cli("train c --quiet --epochs 1 --dim 4 -o v.safetensors --output-tables m")
     assert cli("eval likelihood m h") == cli(f"eval likelihood m h.{kind} --text-column t")
+
+
+def arrow_bombs():
+    """Columns whose 4 MB or more are stored as a few kB."""
+    pa = pytest.importorskip("pyarrow")
+    text, many = pa.array(["tea " * 1000]), 1_000_000
+    rows = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int16()), text)
+    token = pa.DictionaryArray.from_arrays(pa.array([0] * many, pa.int8()), pa.array(["a"]))
+    ends = [0, many - 1, many]
+    return {
+        "pages": rows.cast(pa.string()),
+        "dictionary": rows,
+        "tokens": pa.ListArray.from_arrays(ends, token),
+        "nulls": pa.ListArray.from_arrays(ends, pa.nulls(many, pa.string())),
+        "null rows": pa.nulls(many, pa.string()),
+        "run ends": pa.RunEndEncodedArray.from_arrays(pa.array([many], pa.int32()), text),
+        "views": pa.ListViewArray.from_arrays(
+            pa.array([0] * 999, pa.int32()), pa.array([999] * 999, pa.int32()), rows.slice(1)
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["pages", "dictionary", "tokens", "nulls", "null rows",
+                                  "run ends", "views"])  # fmt: skip
+@pytest.mark.parametrize("kind", BINARY)
+def test_what_decodes_to_far_more_is_an_error(monkeypatch, name, kind):
+    table = package("pyarrow").table({"x": arrow_bombs()[name]})
+    for module in ("files.opening", "formats.columns"):
+        monkeypatch.setattr(f"dcme_w2v.{module}.ALWAYS_DECODED", 1 << 20)
+    said = "bytes decode to [0-9,]+ or more, over 100 times as many"
+    if kind != "parquet":
+        ipc = package("pyarrow").ipc
+        options = ipc.IpcWriteOptions(compression="zstd")
+        make = ipc.new_file if kind == "feather" else ipc.new_stream
+        with make("t", table.schema, options=options) as file:
+            file.write_table(table)
+        said = f"({said}|row 1: has the type)"
+    elif name in ("run ends", "views"):
+        pytest.skip("Parquet does not have it")
+    else:
+        flat = name == "pages"
+        package("pyarrow.parquet").write_table(
+            table, "t", compression="zstd", use_dictionary=not flat, store_schema=False
+        )
+    assert Path("t").stat().st_size < 40_000
+    with pytest.raises(CorpusError, match=said):
+        text_of("t", "x")
+
+
+@pytest.mark.parametrize("count, lines", [(1, 5000), (5, 1000)])
+def test_a_row_of_csv_has_a_limit(monkeypatch, count, lines):
+    monkeypatch.setattr("dcme_w2v.formats.columns.LINE_BYTES", 15_000)
+    field = '"' + "tea\n" * lines + '"'
+    Path("t").write_text(f"{'y,' * (count - 1)}x\n{','.join([field] * count)}\n")
+    with pytest.raises(CorpusError, match=r"row 1: (has more than 15,000|field larger than)"):
+        lines_of("t", "x")
 
 
 def test_a_row_of_parquet_has_a_limit_of_decoded_bytes():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dcme_w2v import __version__
-from dcme_w2v.errors import FormatError, warn
+from dcme_w2v.errors import FormatError, warn, without_secrets
 from dcme_w2v.files.atomic import atomic_write, is_stream
 from dcme_w2v.files.opening import read_json
 from dcme_w2v.platform import PathLike, peak_memory
@@ -53,7 +53,7 @@ def manifest_of(
     return {
         "version": __version__,
         "options": dict(options),
-        "corpus": [{"path": path, "bytes": size} for path, size in corpus],
+        "corpus": [{"path": without_secrets(path), "bytes": size} for path, size in corpus],
         "vocabulary": vocabulary,
         "tokens": dict(tokens),
         **{f"{name}_seconds": round(value, 3) for name, value in seconds.items()},

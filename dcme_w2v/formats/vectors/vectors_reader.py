@@ -24,7 +24,7 @@ from dcme_w2v.numeric.arrays import F32, I64, U8
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike
 
-from ..corpus import stored_size
+from ..columns import stored_size
 from ..vocabulary import Words
 
 # What a file of another format is, and what to do.
