@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dcme_w2v import __version__
-from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms
+from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms, without_secrets
 from dcme_w2v.files.opening import is_address
 from dcme_w2v.hints import hint
 
@@ -188,5 +188,5 @@ def _report(error: BaseException, message: str, code: int, arguments: list[str])
         import traceback
 
         traceback.print_exception(error)
-    click.echo(f"error: {' '.join(message.split())}", err=True)
+    click.echo(f"error: {without_secrets(' '.join(message.split()))}", err=True)
     return code

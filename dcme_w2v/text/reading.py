@@ -16,7 +16,7 @@ import numpy as np
 
 from dcme_w2v._core import text as core
 from dcme_w2v.declarations import ENCODING_ERRORS
-from dcme_w2v.errors import CorpusError
+from dcme_w2v.errors import CorpusError, without_secrets
 from dcme_w2v.files.space import free_bytes
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.sentences import Sentences
@@ -204,7 +204,7 @@ class Reading:
             "out_of_vocabulary": self.tokens - kept - self.held_out_tokens,
             "replaced": self.words.replaced,
             "skipped": self.words.skipped,
-            "files": [{"path": path, "size": size} for path, size in files],
+            "files": [{"path": without_secrets(path), "size": size} for path, size in files],
             "seconds": time.perf_counter() - started,
             "counting_bytes": self.words.most_bytes,
         }

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dcme_w2v._core.models import Run
-from dcme_w2v.errors import DivergedError, FormatError
+from dcme_w2v.errors import DivergedError, FormatError, without_secrets
 from dcme_w2v.numeric.arrays import F32, U8, Array
 
 POLL_SECONDS = 0.2
@@ -223,6 +223,9 @@ class Fingerprint:
 
     hashes: Mapping[str, str]
     described: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "described", without_secrets(self.described))
 
 
 def hash_of(arrays: Iterable[Array]) -> str:

@@ -52,7 +52,10 @@ def manifest_of(
     system = platform.uname()  # of which the processor would take another process
     return {
         "version": __version__,
-        "options": dict(options),
+        "options": {
+            name: without_secrets(value) if isinstance(value, str) else value
+            for name, value in options.items()
+        },
         "corpus": [{"path": without_secrets(path), "bytes": size} for path, size in corpus],
         "vocabulary": vocabulary,
         "tokens": dict(tokens),
