@@ -1,5 +1,6 @@
 """Sentences to vectors by the rows of their words: a table of rows, in a stream of blocks."""
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator
 
@@ -30,10 +31,9 @@ class LibraryTokenizer:
 
     def __init__(self, path: str) -> None:
         package = import_optional("tokenizers", " to read it", f"{path}: ", UsageError)
-        try:
+        self._path = path
+        with _refused(path):
             self._loaded = package.Tokenizer.from_file(path)
-        except Exception as error:  # what tokenizers raises
-            raise FormatError(f"{path}: {str(error).splitlines()[0]}; write it again") from None
         self._loaded.no_truncation()
         self._loaded.no_padding()
         model = json.loads(self._loaded.to_str())["model"]
@@ -46,7 +46,8 @@ class LibraryTokenizer:
         if isinstance(text, Tokenized):
             return text.text, -1
         lines = bytes(text).decode(errors="replace").split("\n")[:-1]
-        found = self._loaded.encode_batch(lines, add_special_tokens=False)
+        with _refused(self._path):
+            found = self._loaded.encode_batch(lines, add_special_tokens=False)
         kept = (
             [token for token, id in zip(one.tokens, one.ids, strict=True) if id != self._unknown]
             for one in found
@@ -55,6 +56,17 @@ class LibraryTokenizer:
         encoded = ((token.encode() for token in one) for one in kept)
         rows = (b" ".join(token for token in one if token.split() == [token]) for one in encoded)
         return b"".join(row + b"\n" for row in rows), -1
+
+
+@contextlib.contextmanager
+def _refused(path: str) -> Iterator[None]:
+    """Raise `FormatError` for a file that tokenizers does not take; its panics are no Exception."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        raise FormatError(f"{path}: {str(error).splitlines()[0]}; write it again") from None
 
 
 def pooled_rows(

@@ -232,6 +232,17 @@ def test_an_edited_tokenizer_file_is_used_as_it_is(cli):
     assert_allclose(cosines(rows), cosines(encoded_by("model2vec", ["TEA", "tea"])), atol=1e-6)
 
 
+@pytest.mark.parametrize("pattern", ["((", "(a+)+$"])
+def test_a_pattern_that_tokenizers_does_not_take_is_one_line(cli, pattern):
+    """The second is a panic of Rust, which is no Exception."""
+    pytest.importorskip("tokenizers")
+    cli(CONVERT)
+    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated"}
+    edit_json(lambda found: found.update(normalizer=None, pre_tokenizer={**split, "invert": False}))
+    Path("s.txt").write_text("a" * 60 + "b\n")
+    assert "tokenizer.json: " in cli.error("encode m s.txt --output o.tsv")
+
+
 def test_sentences_are_searched_as_documents_are(cli):
     cli(CONVERT)
     texts = ["The king!", "", "Tea in a café", "King & queen"]
