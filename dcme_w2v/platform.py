@@ -10,6 +10,7 @@ import mmap
 import os
 import re
 import signal
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -42,6 +43,7 @@ READ = os.O_RDONLY | _PLAIN & ~getattr(os, "O_NOFOLLOW", 0)
 UPDATE = os.O_RDWR | os.O_CREAT | _PLAIN
 WRITE = os.O_WRONLY | getattr(os, "O_BINARY", 0)
 NEW = UPDATE | os.O_EXCL
+_FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _BUSY_SECONDS, _STEP_SECONDS = 2, 0.01  # a scanner of viruses may have a file open
 
 GROUP, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # of containers, on Linux
@@ -68,8 +70,31 @@ def lock(number: int) -> bool:
     return True
 
 
-def replace(source: Path, target: Path) -> None:
+@contextlib.contextmanager
+def opened_folder(path: Path) -> Iterator[int | None]:
+    """Open a folder by a path without links, as far as the system can: None on others than Linux.
+
+    Somebody may have put a link in place of a part of the path since that was checked.
+    """
+    if not hasattr(os, "O_PATH"):
+        yield None
+        return
+    number = os.open(path.anchor, os.O_PATH | os.O_CLOEXEC)
+    try:
+        for part in path.parts[1:]:
+            below = os.open(part, _FOLDER | os.O_PATH | os.O_NOFOLLOW, dir_fd=number)
+            os.close(number)
+            number = below
+        yield number
+    finally:
+        os.close(number)
+
+
+def replace(source: Path, target: Path, folder: int | None = None) -> None:
     """Rename a file; wait for a moment if the target is open elsewhere, which Windows forbids."""
+    if folder is not None:
+        os.rename(source.name, target.name, src_dir_fd=folder, dst_dir_fd=folder)
+        return
     end = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
@@ -81,10 +106,12 @@ def replace(source: Path, target: Path) -> None:
         time.sleep(_STEP_SECONDS)
 
 
-def set_mode(number: int, mode: int) -> None:
-    """Set the permissions of an open file, where the system has them."""
+def set_access(file: int | Path, old: os.stat_result) -> None:
+    """Set the permissions of a file, and as root its owner, to those of an older one."""
     if fcntl is not None:
-        os.fchmod(number, mode)
+        if os.geteuid() == 0:
+            os.chown(file, old.st_uid, old.st_gid)
+        os.chmod(file, stat.S_IMODE(old.st_mode) & 0o777)  # noqa: PTH101 of a descriptor, too
 
 
 def is_open_for(number: int, mode: int) -> bool:

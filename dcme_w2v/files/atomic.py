@@ -50,25 +50,29 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
             yield packed
         return
     target = target_of(path)
-    with write_errors(path):
-        mode = target.stat().st_mode & 0o777 if target.exists() else None
-        temporary = temporary_path(target)
-        number = os.open(temporary, platform.NEW, 0o600 if mode is not None else 0o666)
-    try:
-        with io.BufferedWriter(OutputFile(number, path)) as file:
-            with compressing(path, cast(BinaryIO, file)) as packed:
-                yield packed
-            file.flush()
-            with write_errors(path):
-                if mode is not None:
-                    platform.set_mode(number, mode)
-                os.fsync(number)
+    with contextlib.ExitStack() as stack:
         with write_errors(path):
-            platform.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+            folder = stack.enter_context(platform.opened_folder(target.parent))
+            old = target.stat() if target.exists() else None
+            temporary = temporary_path(target)
+            name = temporary if folder is None else temporary.name
+            mode = 0o666 if old is None else 0o600
+            number = os.open(name, platform.NEW, mode, dir_fd=folder)
+        try:
+            with io.BufferedWriter(OutputFile(number, path)) as file:
+                with compressing(path, cast(BinaryIO, file)) as packed:
+                    yield packed
+                file.flush()
+                with write_errors(path):
+                    if old is not None:
+                        platform.set_access(number, old)
+                    os.fsync(number)
+            with write_errors(path):
+                platform.replace(temporary, target, folder)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+            raise
     sync_folder(target.parent)
 
 
@@ -204,36 +208,45 @@ def check_log(path: PathLike) -> None:
 
 
 def target_of(path: PathLike) -> Path:
-    """Return the path of a file with symbolic links resolved.
+    """Return the path of a file with symbolic links resolved, one after another.
 
     Raises
     ------
     UsageError
         The links form a loop, or one is another user's in a folder that all users can write to.
     """
-    target = Path(os.path.realpath(path))
-    if target.is_symlink():
-        raise UsageError(f"{os.fspath(path)}: is a loop of symbolic links; remove it")
-    place = Path(path).absolute()
-    for one in (place, *place.parents):
-        if _is_planted(one):
+    left, links = list(reversed(Path(path).absolute().parts)), 0
+    place = Path(left.pop())
+    while left:
+        if (name := left.pop()) == os.pardir:
+            place = place.parent
+            continue
+        place /= name
+        try:
+            link = place.lstat()
+        except OSError:  # it is not there
+            continue
+        if not stat.S_ISLNK(link.st_mode):
+            continue
+        if _is_planted(link, place.parent):
             raise UsageError(
-                f"{os.fspath(path)}: {one} is another user's symbolic link in a folder that all "
+                f"{os.fspath(path)}: {place} is another user's symbolic link in a folder that all "
                 "can write to; name the file itself"
             )
-    return target
+        with write_errors(path):
+            aim = place.readlink()
+        if (links := links + 1) > _LINKS:
+            raise UsageError(f"{os.fspath(path)}: is a loop of symbolic links; remove it")
+        left += reversed(aim.parts)
+        place = Path(left.pop()) if aim.is_absolute() else place.parent
+    return place
 
 
-def _is_planted(path: Path) -> bool:
+def _is_planted(link: os.stat_result, folder: Path) -> bool:
     """Return whether Linux, too, would not follow a link (see protected_symlinks, proc(5))."""
-    try:
-        link, folder = path.lstat(), path.parent.stat()
-    except OSError:
-        return False
-    is_shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
-    if not (stat.S_ISLNK(link.st_mode) and is_shared):
-        return False
-    return link.st_uid not in (platform.user(), folder.st_uid)
+    above = folder.stat()
+    is_shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH
+    return bool(is_shared) and link.st_uid not in (platform.user(), above.st_uid)
 
 
 @contextlib.contextmanager

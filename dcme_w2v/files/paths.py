@@ -87,6 +87,8 @@ def _files(given: Iterable[Given]) -> Iterator[_File]:
             path = os.fspath(path)
             if not path:
                 raise UsageError(f"{flag}: is empty; name a file")
+            if "\0" in path:
+                raise UsageError(f"{flag}: has a NUL character; name a file")
             if role != READS or "://" not in path:
                 shown = f"{flag}={path}" if flag.startswith("--") else f"{flag} {path}"
                 yield _File(role, path, shown, _identity(path, role))

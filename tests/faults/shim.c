@@ -67,6 +67,10 @@ int rename(const char *from, const char *to) {
     return hit() && action == FAIL ? -1 : NEXT(rename)(from, to);
 }
 
+int renameat(int from_folder, const char *from, int to_folder, const char *to) {
+    return hit() && action == FAIL ? -1 : NEXT(renameat)(from_folder, from, to_folder, to);
+}
+
 int mkdir(const char *path, mode_t mode) {
     return hit() && action == FAIL ? -1 : NEXT(mkdir)(path, mode);
 }

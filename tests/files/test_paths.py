@@ -133,6 +133,7 @@ def test_what_does_not_conflict_is_accepted(names):
     [
         (READS, "", "--x: is empty; name a file"),
         (WRITES, "", "--x: is empty; name a file"),
+        (WRITES, "a\0b", "--x: has a NUL character; name a file"),
         (WRITES, "sub/new/", "is the name of a folder"),
         (WRITES, "sub", "is a folder; give a file"),
         (WRITES, "none/new", "there is no folder"),

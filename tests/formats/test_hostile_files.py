@@ -132,8 +132,48 @@ def test_a_link_of_another_user_is_not_followed(here):
     (shared / "v.bin").symlink_to(here / "victim")
     assert target_of(shared / "v.bin") == here / "victim"
     os.lchown(shared / "v.bin", 4242, 4242)
-    with pytest.raises(UsageError, match="another user's symbolic link"):
-        target_of(shared / "v.bin")
+    (here / "own").symlink_to(shared / "v.bin")
+    (here / "folder").symlink_to(shared / ".." / "shared" / "v.bin")
+    for path in (shared / "v.bin", here / "own", here / "folder" / "new"):
+        with pytest.raises(UsageError, match="another user's symbolic link"):
+            target_of(path)
+
+
+FLIP = """
+import os, sys
+os.setuid(4242)
+while True:
+    os.rename("shared/aside", "shared/d")
+    os.symlink("../victim", "shared/aside.link")
+    os.rename("shared/d", "shared/aside")
+    os.rename("shared/aside.link", "shared/d")
+    os.unlink("shared/d")
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_folder_that_becomes_a_link_while_files_are_written_is_not_followed(here):
+    """Another user flips a folder of his in a folder that all can write to."""
+    for name in ("shared", "victim", "shared/aside"):
+        Path(name).mkdir()
+    for path, mode in ((here, 0o755), ("shared", 0o1777), ("shared/aside", 0o777)):
+        Path(path).chmod(mode)
+    os.chown("shared/aside", 4242, 4242)
+    for above in here.parents:
+        above.chmod(above.stat().st_mode | 0o111)
+    flipping = subprocess.Popen([sys.executable, "-c", FLIP])
+    written = 0
+    try:
+        for _ in range(1000 * REPEATS):
+            with contextlib.suppress(UsageError, ResourceError):
+                with atomic_write("shared/d/v.bin") as file:
+                    file.write(b"mine")
+                written += 1
+        assert flipping.poll() is None
+    finally:
+        flipping.kill()
+        flipping.wait()
+    assert written and list(Path("victim").iterdir()) == []
 
 
 def test_a_checkpoint_folder_keeps_what_others_put_there(cli):
@@ -302,6 +342,21 @@ def test_a_write_that_fails_or_does_not_reach_the_disk_leaves_nothing(monkeypatc
     with pytest.raises(ResourceError, match="No space left"):
         save_model("m", "thing", 1, {"x": np.ones(1)}, {})
     assert there() == INITIAL and Path("c.txt").read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_root_does_not_take_the_files_of_others(cli):
+    line = "convert v.npy m --to sentence-transformers"
+    cli(line)
+    files = ["c.txt", "m", *(str(one) for one in Path("m").iterdir())]
+    for path in files:
+        os.chown(path, 4242, 4242)
+        Path(path).chmod(0o700 if path == "m" else 0o600)
+    cli(line)
+    with atomic_write("c.txt"):
+        pass
+    found = {(one.st_uid, one.st_gid, one.st_mode & 0o77) for one in map(os.stat, files)}
+    assert found == {(4242, 4242, 0)}
 
 
 def test_the_permissions_of_a_replaced_file_are_kept():

@@ -63,7 +63,7 @@ FAULTS = [
     Fault("atomic write: no fsync", "dcme_w2v/files/atomic.py", "                os.fsync(number)\n", "", "hostile_files"),
     Fault("atomic write: temporary file stays", "dcme_w2v/files/atomic.py", "            temporary.unlink()\n", "            pass\n", "hostile_files"),
     Fault("temporary files of running processes are removed", "dcme_w2v/files/atomic.py", "not platform.is_running(int(found[1]))", "True", "hostile_files"),
-    Fault("permissions are not kept", "dcme_w2v/files/atomic.py", "                    platform.set_mode(number, mode)\n", "                    pass\n", "hostile_files"),
+    Fault("permissions are not kept", "dcme_w2v/files/atomic.py", "                        platform.set_access(number, old)\n", "                        pass\n", "hostile_files"),
     Fault("another model is replaced", "dcme_w2v/formats/artifact.py", "    if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):\n", "    if False:\n", "artifact paths_special"),
     Fault("arrays may overlap", "dcme_w2v/formats/artifact.py", "begin != end or found is None", "found is None", "artifact"),
     Fault("JSON with NaN is read", "dcme_w2v/formats/artifact.py", "    if not math.isfinite(number := float(text)):", "    if math.isnan(number := float(text)) and False:", "artifact bad_models"),

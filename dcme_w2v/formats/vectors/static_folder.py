@@ -35,7 +35,7 @@ from dcme_w2v.files.atomic import (
 )
 from dcme_w2v.files.opening import read_json
 from dcme_w2v.numeric.arrays import F32, Array
-from dcme_w2v.platform import PathLike
+from dcme_w2v.platform import PathLike, set_access
 
 from ..artifact import fault, read_tensors, tensor_pieces
 from ..texts import tokens_of
@@ -140,6 +140,9 @@ def save_static_folder(
                     file.writelines(pieces)
             check_static_target(path)
             if target.exists():
+                for new in (temporary, *temporary.iterdir()):
+                    if (before := target / new.relative_to(temporary)).exists():
+                        set_access(new, before.stat())
                 target.rename(old)
             temporary.rename(target)
         except BaseException:
