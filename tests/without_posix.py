@@ -15,7 +15,7 @@ import types
 import pytest
 
 MISSING = ["chown", "fchmod", "fork", "geteuid", "mkfifo", "pathconf", "pread", "sysconf"]
-MISSING += ["sched_getaffinity", "O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK"]
+MISSING += ["sched_getaffinity", "O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "O_PATH"]
 OPEN = os.open
 
 
