@@ -14,9 +14,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dcme_w2v.errors import CorpusError, UsageError, import_optional, warn
 from dcme_w2v.files.atomic import STANDARD
@@ -30,11 +28,13 @@ from dcme_w2v.files.opening import (
     sniff,
     split_lines,
 )
-from dcme_w2v.numeric.arrays import I64
 
 from .arrow import check_file, checked_stream
 from .parquet import VALUE_BYTES, check_pages
 from .texts import Tokenized, bytes_of, is_null, plain_lines, text_of
+
+if TYPE_CHECKING:
+    from dcme_w2v.numeric.arrays import I64
 
 BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
@@ -460,6 +460,7 @@ def _decoded_size(array: Any) -> int:
 
 def _lengths(array: Any) -> I64:
     """Return the bytes of each value of a column without parts."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
