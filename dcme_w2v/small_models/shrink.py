@@ -174,7 +174,7 @@ class WeightRanking:
                 yield np.abs(weights, dtype=np.float64), np.repeat(squares, np.diff(starts))
 
     def _highest(self, count: int) -> csr_matrix:
-        """Return those of the weights that are kept that have the `count` highest impacts.
+        """Return the `count` kept weights of the highest impacts.
 
         Of equal impacts, the first ones are chosen.
         """
