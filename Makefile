@@ -16,13 +16,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL: # the two stamps below build the same extension
-.PHONY: help demo demo-cluster test test-all test-kernels test-slow test-sentence-transformers mutants torture torture-long fuzz asan tsan lint docs man tutorial \
+.PHONY: help demo demo-cluster test test-all test-kernels test-slow test-sentence-transformers mutants torture torture-long fuzz asan tsan lint format profile man tutorial \
     bench ctest sdist wheel test-sdist test-wheel test-lowest release-check test-aarch64 test-windows-core test-musl-core clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-demo-cluster: $(VENV)/.built ## the same on two worker processes, see docs/howto/cluster.md
+demo-cluster: $(VENV)/.built ## the same on two worker processes, see docs/guides/cluster.md
 	@$(BIN)/python -c 'import distributed' 2>/dev/null || $(BIN)/pip install -q -e '.[cluster]'
 	@mkdir -p .demo && $(if $(CORPUS),,$(BIN)/dcme-w2v demo --collect .demo/corpus.txt &&) \
 	    $(BIN)/dcme-w2v train "$(or $(CORPUS),.demo/corpus.txt)" --epochs 15 --cluster local:2 --output .demo/vectors.txt && \
@@ -65,7 +65,7 @@ PEERS := build/sentence-transformers/site-packages
 test-sentence-transformers: $(VENV)/.dev $(VENV)/.built ## load exported folders in sentence-transformers; downloads gigabytes
 	@$(PIP) --upgrade --target $(PEERS) sentence-transformers datasets
 	@PYTHONPATH=$(PEERS) $(BIN)/python -m pytest -q tests/words/test_static_folder.py tests/text/test_columns.py \
-	    "tests/project/test_docs.py::test_the_snippets_of_a_page_run[docs/howto/sentence-models.md]"
+	    "tests/project/test_docs.py::test_the_snippets_of_a_page_run[docs/guides/sentence-models.md]"
 
 mutants: $(VENV)/.dev $(VENV)/.built ## check that seeded faults make tests fail; takes an hour
 	@$(BIN)/python tests/mutants/run.py
@@ -93,17 +93,26 @@ asan: $(VENV)/.dev $(VENV)/.built ## run the tests under the address and undefin
 tsan: $(VENV)/.dev $(VENV)/.built ## run the tests under the thread sanitizer; reports are build/tsan/report.*
 	$(IN_TESTS) $@
 
-lint: $(VENV)/.dev ## check style and types
+lint: $(VENV)/.lint $(VENV)/.built ## check style, types and pages
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(if $(C_FILES),$(BIN)/clang-format --dry-run -Werror $(C_FILES))
 	@$(BIN)/python scripts/benchmarks/tables.py --check
+	@$(BIN)/python scripts/write_reference.py --check
+	@$(BIN)/python scripts/check_pages.py
 
-docs: $(VENV)/.docs $(VENV)/.built ## build the documentation into build/docs
-	@$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
-	@$(BIN)/python scripts/check_docs.py build/docs
-	@echo "documentation: build/docs/index.html"
+format: $(VENV)/.lint ## format the code, and write tables and the reference into the pages
+	@$(BIN)/ruff check --quiet --fix .
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/clang-format -i $(C_FILES)
+	@$(BIN)/python scripts/benchmarks/tables.py
+	@$(BIN)/python scripts/write_reference.py
+
+profile: $(VENV)/.built ## sample a command and list its functions: ARGS="train corpus.txt --output v.bin"
+	@command -v perf >/dev/null || { echo "error: no perf; install it (Debian: linux-perf)" >&2; exit 1; }
+	@mkdir -p build && perf record --quiet --output build/perf.data $(BIN)/dcme-w2v $(ARGS)
+	@perf report --stdio --input build/perf.data --sort dso,symbol | head -50
 
 man: $(VENV)/.built ## write a manual page for each command into build/man
 	@$(BIN)/python scripts/make_man.py build/man
@@ -111,7 +120,7 @@ man: $(VENV)/.built ## write a manual page for each command into build/man
 tutorial: $(VENV)/.built ## run the tutorial of the documentation in build/tutorial
 	@mkdir -p build/tutorial
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(MAKE) --no-print-directory -C build/tutorial \
-	    -f $(CURDIR)/docs/tutorial/Makefile
+	    -f $(CURDIR)/docs/start/Makefile
 	@tail -n +1 build/tutorial/classifier*.txt
 
 bench: $(VENV)/.dev $(VENV)/.built ## compare with other programs on the data of DATA=FOLDER; takes hours
@@ -156,7 +165,7 @@ test-wheel: dist/.made ## install the built wheel without a compiler and run the
 	@for tool in awk sh; do ln -s "$$(command -v $$tool)" $(CLEAN)/bin/$$tool; done
 	@cd $(CLEAN)/work && export PATH="$(CURDIR)/$(CLEAN)/bin" && \
 	    python -m pip install --quiet --only-binary :all: --find-links ../../../dist dcme-w2v==$(VERSION) && \
-	    ! command -v cc && python $(CURDIR)/scripts/run_page.py $(CURDIR)/docs/tutorial.md
+	    ! command -v cc && python $(CURDIR)/scripts/run_page.py $(CURDIR)/docs/start/tutorial.md
 
 # Editable, for the tests; another Python's extension has another name, so both can be there. Old
 # packages may warn of what newer packages below them deprecate.
@@ -204,7 +213,7 @@ $(VENV)/.built: $(BUILD_SOURCES) | $(VENV)/.made
 	@touch $@
 
 # The package is there, so that pip installs what an extra of it names and builds nothing again.
-$(VENV)/.test $(VENV)/.dev $(VENV)/.release $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.built
+$(VENV)/.test $(VENV)/.dev $(VENV)/.release $(VENV)/.lint: $(VENV)/.%: pyproject.toml | $(VENV)/.built
 	@echo "installing the tools: $* ..."
 	@$(PIP) 'dcme-w2v[$*]==$(VERSION)'
 	@touch $@

@@ -1,7 +1,7 @@
 """What differs between systems: locks, limits, signals, names of files.
 
-No other module imports `fcntl` or `resource`, or asks which system it is. docs/promises.md lists
-the promises that do not hold on Windows.
+No other module imports `fcntl` or `resource`, or asks which system it is.
+docs/reference/promises.md lists the promises that do not hold on Windows.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """Run the examples of a documentation page from top to bottom, in the current folder.
 
-    python scripts/run_page.py docs/tutorial.md
+    python scripts/run_page.py docs/start/tutorial.md
 
 `shell` blocks are run by sh, `python` blocks by Python; each must succeed. A Python block whose
 imports are not installed is skipped with a message.

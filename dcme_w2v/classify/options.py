@@ -340,7 +340,7 @@ PAPER_RATE = 1.0
 BIAS = 0.1
 L2_OF_SETS = 1e-6  # hinge, several labels a document
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
-# Similar documents of a long batch all correct the same error (docs/results/classification.md).
+# Documents of a long batch all correct the same error (docs/decisions/classifier-defaults.md).
 BATCH_OF_HINGE = 16
 CLUSTERS, CLUSTERS_OF_PAPER = 80, 20
 # What the core has besides options: of the bound of dcme, of Algorithm 1 in the paper.

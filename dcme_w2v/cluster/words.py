@@ -31,7 +31,7 @@ SLOPE = 0.3  # kappa, the curvature of the logistic loss, fitted
 SCANNED_AT_ONCE = 1 << 16  # ids, in search of the end of a sentence
 DONE = ("trained", "subsampled", "without_context")  # counts of tokens in `Progress`
 RAISED = 1.5  # factor of the learning rate if there are several shards
-# Rounds for vectors as good as on one machine (docs/results/cluster.md): ROUNDS_A_SHARD for each
+# Rounds for vectors as good as on one machine (docs/decisions/clusters.md): ROUNDS_A_SHARD for each
 # shard, at most ROUNDS_ENOUGH.
 ROUNDS_A_SHARD, ROUNDS_ENOUGH = 5, 20
 TOKENS_A_ROUND = 5_000_000  # default maximum of a shard

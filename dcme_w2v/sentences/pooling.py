@@ -6,8 +6,8 @@ All of it is written into the rows, so that any program that averages rows gets 
 weights a word by the square root of its frequency, between plain whitening and the frequency itself
 (Zipf whitening, Yokoi et al. 2024). ``usif`` (Ethayarajh 2018) takes the same rows with weights of
 its own, and removes components of the sentences that are compared, see `Components`. Both have rows
-for pieces of out-of-vocabulary words, see `dcme_w2v.text.tokenizer`. docs/results/sentences.md
-has what each step brings.
+for pieces of out-of-vocabulary words, see `dcme_w2v.text.tokenizer`.
+docs/decisions/sentence-pooling.md has what each step brings.
 """
 
 from __future__ import annotations

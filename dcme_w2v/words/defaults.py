@@ -10,7 +10,7 @@ from .options import OutputOptions, TrainOptions
 
 Options = TypeVar("Options", bound=TrainOptions)
 
-# (model, objective) -> defaults. Tuned on text of 17 million tokens; see docs/results/words.md.
+# (model, objective) -> defaults. See docs/decisions/word-defaults.md.
 #
 # For ns with CBOW, word2vec's gradient (not divided by the size of the context) is the default:
 # with the exact gradient, analogies were at least two points worse for all pairs of rates. For nce,
@@ -46,7 +46,7 @@ NOISE: dict[tuple[str, str], dict[str, Any]] = {
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
 # CBOW with ns: the rate of the median token by the square root of the epochs, and the rate of all
-# words where rates are equal (docs/results/words.md).
+# words where rates are equal (docs/decisions/learning-rates.md).
 RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 
 # Vectors of neighbors move by four times the learning rate; at the usual ones they diverge.
@@ -84,7 +84,7 @@ def vectors_of(options: TrainOptions) -> str:
     """Return which vectors are written if none are asked for: the best for the model.
 
     The sum is better than the input vectors for CBOW on every set that was tried, and worse for
-    skip-gram (docs/results/words.md).
+    skip-gram (docs/decisions/learning-rates.md).
     """
     has_both = has_context(options) and vars(options).get("subwords") is None
     return "sum" if options.model == "cbow" and has_both else "input"

@@ -2,7 +2,7 @@
 
 word2vec.c's command lines get its defaults, so that they reproduce its results. A high likelihood
 (all tokens, a wide window, no subsampling) and good similarities need different settings;
-docs/results/likelihood.md has the figures.
+docs/decisions/likelihood.md has the figures.
 """
 
 from collections.abc import Mapping

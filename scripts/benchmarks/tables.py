@@ -1,9 +1,10 @@
 """Tables of the documentation, read from results.csv.
 
-`python scripts/benchmarks/tables.py` renders the README's tables and charts again; with --check it
-fails if they are out of date. A line of results.csv is one number: suite, setting, metric, number,
-spread (a standard deviation, or a range), unit, seeds, commit, machine. A table has the settings of
-a suite as rows and its metrics as columns. docs/_ext/results_directive.py renders tables in pages.
+`python scripts/benchmarks/tables.py` renders the tables and charts of the README and of docs/
+again; with --check it fails if they are out of date. A line of results.csv is one number: suite,
+setting, metric, number, spread (a standard deviation, or a range), unit, seeds, commit, machine. A
+table has the settings of a suite as rows and its metrics as columns; a record is a table with its
+origin.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_name("results.csv")
 COLUMNS = ("suite", "setting", "metric", "number", "spread", "unit", "seeds", "commit", "machine")
 BLOCK = re.compile(
-    r"(<!-- results: (table|chart) (\S+)(?: ([^\n]+))? -->\n).*?(<!-- end of results -->)",
+    r"(<!-- results: (table|record|chart) (\S+)(?: ([^\n]+))? -->\n).*?(<!-- end of results -->)",
     re.DOTALL,
 )
 BAR_WIDTH = 40
@@ -42,14 +43,23 @@ def read(path: Path = RESULTS) -> list[dict[str, str]]:
 
 
 def table_of(suite: str, lines: list[dict[str, str]] | None = None) -> dict[str, Any]:
-    """Return a table: columns, rows of text, and the commits, machines and seeds behind it."""
+    """Return a table: columns, rows of text, and the commits, machines and seeds behind it.
+
+    Raises
+    ------
+    ValueError
+        There is no such suite, or two of its cells have one name.
+    """
     lines = [line for line in lines or read() if line["suite"] == suite]
     if not lines:
         raise ValueError(f"{RESULTS.name}: has no suite {suite}")
     metrics = list(dict.fromkeys(line["metric"] for line in lines))
     rows: dict[str, dict[str, str]] = {}
     for line in lines:
-        rows.setdefault(line["setting"], {})[line["metric"]] = _shown(line)
+        row = rows.setdefault(line["setting"], {})
+        if line["metric"] in row:
+            raise ValueError(f"{suite}: two cells of {line['setting']} are {line['metric']}")
+        row[line["metric"]] = _shown(line)
     return {
         "columns": ["setting", *metrics],
         "rows": [[name, *(row.get(one, "") for one in metrics)] for name, row in rows.items()],
@@ -74,14 +84,17 @@ def markdown_table(table: dict[str, Any], chosen: str = "") -> str:
     table : dict
     chosen : str
         Rows, ``|``, columns, each list separated by ``;``. ``old -> new`` shows another name.
+        Without rows, all.
     """
     columns = [(place, name) for place, name in enumerate(table["columns"])]
     rows = [list(row) for row in table["rows"]]
     if chosen:
         wanted, shown = (_names(part) for part in chosen.split("|"))
-        rows = [[wanted[row[0]], *row[1:]] for row in rows if row[0] in wanted]
-        rows.sort(key=lambda row: list(wanted.values()).index(row[0]))
-        columns = [(0, "")] + [(table["columns"].index(old), new) for old, new in shown.items()]
+        if wanted != {"": ""}:
+            by_name = {row[0]: row[1:] for row in rows}
+            rows = [[new, *by_name[old]] for old, new in wanted.items()]
+        columns = [(0, shown.pop("setting", ""))]
+        columns += [(table["columns"].index(old), new) for old, new in shown.items()]
     lines = [[name for _, name in columns], ["---"] * len(columns)]
     lines += [[row[place] for place, _ in columns] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -110,20 +123,28 @@ def with_results(text: str) -> str:
         table, what = table_of(match[3]), match[4] or ""
         if match[2] == "chart":
             return match[1] + text_chart(table, what) + match[5]
-        return match[1] + markdown_table(table, what) + match[5]
+        origin = _origin(table) if match[2] == "record" else ""
+        return match[1] + markdown_table(table, what) + origin + match[5]
 
     return BLOCK.sub(rendered, text)
 
 
+def _origin(table: dict[str, Any]) -> str:
+    seeds, commits, machines = ("; ".join(table[key]) for key in ("seeds", "commit", "machine"))
+    return f"\n<sub>Seeds: {seeds}. Commit: {commits}. Machine: {machines}.</sub>\n"
+
+
 def main() -> None:
-    """Render the README, or with --check fail if it is out of date."""
-    readme = ROOT / "README.md"
-    old = readme.read_text(encoding="utf-8")
-    new = with_results(old)
-    if sys.argv[1:] != ["--check"]:
-        readme.write_text(new, encoding="utf-8")
-    elif read() and new != old:
-        sys.exit("error: README.md: results are out of date; run scripts/benchmarks/tables.py")
+    """Render all pages, or with --check fail if one is out of date."""
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        old = page.read_text(encoding="utf-8")
+        new = with_results(old)
+        if new == old:
+            continue
+        if sys.argv[1:] == ["--check"]:
+            name = page.relative_to(ROOT)
+            sys.exit(f"error: {name}: results are out of date; run scripts/benchmarks/tables.py")
+        page.write_text(new, encoding="utf-8")
 
 
 if __name__ == "__main__":

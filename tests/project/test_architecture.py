@@ -139,7 +139,7 @@ def test_every_promise_names_a_test_that_exists():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef)
     }
-    text = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "promises.md").read_text(encoding="utf-8")
     promises = re.findall(r"^- (.*(?:\n  .*)*)", text, re.MULTILINE)
     assert 0 < len(promises) <= 20
     for promise in promises:

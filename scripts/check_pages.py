@@ -1,0 +1,81 @@
+"""Check that pages are plain Markdown without dead links, and that sentences are short.
+
+    python scripts/check_pages.py
+
+A link leads to a file of the repository and, after #, to one of its headings. There are no
+directives, which GitHub would show as they are. In Start and the guides a sentence has at most
+30 words, and a guide at most 800.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+LONGEST, MOST = 30, 800
+FENCED = re.compile(r"^( *)(```+|~~~+)(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"(?<=\n\n)(?:    .*\n+)+")
+DIRECTIVE = re.compile(r"^ *(?:```|~~~|:::)\{.*", re.MULTILINE)
+ROLE = re.compile(r"\{[a-z:-]+\}CODE|^\{[.#]\w.*|^\([\w-]+\)=$", re.MULTILINE)
+LINK = re.compile(r"\]\(([^()\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
+
+
+def main() -> None:
+    """Print what is wrong, and fail if anything is."""
+    pages = list(ROOT.glob("*.md"))
+    for folder in (".github", "docs", "examples", "scripts"):
+        pages += sorted((ROOT / folder).rglob("*.md"))
+    found = [f"{page.relative_to(ROOT)}: {one}" for page in pages for one in faults(page)]
+    if found:
+        sys.exit("\n".join([*found, f"error: {len(found)} faults in pages"]))
+
+
+def faults(page: Path) -> Iterator[str]:
+    """Yield the faults of a page."""
+    text = page.read_text(encoding="utf-8")
+    prose = re.sub(r"`[^`]+`", "CODE", INDENTED.sub("", FENCED.sub("", text)))
+    for found in [*DIRECTIVE.finditer(text), *ROLE.finditer(prose)]:
+        yield f"{found[0]}: is no Markdown of GitHub"
+    for found in LINK.finditer(prose):
+        target = found[1] or found[2]
+        name, _, anchor = target.partition("#")
+        path = page.parent / name if name else page
+        if ":" in target:
+            continue
+        if not path.exists():
+            yield f"{target}: there is no such file"
+        elif anchor and anchor not in anchors(path.read_text(encoding="utf-8")):
+            yield f"{target}: there is no such heading"
+    is_guide = page.parent == DOCS / "guides"
+    if is_guide and (words := len(text.split())) > MOST:
+        yield f"has {words} words; at most {MOST}"
+    if is_guide or page.parent == DOCS / "start":
+        yield from (f"{len(one.split())} words: {one}" for one in sentences(prose)
+                    if len(one.split()) > LONGEST)  # fmt: skip
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    found: list[str] = []
+    for heading in re.findall(r"^#+ +(.+?) *$", FENCED.sub("", text), re.MULTILINE):
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading.lower())
+        slug = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        found.append(slug if slug not in found else f"{slug}-{found.count(slug)}")
+    return set(found)
+
+
+def sentences(prose: str) -> Iterator[str]:
+    """Yield the sentences of paragraphs, items of lists and cells of tables."""
+    plain = re.sub(r"<[^>]+>", " ", re.sub(r"<!--.*?-->", "", prose, flags=re.DOTALL))
+    plain = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", plain)
+    blocks = re.split(r"\n\s*\n|\n(?= *(?:[-*]|\d+\.) )|\n(?=#)|\n(?=\|)|(?<= )\|(?= )", plain)
+    for block in blocks:
+        yield from re.split(r"(?<=[.!?])[\"*)]*\s+", " ".join(block.split()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Write the pages of the reference that follow from the program: commands, Python names, the rooms.
+
+    python scripts/write_reference.py [--check]
+
+With --check nothing is written, and a page that is out of date is an error; `make lint` runs this.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+from layers import picture
+
+import dcme_w2v
+from dcme_w2v.cli.command import SHOW_ALL
+from dcme_w2v.cli.main import program
+
+DOCS = Path(__file__).parents[1] / "docs"
+WIDTH = 98
+DECORATED = (classmethod, staticmethod, property, functools.cached_property)
+NOTE = "<!-- written by scripts/write_reference.py -->\n"
+
+
+def commands() -> str:
+    """Return the page of all commands: the help of each, with all options."""
+    found = list(_leaves(click.Context(program, info_name="dcme-w2v", max_content_width=WIDTH)))
+    page = f"# Commands\n\n{NOTE}\nThe help of each command with all options (`--help-all`). "
+    page += "Options that begin with one dash are word2vec.c's spellings.\n\n"
+    for name, context in found:
+        short = context.command.get_short_help_str(1000)
+        page += f"- [`{name}`](#{name.replace(' ', '-')}): {short}\n"
+    for name, context in found:
+        page += f"\n## {name}\n\n```text\n{context.get_help()}\n```\n"
+    return page
+
+
+def _leaves(context: click.Context) -> Iterator[tuple[str, click.Context]]:
+    """Yield the full name of every command that is not a group, and its context."""
+    if not isinstance(command := context.command, click.Group):
+        context.meta[SHOW_ALL] = True
+        yield context.command_path, context
+        return
+    for name in command.list_commands(context):
+        child = command.get_command(context, name)
+        assert child is not None
+        yield from _leaves(click.Context(child, context, name, terminal_width=WIDTH))
+
+
+def python_names() -> str:
+    """Return the page of the public names: signature and docstring; of methods the first line."""
+    page = f"# Python names\n\n{NOTE}\nEvery public name of `dcme_w2v`; other names may change. "
+    page += "A first look at them is the [quick start](../start/python.md).\n"
+    for name in dcme_w2v.__all__:
+        found = getattr(dcme_w2v, name)
+        if isinstance(found, ModuleType):
+            page += f"\n## {name}\n\n{_table(_errors(found), 'error')}"
+        elif callable(found):
+            text = f"dcme_w2v.{name}{_signature(found)}\n\n{inspect.getdoc(found)}"
+            page += f"\n## {name}\n\n```text\n{_wrapped(text)}\n```\n"
+            if methods := _methods(found) if isinstance(found, type) else []:
+                page += f"\n{_table(methods, 'method')}"
+    return page
+
+
+def _wrapped(text: str) -> str:
+    """Return a text without long lines."""
+    found = []
+    for line in text.splitlines():
+        indent = line[: len(line) - len(line.lstrip())] or "    "
+        found += textwrap.wrap(line, WIDTH, subsequent_indent=indent) or [""]
+    return "\n".join(found)
+
+
+def _signature(function: Any) -> str:
+    """Return the parameters with their defaults; the docstring has the types."""
+    found = inspect.signature(function)
+    bare = [one.replace(annotation=one.empty) for one in found.parameters.values()]
+    return str(found.replace(parameters=bare, return_annotation=found.empty))
+
+
+def _methods(cls: type) -> list[tuple[str, str]]:
+    """Return the public methods and properties of a class, without those that scikit-learn adds."""
+    rows = {}
+    for base in cls.__mro__:
+        for name, found in vars(base).items():
+            is_own = base.__module__.startswith("dcme_w2v") and not name.startswith("_")
+            is_made = inspect.isfunction(found) or isinstance(found, DECORATED)
+            if not is_own or not is_made or name in rows or not getattr(cls, name).__doc__:
+                continue
+            shown = _signature(getattr(cls, name)) if callable(getattr(cls, name)) else ""
+            shown = shown.replace("(self, ", "(").replace("(self)", "()")
+            rows[name] = (f"{name}{shown}", _first_line(found))
+    return list(rows.values())
+
+
+def _errors(module: ModuleType) -> list[tuple[str, str]]:
+    types = [one for one in vars(module).values() if isinstance(one, type)]
+    own = [one for one in types if issubclass(one, Exception) and one.__name__[0] != "_"]
+    return [(f"dcme_w2v.errors.{one.__name__}", _first_line(one)) for one in own]
+
+
+def _first_line(found: Any) -> str:
+    return (inspect.getdoc(found) or "").partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+
+
+def _table(rows: list[tuple[str, str]], heading: str) -> str:
+    lines = [f"| `{name}` | {text} |\n" for name, text in rows]
+    return f"| {heading} | does |\n|---|---|\n" + "".join(lines)
+
+
+WRITTEN = {
+    "reference/commands.md": commands,
+    "reference/python.md": python_names,
+    "architecture.svg": picture,
+}
+
+
+def main() -> None:
+    """Write what is out of date, or fail."""
+    for name, text in WRITTEN.items():
+        path, new = DOCS / name, text()
+        if path.exists() and path.read_text(encoding="utf-8") == new:
+            continue
+        if sys.argv[1:] == ["--check"]:
+            sys.exit(f"error: docs/{name}: out of date; run scripts/write_reference.py")
+        path.write_text(new, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
