@@ -98,6 +98,7 @@ lint: $(VENV)/.lint $(VENV)/.built ## check style, types and pages
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(if $(C_FILES),$(BIN)/clang-format --dry-run -Werror $(C_FILES))
+	@$(BIN)/codespell
 	@$(BIN)/python scripts/benchmarks/tables.py --check
 	@$(BIN)/python scripts/write_reference.py --check
 	@$(BIN)/python scripts/check_pages.py
