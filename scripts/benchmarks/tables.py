@@ -10,6 +10,7 @@ origin.
 from __future__ import annotations
 
 import csv
+import math
 import re
 import sys
 from pathlib import Path
@@ -68,11 +69,16 @@ def table_of(suite: str, lines: list[dict[str, str]] | None = None) -> dict[str,
 
 
 def _shown(line: dict[str, str]) -> str:
+    """Return a number with its spread, which is left out if it is below the last digit."""
     number, spread = line["number"], line["spread"]
     if number.isdigit() and len(number) > 4:
         number = f"{int(number):,}"
-    if spread:
-        number += f" ({spread})" if " to " in spread else f" ± {spread}"
+    if " to " in spread:
+        number += f" ({spread})"
+    elif spread and float(spread):
+        digits = max(0, -math.floor(math.log10(float(spread))))
+        if digits <= 3 - math.floor(math.log10(abs(float(number)))):  # rows have four digits
+            number = f"{float(number):,.{digits}f} ± {float(spread):,.{digits}f}"
     return f"{number} {line['unit']}" if line["unit"] else number
 
 
