@@ -75,7 +75,10 @@ def is_corpus_path(item: object) -> bool:
         return True
     if not isinstance(item, str) or "\n" in item:
         return False
-    return item == STANDARD or is_address(item) or Path(item).exists()
+    try:
+        return item == STANDARD or is_address(item) or Path(item).exists()
+    except OSError:  # longer than the name of a file can be
+        return False
 
 
 def _files_below(folder: str) -> list[str]:

@@ -77,7 +77,8 @@ def _shown(line: dict[str, str]) -> str:
         number += f" ({spread})"
     elif spread and float(spread):
         digits = max(0, -math.floor(math.log10(float(spread))))
-        if digits <= 3 - math.floor(math.log10(abs(float(number)))):  # rows have four digits
+        shown = max(0, 3 - math.floor(math.log10(abs(float(number.replace(",", ""))))))
+        if digits <= shown:  # rows have four digits
             number = f"{float(number):,.{digits}f} ± {float(spread):,.{digits}f}"
     return f"{number} {line['unit']}" if line["unit"] else number
 

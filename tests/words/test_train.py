@@ -146,6 +146,7 @@ def test_invalid_options_are_named_in_pythons_terms(corpus, given, error, messag
     [
         ("none.txt", FileNotFoundError, "none.txt: there is no such file"),
         ("a b\nc d", UsageError, "is text, no file"),
+        ("a b c d " * 100, UsageError, "is text, no file"),
         (b"corpus.txt", UsageError, "must be a path, paths, or an iterable"),
         (7, UsageError, "corpus=7: must be a path, paths, or an iterable"),
         ([["a", "b"], 7], UsageError, "sentence 1: 7 is neither a text nor a list of tokens"),
@@ -161,6 +162,10 @@ def test_invalid_corpora(corpus, wrong, error, message):
     with pytest.raises(error) as caught:
         dw.train(wrong, **QUICK)
     assert message in str(caught.value)
+
+
+def test_a_sentence_may_be_longer_than_the_name_of_a_file():
+    assert list(dw.train(["fish water " * 200] * 5, **QUICK)) == ["fish", "water"]
 
 
 def test_vocabulary_and_initial_vectors_can_be_objects(corpus):
