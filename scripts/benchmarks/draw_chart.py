@@ -1,22 +1,22 @@
-"""The bar chart of the README as SVG, for light and dark pages, from results.csv."""
+"""The README's bar chart of a table of results, as SVG for light and dark pages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from xml.sax.saxutils import escape
-
-from tables import read
 
 WIDTH, LABELS, BAR, STEP, TOP = 760, 250, 22, 34, 46
 STYLE = """
   text { font: 14px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
   .title { font-weight: 600 }
   .ours { fill: #1a7f64 } .other { fill: #afb8c1 }
-  @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .ours { fill: #3fb68b } .other { fill: #57606a } }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6edf3 } .ours { fill: #3fb68b } .other { fill: #57606a }
+  }
 """
 
-SUITE, METRIC = "quality_time", "CPU seconds, --threads 1"
-# Settings of the suite, and how the chart names them.
+# Settings of the table, and how the chart names them.
 BARS = {
     "dcme-w2v --epochs 2": "dcme-w2v, 2 epochs",
     "dcme-w2v (5 epochs)": "dcme-w2v, 5 epochs",
@@ -46,15 +46,13 @@ def bar_chart(title: str, bars: Sequence[tuple[str, float, str]]) -> str:
     )
 
 
-def readme_chart() -> str:
+def readme_chart(table: dict[str, Any]) -> str:
     """Return the chart of seconds by program, with the analogies that the vectors solve."""
-    found = {
-        (line["setting"], line["metric"]): float(line["number"])
-        for line in read()
-        if line["suite"] == SUITE
-    }
-    bars = []
-    for setting, name in BARS.items():
-        seconds, solved = found[setting, METRIC], found[setting, "analogies"]
-        bars.append((name, seconds, f"{seconds:.0f} s, {solved:.0f} % of analogies"))
-    return bar_chart("CPU seconds to train vectors of 17 million words, and what they solve", bars)
+    places = [table["columns"].index(one) for one in ("CPU seconds, --threads 1", "analogies")]
+    rows = {row[0]: [row[place].split()[0] for place in places] for row in table["rows"]}
+    bars = [
+        (name, float(seconds), f"{float(seconds):.0f} s, {solved} % of analogies")
+        for setting, name in BARS.items()
+        for seconds, solved in [rows[setting]]
+    ]
+    return bar_chart("CPU seconds of training, and analogies that the vectors solve", bars)

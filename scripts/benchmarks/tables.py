@@ -1,10 +1,10 @@
 """Tables of the documentation, read from results.csv.
 
-`python scripts/benchmarks/tables.py` renders the tables and charts of the README and of docs/
-again; with --check it fails if they are out of date. A line of results.csv is one number: suite,
-setting, metric, number, spread (a standard deviation, or a range), unit, seeds, commit, machine. A
-table has the settings of a suite as rows and its metrics as columns; a record is a table with its
-origin.
+`python scripts/benchmarks/tables.py` renders the tables of the README and of docs/ again, and the
+README's chart; with --check it fails if one is out of date. A line of results.csv is one number:
+suite, setting, metric, number, spread (a standard deviation, or a range), unit, seeds, commit,
+machine. A table has the settings of a suite as rows and its metrics as columns; a record is a table
+with its origin.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from draw_chart import readme_chart
+
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_name("results.csv")
+CHART = ROOT / "docs" / "speed.svg"
 COLUMNS = ("suite", "setting", "metric", "number", "spread", "unit", "seeds", "commit", "machine")
 BLOCK = re.compile(
-    r"(<!-- results: (table|record|chart) (\S+)(?: ([^\n]+))? -->\n).*?(<!-- end of results -->)",
+    r"(<!-- results: (table|record) (\S+)(?: ([^\n]+))? -->\n).*?(<!-- end of results -->)",
     re.DOTALL,
 )
-BAR_WIDTH = 40
 
 
 def read(path: Path = RESULTS) -> list[dict[str, str]]:
@@ -112,24 +114,11 @@ def _names(text: str) -> dict[str, str]:
     return {old: new or old for old, _, new in pairs}
 
 
-def text_chart(table: dict[str, Any], metric: str) -> str:
-    """Return a bar chart of a metric in block characters, as a fenced Markdown block."""
-    place = table["columns"].index(metric)
-    bars = [(row[0], float(row[place].split()[0])) for row in table["rows"] if row[place]]
-    longest, widest = max(value for _, value in bars), max(len(name) for name, _ in bars)
-    lines = [metric]
-    for name, value in bars:
-        lines.append(f"{name:{widest}}  {'█' * max(1, round(BAR_WIDTH * value / longest))} {value}")
-    return "```text\n" + "\n".join(lines) + "\n```\n"
-
-
 def with_results(text: str) -> str:
     """Return a Markdown text with every block of results rendered again."""
 
     def rendered(match: re.Match[str]) -> str:
         table, what = table_of(match[3]), match[4] or ""
-        if match[2] == "chart":
-            return match[1] + text_chart(table, what) + match[5]
         origin = _origin(table) if match[2] == "record" else ""
         return match[1] + markdown_table(table, what) + origin + match[5]
 
@@ -142,11 +131,12 @@ def _origin(table: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Render all pages, or with --check fail if one is out of date."""
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        old = page.read_text(encoding="utf-8")
-        new = with_results(old)
-        if new == old:
+    """Render all pages and the chart, or with --check fail if one is out of date."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    made = {page: with_results(page.read_text(encoding="utf-8")) for page in pages}
+    made[CHART] = readme_chart(table_of("quality_time"))
+    for page, new in made.items():
+        if page.exists() and page.read_text(encoding="utf-8") == new:
             continue
         if sys.argv[1:] == ["--check"]:
             name = page.relative_to(ROOT)
