@@ -51,9 +51,9 @@ def pytest_report_header():
 # Files of tests of minutes: processes, searches of settings, references in Python.
 LONG = {
     "choose", "classify_loss", "classify_pairs", "classify_subwords", "cluster_classify",
-    "cluster_faults", "cluster_train", "docs", "explore", "fallback", "few_labels", "fuzz_files",
-    "label_tree", "objectives", "packages", "paths", "paths_special", "platform", "sklearn",
-    "small_models", "streams", "subwords",
+    "cluster_faults", "cluster_train", "docs", "examples", "explore", "fallback", "few_labels",
+    "fuzz_files", "label_tree", "objectives", "packages", "paths", "paths_special", "platform",
+    "sklearn", "small_models", "streams", "subwords",
 }  # fmt: skip
 
 

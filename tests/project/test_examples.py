@@ -1,5 +1,6 @@
 """The examples run, where their packages are installed."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,16 +9,33 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NEEDS = {"few_labels.py": ["sklearn"], "sentence_search.py": ["sklearn", "usearch"]}
+NEEDS = {
+    "few_labels.py": ["sklearn"],
+    "sentence_search.py": ["sklearn", "usearch"],
+    "word_vectors.ipynb": ["matplotlib"],
+    "classifier.ipynb": ["sklearn", "pandas"],
+}
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
-def test_an_example_runs(path, tmp_path):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An empty folder for all, so that notebooks collect their text once."""
+    return tmp_path_factory.mktemp("examples")
+
+
+@pytest.mark.parametrize(
+    "path", sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.ipynb")]), ids=lambda path: path.name
+)
+def test_an_example_runs(path, folder):
     for package in NEEDS.get(path.name, []):
         pytest.importorskip(package)
-    root = {"PYTHONPATH": str(EXAMPLES.parent), **os.environ}
+    code = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(code)["cells"] if cell["cell_type"] == "code"]
+        code = "\n".join("".join(cell["source"]) for cell in cells)
     done = subprocess.run(
-        [sys.executable, path], cwd=tmp_path, env=root, capture_output=True, text=True, timeout=120
-    )
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=280,
+        env={"PYTHONPATH": str(EXAMPLES.parent), "MPLBACKEND": "Agg", **os.environ},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout
