@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dcme_w2v.text.phrases import phrases
     from dcme_w2v.words.check import check
     from dcme_w2v.words.classes import classes
+    from dcme_w2v.words.compare import compare
     from dcme_w2v.words.evaluate import eval_analogies, eval_similarity
     from dcme_w2v.words.language_model import eval_likelihood
     from dcme_w2v.words.predictions import predict_word
@@ -45,6 +46,7 @@ _MODULES = {
     "Vectors": "dcme_w2v.words.vectors",
     "check": "dcme_w2v.words.check",
     "classes": "dcme_w2v.words.classes",
+    "compare": "dcme_w2v.words.compare",
     "encode": "dcme_w2v.sentences.jobs",
     "errors": "dcme_w2v.errors",
     "eval_analogies": "dcme_w2v.words.evaluate",
@@ -73,6 +75,7 @@ __all__ = [
     "__version__",
     "check",
     "classes",
+    "compare",
     "encode",
     "errors",
     "eval_analogies",

@@ -76,6 +76,19 @@ class Command(click.Command):
             elif "|" in (param.metavar or ""):
                 param.type = Value(str, tuple((param.metavar or "").split("|")))
 
+    def repeated(self, args: list[str]) -> list[str]:
+        """Return arguments with the flag of an option of several values before each of them."""
+        options = [one for one in self.params if isinstance(one, Option) and one.takes_many]
+        many = {flag for one in options for flag in one.opts}
+        found, flag = list[str](), ""
+        for word in args:
+            if word.startswith("-") and word != STANDARD:
+                flag = word.partition("=")[0] if word.partition("=")[0] in many else ""
+            elif flag and found[-1] != flag:
+                found.append(flag)
+            found.append(word)
+        return found
+
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, with ``--help-all`` if some options are advanced."""
         found = [*super().get_params(ctx), *self._switches]
@@ -92,7 +105,7 @@ class Command(click.Command):
         for word in args[: args.index("--")] if "--" in args else args:
             if word[:2] == "-o" and word[2:3].isalpha() and word.partition("=")[0] not in known:
                 raise click.NoSuchOption(word, ctx=ctx)  # -outputs is not -o utputs
-        rest = super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, self.repeated(args))
         if self._switches and not ctx.resilient_parsing:
             set_switched(ctx)
         return rest

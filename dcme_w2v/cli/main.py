@@ -26,6 +26,7 @@ COMMANDS = {
     "phrases": "corpus",
     "eval": "evaluate",
     "neighbors": "neighbors",
+    "compare": "compare",
     "predict-word": "predictions",
     "classes": "vectors",
     "convert": "vectors",

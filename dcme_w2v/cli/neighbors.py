@@ -15,6 +15,7 @@ import click
 
 from dcme_w2v.errors import CorpusError, DcmeError, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, standard_input
+from dcme_w2v.files.paths import READS
 
 from .command import Command
 from .options import arguments, count_option, flag, json_option
@@ -39,8 +40,8 @@ class SignedCommand(Command):
             return super().parse_args(ctx, args)
         options: list[str] = []
         words: list[str] = []
-        for argument in args:
-            value = options[-1:] in (["-k"], ["--topn"], ["--among"])
+        for argument in self.repeated(args):
+            value = options[-1:] in (["-k"], ["--topn"], ["--among"], ["--stability"])
             (options if value or _OPTION.fullmatch(argument) else words).append(argument)
         return super().parse_args(ctx, [*options, "--", *words])
 
@@ -149,15 +150,28 @@ class Completer:
 @arguments("<vectors words=[WORD]...")
 @count_option
 @flag("--among WORDS", "print only these words, separated by spaces")
+@flag(
+    "--stability VECTORS...",
+    "print in how many of the files, of other seeds, a word is a neighbor, too",
+    name="others",
+    multiple=True,
+    path=READS,
+)
 @json_option
 def neighbors(
-    vectors: str, words: tuple[str, ...], topn: int, among: str | None, as_json: bool
+    vectors: str,
+    words: tuple[str, ...],
+    topn: int,
+    among: str | None,
+    others: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Print the nearest neighbors of words.
 
     Each line has a word, a neighbor and their cosine, separated by tabs. Out-of-vocabulary words
     are listed on stderr and skipped. Words with signs are one query, a sum of vectors of unit
-    length: +king -man +woman answers "man is to king as woman is to ?".
+    length: +king -man +woman answers "man is to king as woman is to ?". With --stability, a line
+    ends with the number of files, VECTORS among them, in whose list the neighbor is.
 
     Without WORD, queries are read from standard input, one per line; on a terminal with line
     editing, history and completion of words by Tab.
@@ -169,18 +183,23 @@ def neighbors(
         raise UsageError("VECTORS is standard input; give the words as arguments")
     v = dw.Vectors.load(vectors)
     chosen = None if among is None else _known(vectors, v, tokens_of(among))
+    seeds = [dw.Vectors.load(path) for path in others]
 
     def solve(lines: Sequence[Sequence[str]]) -> Iterator[Answer]:
         parsed = [_parsed(v, line) for line in lines]
         answers = v.most_similar_batch(
             (query for queries, _ in parsed for query in queries.values()), topn, among=chosen
         )
-        for queries, missing in parsed:
+        for line, (queries, missing) in zip(lines, parsed, strict=True):
             near = {name: next(answers) for name in queries}
-            rows = [
-                (name, one.word, f"{one.similarity:.6f}") for name in near for one in near[name]
-            ]
             record = {name: [one._asdict() for one in found] for name, found in near.items()}
+            if seeds:
+                _count_files(record, [_words_near(one, line, topn, chosen) for one in seeds])
+            rows = [
+                (name, one["word"], f"{one['similarity']:.6f}", *map(str, [*one.values()][2:]))
+                for name, found in record.items()
+                for one in found
+            ]
             error = None
             if missing:
                 text = _no_vector(vectors, missing, v.words if len(lines) == 1 else ())
@@ -191,6 +210,25 @@ def neighbors(
             yield Answer({"neighbors": record, "missing": missing}, rows, error)
 
     answer(words, as_json, solve, v.words)
+
+
+def _words_near(
+    v: Vectors, line: Sequence[str], topn: int, among: Sequence[str] | None
+) -> dict[str, set[str]]:
+    """Return the neighbors of each query of a line in another file."""
+    queries, _ = _parsed(v, line)
+    known = None if among is None else [word for word in among if word in v]
+    answers = v.most_similar_batch(queries.values(), topn, among=known)
+    return {name: {one.word for one in next(answers)} for name in queries}
+
+
+def _count_files(
+    record: dict[str, list[dict[str, Any]]], others: Sequence[dict[str, set[str]]]
+) -> None:
+    """Add to each neighbor the number of files in whose list it is."""
+    for name, found in record.items():
+        for one in found:
+            one["files"] = 1 + sum(one["word"] in near.get(name, ()) for near in others)
 
 
 def _parsed(v: Vectors, line: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

@@ -59,6 +59,11 @@ class Option(click.Option):
         super().add_to_parser(parser, ctx)
         self.opts = shown
 
+    @property
+    def takes_many(self) -> bool:
+        """Whether all arguments up to the next option are its values, as those of ``*.bin``."""
+        return self.multiple and str(self.metavar).endswith("...")
+
 
 def flag(
     spelled: str,

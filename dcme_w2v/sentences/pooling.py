@@ -19,14 +19,12 @@ import numpy as np
 from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.numeric.arrays import F32, F64, I64, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread
+from dcme_w2v.words.vectors import counts_by_order
 
 SIF_A = 1e-3  # the weight of a word of probability p is a / (a + p); a as in the paper
 USIF_COMPONENTS = 5
 BEGINNING = 2  # weight of a row's projection on the row of its beginning
 PIECE = 0.3  # length of the row of a character, where an unseen word has 1
-# Without counts, word r = 0, 1, ... is taken to occur c / (r + SHIFT) times (Mandelbrot 1953), the
-# last one RAREST times.
-SHIFT, RAREST = 2.7, 5
 SENTENCE_WORDS = 11  # words of an average sentence, as in the paper of uSIF
 _BLOCK = 1 << 14  # rows at a time in double precision
 
@@ -91,7 +89,7 @@ class Pooling:
                 "the vectors come without the counts of the words, which are taken to be in the "
                 "order of their frequency; a .safetensors file has counts"
             )
-            tokens = RAREST * (len(vectors) + SHIFT) / (np.arange(len(vectors)) + SHIFT)
+            tokens = counts_by_order(len(vectors))
         else:
             tokens = np.maximum(counts, 1).astype(np.float64)
         total = tokens.sum()

@@ -33,7 +33,7 @@ from dcme_w2v.formats.vectors.vectors_io import (
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.hints import no_attribute
-from dcme_w2v.numeric.arrays import F32, Array
+from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike, Tokenizer
@@ -45,6 +45,7 @@ from .neighbors import Neighbor, Term
 Default = TypeVar("Default")
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999  # words, and the share of prepared ones
 _MARK = re.compile("<.*>")  # as </s> and <unk>
+_SHIFT, _RAREST = 2.7, 5  # of words without counts
 _PARTS = ("words", "vectors", "counts", "context", "neighbors", "manifest", "subwords")
 
 
@@ -558,6 +559,14 @@ class Vectors(metaclass=_Habits):
 def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vectors:
     """Return vectors, loaded if they are a path."""
     return vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
+
+
+def counts_by_order(words: int) -> F64:
+    """Return estimated counts of words in descending order of frequency, by Zipf's law.
+
+    Word r = 0, 1, ... occurs c / (r + 2.7) times (Mandelbrot 1953), and the last one 5 times.
+    """
+    return _RAREST * (words + _SHIFT) / (np.arange(words, dtype=np.float64) + _SHIFT)
 
 
 def for_text(vectors: PathLike | Vectors, tokenize: TokenizeLike = None) -> Vectors:

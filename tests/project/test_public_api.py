@@ -42,6 +42,7 @@ def test_public_names_are_listed_and_found_once():
 PARAMETERS = """
 check: path
 classes: vectors classes seed threads
+compare: a b topn min_count
 encode: vectors texts output pooling dim tokenize encoding_errors threads progress
 eval_analogies: vectors questions limit method
 eval_likelihood: model corpus window analogies threads

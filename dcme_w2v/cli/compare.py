@@ -1,0 +1,61 @@
+"""The command `compare`: words that two texts use differently."""
+
+import json
+
+import click
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files.paths import READS
+
+from .command import command
+from .options import arguments, flag, json_option
+
+_LISTS = ("before", "after")
+
+
+@command(
+    example="dcme-w2v compare old.safetensors new.safetensors -k 20\n"
+    "dcme-w2v compare old-1.bin old-2.bin --with new-1.bin new-2.bin"
+)
+@arguments("<vectors...")
+@flag(
+    "--with VECTORS...",
+    "files of the other text; then all files before are of the first text, with other seeds",
+    name="others",
+    multiple=True,
+    path=READS,
+)
+@flag("-k,--topn N", "number of words", default=20, low=1)
+@flag("--min-count N", "leave out words that occur less often in a text", default=100, low=1)
+@json_option
+def compare(
+    vectors: tuple[str, ...], others: tuple[str, ...], topn: int, min_count: int, as_json: bool
+) -> None:
+    """Print the words that two texts use most differently, by word vectors of both.
+
+    Each line has a word, its change (1 - cosine of the aligned vectors), its noise (the same of two
+    seeds of one text; empty if there is one file of each), its neighbors in the first text and in
+    the second, separated by tabs. Changes are compared with those of words of similar counts. With
+    several files of each text, only words are printed that differ more between the texts than
+    between any two files of one.
+    """
+    import dcme_w2v as dw
+
+    if not others:
+        if len(vectors) != 2:
+            raise UsageError(
+                f"{len(vectors)} files; give two, or those of the other text to --with"
+            )
+        vectors, others = vectors[:1], vectors[1:]
+    found = dw.compare([*vectors], [*others], topn=topn, min_count=min_count)
+    if as_json:
+        for one in found:
+            lists = {name: [near._asdict() for near in getattr(one, name)] for name in _LISTS}
+            click.echo(json.dumps({**one._asdict(), **lists}))
+        return
+    for one in found:
+        noise = "" if one.noise is None else f"{one.noise:.4f}"
+        near = (" ".join(word for word, _ in given) for given in (one.before, one.after))
+        click.echo("\t".join([one.word, f"{one.change:.4f}", noise, *near]))
+    if not found:
+        click.echo("no word differs more between the texts than between seeds", err=True)

@@ -1,0 +1,156 @@
+"""Words whose place among the others differs between vectors of two texts.
+
+The vectors of each file are turned onto those of the first by orthogonal Procrustes on frequent
+shared words (Hamilton et al. 2016, Diachronic word embeddings reveal statistical laws of semantic
+change, ACL). Two seeds of one text differ, too, rare words more than frequent ones: so a change is
+set against the difference between seeds, and this ratio against that of words of similar counts.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.ndimage import median_filter
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files.paths import as_paths
+from dcme_w2v.numeric.arrays import F32, F64, I64, unit_vectors
+from dcme_w2v.platform import PathLike
+
+from .neighbors import Neighbor
+from .vectors import Vectors, counts_by_order, load_if_path
+
+MIN_COUNT, NEIGHBORS = 100, 5
+_ANCHORS = 5000  # most frequent words, on which files are aligned
+_SIMILAR = 201  # words of similar counts
+_SMALLEST = 1e-6  # of a difference, since unit vectors are rounded
+Files = PathLike | Vectors | Sequence[PathLike | Vectors]
+
+
+class Change(NamedTuple):
+    """A word that two texts use differently.
+
+    Attributes
+    ----------
+    word : str
+    change : float
+        1 - cosine of its aligned vectors of both texts, the mean over pairs of files.
+    noise : float or None
+        The same of two files of one text; None if each text has one file.
+    before, after : list of (word, similarity)
+        Its nearest words in the first and in the second text, of the words that are compared.
+    """
+
+    word: str
+    change: float
+    noise: float | None
+    before: list[Neighbor]
+    after: list[Neighbor]
+
+
+def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -> list[Change]:
+    """Return the words whose place differs most between vectors of two texts.
+
+    Parameters
+    ----------
+    a, b : path, Vectors, or list of these
+        Vectors of the first and of the second text. Several are of one text, with other seeds.
+    topn : int
+        Number of words. They are fewer if no others differ more between the texts than between
+        any two files of one text.
+    min_count : int
+        Leave out words that occur less often in one of the texts. Without counts in the file, they
+        follow from the order of the words, by Zipf's law.
+
+    Returns
+    -------
+    list of Change
+        In descending order of change / noise, or of the change if each text has one file, compared
+        with words of similar counts.
+
+    Raises
+    ------
+    UsageError
+        The vectors have different dimensions, or too few words in common.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> rows = np.random.default_rng(0).normal(size=(40, 3))
+    >>> a = dw.Vectors([f"w{i}" for i in range(40)], rows)
+    >>> rows[7] = -rows[7]
+    >>> dw.compare(a, dw.Vectors(a.words, rows), min_count=1)[0].word
+    'w7'
+    """
+    for name, number in (("topn", topn), ("min-count", min_count)):
+        if number < 1:
+            raise UsageError(f"--{name}={number}: must be at least 1")
+    sides = [
+        [load_if_path(one) for one in ([side] if isinstance(side, Vectors) else as_paths(side))]
+        for side in (a, b)
+    ]
+    every = [one for side in sides for one in side]
+    words, rows = _shared(every, min_count)
+    turned = _aligned(every, rows)
+    own, other = turned[: len(sides[0])], turned[len(sides[0]) :]
+    between = _differences(own, other)
+    within = np.concatenate([_differences(side, side) for side in (own, other)])
+    change, noise = between.mean(axis=0), within.mean(axis=0) if len(within) else None
+    score = _among_similar(change if noise is None else change / np.maximum(noise, _SMALLEST))
+    least = within.max(axis=0) if len(within) else _SMALLEST
+    score[between.min(axis=0) <= least] = -np.inf
+    best = np.argsort(-score, kind="stable")[:topn]
+    best = best[score[best] > -np.inf]
+    lists = [
+        Vectors(words, sum(side)).most_similar_batch([words[i] for i in best], NEIGHBORS)
+        for side in (own, other)
+    ]
+    return [
+        Change(words[i], float(change[i]), None if noise is None else float(noise[i]), *near)
+        for i, *near in zip(best, *lists, strict=True)
+    ]
+
+
+def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I64]]:
+    """Return the words that all have, the most frequent first, and their rows in each."""
+    first, *others = every
+    if len({one.dim for one in every}) > 1:
+        dims = " and ".join(str(dim) for dim in sorted({one.dim for one in every}))
+        raise UsageError(f"vectors of {dims} dimensions; compare vectors of as many each")
+    words = [word for word in first.words if all(word in one.words for one in others)]
+    rows = [np.array([one.words.find(word) for word in words], dtype=np.int64) for one in every]
+    known = [counts_by_order(len(one)) if one.counts is None else one.counts for one in every]
+    counts = np.min([own[row] for own, row in zip(known, rows, strict=True)], axis=0)
+    kept = np.argsort(-counts, kind="stable")[: int((counts >= min_count).sum())]
+    if len(kept) <= first.dim:
+        raise UsageError(
+            f"{len(kept):,} words occur {min_count} times in both texts, and the vectors have "
+            f"{first.dim} dimensions: too few to compare; lower --min-count, or give more text"
+        )
+    return [words[i] for i in kept], [row[kept] for row in rows]
+
+
+def _aligned(every: Sequence[Vectors], rows: Sequence[I64]) -> list[F32]:
+    """Return unit vectors of rows, turned onto those of the first vectors."""
+    units = [unit_vectors(one.vectors[row]) for one, row in zip(every, rows, strict=True)]
+    base = units[0][:_ANCHORS]
+    for number, own in enumerate(units):
+        left, _, right = np.linalg.svd(own[:_ANCHORS].T @ base)
+        units[number] = own @ (left @ right)
+    return units
+
+
+def _differences(some: Sequence[F32], others: Sequence[F32]) -> F64:
+    """Return 1 - cosine of rows in each pair of different files, shape (pairs, n)."""
+    found = [
+        1 - np.einsum("ij,ij->i", one, other)
+        for number, one in enumerate(some)
+        for other in (some[:number] if some is others else others)
+    ]
+    return np.array(found, dtype=np.float64).reshape(len(found), len(some[0]))
+
+
+def _among_similar(values: F64) -> F64:
+    """Return the log of values less its median among the words of the most similar counts."""
+    logs = np.log(np.maximum(values, _SMALLEST))
+    return np.asarray(logs - median_filter(logs, _SIMILAR, mode="nearest"))

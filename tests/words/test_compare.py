@@ -1,0 +1,116 @@
+"""Words that two texts use differently: planted changes, noise of seeds, errors."""
+
+import random
+
+import numpy as np
+import pytest
+
+import dcme_w2v as dw
+
+TOPICS, SIZE = 12, 20
+PLANTED = {f"w{topic}x3": f"w{topic + 6}x4" for topic in range(6)}  # gets contexts of the other
+
+
+def text(seed, planted):
+    chance = random.Random(seed)
+    names = {other: word for word, other in planted.items()}
+    lines = []
+    for _ in range(6000):
+        topic = chance.randrange(TOPICS)
+        words = [f"w{topic}x{chance.randrange(SIZE)}" for _ in range(10)]
+        lines.append([names.get(w, w) if chance.random() < 0.5 else w for w in words])
+    return lines
+
+
+def trained(lines, *seeds):
+    options = {"dim": 16, "epochs": 3, "threads": 1, "sample": 0.0}
+    return [dw.train(lines, seed=seed, **options) for seed in seeds]
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return trained(text(1, {}), 1, 2, 3), trained(text(2, PLANTED), 4, 5, 6)
+
+
+def test_planted_changes_come_first(vectors):
+    found = dw.compare(*vectors, topn=6)
+    assert {one.word for one in found} == {*PLANTED}
+    for one in found:
+        assert one.change > one.noise > 0
+        assert all(near.word.split("x")[0] == one.word.split("x")[0] for near in one.before)
+        assert one.after[0].similarity < one.before[-1].similarity
+    alone = dw.compare(vectors[0][0], vectors[1][0], topn=6)
+    assert len({one.word for one in alone} & {*PLANTED}) >= 4 and alone[0].noise is None
+
+
+def test_seeds_of_one_text_and_turned_vectors_do_not_differ(vectors):
+    own, other = vectors
+    one = own[0]
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(16, 16)))[0]
+    assert dw.compare(one, one.changed(vectors=one.vectors @ rotation)) == []
+    planted = [one.word for one in dw.compare(own, other, topn=1000)]
+    seeds = [one.word for one in dw.compare(own[:2], [own[2]], topn=1000)]
+    assert len(planted) == len({*planted}) > len({*PLANTED} & {*seeds})
+
+
+def test_counts_decide_which_words_are_compared(vectors):
+    own, other = (side[0] for side in vectors)
+    both = {word: min(v.counts[v.index(word)] for v in (own, other)) for word in own}
+    least = sorted(both.values())[-30]
+    words = [one.word for one in dw.compare(own, other, topn=1000, min_count=int(least))]
+    assert {*words} == {word for word, count in both.items() if count >= least}
+    plain = [dw.Vectors(v.words, v.vectors) for v in (own, other)]  # the last occurs 5 times
+    assert 16 < len(dw.compare(*plain, topn=1000, min_count=10)) < 120
+
+
+def test_the_command_prints_what_the_function_returns(vectors, here, cli):
+    names = [[], []]
+    for number, side in enumerate(vectors):
+        for seed, one in enumerate(side):
+            one.save(here / f"{'ab'[number]}{seed}.safetensors")
+            names[number].append(f"{'ab'[number]}{seed}.safetensors")
+    sides = f"{' '.join(names[0])} --with {' '.join(names[1])}"
+    found = dw.compare(*names, topn=2)
+    rows = cli.rows(f"compare {sides} -k 2")
+    assert [row[:3] for row in rows] == [
+        [one.word, f"{one.change:.4f}", f"{one.noise:.4f}"] for one in found
+    ]
+    assert rows[0][3].split() == [one.word for one in found[0].before]
+    assert cli(f"compare -k 2 {' '.join(names[0])} --with={' --with '.join(names[1])}")
+    lines = cli(f"compare {sides} --json").splitlines()
+    assert len(lines) == len(PLANTED) and '"before": [{"word"' in lines[0]
+    assert cli.rows("compare a0.safetensors b0.safetensors -k 1")[0][2] == ""
+    assert cli("compare a0.safetensors a0.safetensors") == "" and "no word differs" in cli.err
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("compare a.txt", "1 files; give two"),
+        ("compare a.txt a.txt a.txt", "3 files; give two"),
+        ("compare a.txt b.txt", "vectors of 2 and 3 dimensions"),
+        ("compare a.txt a.txt", "0 words occur 100 times in both texts"),
+        ("compare a.txt c.txt --min-count 1", "0 words occur 1 times in both texts"),
+        ("compare a.txt missing.txt", "missing.txt"),
+        ("compare a.txt --with", "requires an argument"),
+    ],
+)
+def test_errors_are_one_line(line, message, here, cli):
+    for name, word, numbers in (("a", "x", "1 2"), ("b", "x", "1 2 3"), ("c", "y", "1 2")):
+        (here / f"{name}.txt").write_text(f"{word} {numbers}\n{word}{word} {numbers}\n")
+    assert message in cli.error(line)
+
+
+def test_neighbors_in_files_of_other_seeds_are_counted(vectors, here, cli):
+    for seed, one in enumerate(vectors[0]):
+        one.save(here / f"a{seed}.safetensors")
+    lists = [{one.word for one in v.most_similar("w0x1", topn=5)} for v in vectors[0]]
+    counts = {word: sum(word in one for one in lists) for word in lists[0]}
+    line = "neighbors a0.safetensors w0x1 -k 5 --stability a1.safetensors a2.safetensors"
+    assert {row[1]: int(row[3]) for row in cli.rows(line)} == counts
+    found = cli.json(line)["neighbors"]["w0x1"]
+    assert {one["word"]: one["files"] for one in found} == counts
+    assert {*map(len, cli.rows(f"{line} -k 3", stdin=None))} == {4}
+    dw.Vectors(["zz", "z"], [[1], [2]]).save("z.txt")
+    signed = cli.rows("neighbors a0.safetensors +w0x1 -w1x1 -k 4 --stability z.txt")
+    assert [row[3] for row in signed] == ["1"] * 4
