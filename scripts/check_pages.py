@@ -3,8 +3,8 @@
     python scripts/check_pages.py
 
 A link leads to a file of the repository and, after #, to one of its headings. There are no
-directives, which GitHub would show as they are. In Start and the guides a sentence has at most
-30 words, and a guide at most 800.
+directives, which GitHub would show as they are. In the README, Start and the guides a sentence has
+at most 30 words, and a guide at most 800.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def faults(page: Path) -> Iterator[str]:
     is_guide = page.parent == DOCS / "guides"
     if is_guide and (words := len(text.split())) > MOST:
         yield f"has {words} words; at most {MOST}"
-    if is_guide or page.parent == DOCS / "start":
+    if is_guide or page.parent == DOCS / "start" or page == ROOT / "README.md":
         yield from (f"{len(one.split())} words: {one}" for one in sentences(prose)
                     if len(one.split()) > LONGEST)  # fmt: skip
 
