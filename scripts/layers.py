@@ -1,14 +1,13 @@
-"""The order of the rooms of the package, and its picture: `python scripts/layers.py PICTURE.svg`.
+"""The order of the rooms of the package, and its picture, which write_reference.py writes.
 
 A room is a folder or a module of dcme_w2v/. It may import only rooms that come before it in LAYERS,
-also inside functions; test_architecture.py checks that. Without a picture, this script prints the
-imports against the order.
+also inside functions; test_architecture.py checks that, and this script prints the imports against
+the order.
 """
 
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -106,10 +105,7 @@ def picture() -> str:
 
 
 def main() -> None:
-    """Write the picture, or print the imports against the order."""
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(picture(), encoding="utf-8")
-        return
+    """Print the imports against the order."""
     for (own, other), places in wrong_arrows().items():
         print(f"{own} -> {other}: {', '.join(dict.fromkeys(places))}")
 
