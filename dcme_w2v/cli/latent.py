@@ -87,8 +87,9 @@ def show(model: str, count: int, documents: str | None, threads: int | None, as_
     """Print the latent classes: share of the documents, labels, specific words.
 
     One line a class, with fields separated by tabs: number, share, labels with their probabilities
-    in the class, and words by their weight times the log of their rarity. Lines of documents follow
-    the line of their class, begin with a tab, and have probability, number and text.
+    in the class, and specific words: those of this class more than of others, neither rare nor
+    common. Lines of documents follow the line of their class, begin with a tab, and have
+    probability, number and text.
     """
     from dcme_w2v.latent.jobs import typical_documents
     from dcme_w2v.latent.model import LatentClassifier

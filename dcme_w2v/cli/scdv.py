@@ -151,8 +151,8 @@ def fit(
 def topics(model: str, words: int, coherence: str | None, word: str | None, as_json: bool) -> None:
     """List the topics of a model.
 
-    Prints number, P(topic), coherence and the most specific words: by P(word | topic) times the
-    log of how rare the word is. With --word, prints P(topic | word) and the topics of one word.
+    Prints number, P(topic), coherence and the most specific words: those of a high P(topic | word)
+    that are neither rare nor common. With --word, prints P(topic | word) and topics of one word.
     Coherence is the sum of ln((D(w, v) + 1) / D(v)) over pairs of the most probable words; D is a
     number of documents (Mimno et al. 2011).
     """

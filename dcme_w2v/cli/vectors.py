@@ -161,7 +161,7 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 )
 @flag("--words WORDS", "words to draw, separated by spaces")
 @flag("--labels FILE", "labels of the rows, one line per row; colors are by label", path=READS)
-@flag("--limit N", "draw this many words (default: 200) or rows (default: 2000)", low=3)
+@flag("--limit N", "draw this many words (default: 100) or rows (default: 2000)", low=3)
 @flag("--method tsne|pca", "projection method (default: tsne)")
 @flag("--seed N", "random seed (default: 1)", low=0, high=2**32 - 1)
 def plot(files: tuple[str, ...], output: str, **values: Any) -> None:

@@ -16,7 +16,7 @@ from dcme_w2v.classify.model import VERSION, Predictor, restored, text_of
 from dcme_w2v.classify.trainer import CHUNK, Weights
 from dcme_w2v.declarations import threads_of
 from dcme_w2v.formats.artifact import Model, load_model
-from dcme_w2v.numeric.arrays import F32, F64, Array
+from dcme_w2v.numeric.arrays import F32, F64, Array, specificity, unit_vectors
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike
 
@@ -99,16 +99,6 @@ class LatentClassifier(Predictor):
         chances = self.alpha[:, number] * np.maximum(self.shares, 1e-9)
         return weights @ (chances / chances.sum())
 
-    def _specific(self, weights: F32, count: int) -> list[tuple[str, float]]:
-        """Return the features of the highest weights times the log of their rarity.
-
-        The log of documents / documents with the word is idf - 1: a word in all documents has 0,
-        and does not name a class.
-        """
-        if self.text is not None and self.text.options.weighting == "tfidf":
-            weights = weights * np.maximum(self.text.idf - 1, 0) / self.text.idf
-        return self.highest_weighted(weights, count)
-
     def feature_weights(self) -> F32:
         """Return weights less their mean over the latent classes, shape (features, latent)."""
         table = self.weights.get()[:-1]
@@ -116,9 +106,16 @@ class LatentClassifier(Predictor):
         return table - table.mean(axis=1, keepdims=True)
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
-        """Return the share, labels with alpha, and specific words of each latent class."""
+        """Return the share, labels with alpha, and specific words of each latent class.
+
+        Words are those whose weights are of this class more than of others, times `specificity`.
+        The log of documents / documents with the word is idf - 1.
+        """
         found = []
         weights = self.feature_weights()
+        if self.text is not None and self.text.options.weighting == "tfidf":
+            factors = specificity(self.text.idf - 1) / self.text.idf
+            weights = unit_vectors(weights) * np.float32(factors)[:, None]
         for k in range(self.latent):
             labels: list[tuple[str, float]] = []
             if self.alpha is not None:
@@ -130,7 +127,7 @@ class LatentClassifier(Predictor):
                 "class": k + 1,
                 "share": float(self.shares[k]),
                 "labels": labels,
-                "words": self._specific(weights[:, k], count),
+                "words": self.highest_weighted(weights[:, k], count),
             })  # fmt: skip
         return found
 

@@ -104,6 +104,16 @@ def unit_vectors(rows: Array) -> Array:
     return rows / np.where(lengths > 0, lengths, 1)
 
 
+def specificity(rarity: Array) -> F64:
+    """Return the weights of words that name a group, by the log of how rare they are.
+
+    A word that is everywhere, whose rarity is 0, names no group; nor do the rarest ones, which few
+    readers know.
+    """
+    logs = np.maximum(rarity.astype(np.float64), 1e-9)
+    return logs * (logs.max(initial=0.0) + 1 - logs)
+
+
 def mean_by_counts(
     start: F32, learned: Sequence[F32], counts: Sequence[NDArray[np.integer | np.floating]]
 ) -> F32:

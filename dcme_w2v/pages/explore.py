@@ -6,8 +6,8 @@ Content-Security-Policy, and allows only its own script and style by their hashe
 
 The map has groups of similar rows: without given labels k-means clusters of the centered unit
 vectors, and clusters of their centers for the coarser levels of zoom, so that each fine group lies
-in one coarse group. A group of words is labeled by its most specific words: of its more frequent
-members, those with the highest cosines to the group's mean. Subtracting the mean of all rows
+in one coarse group. A group of words is labeled by the words of the highest cosines to the group's
+mean, times their specificity by count. Subtracting the mean of all rows
 removes the direction that all words share (Mu and Viswanath 2018, All-but-the-Top).
 """
 
@@ -31,7 +31,7 @@ from dcme_w2v.files.atomic import atomic_write, uncompressed_name
 from dcme_w2v.files.opening import read_text
 from dcme_w2v.files.paths import READS, WRITES, guard, listed
 from dcme_w2v.formats.sparse_io import is_vectors, read_vectors
-from dcme_w2v.numeric.arrays import F32, F64, I64, U8
+from dcme_w2v.numeric.arrays import F32, F64, I64, U8, Array, specificity
 from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.platform import PathLike
@@ -39,7 +39,7 @@ from dcme_w2v.plots.projection import ITERATIONS, check_method, plane
 from dcme_w2v.training.progress import ProgressLike, reporting_to
 from dcme_w2v.words.exports import agreement, as_int8
 from dcme_w2v.words.neighbors import inverse_lengths
-from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors import Vectors, counts_by_order
 
 MIN_ROWS = 3
 _COLUMNS = 100  # of rows of documents
@@ -47,7 +47,6 @@ _TITLE = 80  # characters
 COLORS = 12  # the last one is for all other groups
 _LEVELS = ((10, 3), (48, 2), (200, 1))  # groups, and words of a label, from coarse to fine
 _GROUP_ROWS = 30  # of a fine group, on average
-_CANDIDATES = 12  # most frequent members of a group that can label it, or a tenth of all
 _ROUNDS = 20
 EXAMPLES = 6
 ANALOGIES = ("+king -man +woman", "+paris -france +italy", "+better -good +bad", "man woman king")
@@ -70,8 +69,8 @@ class Items:
         Of unit length; rows of zeros stay.
     groups : list of str
         Group of each item; empty without labels.
-    of_words : bool
-        Whether the items are words, the most frequent first.
+    counts : ndarray, shape (n,), or None
+        Counts of words; None for documents.
     """
 
     title: str
@@ -79,7 +78,12 @@ class Items:
     names: list[str]
     matrix: F32
     groups: list[str]
-    of_words: bool
+    counts: Array | None
+
+    @property
+    def of_words(self) -> bool:
+        """Whether the items are words, the most frequent first."""
+        return self.counts is not None
 
 
 def read_items(path: str, labels: str | None, column: int, limit: int, seed: int) -> Items:
@@ -95,9 +99,11 @@ def read_items(path: str, labels: str | None, column: int, limit: int, seed: int
     limit : int
     seed : int
     """
-    of_words = not is_vectors(path)
+    of_words, counts = not is_vectors(path), None
     if of_words:
         vectors = Vectors.load(path)
+        known = vectors.counts
+        counts = (counts_by_order(len(vectors)) if known is None else known)[:limit]
         total, found, names = len(vectors), [], list(vectors.words[:limit])
         matrix = np.array(vectors.vectors[:limit])
         about = _made(vectors.manifest or {})
@@ -117,7 +123,7 @@ def read_items(path: str, labels: str | None, column: int, limit: int, seed: int
     matrix = _unit(matrix)
     shown = f"{len(names):,}" if len(names) == total else f"the first {len(names):,} of {total:,}"
     about = f"{shown} {'words' if of_words else 'documents'} of {matrix.shape[1]} dimensions{about}"
-    return Items(path, about, names, matrix, groups, of_words)
+    return Items(path, about, names, matrix, groups, counts)
 
 
 def _made(manifest: Mapping[str, Any]) -> str:
@@ -184,24 +190,12 @@ def given_groups(groups: Sequence[str], points: F64) -> Groups:
     return colors.astype(np.uint8), labels
 
 
-def similar_groups(
-    matrix: F32,
-    names: Sequence[str] | None,
-    points: F64,
-    seed: int,
-) -> Groups:
-    """Return colors and labels of groups of similar rows.
-
-    Parameters
-    ----------
-    matrix : ndarray of float32, shape (n, d)
-        Rows of unit length, the most frequent words first.
-    names : sequence of str, optional
-        The words; without them labels have no words.
-    points : ndarray of float64, shape (n, 2)
-        The map.
-    seed : int
-    """
+def similar_groups(items: Items, points: F64, seed: int) -> Groups:
+    """Return colors and labels of groups of similar rows; labels of documents have no words."""
+    matrix, specific = items.matrix, None
+    if items.counts is not None:
+        known = np.maximum(items.counts, 1)
+        specific = specificity(np.log(known.max() / known))
     fine = min(_LEVELS[-1][0], len(matrix) // _GROUP_ROWS)
     if fine < 2:
         return np.zeros(len(matrix), dtype=np.uint8), []
@@ -217,7 +211,11 @@ def similar_groups(
         width = _LEVELS[level][1]
         for group in range(int(groups.max()) + 1):
             rows = np.flatnonzero(groups == group)
-            words = [names[row] for row in _specific(unit, rows)[:width]] if names else []
+            words = list[str]()
+            if specific is not None:
+                scores = unit[rows] @ unit[rows].mean(axis=0) * specific[rows]
+                order = np.argsort(-scores, kind="stable")[:width]
+                words = [items.names[row] for row in rows[order].tolist()]
             labels.append(Label(words, _middle(rows, points), level, int(colors[rows[0]])))
     return colors, labels
 
@@ -228,13 +226,6 @@ def _by_size(groups: I64) -> I64:
     rank = np.empty(len(found), dtype=np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(found))
     return np.asarray(rank[own])
-
-
-def _specific(unit: F32, rows: I64) -> list[int]:
-    """Return the frequent rows of a group, the nearest to the group's mean first."""
-    frequent = rows[: max(_CANDIDATES, len(rows) // 10)]
-    cosines = unit[frequent] @ unit[rows].mean(axis=0)
-    return [int(row) for row in frequent[np.argsort(-cosines, kind="stable")]]
 
 
 def _middle(rows: I64, points: F64) -> int:
@@ -272,12 +263,9 @@ def page_of(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> str:
 
 def _blocks_of(items: Items, layout: F64, seed: int) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the description of a file, and its arrays as bytes."""
-    names = items.names if items.of_words else None
     given = bool(items.groups)
     colors, labels = (
-        given_groups(items.groups, layout)
-        if given
-        else similar_groups(items.matrix, names, layout, seed)
+        given_groups(items.groups, layout) if given else similar_groups(items, layout, seed)
     )
     description = {
         "title": items.title, "about": items.about, "rows": len(items.names),

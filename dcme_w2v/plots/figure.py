@@ -9,6 +9,7 @@ from dcme_w2v.files.atomic import atomic_write
 
 PICTURES = (".png", ".pdf", ".svg")
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
+LETTERS = 13  # points, so that a projected picture can be read from some rows away
 MARKERS = "osD^vPX*<>"
 LINES = ("-", "--", "-.", ":")
 _SETTINGS: Any = {

@@ -18,12 +18,12 @@ from dcme_w2v.platform import PathLike
 from dcme_w2v.training.progress import is_log, read_log
 from dcme_w2v.words.vectors import Vectors
 
-from .figure import COLORS, new_figure, picture_format, plain_text, style_of, write_figure
+from .figure import COLORS, LETTERS, new_figure, picture_format, plain_text, style_of, write_figure
 from .projection import plane
 
 MIN_POINTS = 3
-_IN_LEGEND = 39  # labels with a color and marker of their own
-_OF_WORDS, _OF_ROWS = 200, 2000  # points, by default
+_IN_LEGEND = 10  # entries, of which the last is for all others if they are more
+_OF_WORDS, _OF_ROWS = 100, 2000  # points, by default
 GRAY = "#B0B0B0"
 # Where a word stands beside its point: pixels to the right and up, alignment.
 PLACES = ((4, 0, "left"), (-4, 0, "right"), (0, 8, "center"), (0, -8, "center"))
@@ -65,16 +65,21 @@ def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
         by_epoch = any(len(_curve(log, name, "epoch")[0]) > 1 for log in logs)
         for number, (path, log) in enumerate(zip(paths, logs, strict=True)):
             x, y = _curve(log, name, "epoch" if by_epoch else "progress")
-            style = style_of(number)
-            panel.plot(
-                x, y, label=plain_text(path), markersize=4 if len(x) <= _MANY_POINTS else 0, **style
-            )
-        panel.set_xlabel("epoch" if by_epoch else _unit_of(logs))
-        panel.set_ylabel(name.replace("_", " "))
+            style, label = style_of(number), plain_text(path)
+            if number >= _shown(len(paths)):
+                others = len(paths) - _shown(len(paths))
+                style["color"] = GRAY
+                label = f"{others} other logs" if number == len(paths) - 1 else "_"
+            panel.plot(x, y, label=label, markersize=4 if len(x) <= _MANY_POINTS else 0, **style)
+        panel.locator_params(axis="x", integer=by_epoch)
+        panel.set_xlabel("epoch" if by_epoch else _unit_of(logs), fontsize=LETTERS)
+        panel.set_ylabel(name.replace("_", " "), fontsize=LETTERS)
+        panel.tick_params(labelsize=LETTERS)
         panel.grid(alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
     if len(paths) > 1:
-        panels[0].legend(fontsize=8)
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, fontsize=LETTERS, loc="outside right upper")
     return figure
 
 
@@ -127,8 +132,8 @@ def draw_words(
     for word, point in zip(chosen, points.tolist(), strict=True):
         for x, y, side in PLACES:
             label = axes.annotate(
-                word, point, (x, y), textcoords="offset pixels", fontsize=8, ha=side, va="center",
-                parse_math=False,
+                word, point, (x, y), textcoords="offset pixels", fontsize=LETTERS, ha=side,
+                va="center", parse_math=False,
             )  # fmt: skip
             box = label.get_window_extent()
             if not box.count_overlaps(boxes) or (x, y, side) == PLACES[-1]:
@@ -156,7 +161,7 @@ def draw_rows(
     axes, points = _points(rows[chosen], method, seed)
     if any(names):
         _scatter(axes, points, np.array(["|".join(names[i]) for i in chosen], dtype=object))
-        axes.figure.legend(fontsize=7, markerscale=2, loc="outside right upper")
+        axes.figure.legend(fontsize=LETTERS, markerscale=2, loc="outside right upper")
     else:
         axes.scatter(*points.T, s=8, color=COLORS[0])
     return axes.figure
@@ -172,10 +177,16 @@ def _points(rows: Any, method: str, seed: int) -> tuple[Any, F64]:
     return axes, points
 
 
+def _shown(count: int) -> int:
+    """Return how many of so many lines or labels have a color and an entry of their own."""
+    return count if count <= _IN_LEGEND else _IN_LEGEND - 1
+
+
 def _scatter(axes: Any, points: F64, labels: NDArray[np.object_]) -> None:
-    """Draw points by label; labels beyond `_IN_LEGEND`, the least frequent, are one in gray."""
+    """Draw points by label; labels beyond those of the legend, the least frequent, are gray."""
     names, counts = np.unique(labels, return_counts=True)
-    kept = sorted(names[np.argsort(-counts, kind="stable")][:_IN_LEGEND].tolist())
+    shown = _shown(len(names))
+    kept = sorted(names[np.argsort(-counts, kind="stable")][:shown].tolist())
     others = len(names) - len(kept)
     if others:
         rest = points[~np.isin(labels, kept)]
@@ -213,7 +224,7 @@ def plot(
     labels : path, optional
         A file with the labels of the rows, one line per row; colors are by label.
     limit : int, optional
-        Number of words (default: 200) or of rows (default: 2000, a random sample).
+        Number of words (default: 100) or of rows (default: 2000, a random sample).
     method : {"tsne", "pca"}, optional
         Projection (default: tsne).
     seed : int, optional

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from dcme_w2v.errors import CorpusError, DcmeError, UnknownWordError, UsageError
 from dcme_w2v.formats.texts import Text
-from dcme_w2v.numeric.arrays import F64, I64
+from dcme_w2v.numeric.arrays import F64, I64, specificity
 
 from .model import BAGS, DocumentModel, count_rows
 
@@ -24,8 +24,8 @@ class Topic:
     share : float
         P(topic), over the tokens of the training documents.
     words : list of (str, float)
-        The most specific words with P(word | topic): by this probability times idf - 1, the log of
-        documents / documents with the word.
+        The most specific words with P(word | topic): by P(topic | word) times the `specificity` of
+        the log of documents / documents with the word.
     coherence : float or None
         See `coherences`.
     """
@@ -65,9 +65,10 @@ def topics(
     if texts is not None:
         probable = [_highest(column, column.data, words)[0] for column in columns]
         measured[:] = coherences(model, probable, texts)
-    rarity, result = np.maximum(model.idf[: len(model.vectors)] - 1.0, 1e-9), []
-    for topic, column in enumerate(columns):
-        found, values = _highest(column, column.data * rarity[column.indices], words)
+    own = slice(len(model.vectors))
+    specific, result = specificity(model.idf[own] - 1) / np.maximum(model.counts[own], 1), []
+    for topic, column in enumerate(columns):  # P(topic, word) / count is as P(topic | word)
+        found, values = _highest(column, column.data * specific[column.indices], words)
         chances = values / max(float(shares[topic]), np.finfo(float).tiny)
         listed = [(model.words[int(i)], float(p)) for i, p in zip(found, chances, strict=True)]
         result.append(Topic(topic + 1, float(shares[topic]), listed, measured[topic]))

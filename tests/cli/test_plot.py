@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from helpers import save
 
+import dcme_w2v as dw
+
 matplotlib = pytest.importorskip("matplotlib")
 
 MAGIC = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
@@ -33,6 +35,21 @@ def test_learning_curves_in_every_format(suffix, cli):
         found.append(Path(f"p{suffix}").read_bytes())
     assert found[0].startswith(MAGIC[suffix])
     assert found[0] == found[1]  # no date or random name in it
+
+
+@pytest.mark.parametrize("count, entries", [(10, 10), (11, 10), (30, 10)])
+def test_a_legend_has_ten_entries_and_epochs_are_integers(count, entries, here):
+    for number in range(count):
+        log(f"log{number}", [3, 2, 1.5 + number])
+    figure = dw.plot([f"log{number}" for number in range(count)])
+    ticks = figure.axes[0].get_xticks()
+    assert (ticks == ticks.round()).all()
+    Path("r.svm").write_text("".join(f"{i % count} 0:{i} 1:{i % 7}\n" for i in range(90)))
+    figures = [figure, dw.plot("r.svm", method="pca")]
+    for one, what in zip(figures, ("logs", "labels"), strict=True):
+        texts = [text.get_text() for text in one.legends[0].get_texts()]
+        assert len(texts) == entries
+        assert (f"{count - 9} other {what}" in texts) == (count > 10)
 
 
 def test_words_on_a_plane(cli):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from dcme_w2v.numeric.arrays import specificity
 from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.numeric.lbfgs import minimize
 from dcme_w2v.numeric.levels import fit_by_admm, fit_levels
@@ -157,3 +158,10 @@ def test_admm_never_finds_a_lower_loss(pairs, count, growth):
     assert iterations >= 1 and (np.diff(found.values) <= 0).all()
     grid = np.append(0.0, found.values)
     assert found.loss == pytest.approx(cost_of(numbers, weights, grid[found.numbers]), abs=1e-9)
+
+
+def test_words_that_name_a_group_are_neither_everywhere_nor_the_rarest():
+    documents = 1000
+    weights = specificity(np.log(documents / np.array([1000, 400, 30, 1])))
+    assert weights[0] < 1e-6 and weights.argmax() == 2 and 0 < weights[3] < weights[2] / 2
+    assert (specificity(np.zeros(3)) > 0).all() and len(specificity(np.zeros(0))) == 0

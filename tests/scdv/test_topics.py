@@ -31,7 +31,9 @@ def test_words_of_topics_follow_bayes_rule(model):
     for number, topic in enumerate(topics(model, 4)):
         assert topic.share == pytest.approx(joint[:, number].sum(), abs=1e-6)
         given = joint[:, number] / joint[:, number].sum()
-        best = np.argsort(-given * (model.idf[: len(given)] - 1), kind="stable")[:4]
+        rarity = np.maximum(model.idf[: len(given)] - 1, 1e-9)
+        specific = posteriors[:, number] * rarity * (rarity.max() + 1 - rarity)
+        best = np.argsort(-specific, kind="stable")[:4]
         assert [word for word, _ in topic.words] == [model.words[int(i)] for i in best]
         assert [p for _, p in topic.words] == pytest.approx(given[best], abs=1e-6)
 
