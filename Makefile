@@ -163,10 +163,10 @@ test-sdist: dist/.made ## run some tests from the unpacked source distribution, 
 
 test-wheel: dist/.made ## install the built wheel without a compiler and run the tutorial
 	@rm -rf $(CLEAN) && $(BIN)/python -m venv $(CLEAN) && mkdir -p $(CLEAN)/work
-	@for tool in awk sh; do ln -s "$$(command -v $$tool)" $(CLEAN)/bin/$$tool; done
+	@for tool in awk make rm sh; do ln -s "$$(command -v $$tool)" $(CLEAN)/bin/$$tool; done
 	@cd $(CLEAN)/work && export PATH="$(CURDIR)/$(CLEAN)/bin" && \
 	    python -m pip install --quiet --only-binary :all: --find-links ../../../dist dcme-w2v==$(VERSION) && \
-	    ! command -v cc && python $(CURDIR)/scripts/run_page.py $(CURDIR)/docs/start/tutorial.md
+	    ! command -v cc && make -f $(CURDIR)/docs/start/Makefile
 
 # Editable, for the tests; another Python's extension has another name, so both can be there. Old
 # packages may warn of what newer packages below them deprecate.
