@@ -40,6 +40,9 @@ def faults(page: Path) -> Iterator[str]:
     prose = re.sub(r"`[^`]+`", "CODE", INDENTED.sub("", FENCED.sub("", text)))
     for found in [*DIRECTIVE.finditer(text), *ROLE.finditer(prose)]:
         yield f"{found[0]}: is no Markdown of GitHub"
+    for line in prose.splitlines():
+        if line.count("$") % 2:
+            yield f"{line}: a formula spans lines, which GitHub does not show"
     for found in LINK.finditer(prose):
         target = found[1] or found[2]
         name, _, anchor = target.partition("#")
