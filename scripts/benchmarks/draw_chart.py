@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
-WIDTH, LABELS, BAR, STEP, TOP = 760, 250, 22, 34, 46
+WIDTH, LABELS, NUMBERS, BAR, STEP, TOP = 540, 190, 120, 20, 30, 36
 STYLE = """
   text { font: 14px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
   .title { font-weight: 600 }
@@ -21,23 +21,23 @@ BARS = {
     "dcme-w2v --epochs 2": "dcme-w2v, 2 epochs",
     "dcme-w2v (5 epochs)": "dcme-w2v, 5 epochs",
     "gensim, alpha .05": "gensim, 5 epochs",
-    "gensim, our settings, both its tables": "gensim, settings of dcme-w2v",
+    "gensim, our settings, both its tables": "gensim, the same settings",
 }
 
 
 def bar_chart(title: str, bars: Sequence[tuple[str, float, str]]) -> str:
     """Return a chart with a bar for each (name, number, text behind the bar)."""
     longest = max(number for _, number, _ in bars)
-    scale = (WIDTH - LABELS - 230) / longest
+    scale = (WIDTH - LABELS - NUMBERS) / longest
     height = TOP + STEP * len(bars)
     parts = [f'<text class="title" x="0" y="20">{escape(title)}</text>']
     for place, (name, number, text) in enumerate(bars):
         y, length = TOP + STEP * place, round(number * scale, 1)
         kind = "ours" if name.startswith("dcme-w2v") else "other"
         parts += [
-            f'<text x="{LABELS - 10}" y="{y + 16}" text-anchor="end">{escape(name)}</text>',
+            f'<text x="{LABELS - 10}" y="{y + 15}" text-anchor="end">{escape(name)}</text>',
             f'<rect class="{kind}" x="{LABELS}" y="{y}" width="{length}" height="{BAR}" rx="3"/>',
-            f'<text x="{LABELS + length + 8:g}" y="{y + 16}">{escape(text)}</text>',
+            f'<text x="{LABELS + length + 8:g}" y="{y + 15}">{escape(text)}</text>',
         ]
     body = "\n  ".join(parts)
     return (
@@ -51,8 +51,8 @@ def readme_chart(table: dict[str, Any]) -> str:
     places = [table["columns"].index(one) for one in ("CPU seconds, --threads 1", "analogies")]
     rows = {row[0]: [row[place].split()[0] for place in places] for row in table["rows"]}
     bars = [
-        (name, float(seconds), f"{float(seconds):.0f} s, {solved} % of analogies")
+        (name, float(seconds), f"{float(seconds):.0f} s, {solved} %")
         for setting, name in BARS.items()
         for seconds, solved in [rows[setting]]
     ]
-    return bar_chart("CPU seconds of training, and analogies that the vectors solve", bars)
+    return bar_chart("CPU seconds of training, and analogies solved", bars)

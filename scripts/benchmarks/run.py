@@ -25,6 +25,8 @@ from tables import COLUMNS, RESULTS, ROOT
 
 from dcme_w2v._core.models import KERNELS
 
+GROUPS = {"readme": ("quality_time", "label_sets")}  # all tables of the README
+
 
 def commit() -> str:
     """Return the commit of the working tree; "-changed" is added where files differ from it."""
@@ -87,21 +89,24 @@ def record(lines: list[list[str]]) -> None:
 def main() -> None:
     """Run the suites that were named, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(suites.ALL))
+    parser.add_argument(
+        "suites", nargs="*", metavar="SUITE", help=", ".join([*GROUPS, *suites.ALL])
+    )
     parser.add_argument("--data", required=True, type=Path, metavar="FOLDER")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds 1 to N")
     parser.add_argument("--threads", type=int, default=2, metavar="N")
     parser.add_argument("--record", action="store_true", help="replace these suites in results.csv")
     options = parser.parse_args()
-    if unknown := set(options.suites) - set(suites.ALL):
-        parser.error(f"no suite {min(unknown)}; give {', '.join(suites.ALL)}")
+    wanted = [one for name in options.suites for one in GROUPS.get(name, (name,))]
+    if unknown := set(wanted) - set(suites.ALL):
+        parser.error(f"no suite {min(unknown)}; give {', '.join([*GROUPS, *suites.ALL])}")
     print(machine(), flush=True)
     lines = []
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as work:
         setup = suites.Setup(
             options.data.absolute(), Path(work), range(1, options.seeds + 1), options.threads
         )
-        for name in options.suites or suites.ALL:
+        for name in wanted or suites.ALL:
             lines += measured(name, setup)
     if options.record:
         record(lines)
