@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
-WIDTH, LABELS, NUMBERS, BAR, STEP, TOP = 540, 190, 120, 20, 30, 36
+WIDTH, LABELS, NUMBERS, BAR, STEP, TOP = 560, 204, 120, 20, 30, 36
 STYLE = """
   text { font: 14px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
   .title { font-weight: 600 }
