@@ -53,7 +53,7 @@ LONG = {
     "choose", "classify_loss", "classify_pairs", "classify_subwords", "cluster_classify",
     "cluster_faults", "cluster_train", "docs", "examples", "explore", "fallback", "few_labels",
     "fuzz_files", "label_tree", "objectives", "packages", "paths", "paths_special", "platform",
-    "sklearn", "small_models", "streams", "subwords",
+    "quality", "sklearn", "small_models", "streams", "subwords",
 }  # fmt: skip
 
 
