@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -48,7 +48,7 @@ class ManFormatter(click.HelpFormatter):
                 self.write(f".PP\n{roff(' '.join(paragraph.split()))}\n")
 
     def write_dl(
-        self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
     ) -> None:
         """Write options or commands with their help."""
         for term, text in rows:

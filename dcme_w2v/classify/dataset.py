@@ -14,8 +14,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError, warn
+from dcme_w2v.files.opening import check_expansion
 from dcme_w2v.files.paths import as_paths
-from dcme_w2v.formats.columns import Table, like
+from dcme_w2v.formats.columns import Table, like, stored_size
 from dcme_w2v.formats.documents import Document, read_documents
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
 from dcme_w2v.formats.texts import Text, bytes_of
@@ -270,7 +271,7 @@ def read(
     def training() -> Iterator[Text]:
         nonlocal without
         is_held = False
-        for document in text.read(docs):
+        for document in _bounded(docs, text.read(docs)):
             if not document.labels:
                 without += 1
                 if not keep_unlabeled:
@@ -305,6 +306,16 @@ def read(
     found_held = [document.text for document in held] if texts.list else []
     own = (is_first, None, text, texts.list, found_held)
     return Dataset(matrix, kept, without, held_matrix, held_labels, *own)
+
+
+def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Document]:
+    """Yield documents, or raise where they are far more than the files have bytes for."""
+    sizes, decoded = [one for one in map(stored_size, docs) if one is not None], 0
+    for document in documents:
+        decoded += DOCUMENT_BYTES + len(document.text)
+        if len(sizes) == len(docs):  # regular files
+            check_expansion(str(docs[0]), sum(sizes), decoded)
+        yield document
 
 
 class _Texts:
@@ -415,6 +426,7 @@ class Doubts:
             )
 
 
+DOCUMENT_BYTES = 100  # at least, in memory, beside its text
 MIN_DOUBTED = 20  # documents
 SHARE_OF_CLASSES, SHARE_OF_MARKUP, SHARE_OF_EMPTY = 0.5, 0.1, 0.1
 _LOOK_BYTES = 4096  # of a text

@@ -57,11 +57,12 @@ class Answer(NamedTuple):
 def answer(words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequence[str]) -> None:
     """Print the answer to words, or without words the answers to the lines of standard input.
 
-    The error of a line is printed and does not end a batch. On a terminal, words of `vocabulary`
-    are completed.
+    The error of a line is printed and does not end a batch; as of `grep`, the exit code is 1 if no
+    line had an answer. On a terminal, words of `vocabulary` are completed.
     """
     from dcme_w2v.formats.texts import tokens_of
 
+    failed = answered = False
     for lines in [[" ".join(words)]] if words else _lines(vocabulary):
         questions = [parts for line in lines if (parts := tokens_of(line))]
         if words and not questions:  # an empty variable of the shell, for example
@@ -70,6 +71,7 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequen
         for found in solve(questions):
             if found.error and words:
                 raise found.error
+            failed, answered = failed or bool(found.error), answered or not found.error
             if as_json:
                 out.append(json.dumps(found.record))
                 continue
@@ -78,6 +80,8 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequen
         for printed, to_stderr in ((out, False), (err, True)):
             if printed:
                 click.echo("\n".join(printed), err=to_stderr)
+    if failed and not answered:
+        raise click.exceptions.Exit(1)
 
 
 # ---- lines ----

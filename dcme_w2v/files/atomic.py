@@ -22,6 +22,7 @@ from dcme_w2v.errors import ResourceError, UsageError
 from dcme_w2v.platform import PathLike
 
 STANDARD = "-"
+LIMITED = "raise the limit of ulimit -f"  # what to do where a file is as large as allowed
 _STDOUT = "standard output"
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(self|thread-self|[0-9]+)(?:/task/[0-9]+)?)/fd/([0-9]+)")
 _OURS = {None, "self", "thread-self"}
@@ -263,7 +264,7 @@ def write_errors(target: PathLike) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             advice = f"free some space or {advice}"
         elif error.errno == errno.EFBIG:
-            advice = "raise the limit of ulimit -f"
+            advice = LIMITED
         elif error.errno == errno.EBADF:  # a closed standard output
             advice = "redirect it, or give a file"
         raise ResourceError(
@@ -304,6 +305,8 @@ def check_writable(path: PathLike) -> None:
                 os.fstat(number)
             elif not os.access(path, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            elif not (stat.S_ISFIFO(kind := Path(path).stat().st_mode) or stat.S_ISCHR(kind)):
+                raise UsageError(f"{os.fspath(path)}: is a socket or a disk; name a file")
         return
     if os.fspath(path).endswith(tuple(platform.SEPARATORS)):
         raise UsageError(f"{os.fspath(path)}: is the name of a folder; name a file")

@@ -25,9 +25,8 @@ from .atomic import STANDARD, standard_input
 PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
 PIECE_BYTES = 1 << 20  # bytes per decompression
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
-LINE_BYTES = 16 << 20  # maximum length of a line that is held in memory
-EMPTY_LINES = 1_000_000  # in a row, of a list of words
-# A small file that decodes to gigabytes would fill the memory; real data does not compress so far.
+LINE_BYTES = 8 << 20  # maximum length of a line that is held in memory
+# What is decoded at once and would fill the memory; real data does not compress so far.
 MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20  # times, bytes
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # and their packages
@@ -92,7 +91,7 @@ class ArchiveError(CorpusError):
 
 
 def check_expansion(place: str, stored: int, decoded: int) -> None:
-    """Raise `CorpusError` if a file decodes to far more bytes than it has."""
+    """Raise `CorpusError` if what is decoded at once has far more bytes than what is stored."""
     if decoded > max(ALWAYS_DECODED, MOST_EXPANDED * stored):
         raise CorpusError(
             f"{place}: {stored:,} bytes decode to {decoded:,} or more, over {MOST_EXPANDED} times "
@@ -226,7 +225,7 @@ class CorpusFile(PieceReader):
     def _unpack(self, method: str, data: bytes) -> Iterator[bytes]:
         """Decompress all members; zeros between and after them are padding."""
         make, limit, step = METHODS[method]
-        decoded = 0
+        is_start = True
         while data := data.lstrip(b"\0") or self._take(PACKED_BYTES):
             if not data.strip(b"\0"):
                 continue
@@ -239,10 +238,9 @@ class CorpusFile(PieceReader):
                 with self._advising(method):
                     piece = bytes(member.decompress(data[:step], *limit))
                 if piece:
-                    if not decoded:
+                    if is_start:
                         self._sniffed(piece)
-                    decoded += len(piece)
-                    check_expansion(self.path, self.bytes_read, decoded)
+                        is_start = False
                     yield piece
                 elif wanting and not data and not member.eof:
                     if self._begins:
@@ -286,11 +284,17 @@ def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReade
     OSError
         It cannot be opened.
     """
-    number = os.open(path, READ)
+    wrong = FormatError(f"{os.fspath(path)}: is not a regular file; replace it")
+    try:
+        number = os.open(path, READ)
+    except PermissionError:  # as Windows calls a folder
+        if Path(path).is_dir():
+            raise wrong from None
+        raise
     try:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode):
-            raise FormatError(f"{os.fspath(path)}: is not a regular file; replace it")
+            raise wrong
         if largest is not None and found.st_size > largest:
             raise FormatError(
                 f"{os.fspath(path)}: has {found.st_size:,} bytes, the maximum is {largest:,}; "
@@ -382,17 +386,13 @@ def read_whole(path: str) -> bytes:
     Raises
     ------
     CorpusError
-        The file cannot be read, or is mostly empty lines, as of a small file that decompresses to
-        gigabytes of them.
+        The file cannot be read, or decompresses to far more bytes than it has.
     """
-    text, empty = bytearray(), 0
-    for _, line in read_lines(path):
-        text += line
-        empty = empty + 1 if line in (b"\n", b"\r\n") else 0
-        if empty > EMPTY_LINES:
-            raise CorpusError(
-                f"{path}: has more than {EMPTY_LINES:,} empty lines in a row; remove them"
-            )
+    text = bytearray()
+    with CorpusFile(path) as file:
+        for _, line in split_lines(io.BufferedReader(file, PIECE_BYTES), path):
+            text += line
+            check_expansion(path, file.bytes_read, len(text))
     return bytes(text)
 
 

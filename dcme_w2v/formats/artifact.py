@@ -34,6 +34,7 @@ from dcme_w2v.numeric.arrays import Array, ChunkedArray, all_finite
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike
 
+from .npy import contents
 from .vectors.vectors_reader import FAULT_NAMES, SEPARATOR, word_faults
 from .vocabulary import Words
 
@@ -53,7 +54,6 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _METADATA, _RECORD = "__metadata__", "dcme_w2v"
 _PIECE_BYTES = 8 << 20  # at a time
 MAX_HEADER = 100_000_000  # bytes, as in the library of the format
-READ_BYTES = 4 << 20  # a smaller file is read, a larger one is mapped
 # Kind of file -> "module:class" with a method `load`.
 LOADERS = {
     "vectors": "dcme_w2v.words.vectors:Vectors",
@@ -414,11 +414,7 @@ def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
         if start > min(size, MAX_HEADER + 8):
             raise fault(path, "is not a safetensors file, or is truncated")
         header = _parsed(path, file.read(start - 8), "its header")
-        if size <= READ_BYTES or size == start:
-            data = np.fromfile(file, np.uint8)
-            data.flags.writeable = False
-        else:
-            data = np.memmap(file, np.uint8, "r", start)
+        data = contents(file, path)
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or any(type(one) is not str for one in metadata.values()):
         raise fault(path, f"its {_METADATA} are not strings")

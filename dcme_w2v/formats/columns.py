@@ -19,11 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from dcme_w2v.errors import CorpusError, UsageError, import_optional, warn
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.opening import (
-    ALWAYS_DECODED,
     LINE_BYTES,
     PIECE_BYTES,
     CorpusFile,
-    check_expansion,
     is_address,
     sniff,
     split_lines,
@@ -181,7 +179,6 @@ def read_rows(
         )
     with file or CorpusFile(table.path) as file:
         number, kinds = _rows_before(table), set[bool]()
-        texts, stored = 0, stored_size(table)
         try:
             for values in _records(table, file, joined):
                 if isinstance(values, bytes):
@@ -193,9 +190,6 @@ def read_rows(
                     kinds.add(row.is_tokenized)
                     _check_one_kind(kinds)
                 number += 1
-                texts += len(row.text or b"")
-                if (decoded := texts + VALUE_BYTES * number) > ALWAYS_DECODED:
-                    check_expansion(f"{table}: row {number}", stored or file.bytes_read, decoded)
                 yield number, row
         except CorpusError:
             raise

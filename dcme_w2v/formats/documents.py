@@ -4,13 +4,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from dcme_w2v.declarations import flag_of
+from dcme_w2v.declarations import ENCODING_ERRORS, flag_of
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.opening import read_lines
 
 from .columns import Source, Table, check_no_table, labels_of, read_rows
 from .corpus import expand
-from .texts import ENCODING_ERRORS, Text, Tokenized, bytes_of, valid
+from .texts import Text, Tokenized, bytes_of, valid
 
 FORMS = ("auto", "tab", "fasttext", "text")
 FASTTEXT_LABEL = b"__label__"

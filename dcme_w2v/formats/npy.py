@@ -10,10 +10,23 @@ from numpy.lib import format as numpy_format
 
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.opening import open_regular
-from dcme_w2v.numeric.arrays import Array, without_warnings
+from dcme_w2v.numeric.arrays import U8, Array, without_warnings
 from dcme_w2v.platform import PathLike
 
 MAGIC = b"\x93NUMPY"
+READ_BYTES = 4 << 20  # a smaller file is read, a larger one is mapped
+
+
+def contents(file: Any, path: PathLike) -> U8:
+    """Return the bytes of an open file from its position on, read or mapped, read-only."""
+    begin, size = file.tell(), os.fstat(file.fileno()).st_size
+    if size > max(READ_BYTES, begin):
+        mapped = np.memmap(file, np.uint8, "r", begin)
+        mapped.filename = os.fspath(path)  # for `check_mapped`
+        return mapped
+    data = np.fromfile(file, np.uint8)
+    data.flags.writeable = False
+    return data
 
 
 def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
@@ -26,7 +39,7 @@ def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
 
 
 def read_npy(path: PathLike) -> Array:
-    """Map the array of an .npy file.
+    """Return the array of an .npy file, mapped if it is large.
 
     Raises
     ------
@@ -39,12 +52,13 @@ def read_npy(path: PathLike) -> Array:
         try:
             with without_warnings():
                 dtype, shape, order = read_head(file)
-                if 0 in shape:
+                size = math.prod(shape) * dtype.itemsize
+                if not size:
                     return np.empty(shape, dtype, order)
-                size = file.tell() + math.prod(shape) * dtype.itemsize
-                if size > os.fstat(file.fileno()).st_size:  # Windows calls this a lack of memory
-                    raise ValueError("mmap length is greater than file size")
-                return np.memmap(file, dtype, "r", file.tell(), shape, order)
+                data = contents(file, path)
+                if size > len(data):
+                    raise ValueError("it is truncated")
+                return data[:size].view(dtype).reshape(shape, order=order)
         except OSError:
             raise
         except Exception as error:  # numpy passes on any error of Python's parser

@@ -27,11 +27,13 @@ class _Parser:
         return self.data[self.at - 1]
 
     def _varint(self) -> int:
-        number = shift = 0
-        while (byte := self._byte()) > 127:
+        number = 0
+        for shift in range(0, 64, 7):
+            byte = self._byte()
             number |= (byte & 127) << shift
-            shift += 7
-        return number | byte << shift
+            if byte < 128:
+                return number
+        raise ValueError("its metadata is damaged")
 
     def _integer(self) -> int:
         number = self._varint()
@@ -109,5 +111,8 @@ def _check_column(path: str, file: BinaryIO, column: dict[int, Any]) -> None:
             raise ValueError("its metadata is damaged")
         at += parser.at + page[3]
         values = (page.get(5) or page.get(8) or {}).get(1, 0)
-        decoded += max(page[2], VALUE_BYTES * values if len(column[3]) > 1 else 0)
+        if len(column[3]) > 1:  # of lists, of which a row may have all values
+            decoded += max(page[2], VALUE_BYTES * values)
+        else:
+            decoded = page[2]
         check_expansion(path, size, decoded)

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 from dcme_w2v.errors import CorpusError, UsageError
 
-ENCODING_ERRORS = ("strict", "replace", "skip")
 # As "surrogateescape" decodes them. Searched from a token's beginning only: linear in its length.
 _BROKEN_TOKEN = re.compile(r"(?<!\S)\S*[\udc80-\udcff]\S*", re.ASCII)
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dcme_w2v.errors import FormatError
+
 # Arrays by their elements, in annotations.
 Array = NDArray[Any]
 Bools = NDArray[np.bool_]
@@ -32,7 +34,7 @@ def all_finite(array: Array) -> bool:
     if array.dtype.kind not in "fc" or not array.size:
         return True
     with np.errstate(all="ignore"):
-        total = array.sum(dtype=np.float64)
+        total = array.sum()
     return bool(np.isfinite(total)) or bool(np.isfinite(array).all())
 
 
@@ -88,13 +90,32 @@ def drop_pages(array: Array) -> None:
 
     A copy in memory, whose numbers would be lost, stays; so does all without support of the system.
     """
+    found = _map_of(array)
+    if found is not None and found.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
+        with contextlib.suppress(OSError, ValueError):
+            found._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+
+
+def check_mapped(*arrays: Array | None) -> None:
+    """Raise `FormatError` if a file that is mapped has become shorter: reads would be a SIGBUS."""
+    for array in arrays:
+        if array is not None and (found := _map_of(array)) is not None:
+            whole: mmap.mmap = found._mmap  # type: ignore[attr-defined]
+            begin = found.offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+            if whole.size() < begin + len(whole):
+                raise FormatError(
+                    f"{found.filename}: was cut after it was opened; write it again, and load it"
+                )
+
+
+def _map_of(array: Array) -> np.memmap[Any, Any] | None:
+    """Return the map of a file that an array is a part of."""
     base: Any = array
     while isinstance(base, np.ndarray):
-        if isinstance(base, np.memmap) and base.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
-            with contextlib.suppress(OSError, ValueError):
-                base._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
-            return
+        if isinstance(base, np.memmap) and base._mmap is not None:  # type: ignore[attr-defined]
+            return base
         base = base.base
+    return None
 
 
 def unit_vectors(rows: Array) -> Array:

@@ -17,6 +17,7 @@ Progress = Callable[[int], None]
 METHODS = ("tsne", "pca")
 DIMENSIONS = 50  # that t-SNE starts from
 PERPLEXITY = 30.0
+_A_THREAD = 1000  # rows, below which a further thread costs more than it saves
 _EARLY, _LATE = 250, 500  # iterations with and without exaggeration
 ITERATIONS = _EARLY + _LATE
 
@@ -87,6 +88,7 @@ def tsne(
         model = package.TSNE(
             perplexity=min(PERPLEXITY, (len(components) - 1) / 3), initialization=start,
             early_exaggeration_iter=_EARLY, n_iter=_LATE, random_state=seed,
-            n_jobs=default_threads(), callbacks=report, callbacks_every_iters=50,
+            n_jobs=min(default_threads(), 1 + len(components) // _A_THREAD),
+            callbacks=report, callbacks_every_iters=50,
         )  # fmt: skip
         return np.array(model.fit(components), dtype=np.float64)

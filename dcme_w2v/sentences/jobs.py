@@ -62,8 +62,8 @@ def encode(
     Returns
     -------
     ndarray of float32, or None
-        The rows of X.npy, mapped; a sentence without any known word is a row of zeros. None for
-        other outputs.
+        The rows of X.npy; a sentence without any known word is a row of zeros. None for other
+        outputs.
 
     Raises
     ------

@@ -12,6 +12,7 @@ import numpy as np
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import OutOfMemoryError, ResourceError
+from dcme_w2v.files.atomic import LIMITED
 from dcme_w2v.numeric.arrays import U32
 
 ID_BYTES = 4
@@ -53,11 +54,8 @@ class IdCache:
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
-            need = (first + len(ids)) * ID_BYTES / 1e6
-            raise ResourceError(
-                f"{self.folder}: {self._name} cannot be written: {error.strerror}; it needs "
-                f"more than {need:,.1f} MB: {REMEDY}"
-            ) from error
+            need = f"it needs more than {(first + len(ids)) * ID_BYTES / 1e6:,.1f} MB: "
+            raise self._failure("written", error, need) from error
 
     def read(self, first: int, length: int) -> U32:
         """Read ids at position `first`."""
@@ -96,9 +94,11 @@ class IdCache:
         self.close()
         return ids
 
-    def _failure(self, what: str, error: OSError) -> ResourceError:
+    def _failure(self, what: str, error: OSError, need: str = "") -> ResourceError:
+        remedy = LIMITED if error.errno == errno.EFBIG else REMEDY
+        said = error.strerror or error
         return ResourceError(
-            f"{self.folder}: {self._name} cannot be {what}: {error.strerror or error}; {REMEDY}"
+            f"{self.folder}: {self._name} cannot be {what}: {said}; {need}{remedy}"
         )
 
     def close(self) -> None:

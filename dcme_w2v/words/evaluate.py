@@ -351,9 +351,15 @@ def _read_questions(
 def _read_pairs(path: PathLike) -> tuple[list[list[str]], list[float], int]:
     """Return the pairs, their ratings, and the number of lines skipped.
 
-    The ratings are in the column in which most lines have their first number after the words.
+    The ratings are in the column in which most lines have their first number after the words. A
+    first column of single letters has the relation of the words, as in annotated files of
+    WordSim-353.
     """
     lines = [_columns(line) for line in _lines(path) if line.strip() and line[0] != "#"]
+    if (long := [line for line in lines if len(line) > 3]) and all(
+        len(line[0]) == 1 and line[0].isascii() for line in long
+    ):
+        lines = [line[len(line) > 3 :] for line in lines]
     numbers = [[_number(text) for text in line[2:]] for line in lines]
     first = (int(np.argmax(np.isfinite(found))) for found in numbers if np.isfinite(found).any())
     column = next((place for place, _ in Counter(first).most_common(1)), 0)

@@ -28,7 +28,7 @@ from .evaluate import covered_questions
 from .likelihood import Neighbors, contexts, figures_of, log_probabilities, pieces
 from .options import TrainOptions
 from .tables import check_scoring_options, input_of
-from .vectors import Vectors
+from .vectors import Vectors, load_if_path
 
 ModelLike: TypeAlias = "PathLike | Vectors | LanguageModel"
 FIGURES = ("log_probability", "log_mean_probability")  # of `Likelihood`
@@ -81,10 +81,8 @@ class LanguageModel:
         """
         if isinstance(model, LanguageModel):
             return model
-        if isinstance(model, Vectors):
-            path, input = "the model", model
-        else:
-            path, input = os.fspath(model), Vectors.load(model)
+        path = "the model" if isinstance(model, Vectors) else os.fspath(model)
+        input = load_if_path(model)
         manifest = input.manifest or {}
         options = manifest.get("options", {})
         check_scoring_options(path, options)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.numeric.arrays import F32
+from dcme_w2v.numeric.arrays import F32, check_mapped
 from dcme_w2v.numeric.nearest import nearest_rows
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def most_similar(
     for name, number in (("topn", topn), ("limit", limit)):
         if number is not None and not number >= 1:
             raise UsageError(f"--{name}={number}: must be at least 1")
+    check_mapped(vectors.vectors, None if vectors.subwords is None else vectors.subwords.rows)
     words: Sequence[str] = vectors.words
     if among is None:
         rows, inverse, place = vectors.vectors[:limit], vectors._inverse(limit), None

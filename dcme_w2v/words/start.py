@@ -17,7 +17,7 @@ from .defaults import has_context
 from .likelihood import Neighbors
 from .options import TrainOptions
 from .tables import input_of
-from .vectors import Vectors
+from .vectors import Vectors, load_if_path
 
 _SEPARATORS = np.frombuffer(b"\0\t\n\v\f\r ", dtype=np.uint8)
 _REPAIR = "repair it with: dcme-w2v convert IN OUT --invalid=skip"
@@ -82,8 +82,7 @@ class Initial:
 
 def load_initial(given: str | Vectors) -> Initial:
     """Load the vectors of --init."""
-    path = None if isinstance(given, Vectors) else given
-    vectors = given if isinstance(given, Vectors) else Vectors.load(given)
+    path, vectors = None if isinstance(given, Vectors) else given, load_if_path(given)
     return Initial(vectors, path or "--init", (vectors.manifest or {}).get("options", {}), path)
 
 

@@ -33,7 +33,7 @@ from dcme_w2v.formats.vectors.vectors_io import (
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.hints import no_attribute
-from dcme_w2v.numeric.arrays import F32, F64, Array
+from dcme_w2v.numeric.arrays import F32, F64, Array, all_finite, check_mapped
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike, Tokenizer
@@ -177,9 +177,10 @@ class Vectors(metaclass=_Habits):
         limit : int, optional
             Read the first rows only.
         mmap : bool
-            Memory-map the vectors of a large .safetensors file, or of an npy file; then it is not
-            checked that they are finite (``dcme-w2v check`` does). Text and binary files are always
-            read. The n-grams' vectors of a fastText model are mapped.
+            Memory-map the vectors of a large .safetensors or npy file, or the n-grams' vectors of
+            a fastText model; then what uses all of them checks that they are finite. Text and
+            binary files are always read. A mapped file must not be cut or written into, but may be
+            replaced.
 
         Returns
         -------
@@ -557,8 +558,29 @@ class Vectors(metaclass=_Habits):
 
 
 def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vectors:
-    """Return vectors, loaded if they are a path."""
-    return vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
+    """Return vectors, loaded if they are a path, after a look at all of their numbers.
+
+    Raises
+    ------
+    FormatError
+        A number is NaN or infinite, or a file that is mapped was cut.
+    """
+    if not isinstance(vectors, Vectors):
+        return _checked(Vectors.load(vectors, limit=limit), os.fspath(vectors))
+    return _checked(vectors, "the vectors")
+
+
+def _checked(vectors: Vectors, name: str) -> Vectors:
+    arrays = [vectors.vectors, *(vectors.neighbors or ())]
+    arrays += [] if vectors.context is None else [vectors.context.vectors]
+    arrays += [] if vectors.subwords is None else [vectors.subwords.rows]
+    check_mapped(*arrays)
+    if not all(map(all_finite, arrays)):
+        raise FormatError(
+            f"{name}: has numbers that are NaN or infinite; repair it with: dcme-w2v convert IN "
+            "OUT --invalid=skip"
+        )
+    return vectors
 
 
 def counts_by_order(words: int) -> F64:

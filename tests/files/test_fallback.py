@@ -172,6 +172,16 @@ def test_exceeding_the_file_size_limit_is_an_error_not_a_signal(work):
     assert not list(Path("to").iterdir())
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_the_id_cache_may_reach_the_file_size_limit(work):
+    Path("long").write_text("a b c d e f\n" * 2000)
+    line = 'ulimit -f 4; exec "$0" -m dcme_w2v train long --output to/o --dim 2 --quiet'
+    done = subprocess.run(["bash", "-c", line, sys.executable], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "the id cache cannot be written: File too large; it needs more than" in done.stderr
+    assert done.stderr.endswith("MB: raise the limit of ulimit -f\n")
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_name_lengths_are_checked_before_the_work(work, cli, monkeypatch, name):
     for read in ("words.train.encode", "classify.train.read_documents", "scdv.fit.count_words"):

@@ -4,6 +4,7 @@
 """
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -92,6 +93,8 @@ def names(tmp_path, monkeypatch):
     Path("dangling").symlink_to("new")
     Path("loop").symlink_to("loop")
     os.link("a", "hard")
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind("socket")
     return tmp_path
 
 
@@ -124,7 +127,7 @@ def test_what_does_not_conflict_is_accepted(names):
     guard((FOLDER, "--checkpoint", "sub/../kept"), (FOLDER, "--resume", "kept"))
     guard((READS, "CORPUS", "/dev/null"), (WRITES, "--output", "/dev/null"))
     assert sorted(path.name for path in names.iterdir()) == [
-        "a", "dangling", "hard", "here", "loop", "sub"
+        "a", "dangling", "hard", "here", "loop", "socket", "sub"
     ]  # fmt: skip
 
 
@@ -138,6 +141,7 @@ def test_what_does_not_conflict_is_accepted(names):
         (WRITES, "sub", "is a folder; give a file"),
         (WRITES, "none/new", "there is no folder"),
         (WRITES, "loop", "is a loop of symbolic links; remove it"),
+        (WRITES, "socket", "is a socket or a disk; name a file"),
         (LOG, "log.gz", "a log grows line by line"),
         (FOLDER, "-", "is standard output; name a folder"),
         (FOLDER, "a", "is a file; give a folder"),

@@ -7,6 +7,7 @@ import pytest
 from helpers import COMPRESSORS, write
 
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.files import opening
 from dcme_w2v.files.atomic import check_suffix
 from dcme_w2v.files.opening import read_whole
 
@@ -70,13 +71,17 @@ def test_trailing_garbage_is_an_error(pack):
         read_whole(path)
 
 
-def test_what_decompresses_to_far_more_is_an_error(pack, monkeypatch):
-    """And only a few megabytes are decompressed at once."""
-    path = write("a.txt", pack(b"tea\n" * (20 << 20)))
+def test_what_decompresses_to_far_more_is_not_held(pack, monkeypatch):
+    """A few megabytes are decompressed at once: a log of repeated lines is read to its end."""
+    monkeypatch.setattr(opening, "ALWAYS_DECODED", 1 << 20)
+    path = write("a.txt", pack(b"\n" * (8 << 20)))
     with pytest.raises(CorpusError, match=r"a\.txt: .* bytes decode to") as caught:
         read_whole(path)
     decoded = caught.value.message.partition(" decode to ")[2].split()[0].replace(",", "")
-    assert 64 << 20 < int(decoded) < 81 << 20
+    assert int(decoded) == (1 << 20) + 1
+    with opening.CorpusFile(path) as file:
+        assert max(map(len, file._pieces)) < 8 << 20
+    assert sum(len(line) for _, line in opening.read_lines(path)) == 8 << 20
 
 
 def test_missing_zstandard_is_named(monkeypatch):

@@ -132,6 +132,18 @@ def test_a_regular_file_has_a_largest_size():
     assert lowest_descriptor() == before
 
 
+def test_a_folder_is_no_regular_file(here, monkeypatch):
+    def refused(path, flags):  # as on Windows
+        raise PermissionError(13, "Permission denied", path)
+
+    for opened in (os.open, refused):
+        monkeypatch.setattr(os, "open", opened)
+        with pytest.raises(FormatError, match="is not a regular file; replace it"):
+            read_regular(here)
+    with pytest.raises(PermissionError):
+        read_regular("nowhere")
+
+
 def test_a_line_has_a_largest_size(monkeypatch):
     monkeypatch.setattr(opening, "LINE_BYTES", 4)
     assert read_whole(write("a", b"abc\nabcd")) == b"abc\nabcd"

@@ -3,6 +3,9 @@
 import contextlib
 import json
 import mmap
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +86,22 @@ def test_a_failed_allocation_is_one_line_of_error(cli, monkeypatch):
     monkeypatch.setattr(trainer_module, "new_table", refuse)
     error = cli.error(LINE)
     assert "out of memory" in error and "32.0 PiB" in error and "lower --dim" in error
+
+
+@pytest.mark.parametrize("megabytes", [110, 150, 200])
+@pytest.mark.parametrize("line", ["vocab c -o o", "classify train d.txt -o o --quiet"])
+def test_a_limit_of_addresses_is_no_bug(line, megabytes):
+    """OpenBLAS, which ends the process itself, may be the one that needs more."""
+    resource = pytest.importorskip("resource")
+    limits = resource.RLIMIT_AS, (megabytes * 1_024_000,) * 2
+    done = subprocess.run(
+        [sys.executable, "-m", "dcme_w2v", *line.split()], capture_output=True, text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, timeout=200,
+        preexec_fn=lambda: resource.setrlimit(*limits),
+    )  # fmt: skip
+    last = done.stderr.splitlines()[-1:]
+    assert done.returncode == 0 or last[0].startswith(("error: ", "OpenBLAS")), done.stderr
+    assert "a bug" not in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.slow

@@ -132,6 +132,8 @@ PUBLISHED = {
     "wordsim quoted": '"Word 1";"Word 2";"Human"\n"{}";"{}";1.58\n"{}";"{}";9.2\n"{}";"{}";8.77\n',
     "wordsim tab": "Word 1\tWord 2\tHuman (mean)\n{}\t{}\t1.58\n{}\t{}\t9.20\n{}\t{}\t8.77\n",
     "rare words": "{}\t{}\t1.58\t0\t3\t1\n{}\t{}\t9.2\t10\t9\t9\n{}\t{}\t8.77\t9\t9\t8\n",
+    "wordsim annotated": "# Relations:\n# S: siblings\n\n"
+    "S\t{}\t{}\t1.58\nh\t{}\t{}\t9.20\nt\t{}\t{}\t8.77\n",
     "spaces": "{} {} 1.58\n{} {} 9.2\n{}\t{}\t8.77\n",
 }
 

@@ -105,6 +105,15 @@ def test_lines_of_standard_input(cli):
     assert "nobody" in cli.err
 
 
+@pytest.mark.parametrize("stdin, code", [
+    ("nobody\nnowhere", 1), ("nobody\nking", 0), ("king nobody", 0), ("\n", 0), ("", 0),
+])  # fmt: skip
+@pytest.mark.parametrize("flags", ["", "--json"])
+def test_lines_of_which_none_has_an_answer_are_a_failure(cli, stdin, code, flags):
+    cli(f"neighbors v.npy {flags}", stdin=stdin, code=code)
+    assert "error:" not in cli.err
+
+
 def test_a_no_break_space_separates_no_words(cli):
     words = ["the", "bonjour\u00a0!", "au", "revoir"]
     vectors = dw.Vectors(words, np.eye(4), counts=[4, 3, 2, 1])

@@ -69,6 +69,16 @@ def test_what_check_finds_in_a_large_file_is_skipped(converted, cli):
     assert "no row is without faults" in cli.err and not Path("o.txt").exists()
 
 
+def test_most_rows_have_the_dimension(converted):
+    """Also where the first word, or half of them, has a space."""
+    rows = ["new york .1 .2 .3", "the .4 .5 .6", "old york .2 .1 .3", "a .1 .1 .2"]
+    for some in (rows, rows[:2], rows[1:]):
+        Path("g").write_text("\n".join([*some, ""]))
+        assert set(converted("g", "--invalid skip").words) == {"the", "a"} & {
+            one.split()[0] for one in some
+        }
+
+
 # ---- changes ----
 
 

@@ -3,18 +3,22 @@
 import bz2
 import gzip
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fasttext_models import write_model
 from helpers import COMPRESSORS, edit, save
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import dcme_w2v as dw
 from dcme_w2v import Vectors
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.formats import artifact
+from dcme_w2v.formats import npy
 from dcme_w2v.formats.vectors.vectors_reader import BLOCK
 
 
@@ -87,7 +91,7 @@ def test_npy_is_a_plain_array_with_a_file_of_words():
     assert read.dtype == np.float32 and (read == matrix).all()
     assert Path("v.vocab").read_bytes() == b"a 9\nb 5\nc 1\n"
     loaded = Vectors.load(path)
-    assert isinstance(loaded.vectors, np.memmap) and loaded.counts.tolist() == [9, 5, 1]
+    assert (loaded.vectors == matrix).all() and loaded.counts.tolist() == [9, 5, 1]
 
 
 def test_safetensors_have_all_that_vectors_have():
@@ -130,13 +134,63 @@ def test_wrong_contents_of_safetensors(arrays, entries, said):
     assert said in caught.value.message
 
 
-def test_mapped_vectors_are_not_read(monkeypatch):
-    monkeypatch.setattr(artifact, "READ_BYTES", 0)
-    save(Path("v.safetensors"), ["a", "b"], [[1], [2]])
-    edit("v.safetensors", {"vectors": np.array([[1], [np.nan]], "f4")})
-    assert isinstance(Vectors.load("v.safetensors").vectors, np.memmap)
-    with pytest.raises(FormatError, match="vectors: has a number that is NaN"):
-        Vectors.load("v.safetensors", mmap=False)
+# What reads all vectors, or says what is nearest.
+USES = {
+    "neighbors": lambda v: v.most_similar("the"),
+    "init": lambda v: dw.train([["the", "a"]] * 9, init=v, dim=4, min_count=1),
+    "classes": lambda v: dw.classes(v, 2),
+    "similarity": lambda v: dw.eval_similarity(v, "pairs"),
+    "encode": lambda v: dw.SentenceEncoder(v).fit([["the"]]),
+    "documents": lambda v: dw.SCDV(v, clusters=2).fit([["the"], ["a"]]),
+    "predict": lambda v: dw.predict_word(v, "the _ a"),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("name", ["v.safetensors", "v.npy"])
+def test_mapped_vectors_are_checked_where_they_are_used(monkeypatch, name, use):
+    monkeypatch.setattr(npy, "READ_BYTES", 0)
+    rows = np.array([[1, 2], [np.nan, 3]], "f4")
+    if name == "v.npy":
+        np.save(name, rows)
+        Path("v.vocab").write_text("the\na\n")
+    else:
+        save(Path(name), ["the", "a"], [[1, 2], [2, 3]])
+        edit(name, {"vectors": rows, "context": rows, "counts": np.array([2, 1])})
+        with pytest.raises(FormatError, match="vectors: has a number that is NaN"):
+            Vectors.load(name, mmap=False)
+    Path("pairs").write_text("the\ta\t1\na\tthe\t2\n")
+    found = Vectors.load(name)
+    assert isinstance(found.vectors, np.memmap)
+    with pytest.raises(FormatError, match=r"NaN or infinite|length that is not finite"):
+        USES[use](found)
+
+
+CUT = """
+import os
+import dcme_w2v as dw
+from dcme_w2v.formats import npy
+npy.READ_BYTES = 0
+for name in ("v.safetensors", "v.npy", "v.bin"):
+    v = dw.Vectors.load(name)
+    os.truncate(name, 1)
+    for use in (v.most_similar, lambda word: dw.train([[word]], init=v, dim=2),
+                lambda word: dw.classes(v, 2), lambda word: dw.SentenceEncoder(v).fit([word])):
+        try:
+            use("the")
+        except dw.errors.FormatError as error:
+            assert f"{name}: was cut" in str(error), error
+        else:
+            raise AssertionError(name)
+"""
+
+
+def test_a_mapped_file_that_is_cut_is_an_error():
+    """Reading its numbers would end the process."""
+    for name in ("v.safetensors", "v.npy"):
+        save(Path(name), ["the", "a"], [[1, 2], [2, 3]])
+    write_model(Path("v.bin"))
+    subprocess.run([sys.executable, "-c", CUT], check=True, timeout=200)
 
 
 def test_words_of_others_are_not_replaced():

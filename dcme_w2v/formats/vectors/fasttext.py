@@ -15,23 +15,22 @@ All numbers are little-endian and packed. In this order::
 `dcme_w2v.words.vectors.Vectors.load` reads such files; training writes them by `save_model`.
 """
 
-import mmap
 import os
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.atomic import atomic_write, compression_of
-from dcme_w2v.files.opening import FASTTEXT
+from dcme_w2v.files.opening import FASTTEXT, open_regular
 from dcme_w2v.numeric.arrays import F32, I64
 from dcme_w2v.options import SubwordOptions
 from dcme_w2v.platform import PathLike
 
+from ..npy import contents
 from ..vocabulary import Vocabulary, Words
 from .subwords import Subwords
 from .vectors_io import blocks_of
@@ -55,7 +54,7 @@ MATRIX = struct.Struct("<bqq")
 
 @dataclass(frozen=True)
 class FastTextModel:
-    """A model as its file has it; the tables are mapped.
+    """A model as its file has it; the tables of a large one are mapped.
 
     Attributes
     ----------
@@ -84,7 +83,7 @@ class FastTextModel:
 
 
 def open_model(path: PathLike) -> FastTextModel:
-    """Open a model; the tables are mapped.
+    """Open a model; the tables of a large one are mapped.
 
     Raises
     ------
@@ -92,14 +91,15 @@ def open_model(path: PathLike) -> FastTextModel:
         It is not a model of fastText, is quantized, or is corrupt.
     """
     name = os.fspath(path)
-    with Path(path).open("rb") as file:
-        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    with open_regular(path) as file:
+        whole = contents(file, path)
+    data = getattr(whole, "_mmap", None) or whole.tobytes()
     try:
         header = dict(zip(FIELDS, HEAD.unpack_from(data), strict=True))
         _check(name, header)
         words, counts, at = _dictionary(name, data, header)
-        input, at = _matrix(name, data, at, header)
-        output, at = _matrix(name, data, at, header)
+        input, at = _matrix(name, whole, at, header)
+        output, at = _matrix(name, whole, at, header)
     except struct.error:
         raise _corrupt(name, "is truncated") from None
     if len(input) != len(words) + header["buckets"] or at != len(data):
@@ -152,7 +152,7 @@ def _quantized(path: str) -> FormatError:
     )
 
 
-def _dictionary(path: str, data: mmap.mmap, header: dict[str, Any]) -> tuple[Words, I64, int]:
+def _dictionary(path: str, data: Any, header: dict[str, Any]) -> tuple[Words, I64, int]:
     """Return the words, their counts, and where the entries end."""
     texts, counts, at = [], [], HEAD.size
     for number in range(header["entries"]):
@@ -176,7 +176,7 @@ def _dictionary(path: str, data: mmap.mmap, header: dict[str, Any]) -> tuple[Wor
     return words, np.array(counts, dtype=np.int64), at
 
 
-def _matrix(path: str, data: mmap.mmap, at: int, header: dict[str, Any]) -> tuple[F32, int]:
+def _matrix(path: str, data: Any, at: int, header: dict[str, Any]) -> tuple[F32, int]:
     """Return a table, and where it ends."""
     quantized, rows, columns = MATRIX.unpack_from(data, at)
     start = at + MATRIX.size

@@ -4,6 +4,7 @@ import codecs
 import contextlib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +77,7 @@ assert len(FAULT_NAMES) == FAULT_KINDS
 
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
 _SIGNED_HEADER = re.compile(rb"[ \t]*[+-]?[0-9]{1,18}[ \t]+-[0-9]{1,18}[ \t\r]*")
+_LOOKED_AT = 100  # rows that show the dimension of a file without a header
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
@@ -164,8 +166,11 @@ class RowReader:
                 "is not valid; write the file again"
             )
         if header is None:
-            self.dim = len(line.split()) - 1
-            if self.dim < 1 or not _is_number(line.split()[-1]):
+            # The dimension of most rows: words may have spaces.
+            rows = [line, *block.tobytes().split(b"\n", _LOOKED_AT)[1:-1]]
+            counts = Counter(len(row.split()) for row in rows if row.strip())
+            self.dim = min(counts, key=lambda size: (-counts[size], size)) - 1 if counts else 0
+            if self.dim < 1 or not _is_number([b"", *line.split()][-1]):
                 raise FormatError(
                     f"{self.path}:1: neither a header (rows and dimension) nor a word and its "
                     "numbers; give a file of word vectors"
