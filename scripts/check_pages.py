@@ -2,9 +2,9 @@
 
     python scripts/check_pages.py
 
-A link leads to a file of the repository and, after #, to one of its headings. There are no
-directives, which GitHub would show as they are. In the README, Start and the guides a sentence has
-at most 30 words, and a guide at most 800.
+A link leads to a file of the repository and, after #, to one of its headings. Each page of docs/
+has a link to it. There are no directives, which GitHub would show as they are. In the README, Start
+and the guides a sentence has at most 30 words, and a guide at most 800.
 """
 
 from __future__ import annotations
@@ -30,25 +30,22 @@ def main() -> None:
     for folder in (".github", "docs", "examples", "scripts"):
         pages += sorted((ROOT / folder).rglob("*.md"))
     found = [f"{page.relative_to(ROOT)}: {one}" for page in pages for one in faults(page)]
+    linked = {path for page in pages for _, path, _ in links(page, prose_of(page))}
+    unlinked = [page for page in pages if DOCS in page.parents and page.resolve() not in linked]
+    found += [f"{page.relative_to(ROOT)}: no page has a link to it" for page in unlinked]
     if found:
         sys.exit("\n".join([*found, f"error: {len(found)} faults in pages"]))
 
 
 def faults(page: Path) -> Iterator[str]:
     """Yield the faults of a page."""
-    text = page.read_text(encoding="utf-8")
-    prose = re.sub(r"`[^`]+`", "CODE", INDENTED.sub("", FENCED.sub("", text)))
+    text, prose = page.read_text(encoding="utf-8"), prose_of(page)
     for found in [*DIRECTIVE.finditer(text), *ROLE.finditer(prose)]:
         yield f"{found[0]}: is no Markdown of GitHub"
     for line in prose.splitlines():
         if line.count("$") % 2:
             yield f"{line}: a formula spans lines, which GitHub does not show"
-    for found in LINK.finditer(prose):
-        target = found[1] or found[2]
-        name, _, anchor = target.partition("#")
-        path = page.parent / name if name else page
-        if ":" in target:
-            continue
+    for target, path, anchor in links(page, prose):
         if not path.exists():
             yield f"{target}: there is no such file"
         elif anchor and anchor not in anchors(path.read_text(encoding="utf-8")):
@@ -61,13 +58,30 @@ def faults(page: Path) -> Iterator[str]:
                     if len(one.split()) > LONGEST)  # fmt: skip
 
 
+def prose_of(page: Path) -> str:
+    """Return the text of a page without blocks of code, and with CODE for code in a line."""
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    return re.sub(r"`[^`]+`", "CODE", INDENTED.sub("", text))
+
+
+def links(page: Path, prose: str) -> Iterator[tuple[str, Path, str]]:
+    """Yield the links to files of the repository: as written, the file, and the anchor."""
+    for found in LINK.finditer(prose):
+        target = found[1] or found[2]
+        name, _, anchor = target.partition("#")
+        if ":" not in target:
+            yield target, (page.parent / name if name else page).resolve(), anchor
+
+
 def anchors(text: str) -> set[str]:
     """Return the anchors that GitHub gives to the headings of a page."""
     found: list[str] = []
+    slugs: list[str] = []
     for heading in re.findall(r"^#+ +(.+?) *$", FENCED.sub("", text), re.MULTILINE):
         plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading.lower())
         slug = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
-        found.append(slug if slug not in found else f"{slug}-{found.count(slug)}")
+        found.append(f"{slug}-{slugs.count(slug)}" if slug in slugs else slug)
+        slugs.append(slug)
     return set(found)
 
 

@@ -29,6 +29,7 @@ def tables(monkeypatch):
         ("```{toctree}\nb\n```", "```{toctree}: is no Markdown of GitHub"),
         ("see {ref}`this`", "is no Markdown of GitHub"),
         ("of $a =\nb$ and `$c`", "a formula spans lines"),
+        ("# A\n# A\n# A\n\n[a](#a) [b](#a-2)", None),
         ("# Two words: `a.b`\n\n[a](#two-words-ab) [b](https://x.org/y#z)", None),
         ("`[a](none.md)`\n\n```text\n[a](none.md) {ref}`b`\n```\n\n    [a](none.md)\n", None),
     ],
