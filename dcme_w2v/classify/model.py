@@ -43,6 +43,7 @@ from .weight_files import arrays_of, scorer_of
 KIND, VERSION = "classifier", 1
 # default for several labels, tuned on Reuters; runs with held-out documents tune it again
 THRESHOLD = 0.15
+ALONE = 1 << 20  # products that one thread has computed before others have started
 MAX_IDF = 1e6  # of 10^19 documents it is 45
 COLUMNS = "columns"  # of a record: columns of the .npz files of the training, or None
 PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of models
@@ -263,6 +264,8 @@ class Classifier(Predictor):
         """Yield the log-probabilities of all classes; see `Predictor.log_probabilities`."""
         rows = self.align_features(matrix)
         scorer = self.scorer_of(rows)
+        if threads is None and rows.nnz * len(self.classes) < ALONE:
+            threads = 1
         for scores in scorer.batches(SparseRows(rows), threads_of(threads)):
             yield calibrated(scores, self.calibration)
 

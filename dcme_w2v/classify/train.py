@@ -99,12 +99,12 @@ def train(
     remote: RemoteTraining | None = None,
     dry_run: bool = False,
 ) -> Any:
-    """Train a classifier on files and save it.
+    """Train a classifier on files, or rows in memory, and save it.
 
     Parameters
     ----------
     job : TrainJob
-        Inputs and outputs.
+        Inputs and outputs; an empty output is none.
     features : FeatureOptions
         Options of the features of text.
     options : ClassifyOptions
@@ -188,7 +188,8 @@ def train(
 
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
     """Raise if options exclude each other or the output, before anything is read."""
-    check_model_target(job.output, KIND)
+    if job.output:
+        check_model_target(job.output, KIND)
     if job.holdout.file is not None:
         check_file(job.holdout.file, job.docs)
     if options.patience is not None and job.holdout.holdout is None:
@@ -208,7 +209,8 @@ def _resolved(
         raise plan["refused"]
     columns = corpus.matrix.shape[1]
     table, idf, counts = plan["output_bytes"] - 12 * columns, 4 * columns, 8 * columns
-    require_disk(job.output, table + idf + counts, max(table, counts))
+    if job.output:
+        require_disk(job.output, table + idf + counts, max(table, counts))
     return options
 
 
@@ -285,8 +287,9 @@ def _saved(
         }  # fmt: skip
         own = [name for name, value in chose.items() if value is not None]
         reporter.message(held_out_line(found, len(holdout.labels), own))
-    write_with_fallback([Result(job.output, "model", model.save)])
-    reporter.message(f"model: {job.output}")
+    if job.output:
+        write_with_fallback([Result(job.output, "model", model.save)])
+        reporter.message(f"model: {job.output}")
     model.record["heldout"] = found  # not in the file, whose bytes may be limited
     return model
 

@@ -12,7 +12,7 @@ import json
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -63,6 +63,8 @@ class Table:
         Whether a value is one sentence, even if it has several lines.
     group : int, optional
         The only row group of Parquet that is read.
+    rows : sequence of mapping, optional
+        Rows in memory, which are read in place of the file.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Table:
     label: str | Sequence[str] = ()
     whole: bool = False
     group: int | None = None
+    rows: Sequence[Mapping[str, Any]] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, given in (("text", self.text), ("label", self.label)):
@@ -123,7 +126,8 @@ def like(path: str, other: Source) -> Source:
 
 def stored_size(path: Source) -> int | None:
     """Return the stored size of a file in bytes; None if it is not a regular file."""
-    if str(path) == STANDARD or is_address(str(path)):
+    is_in_memory = isinstance(path, Table) and path.rows is not None
+    if is_in_memory or str(path) == STANDARD or is_address(str(path)):
         return None
     status = Path(path).stat()
     return status.st_size if stat.S_ISREG(status.st_mode) else None
@@ -177,6 +181,9 @@ def read_rows(
         raise UsageError(
             f"{table}: the Table has no column of text; give it as the second argument"
         )
+    if table.rows is not None:
+        yield from enumerate(rows_of_dicts(table, table.rows), 1)
+        return
     with file or CorpusFile(table.path) as file:
         number, kinds = _rows_before(table), set[bool]()
         try:

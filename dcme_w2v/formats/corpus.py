@@ -53,13 +53,14 @@ def expand(corpus: Sequence[Source]) -> list[Source]:
     paths: list[Source] = []
     for item in as_paths(corpus):
         name = os.fspath(item)
-        if name == STANDARD or is_address(name) or not Path(name).is_dir():
+        is_in_memory = isinstance(item, Table) and item.rows is not None
+        if is_in_memory or name == STANDARD or is_address(name) or not Path(name).is_dir():
             paths.append(item)
         elif isinstance(item, Table):
             paths += [replace(item, path=path) for path in _text_files(name, True)]
         else:
             paths += _text_files(name, False)
-    for path in map(str, paths):
+    for path in (str(one) for one in paths if getattr(one, "rows", None) is None):
         if path == STANDARD:
             standard_input()
         elif not is_address(path) and not Path(path).exists():

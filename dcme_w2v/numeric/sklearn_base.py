@@ -56,13 +56,16 @@ class TextTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
         return np.array([f"{self._kind}{i}" for i in range(self.n_features_out_)], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
-        tags.no_validation = True
+        tags = tags_of_texts(super().__sklearn_tags__())
         tags.transformer_tags.preserves_dtype = []  # rows are float32
         return tags
+
+
+def tags_of_texts(tags: Any) -> Any:
+    """Return scikit-learn's tags of an estimator for those of one whose input is texts."""
+    tags.input_tags.string = tags.input_tags.one_d_array = tags.no_validation = True
+    tags.input_tags.two_d_array = False
+    return tags
 
 
 C = TypeVar("C", bound=type)

@@ -1,0 +1,107 @@
+"""`TextClassifier` is the classifier of ``classify train``, and reads and writes its files."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import dcme_w2v as dw
+from dcme_w2v import TextClassifier
+from dcme_w2v.errors import UsageError
+
+WORDS = {"tea": "green black cup milk sugar leaf", "road": "red bus stop wheel train car"}
+TOPICS = ["tea", "road"] * 45
+RANDOM = np.random.default_rng(4)
+TEXTS = [" ".join(RANDOM.choice([*WORDS[one].split(), "the", "a"], 9)) for one in TOPICS]
+
+
+def written(labels):
+    """Write texts and labels as documents."""
+    lines = zip(labels, TEXTS, strict=True)
+    Path("d.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in lines))
+
+
+LABELS = {
+    "names": (lambda topic: topic, lambda topic: topic),
+    "numbers": (lambda topic: len(topic) * 4, lambda topic: len(topic) * 4),
+    "lists": (lambda topic: [topic, topic[0]], lambda topic: f"{topic}|{topic[0]}"),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("options", [{}, {"subwords": "2-3", "loss": "softmax"}])
+def test_it_has_the_bits_of_the_shell(cli, kind, options):
+    label, name = LABELS[kind]
+    written(map(name, TOPICS))
+    cli("classify train d.tsv -o m --quiet", *(f"--{k}={v}" for k, v in options.items()))
+    model = TextClassifier(**options).fit(TEXTS, [label(topic) for topic in TOPICS])
+    shell, found = TextClassifier.load("m"), model.predict_proba(TEXTS)
+    order = [shell.classes_.tolist().index(str(one)) for one in model.classes_]
+    assert np.array_equal(shell.predict_proba(TEXTS)[:, order], found)
+    model.save("n")
+    assert np.array_equal(TextClassifier.load("n").predict_proba(TEXTS)[:, order], found)
+    assert dw.load("n").predict(TEXTS[:1])[0][0][0] == cli.rows("classify predict n d.tsv")[0][0]
+    answers = model.predict(TEXTS)
+    if kind == "lists":
+        assert {*answers[0]} == {*label(TOPICS[0])} and model.score(TEXTS, answers) == 1
+        assert sorted(map(len, answers)) == [2] * len(TEXTS)
+    else:
+        assert answers.tolist() == [label(topic) for topic in TOPICS]
+        assert model.classes_.tolist() == sorted({label(topic) for topic in TOPICS})
+
+
+def test_tokens_series_and_generators_are_texts():
+    model = TextClassifier().fit(iter(TEXTS), iter(TOPICS))
+    tokens = [text.split() for text in TEXTS]
+    series = pytest.importorskip("pandas").Series(TEXTS, index=range(7, 97))
+    for texts in (series, np.array(TEXTS), [text.encode() for text in TEXTS], tokens):
+        assert np.array_equal(model.predict_proba(texts), model.predict_proba(TEXTS))
+    assert TextClassifier(tokens="spaces").fit(tokens, TOPICS).score(tokens, TOPICS) == 1
+    assert model.predict_proba([]).shape == (0, 2) and len(model.predict([])) == 0
+
+
+def test_it_works_in_scikit_learns_tools():
+    pipeline = make_pipeline(FunctionTransformer(), clone(TextClassifier(epochs=2)))
+    grid = {"textclassifier__lr": [0.5, 2.0], "textclassifier__subwords": ["none", "2-3"]}
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(TEXTS, TOPICS)
+    assert search.score(TEXTS, TOPICS) == 1 and search.best_estimator_[-1].epochs == 2
+
+
+@pytest.mark.parametrize(
+    "texts, labels, message",
+    [
+        (["a", "b"], ["x"], "2 texts and 1 labels"),
+        (["a", "b"], ["x", "x"], "all documents have the label 'x'"),
+        (["a", "b"], ["x", None], "y has 1 rows without a label"),
+        (["a", "b"], ["x y", "x  y"], "the same text as another one"),
+        (["a", "b"], ["x", " "], "is empty"),
+        (["a", "b"], np.eye(2), "y has several columns"),
+        (["a", 3], ["x", "y"], "document 1: 3 is neither a text"),
+        ("ab", ["x", "y"], "give an iterable of documents"),
+        (["", ""], ["x", "y"], "no words"),
+    ],
+)
+def test_what_cannot_be_learned_is_one_line(texts, labels, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        TextClassifier().fit(texts, labels)
+    assert "\n" not in str(caught.value)
+
+
+def test_labels_with_a_bar_are_one_label():
+    with pytest.warns(UserWarning, match=r"the label '\w+\|z' is one label; give lists of labels"):
+        model = TextClassifier().fit(TEXTS, [f"{topic}|z" for topic in TOPICS])
+    assert {one.partition("|")[2] for one in model.classes_} == {"z"}
+
+
+def test_models_of_other_kinds_are_refused(cli):
+    Path("t").write_text("EU B\nrejects O\n\nPeter B\nBlack O\n\n" * 5)
+    Path("x.svm").write_text("x 0:1 2:0.5\ny 1:1 2:.25\n" * 10)
+    for line in ("t --by token", "x.svm"):
+        cli(f"classify train {line} -o m --quiet")
+        with pytest.raises(UsageError, match="m: does not classify texts"):
+            TextClassifier.load("m")
+        Path("m").unlink()
