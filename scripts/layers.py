@@ -77,10 +77,11 @@ def wrong_arrows() -> dict[tuple[str, str], list[str]]:
 def picture() -> str:
     """Return an SVG: layers as rows of boxes, a line for each arrow to a room below."""
     width, height, step = 130, 26, 52
+    total = max(map(len, LAYERS)) * (width + 24)
     places = {}
     for number, rooms in enumerate(reversed(LAYERS)):
         for place, room in enumerate(rooms):
-            x = 320 + (place - (len(rooms) - 1) / 2) * (width + 24)
+            x = total / 2 + (place - (len(rooms) - 1) / 2) * (width + 24)
             places[room] = (x, 20 + number * step)
     shapes = []
     pairs = {(own, other) for own, other, _ in arrows() if own in places and other in places}
@@ -97,7 +98,7 @@ def picture() -> str:
         "rect{fill:#fff;stroke:#0072b2;rx:4}"
         "text{font:14px sans-serif;text-anchor:middle}"
     )
-    size = f'viewBox="0 0 640 {20 + len(LAYERS) * step}"'
+    size = f'viewBox="0 0 {total} {20 + len(LAYERS) * step}"'
     body = "\n".join(shapes)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n<style>{style}</style>\n{body}\n</svg>\n'
