@@ -36,15 +36,22 @@ RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
 
 @command(guarded=False, example="dcme-w2v convert vectors.safetensors vectors.bin")
 @arguments("<source=IN >target=OUT")
+@options_of(TokenizerOptions, only=RULE)  # first: its --normalize is another
 @options_of(PostprocessOptions)
-@options_of(TokenizerOptions, only=RULE)
 @options_of(CardOptions)
+@flag(
+    "--pooling static|mean",
+    "rows of --to: for sentences (default), or the vectors as they are, whose neighbors stay",
+    group="Output",
+)
 def convert(source: str, target: str, **values: Any) -> None:
-    """Convert word vectors: text, binary, safetensors, npy, folders of sentence-transformers.
+    """Convert word vectors: text, binary, safetensors, npy, tables, folders of other programs.
 
     The format of IN is detected from its content, that of OUT follows from its suffix. IN may be
     compressed (gzip, bzip2, xz, zstd), have no header (GloVe), or no newlines after binary vectors.
-    - is standard input or output. The words of X.npy are in X.vocab in the same folder.
+    - is standard input or output. X.parquet and X.jsonl are tables with columns word, count and
+    vector, a list, as vector databases load them; they are not read again. The words of X.npy are
+    in X.vocab in the same folder.
     """
     import dcme_w2v as dw
     from dcme_w2v.words.exports import KV
@@ -58,7 +65,8 @@ def convert(source: str, target: str, **values: Any) -> None:
         card["tokenize"] = {name: values[name] for name in RULE}
     changed = options.normalize or options.postprocess != "none" or options.invalid != "error"
     if options.to is None and card:
-        raise UsageError(f"--tokenize, --language, --license, --scores: are for --to={FOLDER}")
+        names = "--pooling, --tokenize, --language, --license, --scores"
+        raise UsageError(f"{names}: are for --to={FOLDER}")
     if options.to is None:
         saved = converted(source, target, options, "stderr")
     elif options.format or changed:
@@ -70,6 +78,9 @@ def convert(source: str, target: str, **values: Any) -> None:
         numbers = options.quantize or "float32"
         card |= {"dim": options.reduce, "limit": options.limit, "numbers": numbers}
         saved = dw.save_sentence_model(source, target, **card)
+        if "pooling" not in card:
+            note = "rows are pooled for sentences; --pooling mean keeps the neighbors of words"
+            click.echo(f"{target}: {note}", err=True)
         if "tokenize" not in card and (saved.manifest or {})["tokenizer"] is None:
             note = "splits text at whitespace only; --tokenize words is for raw text"
             click.echo(f"{target}: {note}", err=True)

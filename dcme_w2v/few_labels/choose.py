@@ -6,7 +6,7 @@ they were labels. Factors by the folds correct them (Guo et al. 2017).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -121,8 +121,22 @@ def choose(data: TrainingRows, reporter: Reporter) -> tuple[dict[str, float], di
         f"accuracy on the folds, and factor of the scores: {shown}; log-likelihood of the sum "
         f"{log_likelihood:.4f}, of a uniform guess {-np.log(data.classes):.4f}"
     )
+    if line := _too_many_labels(accuracy):
+        reporter.message(line)
     record |= {"fold_accuracy": accuracy, "factors": found}
     return found, record | {"fold_log_likelihood": round(log_likelihood, 6)}
+
+
+def _too_many_labels(accuracy: Mapping[str, float]) -> str | None:
+    """Return what to do if no model gains from unlabeled documents, by accuracy on the folds."""
+    others = [value for name, value in accuracy.items() if name != "supervised"]
+    if not others or accuracy.get("supervised", 0.0) < max(others):
+        return None
+    return (
+        "the labels are not few: on the folds no model that learns from unlabeled documents is "
+        f"better ({max(others):.4f}) than classify train ({accuracy['supervised']:.4f}), which "
+        "takes a fraction of the time"
+    )
 
 
 def _has_enough(data: TrainingRows) -> bool:

@@ -355,7 +355,7 @@ _BUFFER_BYTES = 1 << 20
 
 # What other programs write, which none of our files is.
 UNSUPPORTED = {
-    ".kv", ".parquet", ".feather", ".arrow", ".h5", ".hdf5", ".pkl", ".pickle", ".joblib", ".pt",
+    ".kv", ".feather", ".arrow", ".h5", ".hdf5", ".pkl", ".pickle", ".joblib", ".pt",
     ".pth", ".onnx", ".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".docx", ".xlsx", ".sqlite",
     ".mat", ".magnitude",
 }  # fmt: skip

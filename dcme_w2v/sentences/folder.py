@@ -28,6 +28,11 @@ from .options import CardOptions
 from .pooling import Pooling
 from .table import pooled_rows
 
+POOLED = {
+    "static": "whitening by the square root of frequencies, unit rows drawn to beginnings of "
+    "words, SIF weights, idf^0.5",
+    "mean": "mean",
+}
 NUMBERS = ("float32", "float16", "int8")
 
 
@@ -39,6 +44,7 @@ def save_sentence_model(
     dim: int | None = None,
     limit: int | None = None,
     numbers: str = "float32",
+    pooling: str = "static",
     **card: str | None,
 ) -> Vectors:
     """Write vectors as a folder that sentence-transformers and model2vec load.
@@ -59,6 +65,9 @@ def save_sentence_model(
         Keep the first words only.
     numbers : {"float32", "float16", "int8"}
         int8 has a scale for each row, which older versions of sentence-transformers do not read.
+    pooling : {"static", "mean"}
+        ``static`` is for sentences; rows of ``mean`` are the vectors as they are, so that words or
+        ids keep their neighbors.
     **card
         Entries of the model card, README.md: ``language`` (such as "en"), ``license``, and
         ``scores``, a file with the output of ``eval sts --json``.
@@ -84,6 +93,8 @@ def save_sentence_model(
     """
     if numbers not in NUMBERS:
         raise UsageError(f"numbers={numbers}: must be one of {', '.join(NUMBERS)}")
+    if pooling not in POOLED:
+        raise UsageError(f"--pooling={pooling}: must be one of {', '.join(POOLED)}")
     entries = CardOptions.from_mapping(card)
     source = None if isinstance(vectors, Vectors) else os.fspath(vectors)
     guard((READS, "IN", source), *paths_in(entries), (FOLDER, "OUT", folder))
@@ -96,8 +107,8 @@ def save_sentence_model(
             f"{source or 'vectors'}: the rows have a pooling already; give the word vectors"
         )
     tokenizer = loaded.tokenizer
-    pooling = Pooling.of("static", loaded.vectors, loaded.counts, dim)
-    words, rows, _ = pooled_rows(pooling, loaded, limit)
+    pooled = Pooling.of(pooling, loaded.vectors, loaded.counts, dim)
+    words, rows, _ = pooled_rows(pooled, loaded, limit)
     layout = tokenizer.to_json(words)
     table = np.zeros((len(layout["model"]["vocab"]), rows.shape[1]), dtype=np.float32)
     table[: len(rows)] = rows
@@ -108,12 +119,9 @@ def save_sentence_model(
         "version": __version__,
         "tokenizer": tokenizer.entry().get(ENTRY),
     }
-    made["pooling"] = (
-        "whitening by the square root of frequencies, unit rows drawn to beginnings of words, SIF "
-        "weights, idf^0.5"
-    )
-    made["pieces"] = True
-    text = _card(PurePath(folder).name, rows.shape, manifest, entries, scores)
+    made["pooling"] = POOLED[pooling]
+    made["pieces"] = pooled.unit
+    text = _card(PurePath(folder).name, rows.shape, POOLED[pooling], manifest, entries, scores)
     save_static_folder(folder, layout, codes, scales, made, text)
     return Vectors(words, rows, manifest={**made, "pooled": True})
 
@@ -134,6 +142,7 @@ def _scores_of(path: str) -> list[tuple[str, float, float]]:
 def _card(
     name: str,
     shape: tuple[int, ...],
+    pooling: str,
     manifest: Mapping[str, Any],
     card: CardOptions,
     scores: list[tuple[str, float, float]] | None,
@@ -153,9 +162,7 @@ def _card(
     lines += [
         f"Static embeddings of {shape[0]:,} words with {shape[1]} dimensions, made by dcme-w2v "
         f"{__version__}.",
-        "A sentence vector is the mean of the rows of its words, which are whitened, of unit",
-        "length, drawn to the rows of their beginnings, and weighted by a / (a + p) and the square",
-        "root of the idf. Other words are split into a known beginning and characters.",
+        f"A sentence vector is the mean of the rows of its words; their pooling is: {pooling}.",
         "",
         "```python",
         "from sentence_transformers import SentenceTransformer",

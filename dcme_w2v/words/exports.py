@@ -1,14 +1,17 @@
 """Centers, reduces and quantizes word vectors, and writes them for other programs."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from dcme_w2v.errors import UsageError
-from dcme_w2v.files.atomic import is_stream
+from dcme_w2v._core.codec import write_rows
+from dcme_w2v.errors import UsageError, import_optional
+from dcme_w2v.files.atomic import atomic_write, is_stream
 from dcme_w2v.files.paths import READS, WRITES, guard
 from dcme_w2v.formats.vectors.vectors_io import (
+    blocks_of,
     check_before_writing,
     check_target,
     read_with,
@@ -123,11 +126,13 @@ def convert(
     UsageError
         An option does not fit the format of the target, or the paths conflict.
     """
-    format = check_target(target, options.format)
+    save = None if options.format else TABLES.get(Path(target).suffix.lower())
+    format = "table" if save else check_target(target, options.format)
     beside = str(vocabulary_path(target)) if format == "npy" and target else None
     sources = [source, *read_with(source)]
     guard((READS, "IN", sources), (WRITES, "OUT", target), (WRITES, "OUT", beside))
-    warn_of_suffix(target, options.format)
+    if save is None:
+        warn_of_suffix(target, options.format)
     if options.no_header and format != "text":
         raise UsageError(f"--no-header: is for text; {target} has another format")
     if options.quantize and format != "safetensors":
@@ -151,7 +156,10 @@ def convert(
             matrix = matrix * inverse_lengths(matrix)[:, None]
         if matrix is not vectors.vectors:
             vectors = vectors.changed(vectors=matrix, context=None, neighbors=None, subwords=None)
-        if options.quantize:
+        if save is not None:
+            check_before_writing(target, vectors.words, vectors.vectors)
+            save(target, vectors)
+        elif options.quantize:
             reporter.message(f"{source}: {_save_int8(target, vectors)}")
         else:
             vectors.save(target, options.format, header=not options.no_header)
@@ -192,6 +200,34 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
     return rows @ directions[:, ::-1][:, :dim].astype(np.float32), kept
 
 
+def _save_json_lines(path: str, vectors: Vectors) -> None:
+    """Write an object a line: word, count if it is known, and vector."""
+    words, counts = vectors.words, vectors.counts
+    with atomic_write(path) as file:
+        for first, block in blocks_of(vectors.vectors):
+            rows = write_rows(False, block, words.text, words.offsets, first).tobytes()
+            for number, row in enumerate(rows.split(b"\n")[:-1], first):
+                start = json.dumps({"word": words[number]})[:-1]
+                if counts is not None:
+                    start += f', "count": {counts[number]}'
+                numbers = row[len(words.raw(number)) + 1 :].replace(b" ", b", ")
+                file.write(start.encode() + b', "vector": [' + numbers + b"]}\n")
+
+
+def _save_parquet(path: str, vectors: Vectors) -> None:
+    """Write columns word, count if it is known, and vector: a list of as many numbers each."""
+    pyarrow = import_optional("pyarrow", f" to write {path}")
+    parquet = import_optional("pyarrow.parquet", f" to write {path}")
+    columns = {"word": pyarrow.array(list(vectors.words), pyarrow.string())}
+    if vectors.counts is not None:
+        columns["count"] = pyarrow.array(vectors.counts)
+    numbers = pyarrow.array(np.ascontiguousarray(vectors.vectors).reshape(-1))
+    columns["vector"] = pyarrow.FixedSizeListArray.from_arrays(numbers, vectors.dim)
+    with atomic_write(path) as file:
+        parquet.write_table(pyarrow.table(columns), file)
+
+
+TABLES = {".parquet": _save_parquet, ".jsonl": _save_json_lines}  # as vector databases load them
 KV = (
     "--to=kv: gensim's .kv files are Python pickles, which are not written here; convert to .bin, "
     "then in Python: gensim.models.KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"

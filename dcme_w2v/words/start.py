@@ -1,11 +1,12 @@
 """Initial tables of training: rows of an earlier run for the words in its vocabulary."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.formats.vectors.fasttext import NEGATIVE_SAMPLING, open_model
 from dcme_w2v.formats.vectors.subwords import Subwords
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
@@ -108,6 +109,8 @@ def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> N
     if training.subwords is not None and path is not None and kind_of_file(path) == "fasttext":
         vectors = _with_ngrams(vectors, path, training.subwords)
     matrix, output = vectors.vectors, vectors.context
+    if output is None and has_context(training.options):
+        _warn_of_new_words(vectors, name, vocabulary)
     if output is not None:
         if has_context(training.options):
             _copy(output, output.vectors, name, training.output, vocabulary)
@@ -115,6 +118,21 @@ def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> N
     _copy(vectors, matrix, name, training.input, vocabulary)
     for given, table in zip(vectors.neighbors or (), training.neighbors or (), strict=False):
         _copy(vectors, given, name, table, vocabulary)
+
+
+def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> None:
+    """Warn of words that start among others whose context vectors are 0."""
+    new = sum(word not in vectors.words for word in vocabulary)
+    if not new:
+        return
+    argv = (vectors.manifest or {}).get("argv")
+    line = " ".join(map(str, argv)) if isinstance(argv, list) else ""
+    both = re.search(r"--output-tables[ =](\S+)", line)
+    file = f"--init={both[1]}" if both else "the file of train --output-tables"
+    warn(
+        f"{name}: has no context vectors, with which {new:,} new words start badly; give {file}, "
+        "which has both tables"
+    )
 
 
 def _with_ngrams(vectors: Vectors, path: str, subwords: Subwords) -> Vectors:

@@ -1,5 +1,7 @@
 """Vectors of 8 bits a number: what they lose, and their files."""
 
+import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -76,3 +78,42 @@ def test_a_code_is_within_half_a_step():
     back = from_int8(codes, scales)
     assert (np.abs(back - matrix) <= np.abs(matrix).max(axis=1, keepdims=True) / 253).all()
     assert (back[3] == 0).all()
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_tables_have_a_list_in_each_row(cli, counted):
+    if not counted:
+        cli("convert v.npy v.txt")
+    source = "v.npy" if counted else "v.txt"
+    before = Vectors.load(source)
+    cli(f"convert {source} v.jsonl --limit 300")
+    rows = [json.loads(line) for line in Path("v.jsonl").read_text("utf-8").splitlines()]
+    columns = ["word", *["count"] * counted, "vector"]
+    assert all(list(row) == columns for row in rows) and len(rows) == 300
+    assert [row["word"] for row in rows] == WORDS[:300]
+    numbers = np.array([row["vector"] for row in rows], dtype=np.float32)
+    np.testing.assert_array_equal(numbers, before.vectors[:300])
+    parquet = pytest.importorskip("pyarrow.parquet")
+    cli(f"convert {source} v.parquet --normalize")
+    assert "warning" not in cli.err
+    table = parquet.read_table("v.parquet")
+    assert table.column_names == columns and table["word"].to_pylist() == WORDS
+    unit = np.array(table["vector"].to_pylist(), dtype=np.float32)
+    np.testing.assert_allclose(unit, unit_rows(before.vectors), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("v.parquet --quantize int8", "--quantize: is for safetensors"),
+        ("v.jsonl --no-header", "--no-header: is for text"),
+    ],
+)
+def test_options_that_tables_do_not_have(cli, line, message):
+    assert message in cli.error(f"convert v.npy {line}")
+
+
+def test_a_table_without_its_package_is_one_line(cli, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "pip install pyarrow to write v.parquet" in cli.error("convert v.npy v.parquet")
+    assert not Path("v.parquet").exists()

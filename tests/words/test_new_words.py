@@ -106,3 +106,13 @@ def test_new_words_in_python():
     assert dict(zip(more, more.counts.tolist(), strict=True))["with"] == 11
     with pytest.raises(ValueError, match="init_vocab=old: requires init"):
         dw.train(sentences, init_vocab="old")
+
+
+def test_new_words_without_context_vectors_are_warned_of(tables, cli):
+    line = f"train new.txt {SMALL} --output o.bin".replace(" --quiet", "")
+    cli(f"{line} --init old.bin")
+    found = "old.bin: has no context vectors, with which 2 new words start badly; give "
+    assert found in cli.err
+    for rest in ("--init tables", "--init old.bin --init-vocab old"):
+        cli(f"{line} {rest}")
+        assert "context vectors" not in cli.err

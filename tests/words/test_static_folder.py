@@ -80,6 +80,19 @@ def test_the_vectors_of_the_folder_are_the_pooled_rows(vectors):
     assert_allclose(dw.Vectors.load("w.npy").vectors, loaded.vectors)
 
 
+def test_rows_of_the_mean_keep_neighbors(cli, vectors):
+    vectors.save("v.safetensors")
+    cli("convert v.safetensors plain --to sentence-transformers --pooling mean")
+    assert "pooled for sentences" not in cli.err
+    found = dw.Vectors.load("plain")
+    assert list(found.words[: len(vectors)]) == list(vectors.words)
+    np.testing.assert_array_equal(found.vectors[: len(vectors)], vectors.vectors)
+    cli("convert v.safetensors plain --to sentence-transformers")
+    assert "--pooling mean keeps the neighbors of words" in cli.err
+    assert "mean" in cli.error("convert v.safetensors p --to sentence-transformers --pooling usif")
+    assert "--to" in cli.error("convert v.safetensors p.txt --pooling mean")
+
+
 @pytest.mark.parametrize("kind", ["WordPiece", "Unigram"])
 def test_a_folder_of_model2vec_or_sentence_transformers(kind):
     """A potion model's layout: pieces of words, weights and a mapping."""

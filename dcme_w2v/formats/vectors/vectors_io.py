@@ -88,8 +88,8 @@ CHECKPOINT = "checkpoint"  # whose arrays have the same names
 NEIGHBORS = ("left", "right")  # tables of a training with word order
 VOCABULARY = ".vocab"
 MAX_VOCABULARY = 1 << 40  # bytes
-_NO_VECTORS = {".npz", ".svm", ".svmlight", ".libsvm", ".png", ".pdf", ".svg"}
-_NOT_SO = {".csv", ".tsv", ".json", ".jsonl", ".parquet"}  # suffixes of other text and tables
+_NO_VECTORS = {".parquet", ".npz", ".svm", ".svmlight", ".libsvm", ".png", ".pdf", ".svg"}
+_NOT_SO = {".csv", ".tsv", ".json", ".jsonl"}  # suffixes of other text and tables
 _WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
 Matrix: TypeAlias = F32 | I8 | CombinedRows
 
