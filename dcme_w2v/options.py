@@ -98,9 +98,9 @@ class VocabularyOptions(TokenizerOptions):
     text_column: str | None = option(**_TEXT_COLUMN)
     sentences: str = option(
         "lines",
-        "a sentence is a line of the text, the whole value of a column, or a part of a line that "
-        "ends with . ! or ?",
-        choices=("lines", "whole", "split"),
+        "a sentence is a line of the text, the whole value of a column, a part of a line that ends "
+        "with . ! or ?, or the lines up to a blank one",
+        choices=("lines", "whole", "split", "paragraphs"),
         advanced=True,
     )
     encoding_errors: str = encoding_errors_option()

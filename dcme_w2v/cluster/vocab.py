@@ -40,8 +40,9 @@ def vocab(
     Returns
     -------
     Vocabulary
-        The kept words by descending count: a sequence of str, with `counts`, ``save(path)``, and
-        in `figures` the numbers of tokens and of distinct words.
+        The kept words by descending count: a sequence of str, with `counts`, ``items()``,
+        ``most_common(n)``, ``save(path)``, and in `figures` the numbers of tokens and of distinct
+        words.
 
     Raises
     ------
@@ -52,8 +53,10 @@ def vocab(
     --------
     >>> import dcme_w2v as dw
     >>> found = dw.vocab([["a", "rose", "is", "a", "rose"]], min_count=1)
-    >>> list(zip(found, found.counts.tolist()))
-    [('a', 2), ('rose', 2), ('is', 1)]
+    >>> dict(found.items())
+    {'a': 2, 'rose': 2, 'is': 1}
+    >>> found.most_common(1)
+    [('a', 2)]
     >>> found.figures["tokens"], found.figures["types"]
     (5, 3)
     """

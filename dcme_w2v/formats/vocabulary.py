@@ -210,6 +210,14 @@ class Vocabulary(Words):
             raise FormatError(f"{name}: has no words; give lines 'word count'")
         return found
 
+    def items(self) -> Iterator[tuple[str, int]]:
+        """Yield words with their counts, as a dict does."""
+        return zip(self, self.counts.tolist(), strict=True)
+
+    def most_common(self, n: int | None = None) -> list[tuple[str, int]]:
+        """Return the n most frequent words with their counts, all by default, as a Counter does."""
+        return list(itertools.islice(self.items(), n))
+
     def save(self, path: PathLike) -> None:
         """Write lines "word count"; ``-`` is standard output."""
         with atomic_write(path) as file:

@@ -39,7 +39,7 @@ from dcme_w2v.plots.projection import ITERATIONS, check_method, plane
 from dcme_w2v.training.progress import ProgressLike, reporting_to
 from dcme_w2v.words.exports import agreement, as_int8
 from dcme_w2v.words.neighbors import inverse_lengths
-from dcme_w2v.words.vectors import Vectors, counts_by_order
+from dcme_w2v.words.vectors import Vectors, counts_by_order, load_if_path
 
 MIN_ROWS = 3
 _COLUMNS = 100  # of rows of documents
@@ -86,12 +86,14 @@ class Items:
         return self.counts is not None
 
 
-def read_items(path: str, labels: str | None, column: int, limit: int, seed: int) -> Items:
+def read_items(
+    path: str | Vectors, labels: str | None, column: int, limit: int, seed: int
+) -> Items:
     """Read the first `limit` rows of a file.
 
     Parameters
     ----------
-    path : str
+    path : str or Vectors
     labels : str, optional
         A file with a line for each row, with columns separated by tabs.
     column : int
@@ -99,9 +101,9 @@ def read_items(path: str, labels: str | None, column: int, limit: int, seed: int
     limit : int
     seed : int
     """
-    of_words, counts = not is_vectors(path), None
-    if of_words:
-        vectors = Vectors.load(path)
+    counts, of_words = None, isinstance(path, Vectors) or not is_vectors(path)
+    if isinstance(path, Vectors) or of_words:
+        vectors = load_if_path(path)
         known = vectors.counts
         counts = (counts_by_order(len(vectors)) if known is None else known)[:limit]
         total, found, names = len(vectors), [], list(vectors.words[:limit])
@@ -123,7 +125,7 @@ def read_items(path: str, labels: str | None, column: int, limit: int, seed: int
     matrix = _unit(matrix)
     shown = f"{len(names):,}" if len(names) == total else f"the first {len(names):,} of {total:,}"
     about = f"{shown} {'words' if of_words else 'documents'} of {matrix.shape[1]} dimensions{about}"
-    return Items(path, about, names, matrix, groups, counts)
+    return Items(str(path), about, names, matrix, groups, counts)
 
 
 def _made(manifest: Mapping[str, Any]) -> str:
@@ -314,7 +316,7 @@ MAX_FILES = 2
 
 
 def explore(
-    files: PathLike | Sequence[PathLike],
+    files: PathLike | Vectors | Sequence[PathLike | Vectors],
     output: PathLike | None = None,
     *,
     labels: str | None = None,
@@ -328,7 +330,7 @@ def explore(
 
     Parameters
     ----------
-    files : path or sequence of paths
+    files : path, Vectors or sequence of these
         One or two files of word vectors, or of rows of documents (.npz, .svm).
     output : path, optional
         Where the page is written; ``-`` is standard output.
@@ -361,7 +363,8 @@ def explore(
     >>> dw.explore("v.safetensors", "page.html", method="pca")[:15]
     '<!DOCTYPE html>'
     """
-    sources, name = listed(files), "" if output is None else os.fspath(output)
+    sources = [files] if isinstance(files, Vectors) else listed(files)
+    name = "" if output is None else os.fspath(output)
     guard((READS, "VECTORS", sources), (READS, "--labels", labels), (WRITES, "--output", output))
     check_method(method)
     if not 1 <= len(sources) <= MAX_FILES:

@@ -16,7 +16,7 @@ from dcme_w2v.formats.sparse_io import is_vectors, read_labels, read_vectors
 from dcme_w2v.numeric.arrays import F64, unit_vectors
 from dcme_w2v.platform import PathLike
 from dcme_w2v.training.progress import is_log, read_log
-from dcme_w2v.words.vectors import Vectors
+from dcme_w2v.words.vectors import Vectors, load_if_path
 
 from .figure import COLORS, LETTERS, new_figure, picture_format, plain_text, style_of, write_figure
 from .projection import plane
@@ -115,14 +115,14 @@ def _unit_of(logs: Sequence[Sequence[dict[str, Any]]]) -> str:
 
 
 def draw_words(
-    path: str,
+    path: str | Vectors,
     words: str = "",
     limit: int = _OF_WORDS,
     method: str = "tsne",
     seed: int = 1,
 ) -> Any:
     """Draw words as points with labels, close together where their vectors have a high cosine."""
-    vectors = Vectors.load(path)
+    vectors = load_if_path(path)
     chosen = list(dict.fromkeys(words.split())) or list(vectors.words[:limit])
     axes, points = _points(unit_vectors(vectors[chosen]), method, seed)
     axes.scatter(*points.T, s=8, color=COLORS[0])
@@ -199,7 +199,7 @@ def _scatter(axes: Any, points: F64, labels: NDArray[np.object_]) -> None:
 
 
 def plot(
-    files: PathLike | Sequence[PathLike],
+    files: PathLike | Vectors | Sequence[PathLike],
     output: PathLike | None = None,
     *,
     fields: Sequence[str] | None = None,
@@ -213,8 +213,8 @@ def plot(
 
     Parameters
     ----------
-    files : path or sequence of paths
-        One or several logs of --log-json, or one file of word vectors or of rows (.npz, .svm).
+    files : path, Vectors or sequence of paths
+        One or several logs of --log-json, or word vectors or a file of rows (.npz, .svm).
     output : path, optional
         Where the picture is written: .png, .pdf or .svg; ``-`` is standard output.
     fields : sequence of str, optional
@@ -248,10 +248,11 @@ def plot(
     >>> len(dw.plot("train.log", "curves.svg").axes)
     1
     """
-    paths, name = listed(files), "" if output is None else os.fspath(output)
+    paths = [] if isinstance(files, Vectors) else listed(files)
+    name = "" if output is None else os.fspath(output)
     guard((READS, "FILES", paths), (READS, "--labels", labels), (WRITES, "--output", output))
     picture_format(name)
-    kind = _kind_of(paths)
+    kind = "word vectors" if isinstance(files, Vectors) else _kind_of(paths)
     values: dict[str, Any] = {
         "fields": fields, "words": words, "labels": labels, "limit": limit,
         "method": method, "seed": seed,
@@ -263,8 +264,10 @@ def plot(
             raise UsageError(f"--{flag}={shown}: is not an option of {kind}")
     if kind == "logs":
         figure = draw_curves(paths, **given)
+    elif kind == "rows":
+        figure = draw_rows(paths[0], **given)
     else:
-        figure = (draw_rows if kind == "rows" else draw_words)(paths[0], **given)
+        figure = draw_words(files if isinstance(files, Vectors) else paths[0], **given)
     if name:
         write_figure(figure, name)
     return figure

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core import text as core
-from dcme_w2v.errors import CorpusError, NoWordsError
+from dcme_w2v.errors import CorpusError, NoWordsError, UsageError
 from dcme_w2v.formats.columns import Source, with_columns
 from dcme_w2v.formats.corpus import BLOCK_BYTES, Corpus
 from dcme_w2v.formats.sentences import Sentences
@@ -235,6 +235,11 @@ def encode(
 def _open(
     corpus: Sequence[Source] | Sentences | Corpus, options: VocabularyOptions, block_bytes: int
 ) -> Corpus | Sentences:
+    if options.sentences == "paragraphs" and (options.text_column or isinstance(corpus, Sentences)):
+        raise UsageError(
+            "--sentences=paragraphs: is for files of text; a text of a column or of a list is one "
+            "sentence by --sentences=whole"
+        )
     if isinstance(corpus, Sentences):
         corpus.is_whole, corpus.column = options.sentences == "whole", options.text_column
     if isinstance(corpus, Sentences | Corpus):

@@ -55,6 +55,8 @@ class ProgressUpdate:
 class Reporter:
     """Draws a bar or prints lines, calls a function, and writes a log; by default none of these.
 
+    Lines go to the logger ``dcme_w2v`` of Python, too, with the level INFO.
+
     The log is opened at its first event, after all inputs and outputs have been checked. Each line
     is a JSON object with `event` and `seconds` since the start (for epochs, the duration of the
     epoch). If the log cannot be written, for example on a full disk, training continues with a
@@ -166,6 +168,8 @@ class Reporter:
         return ", ".join(parts)
 
     def _print(self, text: str) -> None:
+        if (library := sys.modules.get("logging")) is not None:  # nobody listens before
+            library.getLogger("dcme_w2v").info("%s", text)
         if self._tqdm:
             self._tqdm.write(text, file=self._stream)
         elif self._stream:

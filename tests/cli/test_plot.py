@@ -59,6 +59,8 @@ def test_words_on_a_plane(cli):
     cli(line)
     svg = Path("p.svg").read_text(encoding="utf-8")
     assert all(f">{word}<" in svg for word in ("a$b", "&lt;script&gt;", "übel", "f_g"))
+    figure = dw.plot(dw.Vectors.load("v.npy"), words="d e a$b", method="pca")
+    assert [text.get_text() for text in figure.axes[0].texts] == ["d", "e", "a$b"]
     cli(f"{line} --words", "a$b d e")
     assert ">f_g<" not in Path("p.svg").read_text(encoding="utf-8")
 

@@ -54,7 +54,7 @@ load: path
 phrases: corpus output read_table save_table threads progress options
 plot: files output fields words labels limit method seed
 predict_word: model text topn
-save_sentence_model: vectors folder tokenize dim limit numbers card
+save_sentence_model: vectors folder tokenize dim limit numbers pooling card
 vocab: corpus merge threads progress options
 """
 
@@ -74,8 +74,9 @@ def test_functions_have_these_parameters():
         (lambda v: dw.phrases(["a b"], "o", mincount=1), "did you mean min_count?"),
         (lambda v: v["B" * 100_000], "is not among the 2 words"),
         (lambda v: dw.train(), "no corpus"),
-        (lambda v: dw.plot(v, "o.png"), "files: must be paths, not Vectors"),
-        (lambda v: dw.explore(v, "o.html"), "files: must be paths, not Vectors"),
+        (lambda v: dw.plot({}, "o.png"), "files: must be paths, not dict"),
+        (lambda v: dw.explore({}, "o.html"), "files: must be paths, not dict"),
+        (lambda v: dw.vocab(["a b"], sentences="paragraphs"), "is for files of text"),
         (lambda v: dw.eval_analogies(v, "q", restrict_vocab=5), "use limit"),
         (lambda v: v.most_similar("a", topn=None), "for all words give topn=len(v)"),
     ],
@@ -114,6 +115,9 @@ def test_functions_take_paths_and_what_train_returned(here):
     v = dw.train(lines, dim=4, threads=1, output="v.safetensors", min_count=1)
     page = dw.explore(here / "v.safetensors", here / "page.html", method="pca")
     assert (here / "page.html").read_text(encoding="utf-8") == page
+    assert len(dw.explore([v, "v.safetensors"], method="pca")) > len(page)
+    assert dw.vocab(lines, min_count=1).most_common(2) == [("new", 80), ("york", 80)]
+    assert dict(dw.vocab(lines, min_count=1).items())["d"] == 20
     table = dw.phrases(lines, here / "o", min_count=1, threshold=1)
     assert dw.phrases(["of new york"], "again", read_table=table).joined == 1
     (here / "t").write_text("new york a\nnew york b\n")

@@ -315,6 +315,29 @@ def test_what_a_sentence_is(sentences, lines, source):
     assert found.lines == 3 * len(lines)
 
 
+@pytest.mark.parametrize(
+    "text, sentences",
+    [
+        ("a b\nc\n\nd\n", ["a b c", "d"]),
+        ("a\r\nb\r\n\r\n \t\r\nc\r\nd", ["a b", "c d"]),
+        ("\n\na\n\n\n\nb c\nd\n\n\n", ["a", "b c d"]),
+        ("a", ["a"]),
+    ],
+)
+def test_lines_of_a_paragraph_are_one_sentence(text, sentences):
+    Path("t").write_text(text, newline="")
+    dw.phrases("t", "out", sentences="paragraphs", threshold=1e9)
+    lines = Path("out").read_text().splitlines()
+    assert [" ".join(line.split()) for line in lines if line.strip()] == sentences
+
+
+@pytest.mark.parametrize("column", [{"text_column": "x"}, {}])
+def test_paragraphs_are_of_files_of_text(column):
+    corpus = write("t.jsonl", [{"x": "a b"}]) if column else ["a b"]
+    with pytest.raises(dw.errors.UsageError, match="is for files of text"):
+        dw.phrases(corpus, "out", sentences="paragraphs", **column)
+
+
 def test_classification_by_columns(cli):
     rows = [{"body": f"the {name} {number}", "kind": name} for number in range(20)
             for name in ("tea", "car")]  # fmt: skip

@@ -39,6 +39,19 @@ def test_progress_lines_have_speed_loss_and_time_left():
     ]
 
 
+def test_a_logger_has_what_is_printed(caplog):
+    clock, out = Clock(), io.StringIO()
+    reporter = Reporter(out, clock=clock)
+    with caplog.at_level("INFO", "dcme_w2v"):
+        reporter.stage("training", 4000, "words")
+        clock.now += 30
+        reporter.advance(100, loss=0.5)
+        reporter.epoch({"epoch": 1, "loss": 0.5, "seconds": 2.0})
+        reporter.message("done: 50 %")
+        Reporter().message("quiet")
+    assert caplog.messages == [*out.getvalue().splitlines(), "quiet"] and len(caplog.messages) == 4
+
+
 def test_a_terminal_gets_a_bar_and_lines_above_it():
     screen = Screen()
     bar = Reporter(screen, tqdm)
