@@ -18,12 +18,11 @@ import json
 import os
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import FormatError, UsageError
@@ -37,6 +36,7 @@ from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.platform import PathLike
 from dcme_w2v.plots.projection import ITERATIONS, check_method, plane
 from dcme_w2v.training.progress import ProgressLike, reporting_to
+from dcme_w2v.words.compare import rotation
 from dcme_w2v.words.exports import agreement, as_int8
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors, counts_by_order, load_if_path
@@ -192,34 +192,59 @@ def given_groups(groups: Sequence[str], points: F64) -> Groups:
     return colors.astype(np.uint8), labels
 
 
-def similar_groups(items: Items, points: F64, seed: int) -> Groups:
-    """Return colors and labels of groups of similar rows; labels of documents have no words."""
-    matrix, specific = items.matrix, None
-    if items.counts is not None:
-        known = np.maximum(items.counts, 1)
-        specific = specificity(np.log(known.max() / known))
+def similar_groups(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> list[Groups]:
+    """Return colors and labels of groups of similar rows, which the files share.
+
+    Labels of documents have no words.
+    """
+    matrix = np.concatenate([items.matrix for items in every])
     fine = min(_LEVELS[-1][0], len(matrix) // _GROUP_ROWS)
     if fine < 2:
-        return np.zeros(len(matrix), dtype=np.uint8), []
+        return [(np.zeros(len(items.names), dtype=np.uint8), []) for items in every]
     unit = _unit(matrix - matrix.mean(axis=0))
     centers, own = kmeans(unit, fine, seed, rounds=_ROUNDS)
     starts = _unit(centers.astype(np.float32))
     counts = [count for count, _ in _LEVELS if count < fine]
     at_level = [_by_size(kmeans(starts, count, seed)[1][own]) for count in counts]
     at_level.append(_by_size(own))
-    colors = at_level[0].astype(np.uint8)
-    labels: list[Label] = []
+    ends = np.cumsum([len(items.names) for items in every]).tolist()
+    return [
+        _labeled(items, unit[first:end], [groups[first:end] for groups in at_level], points)
+        for items, points, first, end in zip(every, layouts, [0, *ends], ends, strict=False)
+    ]
+
+
+def _labeled(items: Items, unit: F32, at_level: Sequence[I64], points: F64) -> Groups:
+    """Return the colors and labels of the rows of one file, by their groups at each level."""
+    colors, labels, specific = at_level[0].astype(np.uint8), list[Label](), None
+    if items.counts is not None:
+        known = np.maximum(items.counts, 1)
+        specific = specificity(np.log(known.max() / known))
     for level, groups in enumerate(at_level):
-        width = _LEVELS[level][1]
-        for group in range(int(groups.max()) + 1):
-            rows = np.flatnonzero(groups == group)
-            words = list[str]()
+        for group in np.unique(groups):
+            rows, words = np.flatnonzero(groups == group), list[str]()
             if specific is not None:
                 scores = unit[rows] @ unit[rows].mean(axis=0) * specific[rows]
-                order = np.argsort(-scores, kind="stable")[:width]
+                order = np.argsort(-scores, kind="stable")[: _LEVELS[level][1]]
                 words = [items.names[row] for row in rows[order].tolist()]
             labels.append(Label(words, _middle(rows, points), level, int(colors[rows[0]])))
     return colors, labels
+
+
+def together(every: Sequence[Items]) -> list[list[Items]]:
+    """Return two files of the same words as one list, the second turned onto the first."""
+    apart = [[items] for items in every]
+    if len(every) < 2 or not (every[0].of_words and every[1].of_words):
+        return apart
+    first, second = every
+    places = {name: row for row, name in enumerate(first.names)}
+    shared = [(row, places[name]) for row, name in enumerate(second.names) if name in places]
+    dim = first.matrix.shape[1]
+    if second.matrix.shape[1] != dim or len(shared) <= dim:
+        return apart
+    own, other = np.array(shared).T
+    turned = second.matrix @ rotation(second.matrix[own], first.matrix[other])
+    return [[first, replace(second, matrix=turned)]]
 
 
 def _by_size(groups: I64) -> I64:
@@ -240,14 +265,14 @@ def _unit(matrix: F32) -> F32:
     return np.asarray(matrix * inverse_lengths(matrix)[:, None], dtype=np.float32)
 
 
-def page_of(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> str:
-    """Return the page of one or two files."""
+def page_of(every: Sequence[Items], layouts: Sequence[F64], groups: Sequence[Groups]) -> str:
+    """Return the page of one or two files, with their maps and groups."""
     files = resources.files("dcme_w2v.pages").joinpath("page")
     script = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     style = files.joinpath("page.css").read_text(encoding="utf-8")
     described, blocks = [], []
-    for number, (items, layout) in enumerate(zip(every, layouts, strict=True)):
-        description, arrays = _blocks_of(items, layout, seed)
+    for number, found in enumerate(zip(every, layouts, groups, strict=True)):
+        description, arrays = _blocks_of(*found)
         described.append(description)
         blocks += [_block(f"{name}{number}", data) for name, data in arrays.items()]
     blocks.insert(0, _block("about", json.dumps(described).encode()))
@@ -263,12 +288,12 @@ def page_of(every: Sequence[Items], layouts: Sequence[F64], seed: int) -> str:
     return page
 
 
-def _blocks_of(items: Items, layout: F64, seed: int) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _blocks_of(
+    items: Items, layout: F64, groups: Groups
+) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the description of a file, and its arrays as bytes."""
     given = bool(items.groups)
-    colors, labels = (
-        given_groups(items.groups, layout) if given else similar_groups(items, layout, seed)
-    )
+    colors, labels = given_groups(items.groups, layout) if given else groups
     description = {
         "title": items.title, "about": items.about, "rows": len(items.names),
         "dim": items.matrix.shape[1], "ofWords": items.of_words, "given": given, "labels": labels,
@@ -277,7 +302,7 @@ def _blocks_of(items: Items, layout: F64, seed: int) -> tuple[dict[str, Any], di
     arrays = {
         "names": json.dumps(items.names).encode(),
         "vectors": as_int8(items.matrix)[0].tobytes(),
-        "points": _as_int16(layout).astype("<i2").tobytes(),
+        "points": np.rint(layout).astype("<i2").tobytes(),
         "groups": colors.tobytes(),
     }
     return description, arrays
@@ -295,11 +320,11 @@ def examples_of(items: Items, labels: Sequence[Label]) -> list[str]:
     return [*found, *known]
 
 
-def _as_int16(points: F64) -> NDArray[np.int16]:
+def _in_range(points: F64) -> F64:
     """Return points centered and scaled to the range of int16, both axes by the same factor."""
     center = (points.max(axis=0) + points.min(axis=0)) / 2
     extent = float(np.abs(points - center).max()) or 1.0
-    return np.rint((points - center) / extent * 32767).astype(np.int16)
+    return np.asarray((points - center) / extent * 32767)
 
 
 def _block(name: str, data: bytes) -> str:
@@ -373,11 +398,18 @@ def explore(
         raise UsageError(f"{name}: name a file that ends in .html, or - for standard output")
     every = [read_items(path, labels, color, limit, seed) for path in sources]
     with reporting_to(progress) as reporter:
-        layouts = []
-        for path, items in zip(sources, every, strict=True):
-            reporter.stage(f"map of {path}", ITERATIONS if method == "tsne" else None, "iterations")
-            layouts.append(plane(items.matrix, method, seed, reporter.advance))
-        page = page_of(every, layouts, seed)
+        layouts, groups = list[F64](), list[Groups]()
+        for batch in together(every):
+            names = " and ".join(items.title for items in batch)
+            reporter.stage(
+                f"map of {names}", ITERATIONS if method == "tsne" else None, "iterations"
+            )
+            matrix = np.concatenate([items.matrix for items in batch])
+            points = _in_range(plane(matrix, method, seed, reporter.advance))
+            maps = np.split(points, np.cumsum([len(items.names) for items in batch])[:-1])
+            groups += similar_groups(batch, maps, seed)
+            layouts += maps
+        page = page_of(every, layouts, groups)
         for items in every:
             share = 100 * agreement(items.matrix, as_int8(items.matrix)[0], seed)
             reporter.message(

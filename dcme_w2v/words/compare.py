@@ -134,10 +134,13 @@ def _aligned(every: Sequence[Vectors], rows: Sequence[I64]) -> list[F32]:
     """Return unit vectors of rows, turned onto those of the first vectors."""
     units = [unit_vectors(one.vectors[row]) for one, row in zip(every, rows, strict=True)]
     base = units[0][:_ANCHORS]
-    for number, own in enumerate(units):
-        left, _, right = np.linalg.svd(own[:_ANCHORS].T @ base)
-        units[number] = own @ (left @ right)
-    return units
+    return [own @ rotation(own[:_ANCHORS], base) for own in units]
+
+
+def rotation(rows: F32, others: F32) -> F32:
+    """Return the rotation of rows onto others of the same words (Schönemann 1966)."""
+    left, _, right = np.linalg.svd(rows.T @ others)
+    return np.asarray(left @ right)
 
 
 def _differences(some: Sequence[F32], others: Sequence[F32]) -> F64:

@@ -108,6 +108,20 @@ def test_rows_of_documents_with_labels_and_titles():
     assert json.loads(block(page_of("r.svm --limit 3").read_text(), "names0")) == ["1", "2", "3"]
 
 
+def test_two_files_of_the_same_words_share_a_map_and_colors():
+    loaded = Vectors.load("a.npy")
+    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(20, 20)))[0]
+    words = [*loaded.words[:299], "new"]
+    save(Path("c.npy"), words, (loaded.vectors @ turn).astype(np.float32))
+    text = page_of("a.npy c.npy").read_text()
+    maps = [np.frombuffer(block(text, f"points{n}"), dtype="<i2") for n in range(2)]
+    assert np.abs(maps[0].astype(int) - maps[1]).max() <= 2
+    assert block(text, "groups0") == block(text, "groups1")
+    one, other = (one["labels"] for one in json.loads(block(text, "about")))
+    assert [label[2:] for label in one] == [label[2:] for label in other]
+    assert len(json.loads(block(page_of("a.npy c.npy --limit 15").read_text(), "about"))) == 2
+
+
 # ---- in a browser ----
 
 
