@@ -21,7 +21,7 @@ from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.training.progress import Reporter
 
 from .choose import OutOfFold, Problem, Search
-from .constants import CERTAIN, CLEARLY, FOLDS, LEARNED
+from .constants import BALANCES, CERTAIN, CLEARLY, FOLDS, LEARNED
 from .fit import Labeled
 from .metrics import (
     Calibration,
@@ -36,16 +36,12 @@ from .options import ClassifyOptions
 from .trainer import Scorer, Weights
 
 MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
-# documents times classes; below, a training of its own leaves some out; above, one in SHARE
-SHORT_TABLE = 10_000_000
-SHARE = 50
 
 _Scores = tuple[F64, list[Sequence[int]]]
 FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # ranges of a, or a factor, and of b
 PRECISION = 1e-5  # of the log-likelihood, and of the derivatives by log a and b
 PLAIN = Calibration("logistic", 1.0, 0.0)
 NEVER = -1e9  # score of a class without documents
-BALANCES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8)  # times the logarithm of a label's documents
 
 
 class Calibrated(NamedTuple):
@@ -225,6 +221,11 @@ def likeliest_factors(
     return found, float(own @ log_p[rows, wanted])
 
 
+def left_out_of(count: int) -> int:
+    """Return how many of many documents are left out for their calibration."""
+    return min(count, CERTAIN) // FOLDS
+
+
 def calibration_data(
     data: Labeled,
     classes: int,
@@ -250,10 +251,8 @@ def calibration_data(
     """
     count = len(data.labels)
     order = np.random.default_rng(options.seed).permutation(count)
-    is_short = count < LEARNED or (counts is None and count * classes <= SHORT_TABLE)
-    if not is_short:
-        left_out = min(count // SHARE, max(1, MAX_SCORES // classes))
-        left_out = min(left_out, CERTAIN) if counts is None else left_out
+    if count >= LEARNED:
+        left_out = left_out_of(count)
         return data.some(np.sort(order[left_out:])), data.some(np.sort(order[:left_out])), None
     if count < FOLDS:
         return data, None, None

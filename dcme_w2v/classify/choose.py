@@ -27,26 +27,23 @@ from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
 from .constants import (
-    BIAS_OF_SVM,
     C_OF_FEW,
     CERTAIN,
     CLEARLY,
     FEW,
     FEW_CLASSES,
     FOLDS,
-    HINGE_CLASSES,
     LEARNED,
     LONG,
     LOWER,
-    MANY_SETS,
+    MANY_NUMBERS,
     PENALTIES,
     RATE_OF_HINGE,
-    RATE_OF_RARE,
-    TREE_CLASSES,
+    TABLE_CLASSES,
 )
 from .fit import Labeled
 from .metrics import check_scores, log_softmax, ndcg, relevance
-from .options import MAX_BIAS, ClassifyOptions, is_hinge_possible, resolved
+from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolved
 from .solver import solve
 from .trainer import ClassifierTrainer, Weights, length_and_steps
 
@@ -156,12 +153,12 @@ def like_svm(problem: Problem, best: Setting) -> Setting:
     """Return the setting near LinearSVC at C = 1, or C = 10 for few documents of text.
 
     The objective of LinearSVC is this one with l2 = 1 / (2 C n). With many classes, most of which
-    are rare, a higher learning rate needs half of the epochs; with many documents as well, the
+    are rare, twice the learning rate needs half of the epochs; with many documents as well, the
     defaults of the hinge loss are as good.
     """
     count, many = len(problem.labels), problem.classes >= FEW_CLASSES
     rare = many and not problem.several
-    found: Setting = {"loss": "hinge", "lr": RATE_OF_HINGE * (RATE_OF_RARE if rare else 1)}
+    found: Setting = {"loss": "hinge", "lr": RATE_OF_HINGE * (2 if rare else 1)}
     if not (rare and count > LEARNED):
         rows = problem.rows(best)
         c = C_OF_FEW if count < min(FEW, rows.shape[1]) and not problem.several else 1
@@ -170,7 +167,7 @@ def like_svm(problem: Problem, best: Setting) -> Setting:
         found["l2"] = float(f"{0.5 / (c * count):.2g}")
         if not (many or problem.several):
             square, _ = length_and_steps(rows, np.arange(count), problem.weights)
-            found["bias"] = min(float(f"{BIAS_OF_SVM * math.sqrt(square or 1.0):.2g}"), MAX_BIAS)
+            found["bias"] = min(float(f"{2 * BIAS * math.sqrt(square or 1.0):.2g}"), MAX_BIAS)
     return {**best, **problem.open(found)}
 
 
@@ -188,9 +185,7 @@ def of_defaults(problem: Problem, best: Setting) -> list[Setting]:
 
 def of_rates(problem: Problem, best: Setting) -> list[Setting]:
     """Return learning rates for many labels, most of which are rare."""
-    return [
-        {**best, **problem.open({"lr": factor * RATE_OF_HINGE})} for factor in (1, RATE_OF_RARE)
-    ]
+    return [{**best, **problem.open({"lr": n * RATE_OF_HINGE})} for n in (1, 2)]
 
 
 def of_features(problem: Problem, best: Setting) -> list[Setting]:
@@ -200,7 +195,7 @@ def of_features(problem: Problem, best: Setting) -> list[Setting]:
 
 def of_losses(problem: Problem, best: Setting) -> list[Setting]:
     """Return losses and learning rates for --tune."""
-    hinge = is_hinge_possible(problem.given) and problem.classes <= HINGE_CLASSES
+    hinge = is_hinge_possible(problem.given) and problem.classes <= TABLE_CLASSES
     losses = [problem.given.loss] if problem.given.loss else ["softmax", *["hinge"] * hinge]
     found = [like_svm(problem, best)] if losses[-1] == "hinge" else []
     for loss in losses:
@@ -235,11 +230,11 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
         return [losses, features, Stage(of_lengths, measure, shares=shares)]
     is_open = is_hinge_possible(given) and given.loss != "softmax"
     is_open = is_open and given.lr is None and given.min_lr is None
-    if not is_open or problem.classes >= (TREE_CLASSES if problem.several else HINGE_CLASSES + 1):
+    if not is_open or problem.classes > TABLE_CLASSES:
         return []
     if not problem.several:
         return [Stage(of_defaults, measure, REGULARIZED), features]
-    if len(problem.labels) * problem.classes > MANY_SETS:
+    if len(problem.labels) * problem.classes > MANY_NUMBERS:
         return [Stage(of_rates, measure)]
     return [Stage(of_defaults, measure, 0.0), features]
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix, issparse, vstack
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import threads_of
 from dcme_w2v.errors import UsageError
-from dcme_w2v.numeric.arrays import F32, F64, I64
+from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.numeric.sklearn_base import (
     Estimator,
     check_all_labeled,
@@ -40,6 +40,7 @@ from .options import (
     resolved,
 )
 from .resources import resource_estimate
+from .solver import is_dense
 from .trainer import (
     ClassifierTrainer,
     Scorer,
@@ -92,8 +93,7 @@ def is_small(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> bool:
     """
     own = (given.solver, given.loss, given.lr, given.min_lr, given.epochs, given.batch)
     is_short = (matrix.shape[1] + 1) * classes <= SMALL[0] and matrix.nnz * classes <= SMALL[1]
-    rows, columns = matrix.shape
-    is_short = is_short and (columns < rows or 2 * matrix.nnz > rows * columns)
+    is_short = is_short and (matrix.shape[1] < matrix.shape[0] or is_dense(matrix))
     return is_short and is_hinge_possible(given) and not any(one is not None for one in own)
 
 
@@ -223,10 +223,7 @@ class MaxentClassifier(LinearMixin, Estimator):
             given = remote.prepare(given, CheckpointOptions())
         elif not self.tune and is_small(given, matrix, len(self.classes_)):
             given = replace(given, solver="lbfgs")
-        own = numbers[:, None].tolist()
-        data = Labeled(matrix, own, self._weights_of(sample_weight, own))
-        if data.weights is not None:
-            data = data.some(np.flatnonzero(data.weights))
+        data = self._weighted(matrix, numbers[:, None].tolist(), sample_weight)
         options, scores = self._options_for(data, given, is_remote=remote is not None)
         self._indicator = self._calibration = None
         by = self._learn(data, len(self.classes_), options, scores, remote=remote)
@@ -279,10 +276,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         if shortage := resource_estimate(matrix, sets, count, options)["refused"]:
             raise shortage
         self.classes_ = np.arange(count)
-        weights = self._weights_of(sample_weight, sets)
-        data = Labeled(matrix, sets, weights)
-        if weights is not None:
-            data = data.some(np.flatnonzero(weights))
+        data = self._weighted(matrix, sets, sample_weight)
         own = [one or [count] for one in data.labels]
         self._indicator = (issparse(y), y.dtype if hasattr(y, "dtype") else np.dtype(np.int64))
         return Labeled(data.matrix, own, data.weights), count + any(one == [count] for one in own)
@@ -414,10 +408,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels
         if not known.all():
             raise UsageError(f"partial_fit: label {labels[~known][0]} is not one of classes")
-        own = numbers[:, None].tolist()
-        data = Labeled(matrix, own, self._weights_of(sample_weight, own))
-        if data.weights is not None:
-            data = data.some(np.flatnonzero(data.weights))
+        data = self._weighted(matrix, numbers[:, None].tolist(), sample_weight)
         return data, len(self.classes_)
 
     def predict(self, X: Any) -> Any:
@@ -472,19 +463,23 @@ class MaxentClassifier(LinearMixin, Estimator):
         threads = threads_of(self.threads)
         return self._weights.scores(SparseRows(matrix), 0, matrix.shape[0], threads)
 
-    def _weights_of(
-        self, sample_weight: ArrayLike | None, labels: Sequence[Sequence[int]]
-    ) -> F32 | None:
-        """Return the weights of rows of these classes, of several their mean; None if all are 1."""
+    def _weighted(
+        self, matrix: csr_matrix, labels: Sequence[Sequence[int]], sample_weight: ArrayLike | None
+    ) -> Labeled:
+        """Return rows of these classes that have a weight."""
         if sample_weight is None and self.class_weight is None:
-            return None
-        count = len(labels)
-        weights = check_weights(sample_weight, count)
-        if self.class_weight is None:
-            return weights.astype(np.float32)
+            return Labeled(matrix, labels)
+        weights = check_weights(sample_weight, len(labels))
+        if self.class_weight is not None:
+            weights = self._class_weighted(weights, labels)
+        found = weights.astype(np.float32)
+        return Labeled(matrix, labels, found).some(np.flatnonzero(found))
+
+    def _class_weighted(self, weights: F64, labels: Sequence[Sequence[int]]) -> F64:
+        """Return weights of rows times those of their classes, of several the mean."""
         from sklearn.utils.class_weight import compute_class_weight
 
-        rows, numbers = instances_of(labels)
+        count, (rows, numbers) = len(labels), instances_of(labels)
         is_balanced = self.class_weight == "balanced"
         own = np.unique(numbers) if is_balanced else np.arange(len(self.classes_))
         found = np.ones(len(self.classes_))
@@ -501,7 +496,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         sizes = np.bincount(rows, minlength=count)
         sums = np.bincount(rows, np.minimum(found, 1e300)[numbers], minlength=count)
         means = np.where(sizes, sums / np.maximum(sizes, 1), 1)
-        return check_weights(weights * means, count).astype(np.float32)
+        return check_weights(weights * means, count)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -18,15 +18,13 @@ from dcme_w2v.options import ClusterOptions, HoldoutOptions, ngram_lengths
 from dcme_w2v.platform import default_threads
 
 from .constants import (
-    DCME_CLASSES,
     FEW_CLASSES,
     LEAD,
-    LEAD_FEATURES,
     MANY_FEATURES,
-    MOST_WEIGHTS,
+    MANY_NUMBERS,
     RATE,
     RATE_OF_HINGE,
-    TREE_CLASSES,
+    TABLE_CLASSES,
 )
 
 MAX_BIAS = 1e3
@@ -49,9 +47,8 @@ class FeatureOptions(Checked):
     )
     features: int | None = option(
         None,
-        "keep the N most frequent words or n-grams (default: 30000; classify train: 40000 with "
-        "pairs of the first words, up to 200000 as long as they have 2^26 weights at most; by "
-        "token: 300000 features)",
+        "keep the N most frequent words or n-grams (default: 40000; classify train: up to 200000 "
+        "as long as they have 2^26 weights at most; by token: 300000 features)",
         metavar="N",
         minimum=1,
         maximum=2**31 - 2,
@@ -134,7 +131,7 @@ class FeatureOptions(Checked):
     @property
     def most_features(self) -> int:
         """How many features are kept, at most."""
-        return self.features or (300_000 if self.by == "token" else 30_000)
+        return self.features or (300_000 if self.by == "token" else 40_000)
 
     @property
     def subword_lengths(self) -> tuple[int, int]:
@@ -158,8 +155,7 @@ class FeatureOptions(Checked):
         """Return how many features `classify train` keeps for a number of classes, at most."""
         if self.features is not None or self.by == "token":
             return self.most_features
-        least = LEAD_FEATURES if (self.lead_ngrams or 1) > 1 else self.most_features
-        return max(least, min(MANY_FEATURES, MOST_WEIGHTS // max(1, classes)))
+        return min(MANY_FEATURES, max(self.most_features, MANY_NUMBERS // max(1, classes)))
 
 
 _OF_DCME: dict[str, Any] = {
@@ -178,8 +174,8 @@ class ClassifyOptions(Checked):
     objective: str = option(
         "auto",
         "exact softmax (gd), dual-clustering maximum entropy, noise-contrastive estimation or "
-        "negative sampling, or trees of labels with sparse weights (tree); auto: gd below 1,200 "
-        "classes, else dcme; tree for 10,000 labels, several a document",
+        "negative sampling, or trees of labels with sparse weights (tree); auto: gd below 500 "
+        "classes, else dcme; tree above 5,000 labels, several a document",
         choices=("gd", "dcme", "nce", "ns", "tree", "auto"),
         only={"solver": ("sgd",)},
         group="Objective",
@@ -328,7 +324,8 @@ class DistributeOptions(ClusterOptions):
     distribute: str = option(
         "mixture",
         "shards trained separately and averaged once (mixture) or after every epoch (iterate), "
-        "their probabilities averaged (vote), or exact gradients summed (gradient; --solver lbfgs)",
+        "their probabilities averaged (vote, to compare with the paper), or exact gradients summed "
+        "(gradient; --solver lbfgs)",
         choices=("mixture", "vote", "gradient", "iterate"),
         needs=("cluster",),
         advanced=True,
@@ -360,7 +357,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
     given = options = filled(options, {"solver": "sgd"})
     if multilabel and options.loss is None and is_hinge_possible(options):
         options = replace(options, loss="hinge")
-    is_tree = multilabel and classes >= TREE_CLASSES and is_hinge_possible(given)
+    is_tree = multilabel and classes > TABLE_CLASSES and is_hinge_possible(given)
     if options.objective == "tree" or (is_tree and given.loss is None):
         return _of_trees(given)
     if options.loss == "hinge":
@@ -426,7 +423,7 @@ def is_hinge_possible(options: ClassifyOptions) -> bool:
 def _chosen(options: ClassifyOptions, classes: int) -> ClassifyOptions:
     """Return the options with the objective that takes less time; an option of dcme selects it."""
     given = _has_dcme(options)
-    if options.solver == "lbfgs" or (classes < DCME_CLASSES and not given):
+    if options.solver == "lbfgs" or (classes < FEW_CLASSES and not given):
         return replace(options, objective="gd")
     options = replace(options, objective="dcme")
     if options.dcme_update == "robust":

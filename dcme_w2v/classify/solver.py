@@ -22,6 +22,11 @@ ROUNDING = 1e-12
 PRECISION = 1e-6  # relative error of the loss: scores are of single precision
 
 
+def is_dense(rows: csr_matrix) -> bool:
+    """Return whether rows are numbers of their columns rather than text."""
+    return bool(rows.nnz >= DENSE * rows.shape[0] * rows.shape[1])
+
+
 def solve(
     matrix: csr_matrix,
     documents: I64,
@@ -82,7 +87,7 @@ def _columns(matrix: csr_matrix, options: ClassifyOptions) -> tuple[F64, F64] | 
     iterations to the same optimum. A step of text would change the weights of rare words too much.
     """
     (count, width), bias = matrix.shape, options.bias or 0.0
-    if matrix.nnz < DENSE * count * width:
+    if not is_dense(matrix):
         return None
     mean, squares, step = np.zeros(width), np.zeros(width), rows_at_once(width)
     for begin in range(0, count, step):

@@ -23,9 +23,9 @@ from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 from dcme_w2v.training.run import Checkpointer, interruptible
 
 from . import sequences
-from .calibration import PLAIN, Calibrated, calibration_data, calibration_on
-from .choose import Choice, OutOfFold, Problem, Setting, choose
-from .constants import FEW, HINGE_CLASSES, KEPT_BYTES
+from .calibration import PLAIN, Calibrated, calibration_data, calibration_on, left_out_of
+from .choose import MIN_COMPARED, Choice, OutOfFold, Problem, Setting, choose
+from .constants import FEW, KEPT_BYTES, TABLE_CLASSES
 from .dataset import (
     Dataset,
     DocumentsJob,
@@ -52,10 +52,6 @@ from .trainer import Scorer, warn_of_short_rows
 
 # a resumed run has these from its start
 OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2", "batch", "bias")
-
-# Documents left out for the calibration of trees: one in SHARE, between ENOUGH and CALIBRATED of
-# them, but never more than one in five.
-SHARE, ENOUGH, CALIBRATED = 50, 200, 1000
 
 Compress = Callable[
     [Classifier, Labeled, Labeled | None, Reporter, int | None],
@@ -253,9 +249,9 @@ def _divided(
 def _with_left_out(data: Labeled, seed: int) -> tuple[Labeled, Labeled | None]:
     """Return documents to train trees on, and others for their calibration."""
     order = np.random.default_rng(seed).permutation(len(data.labels))
-    if len(order) < 2 * SHARE:
+    if len(order) < MIN_COMPARED:
         return data, None
-    count = min(max(len(order) // SHARE, ENOUGH), len(order) // 5, CALIBRATED)
+    count = left_out_of(len(order))
     return data.some(np.sort(order[count:])), data.some(np.sort(order[:count]))
 
 
@@ -420,7 +416,7 @@ def _read_documents(
     keep = KEPT_BYTES if job.tune.tune is None else math.inf
     read = read_documents(
         job.docs, job.labels, text, job.holdout, options.seed,
-        most=lambda count: (features.features_of(count), is_pairs or count <= HINGE_CLASSES),
+        most=lambda count: (features.features_of(count), is_pairs or count <= TABLE_CLASSES),
         keep=keep if chooses and is_open and features.by == "document" else 0,
     )  # fmt: skip
     check_held_out(job.holdout, read, read.classes)

@@ -31,8 +31,6 @@ from .address import open_cluster, parsed
 from .mixing import in_turn
 from .words import rate_at, seed_of
 
-SLOPE = 1.0  # curvature of the loss along a document, fitted; 1 to 4 work, 0.25 fails
-
 
 def shards_of(documents: int, shards: int, seed: int) -> I64:
     """Return the shard of each document: a hash of the seed and its number (splitmix64)."""
@@ -239,7 +237,8 @@ class _Work:
         epochs = options.epochs or 1
         rates = sum(rate_at(options, (number + 0.5) / epochs) for number in learned)
         square = sum(one.square for one in self._shards) / count
-        return in_turn(start, tables, self._counts, SLOPE * rates * square)
+        # the curvature of the loss along a document is about 1
+        return in_turn(start, tables, self._counts, rates * square)
 
     def _gradient(self) -> tuple[float, F64]:
         """Return the sums over the shards, in order and in double precision."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v._core.models import initialize
+from dcme_w2v.classify.constants import RAISED, ROUNDS, TOKENS_A_ROUND
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.errors import UsageError
 from dcme_w2v.numeric.arrays import F32, F64, I64, U32
@@ -27,14 +28,9 @@ from dcme_w2v.words.trainer import Trainer
 from . import mixing
 from .mixing import Directions
 
-SLOPE = 0.3  # kappa, the curvature of the logistic loss, fitted
+SLOPE = 0.25  # kappa, the curvature of the logistic loss at 0, the highest
 SCANNED_AT_ONCE = 1 << 16  # ids, in search of the end of a sentence
 DONE = ("trained", "subsampled", "without_context")  # counts of tokens in `Progress`
-RAISED = 1.5  # factor of the learning rate if there are several shards
-# Rounds for vectors as good as on one machine (docs/decisions/clusters.md): ROUNDS_A_SHARD for each
-# shard, at most ROUNDS_ENOUGH.
-ROUNDS_A_SHARD, ROUNDS_ENOUGH = 5, 20
-TOKENS_A_ROUND = 5_000_000  # default maximum of a shard
 MIXED = ("ns", "nce")  # objectives whose shards can be mixed
 BLOCK_BYTES = 32 << 20  # of rows; on their way to the program they are in memory several times
 
@@ -230,21 +226,16 @@ def rounds_of(rounds: int | None, epochs: int, tokens: int, shards: int) -> int:
         return rounds
     if shards == 1:
         return epochs
-    return epochs * max(-(-rounds_needed(shards) // epochs), -(-tokens // shards // TOKENS_A_ROUND))
-
-
-def rounds_needed(shards: int) -> int:
-    """Return the number of rounds that several shards need."""
-    return min(ROUNDS_ENOUGH, ROUNDS_A_SHARD * shards)
+    return epochs * max(-(-ROUNDS // epochs), -(-tokens // shards // TOKENS_A_ROUND))
 
 
 def warning_of(shards: int, rounds: int) -> str | None:
     """Return a warning if there are fewer rounds than the shards need."""
-    if shards == 1 or rounds >= rounds_needed(shards):
+    if shards == 1 or rounds >= ROUNDS:
         return None
     return (
         f"warning: {shards} shards have --rounds={rounds}; vectors are worse with fewer than "
-        f"{rounds_needed(shards)}: give more"
+        f"{ROUNDS}: give more"
     )
 
 

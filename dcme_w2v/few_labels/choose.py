@@ -14,18 +14,13 @@ from scipy import sparse
 
 from dcme_w2v.classify.calibration import likeliest_factors
 from dcme_w2v.classify.choose import folds_of
+from dcme_w2v.classify.constants import SEPARABLE
 from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.training.progress import Reporter
 
 from . import initial
 from .fit import Fitted, TrainingRows, fit_models
 from .initial import ScoredRows
-
-L2 = 1e-4  # of the model that separates
-# Above 0.5: documents of one domain were below 0.06, and at 0.16 where labels were drawn by class
-# from many unequal classes; of two domains they were mostly above 0.3.
-MARGIN = 0.25
-ERRORS = 3.0  # standard errors above 0.5, where documents are few
 
 
 def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
@@ -64,7 +59,7 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
     areas = []
     for fold in range(most):
         out = folds == fold
-        weights = initial.train(rows[~out], sides[~out], 2, L2, data.threads)
+        weights = initial.train(rows[~out], sides[~out], 2, initial.L2, data.threads)
         tested = ScoredRows(rows[out], data.threads)
         scores = tested.all_scores(weights)
         areas.append(area_under_curve(scores[:, 1] - scores[:, 0], sides[out] == 1))
@@ -72,8 +67,8 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
 
 
 def differs(area: float, count: int) -> bool:
-    """Return whether an area from `separability` is significantly above 0.5."""
-    return area > 0.5 + max(MARGIN, ERRORS / np.sqrt(6 * max(count, 1)))
+    """Return whether an area from `separability` is clearly above 0.5, by its standard error."""
+    return area - 1 / np.sqrt(6 * max(count, 1)) > SEPARABLE
 
 
 def area_under_curve(scores: F64, positive: Bools) -> float:

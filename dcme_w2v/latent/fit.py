@@ -28,7 +28,6 @@ INNER = 10  # iterations of L-BFGS in an iteration of EM, from the last weights
 E_STEPS = 3
 SMOOTHING = 0.1  # count added to each label in each latent class
 EMPTY = 0.5  # sum of xi below which a class is reported as empty
-TRIED = 2  # iterations from each of several starts; only the best start is continued
 
 
 @dataclass(frozen=True)
@@ -203,18 +202,16 @@ def fit(
     for kind, number in tried:
         xi, name = starts.start(kind, number), f"{kind} {number + 1}"
         reporter.stage(f"EM from {name}", rounds, "iterations")
-        some = min(rounds, TRIED) if several else rounds
-        one = expectation_maximization(cost, xi, some, tolerance, reporter)
+        one = expectation_maximization(cost, xi, 1 if several else rounds, tolerance, reporter)
         found.append({"init": kind, "cost": one.cost, "iterations": len(one.costs)})
         if not solutions or one.cost < solutions[0].cost:
             solutions, chosen = [one], name
     [best] = solutions
     if several:
         costs = ", ".join(f"{one['init']} {one['cost']:.6g}" for one in found)
-        reporter.message(f"cost after {TRIED} iterations: {costs}; continued from {chosen}")
-        if not has_settled(best.costs, tolerance):
-            reporter.stage(f"EM from {chosen}", rounds, "iterations")
-            best = expectation_maximization(cost, best.posterior, rounds, tolerance, reporter, best)
+        reporter.message(f"cost after an iteration: {costs}; continued from {chosen}")
+        reporter.stage(f"EM from {chosen}", rounds, "iterations")
+        best = expectation_maximization(cost, best.posterior, rounds, tolerance, reporter, best)
     return best, {
         "cost": best.cost, "costs": best.costs, "active": int((best.sizes >= EMPTY).sum()),
         "l2": l2, "starts": found, "chosen": chosen,

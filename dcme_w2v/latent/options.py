@@ -35,7 +35,7 @@ class LatentOptions(Checked):
         "auto",
         "where EM starts: at the labels, at k-means of the documents, at a local minimum of the "
         "quadratic approximation (quadratic), or at random; auto: labels; "
-        "unsupervised: the lowest cost of kmeans and, below 20 latent classes, quadratic",
+        "unsupervised: the lowest cost of kmeans and, below 50 latent classes, quadratic",
         choices=INITS,
         strict=True,
     )
@@ -82,7 +82,7 @@ class LatentOptions(Checked):
 L2 = 3e-6
 STARTS_UNSUPERVISED = 3
 EPOCHS = 100
-DIMENSIONS = 50  # of latent semantic analysis
+DIMENSIONS = 50  # of latent semantic analysis, and singular vectors of the quadratic
 
 
 def resolved(options: LatentOptions, labels: int, rows: int, features: int) -> LatentOptions:

@@ -20,12 +20,9 @@ from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.progress import Reporter
 
 from .cost import OWN, Observations
-from .options import START_NUMBERS, LatentOptions
+from .options import DIMENSIONS, START_NUMBERS, LatentOptions
 
-RANK = 100  # singular vectors
-FREEDOM = 0.3  # trace H as a share of them, which determines lambda
 DESCENTS, FIRST = 3, 10  # descents from random points; the lowest after FIRST iterations goes on
-MANY = 20  # latent classes, where `auto` has no start of the quadratic
 ITERATIONS, TOLERANCE = 500, 1e-8
 SUFFICIENT = 1e-4  # share of the linear decrease that a step has to reach
 _MIN_STEP = 1e-12
@@ -55,8 +52,8 @@ class Quadratic:
     classes: int
 
     @classmethod
-    def of(cls, data: Observations, rank: int, freedom: float, seed: int) -> Quadratic:
-        """Return the quadratic of some observations.
+    def of(cls, data: Observations, rank: int, seed: int) -> Quadratic:
+        """Return the quadratic of some observations; H shrinks the median singular vector by half.
 
         Parameters
         ----------
@@ -64,14 +61,12 @@ class Quadratic:
             All with labels, or all without.
         rank : int
             Maximum number of singular vectors.
-        freedom : float
-            trace H as a share of the number of singular vectors; it determines lambda.
         seed : int
             Seed of the singular vectors.
         """
         left, values, _ = singular_vectors(data.rows, rank, seed, centered=True)
         squares = np.square(values)
-        ridge = ridge_of(squares, data.count, freedom * len(squares))
+        ridge = max(float(np.median(squares)), 1e-30) / data.count
         return cls(left, squares, ridge, data.labels, data.classes)
 
     @property
@@ -110,19 +105,6 @@ class Quadratic:
         n = len(self.labels)
         assert not (self.labels == OWN).any()
         return csr_matrix((np.ones(n), (self.labels, np.arange(n))), shape=(self.classes, n))
-
-
-def ridge_of(squares: F64, count: int, freedom: float) -> float:
-    """Return the lambda at which trace H = sum of s / (s + N lambda) has a value; by bisection."""
-    largest = max(float(squares[0]), 1e-30) / count
-    low, high = np.log(largest * 1e-16), np.log(largest * 1e16)
-    for _ in range(100):
-        middle = (low + high) / 2
-        if float((squares / (squares + count * np.exp(middle))).sum()) > freedom:
-            low = middle
-        else:
-            high = middle
-    return float(np.exp((low + high) / 2))
 
 
 # ---- local minima over N simplices ----
@@ -225,7 +207,7 @@ class Starts:
     def quadratic(self) -> Quadratic:
         """The cost to second order."""
         self._reporter.stage("singular vectors", None, "rows")
-        return Quadratic.of(self.data, RANK, FREEDOM, self.options.seed)
+        return Quadratic.of(self.data, DIMENSIONS, self.options.seed)
 
     def tried(self) -> list[tuple[str, int]]:
         """Return the starts of the options: each the method and a number.
@@ -237,7 +219,7 @@ class Starts:
         found = {kind: count}
         if kind == "auto":
             found = {"labels" if self.data.classes else "kmeans": count}
-            if not self.data.classes and self.latent < MANY:
+            if not self.data.classes and self.latent < DIMENSIONS:
                 found["quadratic"] = max(1, count // 3)
         return [(kind, number) for kind, most in found.items() for number in range(most)]
 

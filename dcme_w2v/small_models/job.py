@@ -9,8 +9,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import predict
+from dcme_w2v.classify.constants import IDLE, SMALL
 from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.model import Classifier, load_classifier
+from dcme_w2v.classify.solver import is_dense
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels.model import FusedModel
@@ -23,10 +25,7 @@ from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 from .options import ShrinkOptions
 from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
 
-LEVELS = (2, 4, 8, 16, 32, 64, 127)  # that are tried within a number of bytes
 MORE = 1.01  # growth of the size with half as many more weights or so, below which it has ended
-IDLE = 0.002  # share of the impact of all weights that no document misses
-FEW, SPARSE = 1 << 18, 0.1  # weights, and share of values that are not 0, of what is written small
 USED = 0.99  # share of the bytes from which the search ends; it aims at the middle of the rest
 
 Measure = Callable[[Classifier], float]
@@ -138,9 +137,9 @@ def _without_idle(model: Classifier, rows: csr_matrix) -> Classifier:
     A model of few weights stays as it is, and one of dense rows, whose columns may cancel out.
     """
     weights, squares = model.weights, None
-    if not isinstance(weights, Weights) or weights.features * weights.classes < FEW:
+    if not isinstance(weights, Weights) or weights.features * weights.classes <= SMALL[0]:
         return model
-    if rows.nnz > SPARSE * rows.shape[0] * rows.shape[1]:
+    if is_dense(rows):
         return model
     if model.text is None:
         values = np.square(rows.data, dtype=np.float64)
@@ -187,7 +186,7 @@ def within(
         best = value, -fitting.record["loss"], fitting
         return True
 
-    more, fewer = LEVELS[len(LEVELS) // 2 :], LEVELS[: len(LEVELS) // 2]
+    fewer, more = (2, 4, 8), (16, 32, 64, MAX_LEVELS)
     for side in (more, fewer[::-1]):
         for levels in side:
             if not is_better(levels) and measure is None and best is not None:

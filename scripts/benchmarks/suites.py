@@ -358,21 +358,24 @@ def classified(s: Setup, suite: str) -> Iterator[Line]:
                 yield setting, seed, "CPU seconds of fit alone", seconds, ""
 
 
-# Documents, options, and other values of the constants that steer the choice of settings.
+# Data, a command, and other values of the constants that steer the choice of settings.
+LEARN = "classify train {learned}"
 STEERED = (
-    ("few", "", "FEW = 0", "C_OF_FEW = 3", "C_OF_FEW = 30", "BIAS_OF_SVM = 0.1",
-     "BIAS_OF_SVM = 0.4", "LONG = 5", "LONG = 20", "RATE_OF_HINGE = 0.25", "RATE_OF_HINGE = 1",
-     "LEAD = 40", "LEAD = 160", "KEPT_BYTES = 0", "FEW_CLASSES = 10"),
-    ("few", "--lead-ngrams 2", "MOST_WEIGHTS = 0; LEAD_FEATURES = 5_000"),
-    ("few", "--loss softmax", "RATE = 4", "RATE = 16"),
-    ("few", "--solver lbfgs", "PENALTIES = (1e-6, 1e-3)"),
-    ("short", "", "FOLDS = 3", "FOLDS = 10", "CLEARLY = 0", "CLEARLY = 2", "SHORT_TEXT = 0",
-     "FEW = 500"),
-    ("wrong", "", "LOWER = 0.1", "LOWER = 0.5"),
-    ("several", "", "MANY_SETS = 0", "LEARNED = 500", "CERTAIN = 100", "TREE_CLASSES = 50",
-     "MANY_FEATURES = 10_000"),
-    ("rare", "", "RATE_OF_RARE = 1", "RATE_OF_RARE = 4", "HINGE_CLASSES = 500"),
-    ("rare", "--loss softmax", "DCME_CLASSES = 500"),
+    ("few", LEARN, "FEW = 0", "C_OF_FEW = 3", "C_OF_FEW = 30", "LONG = 5", "LONG = 20",
+     "RATE_OF_HINGE = 0.25", "RATE_OF_HINGE = 1", "LEAD = 40", "LEAD = 160",
+     "MANY_FEATURES = 5_000", "KEPT_BYTES = 0", "FEW_CLASSES = 10", "CLEARLY = 0", "CLEARLY = 2",
+     "IDLE = 0", "IDLE = 0.02"),
+    ("few", f"{LEARN} --loss softmax", "RATE = 4", "RATE = 16"),
+    ("few", f"{LEARN} --solver lbfgs", "PENALTIES = (1e-6, 1e-3)"),
+    ("few", "fuse fit {learned} --unlabeled {others}", "SEPARABLE = 0"),
+    ("short", LEARN, "FOLDS = 3", "FOLDS = 10", "SHORT_TEXT = 0", "SHORT_TEXT = 64"),
+    ("wrong", LEARN, "LOWER = 0.1", "LOWER = 0.5"),
+    ("several", LEARN, "MANY_NUMBERS = 0", "LEARNED = 500", "CERTAIN = 100", "TABLE_CLASSES = 50",
+     "BALANCES = ()", "BALANCES = (0.4,)"),
+    ("rare", LEARN, "FEW_CLASSES = 2000", "TABLE_CLASSES = 500"),
+    ("rare", f"{LEARN} --loss softmax", "FEW_CLASSES = 2000"),
+    ("words", "train {text} --cluster local:0 --shards 2", "RAISED = 1", "RAISED = 2",
+     "ROUNDS = 10", "ROUNDS = 40", "TOKENS_A_ROUND = 100_000"),
 )  # fmt: skip
 WITH_CONSTANTS = """
 import sys
@@ -394,22 +397,33 @@ print(cross_val_score(MaxentClassifier(threads=1), *load_wine(return_X_y=True)).
 
 def constants(s: Setup) -> Iterator[Line]:
     """Learn a quarter of training documents with other constants, and measure the others."""
-    parts = [Path(s.out(f"{part}.tsv")) for part in ("learned", "measured")]
-    for (name, options, *others), seed in product(STEERED, s.seeds):
-        _, lines = _labeled(Path(s.file(f"constants/{name}/train.tsv")))
-        order, count = np.random.default_rng(seed).permutation(len(lines)), len(lines) // 4
-        for path, chosen in zip(parts, (order[:count], order[count:]), strict=True):
-            path.write_text("".join(lines[i] for i in chosen), encoding="utf-8")
+    files = {part: Path(s.out(f"{part}.tsv")) for part in ("learned", "measured", "others")}
+    for (name, line, *others), seed in product(STEERED, s.seeds):
+        if name == "words":
+            files["text"] = Path(s.file("constants/words/train.txt"))
+        else:
+            _, lines = _labeled(Path(s.file(f"constants/{name}/train.tsv")))
+            order, count = np.random.default_rng(seed).permutation(len(lines)), len(lines) // 4
+            parts = [[lines[i] for i in some] for some in (order[:count], order[count:])]
+            parts.append([one[one.index("\t") :] for one in parts[1]])
+            for path, part in zip(files.values(), parts, strict=False):
+                path.write_text("".join(part), encoding="utf-8")
         for other in ("", *others):
-            line = f"classify train {parts[0]} {options} --threads 1 --seed {seed} --quiet"
-            made = [*line.split(), "--output", s.out("model")]
-            done = s.python("-c", WITH_CONSTANTS, other, *made)
-            setting = f"{name}{' '[: len(options)]}{options}: {other or 'as they are'}"
+            Path(out := s.out("model.safetensors")).unlink(missing_ok=True)
+            made = f"{line.format(**files)} --threads 1 --seed {seed} --quiet --output".split()
+            done = s.python("-c", WITH_CONSTANTS, other, *made, out)
+            setting = f"{name}: {line}; {other or 'as they are'}"
             yield setting, seed, "CPU seconds", done.seconds, ""
-            yield from ((setting, seed, *one) for one in _tested(s, s.out("model"), parts[1]))
+            yield setting, seed, "on disk", Path(out).stat().st_size / 1e6, "MB"
+            found = (
+                (*_analogies(s, out), *_similarity(s, out))
+                if name == "words"
+                else _tested(s, out, files["measured"])
+            )
+            yield from ((setting, seed, *one) for one in found)
     for other in ("", "SMALL = (0, 0)"):
-        found = s.python("-c", NUMBERS_WITH_CONSTANTS, other).output
-        yield f"wine: {other or 'as they are'}", 1, "accuracy", 100 * float(found), "%"
+        accuracy = s.python("-c", NUMBERS_WITH_CONSTANTS, other).output
+        yield f"wine; {other or 'as they are'}", 1, "accuracy", 100 * float(accuracy), "%"
 
 
 BOTH_SIZES = """

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
-from dcme_w2v.classify import calibration, choose, constants
+from dcme_w2v.classify import choose, constants
 from dcme_w2v.classify.choose import (
     REGULARIZED,
     Problem,
@@ -29,7 +29,7 @@ from dcme_w2v.classify.choose import (
     of_losses,
     stages_of,
 )
-from dcme_w2v.classify.constants import TREE_CLASSES
+from dcme_w2v.classify.constants import TABLE_CLASSES
 from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions
@@ -101,8 +101,8 @@ def test_more_candidates():
     ({}, None, 12, 2), ({}, None, 5000, 2), ({}, None, 5001, 0), ({"loss": "hinge"}, None, 12, 2),
     ({"loss": "softmax"}, None, 12, 0), ({"lr": 1.0}, None, 12, 0), ({"min_lr": 0.1}, None, 12, 0),
     ({"objective": "gd"}, None, 12, 0), ({"clusters": 2}, None, 12, 0),
-    ({"solver": "lbfgs"}, None, 12, 1), ({}, several(), 12, 2), ({}, several(), TREE_CLASSES, 0),
-    ({}, several(1800), TREE_CLASSES - 1, 1),
+    ({"solver": "lbfgs"}, None, 12, 1), ({}, several(), 12, 2),
+    ({}, several(), TABLE_CLASSES + 1, 0), ({}, several(14_000), TABLE_CLASSES, 1),
 ])  # fmt: skip
 def test_settings_are_chosen_only_where_nothing_excludes_it(given, data, classes, chosen):
     assert len(stages_of(problem(data, classes, **given))) == chosen
@@ -294,9 +294,8 @@ def test_rows_of_one_document_a_class_have_no_folds():
 
 
 @pytest.mark.parametrize("count", [600, 20_000])
-def test_the_softmax_of_the_hinge_loss_is_calibrated(monkeypatch, count):
-    """Its likelihood is near the best that a factor of the scores gives on other documents."""
-    monkeypatch.setattr(calibration, "SHORT_TABLE", 0)  # of 20,000 documents, some are left out
+def test_the_softmax_of_the_hinge_loss_is_calibrated(count):
+    """Its likelihood is near the best that a factor gives; some of 20,000 rows are left out."""
     data, other = labelled(0.4, count), labelled(0.4, 2000, seed=1)
     model = MaxentClassifier(loss="hinge", lr=0.5, threads=1)
     model.fit(data.matrix, np.ravel(data.labels))

@@ -139,8 +139,8 @@ def test_of_epochs_that_are_equally_good_the_last_one_is_kept():
 
 
 @pytest.mark.parametrize("classes, options, objective, clusters", [
-    (1199, {}, "gd", None),
-    (1200, {}, "dcme", 80),
+    (499, {}, "gd", None),
+    (500, {}, "dcme", 80),
     (24_001, {}, "dcme", 310),
     (24_001, {"objective": "dcme"}, "dcme", 80),
     (24_001, {"objective": "gd"}, "gd", None),

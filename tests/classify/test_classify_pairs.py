@@ -76,7 +76,7 @@ def test_longer_texts_have_the_pairs_of_the_first_words(cli, monkeypatch):
 
 @pytest.mark.parametrize("classes, of_lead", [(2, 2), (1, 1)])
 def test_very_many_labels_have_single_words(cli, monkeypatch, classes, of_lead):
-    monkeypatch.setattr(train, "HINGE_CLASSES", classes)
+    monkeypatch.setattr(train, "TABLE_CLASSES", classes)
     cli(f"{TRAIN} --objective nce --output m")
     assert described("m")["features"]["lead_ngrams"] == of_lead
 

@@ -241,14 +241,14 @@ def test_damaged_bytes_are_read_within_bounds(data, rows, count):
 def test_training_writes_the_weights_that_documents_do_not_miss(docs, texts, cli, monkeypatch):
     line = f"classify train {docs} --threads 1 --holdout 0.2 --output"
     whole = cli.json(f"{line} whole")
-    monkeypatch.setattr(job, "FEW", 0)
-    monkeypatch.setattr(job, "SPARSE", 1.0)
+    monkeypatch.setattr(job, "SMALL", (0, 0))
+    monkeypatch.setattr(job, "is_dense", lambda _: False)
     found = cli.json(f"{line} small")
     assert 2 * size_of("small") < size_of("whole") and found["labels"] == whole["labels"]
     tested = "test.tsv" if docs == "train.tsv" else docs
     before, now = (cli.json(f"classify test {one} {tested}") for one in ("whole", "small"))
     assert now["accuracy"] == before["accuracy"]
     assert now["log_likelihood"] == pytest.approx(before["log_likelihood"], abs=0.02)
-    monkeypatch.setattr(job, "SPARSE", 0.0)
+    monkeypatch.setattr(job, "is_dense", lambda _: True)
     cli(f"{line} dense")
     assert size_of("dense") == pytest.approx(size_of("whole"), rel=0.01)

@@ -109,7 +109,7 @@ def test_a_model_that_does_not_fit_is_kept_whole(cli):
 
 def test_a_document_with_thousands_of_labels(cli, monkeypatch):
     for module in ("options", "choose"):
-        monkeypatch.setattr(f"dcme_w2v.classify.{module}.TREE_CLASSES", 2000)
+        monkeypatch.setattr(f"dcme_w2v.classify.{module}.TABLE_CLASSES", 2000)
     write("|".join(f"l{i}" for i in range(2000)) + "\tone two\n" + "a\tthree\n" * 50)
     cli(f"{TRAIN} --epochs 1")
     assert "3 trees of labels" in cli.err and len(load_classifier("m").classes) == 2001

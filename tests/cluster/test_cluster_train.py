@@ -94,7 +94,7 @@ def test_a_diverging_shard_is_named_and_the_last_round_is_kept(refused):
 def test_python_trains_on_a_cluster_too():
     options = {"dim": 8, "epochs": 2, "cluster": "local:0", "shards": 2}
     v = dw.train("c.txt", **options)
-    assert v.manifest["cluster"]["rounds"] == 10 and v.context.dim == 8
+    assert v.manifest["cluster"]["rounds"] == 20 and v.context.dim == 8
     with pytest.raises(ValueError, match="workers read the corpus from files"):
         dw.train([["a", "b"]] * 9, **options)
 
@@ -102,7 +102,7 @@ def test_python_trains_on_a_cluster_too():
 def test_a_dry_run_reports_shards_rounds_and_bytes(cli):
     line = "train c.txt --dry-run --epochs 2 --quiet --cluster"
     two, eight = (cli.json(f"{line} local:{workers}") for workers in (2, 8))
-    assert (two["shards"], two["rounds"]) == (2, 10)
+    assert (two["shards"], two["rounds"]) == (2, 20)
     assert (eight["shards"], eight["rounds"]) == (8, 20)
     assert eight["bytes_a_round"] == 7 * two["bytes_a_round"]
     assert "--dry-run requires --shards" in cli.error(f"{line} tcp://nowhere:1")

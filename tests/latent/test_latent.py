@@ -76,7 +76,7 @@ def saved(options, labels=True, multilabel=False, features=70):
     return model, matrix
 
 
-@pytest.mark.parametrize("latent, of_quadratic", [(5, 1), (20, 0)])
+@pytest.mark.parametrize("latent, of_quadratic", [(5, 1), (50, 0)])
 def test_several_starts_are_tried_shortly_and_the_best_is_continued(latent, of_quadratic):
     X, _ = blobs(200, 5, 8, spread=5.0)
     options = LatentOptions(latent=latent, unsupervised=True, threads=1, tolerance=0.0, epochs=20)
@@ -85,12 +85,12 @@ def test_several_starts_are_tried_shortly_and_the_best_is_continued(latent, of_q
     quiet.message = said.append
     solution, record = fit(data, resolved(options, 0, *X.shape), quiet)
     starts = record["starts"]
-    assert [one["iterations"] for one in starts] == [2] * (3 + of_quadratic)
+    assert [one["iterations"] for one in starts] == [1] * (3 + of_quadratic)
     wanted = ["kmeans"] * 3 + ["quadratic"] * of_quadratic
     assert [one["init"] for one in starts] == wanted
     assert len(solution.costs) == 20
     lowest = min(starts, key=lambda one: one["cost"])
-    assert solution.costs[1] == lowest["cost"] and said[0].endswith(record["chosen"])
+    assert solution.costs[0] == lowest["cost"] and said[0].endswith(record["chosen"])
 
 
 @pytest.mark.parametrize("labels", [False, True])
@@ -170,15 +170,14 @@ def test_measures_of_odd_clusterings():
     assert single["ari"] == metrics.adjusted_rand_score([0], [0])
 
 
-@pytest.mark.parametrize("noise", [0, 10])
-def test_stretched_bumps(noise, monkeypatch):
+@pytest.mark.parametrize("noise", [0, 3])
+def test_stretched_bumps(noise):
     """The paper's Figure 3, K = 2: k-means splits both bumps."""
     random = np.random.default_rng(noise)
     y = np.repeat([0, 1], 50)
     X = np.c_[random.normal(size=100) * 5, (2 * y - 1) * 2 + random.normal(size=100) * 0.4]
     X = np.c_[X, random.normal(size=(100, noise))]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    monkeypatch.setattr("dcme_w2v.latent.starts.FREEDOM", 0.6)
     found = quick(latent=2, l2=5e-3).fit_predict(X)
     assert metrics.normalized_mutual_info_score(y, found) > 0.9
 

@@ -113,7 +113,7 @@ def test_quadratic_is_the_bound_to_second_order():
 def test_quadratic_has_few_descent_directions():
     """A - B has at most M - 1 negative eigenvalues, and 1/K is a stationary point of it."""
     data = observations(count=40, features=30, classes=4)
-    quadratic = Quadratic.of(data, 30, 0.8, 0)
+    quadratic = Quadratic.of(data, 30, 0)
     values = np.linalg.eigvalsh(quadratic.product(np.eye(40)))
     assert 1 <= (values < -1e-10).sum() <= 3
     assert np.abs(quadratic.product(np.full((40, 5), 0.2))).max() < 1e-12
@@ -134,7 +134,7 @@ def test_singular_vectors_of_wide_rows():
 
 def test_descents_end_in_a_minimum_on_the_simplices():
     data = observations(count=40, features=8, classes=2, seed=2)
-    quadratic = Quadratic.of(data, 8, 0.9, 0)
+    quadratic = Quadratic.of(data, 8, 0)
     xi = best_descent(quadratic, 3, np.random.default_rng(0))
     assert (xi >= 0).all() and xi.sum(axis=1) == pytest.approx(np.ones(40))
     value, gradient = quadratic.value(xi)

@@ -46,8 +46,8 @@ KEPT = {WORDS: "words", CLUSTER: "shards", CLASSES: "classes"}
 def no_search():
     """Signals arrive in the epochs of the training itself; see test_choose.py."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choose, "HINGE_CLASSES", 0)
-        patch.setattr(choose, "MANY_SETS", 0)
+        patch.setattr(choose, "TABLE_CLASSES", 0)
+        patch.setattr(choose, "MANY_NUMBERS", 0)
         patch.setattr(estimator, "SMALL", (0, 0))
         yield
 
