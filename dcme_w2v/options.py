@@ -79,7 +79,6 @@ class ColumnOptions(Checked):
         "column of the labels: text, numbers or lists",
         metavar="NAME",
         needs=("text_column",),
-        advanced=True,
     )
 
 

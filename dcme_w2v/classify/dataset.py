@@ -14,10 +14,11 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError, warn
+from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.opening import check_expansion
 from dcme_w2v.files.paths import as_paths
 from dcme_w2v.formats.columns import Table, like, stored_size
-from dcme_w2v.formats.documents import Document, read_documents
+from dcme_w2v.formats.documents import Document, arriving_documents, read_documents
 from dcme_w2v.formats.sparse_io import Labels, columns_of, is_vectors, join, read_vectors
 from dcme_w2v.formats.texts import Text, bytes_of
 from dcme_w2v.numeric.arrays import I64, Bools
@@ -384,6 +385,7 @@ class Doubts:
         self._path, self._classes = path, Counter[str]()
         self._documents = self._markup = self._label_bytes = self._text_bytes = 0
         self._first: tuple[str, ...] = ()
+        self._tag = ""
 
     def add(self, document: Document) -> None:
         """Add a document with labels."""
@@ -392,7 +394,9 @@ class Doubts:
         self._classes.update(document.labels)
         self._label_bytes += sum(map(len, document.labels))
         self._text_bytes += len(document.text)
-        self._markup += _MARKUP.search(bytes_of(document.text), 0, _LOOK_BYTES) is not None
+        tag = _TAG.search(bytes_of(document.text), 0, _LOOK_BYTES)
+        self._markup += tag is not None
+        self._tag = self._tag or (tag[0].decode("utf-8", "replace") if tag else "")
 
     def warn(self, is_by_token: bool) -> None:
         """Warn of signs in the documents; tokens have tags of a closed set, and are not looked at.
@@ -421,7 +425,7 @@ class Doubts:
             )
         if self._markup > SHARE_OF_MARKUP * self._documents:
             warn(
-                f"{self._path}: {self._markup:,} texts have markup such as <br>, whose "
+                f"{self._path}: {self._markup:,} texts have markup such as {self._tag:.40}, whose "
                 "names become features; remove it first"
             )
 
@@ -430,7 +434,12 @@ DOCUMENT_BYTES = 100  # at least, in memory, beside its text
 MIN_DOUBTED = 20  # documents
 SHARE_OF_CLASSES, SHARE_OF_MARKUP, SHARE_OF_EMPTY = 0.5, 0.1, 0.1
 _LOOK_BYTES = 4096  # of a text
-_MARKUP = re.compile(rb"</?[a-zA-Z][^<>]{0,80}>")
+# Of HTML; <U> may be a ticker, and <joe@example.org> an address.
+_TAG = re.compile(
+    rb"</?(?:[abipu]|(?i:blockquote|body|br|code|div|em|font|form|h[1-6]|head|hr|html|iframe|img|"
+    rb"input|li|link|meta|ol|option|pre|script|span|strong|style|sub|sup|t[dhr]|table|title|ul))"
+    rb"(?:\s[^<>]{0,80})?/?>"
+)
 _HEADERS = frozenset(
     ("label", "labels", "class", "category", "categories", "target", "y", "tag", "tags", "topic")
 )
@@ -499,8 +508,14 @@ def _pieces(
             matrix, names = read_vectors(path, labels, model.record.get(COLUMNS))
             yield known_columns(matrix, model, path), names, []
         return
-    documents = model.text.read(docs) if model.text is not None else read_documents(docs)
-    while some := list(itertools.islice(documents, size)):
+    text = model.text
+    if text is not None and not text.is_by_token and list(docs) == [STANDARD]:
+        batches = arriving_documents(text.options.encoding_errors)
+    else:
+        documents = text.read(docs) if text is not None else read_documents(docs)
+        size = 1 if STANDARD in map(str, docs) else size  # each row as it arrives
+        batches = iter(lambda: list(itertools.islice(documents, size)), [])
+    for some in batches:
         texts = [document.text for document in some]
         yield model.rows(texts), [document.labels for document in some], texts
 

@@ -246,6 +246,12 @@ class Measures:
         for k, sums in self._gained.items():
             sums += found[:k].sum(), possible[:k].sum()
 
+    def per_class(self) -> list[tuple[float, ...]]:
+        """Return precision, recall, F1 and documents of each class."""
+        wanted = self._wanted[:-1]
+        figures = (*_f1(self._right, self._predicted, wanted), wanted)
+        return list(zip(*(one.tolist() for one in figures), strict=True))
+
     def result(self) -> dict[str, Any]:
         """Return the metrics by name."""
         sums, documents = dict(self._sums), max(1, self._documents)

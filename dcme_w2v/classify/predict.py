@@ -1,9 +1,11 @@
 """The commands ``classify test`` and ``predict``: labels of documents, and measures of models."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.numeric.arrays import F64
 
 from . import sequences
@@ -28,20 +30,32 @@ def test(
     labels: str | None = None,
     threads: int | None = None,
     clusters: bool = False,
+    per_class: bool = False,
+    confusion: str | None = None,
 ) -> dict[str, Any]:
     """Return the measures of a model on labeled documents.
 
     With `clusters`, the (latent) classes are compared with the labels as a clustering, as always
-    for a model that was fitted without labels.
+    for a model that was fitted without labels. With `per_class`, those of each class are there,
+    too. `confusion` is a file of counts of label and predicted label, the highest first.
 
     Raises
     ------
     CorpusError
         No document has a label.
+    UsageError
+        There are no measures of classes, or a document has several labels.
     """
     is_latent = clusters or getattr(model, "clusters", False)
+    if per_class or confusion is not None:
+        flag = "--per-class" if per_class else "--confusion"
+        if is_latent or is_by_token(model):
+            raise UsageError(f"{flag}: is for labels of documents; omit it")
+        if confusion is not None and model.multilabel:
+            raise UsageError("--confusion: needs one label a document; give --per-class")
     if not is_latent and is_by_token(model):
         return sequences.test_tags(model, docs, threads)
+    confused = Counter[tuple[str, str]]()
     measures: Measures | ClusterMeasures | None = ClusterMeasures() if is_latent else None
     unlabeled = 0
     for matrix, found, _ in pieces(model, docs, labels, DOCUMENTS_TESTED, requires_labels=True):
@@ -54,6 +68,11 @@ def test(
         own = own if is_latent else numbers_of(own, model.classes)
         for rows, log_p in scored(model, matrix[kept], threads, is_latent):
             measures.add(log_p, own[rows])
+            if confusion is not None:
+                if any(len(found[i]) > 1 for i in kept):
+                    raise UsageError("--confusion: needs one label a document; give --per-class")
+                best = [model.classes[i] for i in log_p.argmax(axis=1).tolist()]
+                confused.update(zip((found[i][0] for i in kept[rows]), best, strict=True))
     assert measures is not None  # there are labels
     result = measures.result()
     if not is_latent and not {"log_likelihood", "coverage"} & set(result):
@@ -61,7 +80,22 @@ def test(
             f"{docs[0]}: no label is a class of the model, such as {model.classes[0]!r}; give "
             "documents with its labels"
         )
+    if confusion is not None:
+        with atomic_write(confusion) as file:
+            lines = [("label", "predicted", "documents")]
+            lines += [(*pair, str(n)) for pair, n in sorted(confused.most_common(), key=_order)]
+            file.writelines("\t".join(line).encode() + b"\n" for line in lines)
+    if per_class and isinstance(measures, Measures):
+        names = ("precision", "recall", "f1", "support")
+        result["per_class"] = [
+            {"label": label, **dict(zip(names, figures, strict=True))}
+            for label, figures in zip(model.classes, measures.per_class(), strict=True)
+        ]
     return {**result, "unlabelled_documents": unlabeled}
+
+
+def _order(counted: tuple[tuple[str, str], int]) -> tuple[int, tuple[str, str]]:
+    return -counted[1], counted[0]
 
 
 def _gains(model: Predictor) -> F64 | None:

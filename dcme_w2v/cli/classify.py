@@ -13,7 +13,8 @@ from dcme_w2v.classify.options import (
     FeatureOptions,
     TuneOptions,
 )
-from dcme_w2v.files.paths import READS
+from dcme_w2v.files.atomic import STANDARD
+from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.small_models.options import ShrinkOptions
 
@@ -130,6 +131,13 @@ def train(
     "compare the (latent) classes with the labels as a clustering: NMI, adjusted Rand index, "
     "accuracy of the best matching",
 )
+@flag("--per-class", "also precision, recall, F1 and number of documents of each label")
+@flag(
+    "--confusion FILE",
+    "write how many documents of each label were given which other one",
+    path=WRITES,
+    group="Output",
+)
 @labels_option
 @threads_option
 @json_option
@@ -152,9 +160,15 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
     if as_json:
         print_json(found)
         return
+    each = found.pop("per_class", [])
     for name, value in found.items():
         shown = f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
         click.echo(f"{name.replace('_', ' ')}\t{shown}")
+    if each:
+        click.echo("\nlabel\tprecision\trecall\tF1\tdocuments")
+    for one in each:
+        label, *figures, count = one.values()
+        click.echo("\t".join([label, *(f"{x:.4f}" for x in figures), f"{count}"]))
 
 
 @classify.command(example="dcme-w2v classify predict model test.tsv -k 3")
@@ -170,18 +184,25 @@ def predict(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> 
     Prints label and probability, separated by a tab, one line a document, in order. With -k,
     further labels and probabilities follow on the same line. Labels in DOCS are ignored. A model
     --by token prints token, tag and its probability, one line a token, and an empty line after each
-    sentence.
+    sentence. DOCS may be - for standard input, where each line is answered as it arrives. With
+    --json each document, or sentence, is an object on a line of its own.
     """
     from dcme_w2v.classify.model import load_classifier
     from dcme_w2v.classify.predict import is_by_token, predict
 
     loaded = load_classifier(model)
-    between, end = ("\n", "\n\n") if is_by_token(loaded) else ("\t", "\n")
+    by_token, is_awaited = is_by_token(loaded), STANDARD in map(str, docs)
+    between, end = ("\n", "\n\n") if by_token else ("\t", "\n")
     for row in predict(loaded, docs, **values):
         line = between.join("\t".join([*names, f"{p:.6f}"]) for *names, p in row) + end
         if as_json:
-            line = json.dumps([[*names, round(p, 6)] for *names, p in row]) + "\n"
+            keys = ("token", "tag", "probability") if by_token else ("label", "probability")
+            found = [dict(zip(keys, (*names, round(p, 6)), strict=True)) for *names, p in row]
+            more = {"tokens": found} if by_token else {**found[0], "labels": found}
+            line = json.dumps(found[0] if values["count"] == 1 and not by_token else more) + "\n"
         sys.stdout.buffer.write(line.encode())
+        if is_awaited:
+            sys.stdout.buffer.flush()
     sys.stdout.buffer.flush()
 
 

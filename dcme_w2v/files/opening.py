@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import contextlib
 import io
+import itertools
 import json
 import lzma
 import os
@@ -68,6 +69,13 @@ def sniff(head: bytes) -> str | None:
     if head.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{"):
         return "JSON lines"
     return next((kind for kind, starts in MAGIC.items() if head.startswith(starts)), None)
+
+
+def _is_text(head: bytes) -> bool:
+    """Return whether the first bytes, which have a line, can be of no other format."""
+    starts = itertools.chain.from_iterable(MAGIC.values())
+    is_open = any(start.startswith(head) for start in starts)
+    return b"\n" in head and not is_open and sniff(head) in (None, "JSON lines")
 
 
 def _zstd() -> Any:
@@ -160,7 +168,7 @@ class CorpusFile(PieceReader):
         self.bytes_read = 0
         try:
             self._raw = _open_raw(path)
-            self._piece = memoryview(head := self._take(HEAD_BYTES))
+            self._piece = memoryview(head := self._take(HEAD_BYTES, _is_text))
             kind = self._sniffed(head)
             self.compression = kind if kind in METHODS else None
             if self.compression:
@@ -200,7 +208,11 @@ class CorpusFile(PieceReader):
 
     def _read_raw(self, view: memoryview) -> int:
         try:
-            n = self._raw.readinto(view) or 0
+            if self.path == STANDARD:  # what has arrived
+                found = self._raw.read1(len(view))
+                view[: (n := len(found))] = found
+            else:
+                n = self._raw.readinto(view) or 0
         except Exception as error:
             if not (isinstance(error, OSError) or is_address(self.path)):
                 raise
@@ -209,12 +221,14 @@ class CorpusFile(PieceReader):
         self.bytes_read += n
         return n
 
-    def _take(self, size: int) -> bytes:
-        """Return up to this many of the next stored bytes."""
+    def _take(self, size: int, is_enough: Callable[[bytes], bool] = lambda _: False) -> bytes:
+        """Return up to this many of the next stored bytes, fewer if these are enough."""
         buffer = memoryview(bytearray(size))
         filled = 0
         while filled < size and (n := self._read_raw(buffer[filled:])):
             filled += n
+            if is_enough(bytes(buffer[:filled])):
+                break
         return bytes(buffer[:filled])
 
     def _sniffed(self, head: bytes) -> str | None:

@@ -1,12 +1,13 @@
 """Documents, one per line, and sentences of tokens with tags, in CoNLL's columns."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from dcme_w2v.declarations import ENCODING_ERRORS, flag_of
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.opening import read_lines
+from dcme_w2v.files.atomic import STANDARD
+from dcme_w2v.files.opening import BYTE_ORDER_MARK, LINE_BYTES, CorpusFile, read_lines
 
 from .columns import Source, Table, check_no_table, labels_of, read_rows
 from .corpus import expand
@@ -14,6 +15,7 @@ from .texts import Text, Tokenized, bytes_of, valid
 
 FORMS = ("auto", "tab", "fasttext", "text")
 FASTTEXT_LABEL = b"__label__"
+_AT_ONCE = 1 << 16  # bytes of standard input
 
 
 class Document(NamedTuple):
@@ -93,14 +95,42 @@ def _read(paths: Sequence[Source], form: str, encoding_errors: str) -> Iterator[
                 shown = Tokenized(text) if row.is_tokenized else text
                 yield Document(row.labels, shown, path.path, number)
             continue
-        for number, line in _valid_lines(path, encoding_errors):
+        for number, line in _valid_lines(path, read_lines(path), encoding_errors):
             yield Document(*_split_line(line, form, path, number), path, number)
 
 
-def _valid_lines(path: str, encoding_errors: str) -> Iterator[tuple[int, bytes]]:
+def arriving_documents(encoding_errors: str) -> Iterator[list[Document]]:
+    """Yield the documents on standard input, as many at a time as have arrived."""
+    count = 0
+    for lines in _arriving_lines():
+        numbered = list(enumerate(lines, count + 1))
+        valid = _valid_lines(STANDARD, numbered, encoding_errors, is_start=not count)
+        yield [Document(*_split_line(one, "auto", STANDARD, n), STANDARD, n) for n, one in valid]
+        count += len(lines)
+
+
+def _arriving_lines() -> Iterator[list[bytes]]:
+    rest, buffer = b"", memoryview(bytearray(_AT_ONCE))
+    mark = BYTE_ORDER_MARK
+    with CorpusFile(STANDARD) as file:
+        while size := file.readinto(buffer):
+            *lines, rest = (rest + buffer[:size]).split(b"\n")
+            if len(rest) > LINE_BYTES:
+                raise CorpusError(
+                    f"-: a line is longer than {LINE_BYTES:,} bytes; give shorter ones"
+                )
+            if lines:
+                lines[0], mark = lines[0].removeprefix(mark), b""
+                yield lines
+    if rest:
+        yield [rest.removeprefix(mark)]
+
+
+def _valid_lines(
+    path: str, lines: Iterable[tuple[int, bytes]], encoding_errors: str, is_start: bool = True
+) -> Iterator[tuple[int, bytes]]:
     """Yield the number, from 1, and the text of each line."""
-    is_start = True
-    for number, line in read_lines(path):
+    for number, line in lines:
         if is_start and line.strip():
             is_start = False
             check_no_table(path, line)
@@ -179,7 +209,7 @@ def read_sentences(
     for path in map(str, expand(corpus)):
         kept = (
             (n, line)
-            for n, line in _valid_lines(path, encoding_errors)
+            for n, line in _valid_lines(path, read_lines(path), encoding_errors)
             if not line.startswith(b"-DOCSTART-")
         )
         for has_tokens, block in itertools.groupby(

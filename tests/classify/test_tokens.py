@@ -126,7 +126,7 @@ def test_a_model_by_token_tags_sentences(cli):
         "Bob B-PER", "lives O", "in O", "New B-LOC", "Oslo I-LOC", ". O", "", "Ann B-PER", "",
     ]  # fmt: skip
     one, two = map(json.loads, cli("classify predict model test.conll --json").splitlines()[:2])
-    assert one[0][1] == two[0][1] == "B-PER"
+    assert one["tokens"][0]["tag"] == two["tokens"][0]["tag"] == "B-PER"
 
 
 def test_whole_sentences_are_held_out(cli):

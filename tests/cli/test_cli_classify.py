@@ -1,7 +1,11 @@
 """The commands classify train, test, predict and explain: files, streams, exit codes, errors."""
 
 import gzip
+import json
 import re
+import subprocess
+import sys
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -43,6 +47,71 @@ def test_train_test_predict_explain(model, cli):
     )
     highest = cli.rows("classify explain m tools -k 4")
     assert {row[0] for row in highest} == {"saw", "axe", "file", "drill"}
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_measures_of_each_class_equal_those_of_scikit_learn(model, cli, several):
+    metrics = pytest.importorskip("sklearn.metrics")
+    extra = "animals|tools\tcat saw\n" * several
+    write(f"animals\tsaw axe\nplants\tcat\n{extra}{lines()}", "t.tsv")
+    found = cli.json("classify test m t.tsv --per-class")["per_class"]
+    wanted = [line.partition("\t")[0].split("|") for line in Path("t.tsv").read_text().splitlines()]
+    top = "0" if several else "1"
+    answers = [row[::2] for row in cli.rows(f"classify predict m t.tsv -k {top}")]
+    for one in found:
+        truth, chosen = ([one["label"] in own for own in rows] for rows in (wanted, answers))
+        scores = metrics.precision_recall_fscore_support(truth, chosen, zero_division=0)
+        figures = [one[name] for name in ("precision", "recall", "f1", "support")]
+        assert figures == pytest.approx([float(part[1]) for part in scores])
+    assert [one["label"] for one in found] == ["animals", "tools"]
+    printed = cli.rows("classify test m t.tsv --per-class")
+    assert printed[-2][:2] == ["animals", f"{found[0]['precision']:.4f}"]
+    if several:
+        assert "one label a document" in cli.error("classify test m t.tsv --confusion c")
+        return
+    cli("classify test m t.tsv --confusion c")
+    counts = [line.split("\t") for line in Path("c").read_text().splitlines()]
+    assert counts == [["label", "predicted", "documents"], ["animals", "animals", "12"],
+                      ["tools", "tools", "12"], ["animals", "tools", "1"],
+                      ["plants", "animals", "1"]]  # fmt: skip
+
+
+def test_each_prediction_is_an_object_of_a_line(model, cli):
+    found = [json.loads(one) for one in cli("classify predict m d.tsv --json").splitlines()]
+    rows = cli.rows("classify predict m d.tsv")
+    assert [[one["label"], f"{one['probability']:.6f}"] for one in found] == rows
+    first = json.loads(cli("classify predict m d.tsv --json -k 2").splitlines()[0])
+    assert [one["label"] for one in first["labels"]] == ["animals", "tools"]
+    assert first["label"] == "animals" and first["labels"][0]["probability"] > 0.5
+
+
+@pytest.mark.parametrize("flags, line", [
+    ("", "saw"), ("--text-column t", '{"t": "saw"}'), ("--json", "x\tsaw axe"), ("", "s" * 400),
+])  # fmt: skip
+def test_each_line_of_an_open_pipe_is_answered_as_it_arrives(model, flags, line):
+    command = [sys.executable, "-m", "dcme_w2v", "classify", "predict", "m", "-", *flags.split()]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
+        (timer := threading.Timer(100, process.kill)).start()
+        for _ in range(2):
+            process.stdin.write(f"{line}\n")
+            assert re.search("tools|animals", process.stdout.readline())
+        process.stdin.write(line)
+        process.stdin.close()
+        assert re.search("tools|animals", process.stdout.read())
+        assert process.wait(60) == 0
+        timer.cancel()
+
+
+def test_compressed_standard_input_and_marks(model, cli):
+    text = b"\xef\xbb\xbf" + b"cat bird\r\n\n" * 9000 + b"saw"
+    expected = cli("classify predict m -", stdin=text)
+    assert len(expected.splitlines()) == 18_001 and expected.endswith("\n")
+    assert cli("classify predict m -", stdin=gzip.compress(text)) == expected
+    Path("text").write_bytes(text)
+    assert cli("classify predict m text") == expected
+    error = cli.error("classify predict m -", stdin=b"saw \xff")
+    assert "byte 4 of line 1 is not UTF-8" in error
 
 
 def test_class_names_with_any_character(cli):
@@ -145,7 +214,11 @@ def rows_of(form):
         (rows_of("{word} and {word} again {i}\tpet"), "longer than texts"),
         (rows_of("id{i}\tpet\t{word}"), "remove a column of numbers"),
         ("label\ttext\n" + rows_of("c{c}\t{word} words"), "the label 'label', which is a class"),
-        (rows_of("c{c}\t{word}<br>words &amp; more"), "texts have markup"),
+        (rows_of("c{c}\t{word}<BR />words &amp; more"), "texts have markup such as <BR />, whose"),
+        (
+            rows_of("c{c}\t{word} <a href='x'>words"),
+            "texts have markup such as <a href='x'>, whose",
+        ),
     ],
 )
 def test_columns_headers_and_markup_that_are_not_labelled_text_are_warned_of(cli, text, message):
@@ -153,6 +226,13 @@ def test_columns_headers_and_markup_that_are_not_labelled_text_are_warned_of(cli
     cli(TRAIN)
     assert message in cli.err and cli.err.startswith("warning: d.tsv: ")
     assert cli.err.count("warning: ") == 1
+
+
+@pytest.mark.parametrize("sign", ["<joe@example.org>", "<U>", "<http://x.org>", "< b >", "<T.TO>"])
+def test_addresses_and_tickers_are_no_markup(cli, sign):
+    write(rows_of(f"c{{c}}\t{{word}} {sign} words"))
+    cli(TRAIN)
+    assert "warning" not in cli.err
 
 
 @pytest.mark.parametrize("command", ["test", "predict", "transform"])
