@@ -95,7 +95,7 @@ LINES = [
     "explore v.txt --output o.html --labels lv.txt --method pca",
     "plot log --output o.png",
     "plot r.npz --output o.png --labels l.txt --method pca",
-    "classify test kr w.npz --labels l.txt --confusion o.tsv",
+    "classify test kr w.npz --labels l.txt --confusion o",
     "classify predict kr w.npz --labels l.txt",
     "classify explain k x",
     "latent show z --documents d.txt",
