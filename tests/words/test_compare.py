@@ -78,7 +78,7 @@ def test_the_command_prints_what_the_function_returns(vectors, here, cli):
     assert rows[0][3].split() == [one.word for one in found[0].before]
     assert cli(f"compare -k 2 {' '.join(names[0])} --with={' --with '.join(names[1])}")
     lines = cli(f"compare {sides} --json").splitlines()
-    assert len(lines) == len(PLANTED) and '"before": [{"word"' in lines[0]
+    assert len(lines) >= len(PLANTED) and '"before": [{"word"' in lines[0]
     assert cli.rows("compare a0.safetensors b0.safetensors -k 1")[0][2] == ""
     assert cli("compare a0.safetensors a0.safetensors") == "" and "no word differs" in cli.err
 
