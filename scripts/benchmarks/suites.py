@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from changes import by_procrustes, planted_halves
 from items import GROUPS, found_next, of_same_group, write_items
 from many_labels import write_documents
 
@@ -270,6 +271,24 @@ def items(s: Setup) -> Iterator[Line]:
             yield setting, seed, "same group", 100 * of_same_group(v.words, v.vectors, kind), "%"
             found = found_next(v.words, v.vectors, v.context.vectors, held)
             yield setting, seed, "next item", 100 * found, "%"
+
+
+def changes(s: Setup) -> Iterator[Line]:
+    """Plant changes in the second of two texts of 4 million tokens, and look for them."""
+    for seed, alternate in product(s.seeds, (True, False)):
+        first, second, planted = planted_halves(s.file("corpus.txt"), 4_000_000, alternate, seed)
+        a, b = (
+            [dw.train(lines, threads=s.threads, seed=number) for number in (1, 2, 3)]
+            for lines in (first, second)
+        )
+        for name, words in {
+            "Procrustes, all words": by_procrustes(a[0], b[0], 1),
+            "Procrustes, from 100 occurrences": by_procrustes(a[0], b[0], 100),
+            "compare, one file each": [one.word for one in dw.compare(a[0], b[0])],
+            "compare, three seeds each": [one.word for one in dw.compare(a, b)],
+        }.items():
+            setting = f"{'alternate' if alternate else 'adjacent'}: {name}"
+            yield setting, seed, "precision at 20", 5.0 * len(planted & {*words}), "%"
 
 
 SINGLE = "--ngrams 1 --lead-ngrams 1"
@@ -811,7 +830,7 @@ def scale_vocabulary(s: Setup) -> Iterator[Line]:
 FUNCTIONS = (
     speed, blocks, threads, encode, raw_text, small_models, constants, few_documents, few_labels,
     many_labels, documents, cluster, cluster_quality, cluster_time, scale, scale_vocabulary, items,
-    quality_time,
+    changes, quality_time,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},
