@@ -109,13 +109,13 @@ def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> N
     if training.subwords is not None and path is not None and kind_of_file(path) == "fasttext":
         vectors = _with_ngrams(vectors, path, training.subwords)
     matrix, output = vectors.vectors, vectors.context
-    if output is None and has_context(training.options):
-        _warn_of_new_words(vectors, name, vocabulary)
     if output is not None:
         if has_context(training.options):
             _copy(output, output.vectors, name, training.output, vocabulary)
         matrix = input_of(matrix, output.vectors, options.get("vectors", "input"), name)
     _copy(vectors, matrix, name, training.input, vocabulary)
+    if output is None and has_context(training.options):
+        _warn_of_new_words(vectors, name, vocabulary)
     for given, table in zip(vectors.neighbors or (), training.neighbors or (), strict=False):
         _copy(vectors, given, name, table, vocabulary)
 
@@ -130,7 +130,7 @@ def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> N
     both = re.search(r"--output-tables[ =](\S+)", line)
     file = f"--init={both[1]}" if both else "the file of train --output-tables"
     warn(
-        f"{name}: has no context vectors, with which {new:,} new words start badly; give {file}, "
+        f"{name}: has no context vectors, so that {new:,} new words learn slowly; give {file}, "
         "which has both tables"
     )
 

@@ -111,7 +111,7 @@ def test_new_words_in_python():
 def test_new_words_without_context_vectors_are_warned_of(tables, cli):
     line = f"train new.txt {SMALL} --output o.bin".replace(" --quiet", "")
     cli(f"{line} --init old.bin")
-    found = "old.bin: has no context vectors, with which 2 new words start badly; give "
+    found = "old.bin: has no context vectors, so that 2 new words learn slowly; give "
     assert found in cli.err
     for rest in ("--init tables", "--init old.bin --init-vocab old"):
         cli(f"{line} {rest}")
