@@ -130,6 +130,8 @@ def two(begin, end, size):
         (one(shape=2), "not valid"),
         (one(shape=[3]), "not valid"),
         (one(shape=[1 << 62, 4]), "not valid"),
+        (one(shape=[10**400]), "not valid"),
+        (file_of(b'{"x": 1%s}' % (b"0" * 5000)), "its header is corrupt"),
         (one(0, shape=[0, 1 << 70], data_offsets=[0, 0]), "not valid"),
         (one(shape=[1] * 100 + [2]), "not valid"),
         (one(data_offsets=[0]), "not valid"),
