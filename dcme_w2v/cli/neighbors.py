@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from dcme_w2v.errors import CorpusError, DcmeError, UsageError, warn
+from dcme_w2v.errors import DcmeError, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, standard_input
 from dcme_w2v.files.paths import READS
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     Solve = Callable[[Sequence[Sequence[str]]], Iterator["Answer"]]
 
-_AT_ONCE = 1 << 16  # bytes of standard input
 _LONGEST = 1 << 20  # bytes of a line
 _COMPLETIONS = 200
 _OPTION = re.compile(r"--.+|-k[0-9]*|-h")
@@ -92,15 +91,11 @@ def _lines(vocabulary: Sequence[str]) -> Iterator[list[str]]:
     if sys.stdin is not None and sys.stdin.isatty():
         yield from ([line] for line in _prompted(vocabulary))
         return
-    stream, rest = standard_input(), b""
-    while data := stream.read1(_AT_ONCE):  # type: ignore[attr-defined]
-        *lines, rest = (rest + data).split(b"\n")
-        if len(rest) > _LONGEST:
-            raise CorpusError("standard input: a line is longer than 1 MB; give words, a line each")
-        if lines:
-            yield [_decoded(line) for line in lines]
-    if rest:
-        yield [_decoded(rest)]
+    from dcme_w2v.files.opening import arriving_lines
+
+    read = standard_input().read1  # type: ignore[attr-defined]
+    for lines in arriving_lines(read, _LONGEST):
+        yield [_decoded(line) for line in lines]
 
 
 def _decoded(line: bytes) -> str:

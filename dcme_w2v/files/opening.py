@@ -282,6 +282,29 @@ class CorpusFile(PieceReader):
             ) from error
 
 
+def arriving_lines(read: Callable[[int], bytes], longest: int) -> Iterator[list[bytes]]:
+    """Yield the lines of standard input, as many at a time as have arrived.
+
+    Parameters
+    ----------
+    read : callable
+        Returns what has arrived, of so many bytes at most; b"" at the end.
+    longest : int
+        Maximum bytes of a line.
+    """
+    rest = b""
+    while data := read(PACKED_BYTES):
+        *lines, rest = (rest + data).split(b"\n")
+        if len(rest) > longest:
+            raise CorpusError(
+                f"standard input: a line is longer than {longest:,} bytes; give shorter ones"
+            )
+        if lines:
+            yield lines
+    if rest:
+        yield [rest]
+
+
 def open_regular(path: PathLike, largest: int | None = None) -> io.BufferedReader:
     """Open a file that must be a regular one; opening or reading a pipe or a device may never end.
 

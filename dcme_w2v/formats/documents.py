@@ -7,7 +7,13 @@ from typing import NamedTuple
 from dcme_w2v.declarations import ENCODING_ERRORS, flag_of
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD
-from dcme_w2v.files.opening import BYTE_ORDER_MARK, LINE_BYTES, CorpusFile, read_lines
+from dcme_w2v.files.opening import (
+    BYTE_ORDER_MARK,
+    LINE_BYTES,
+    CorpusFile,
+    arriving_lines,
+    read_lines,
+)
 
 from .columns import Source, Table, check_no_table, labels_of, read_rows
 from .corpus import expand
@@ -15,7 +21,6 @@ from .texts import Text, Tokenized, bytes_of, valid
 
 FORMS = ("auto", "tab", "fasttext", "text")
 FASTTEXT_LABEL = b"__label__"
-_AT_ONCE = 1 << 16  # bytes of standard input
 
 
 class Document(NamedTuple):
@@ -102,28 +107,17 @@ def _read(paths: Sequence[Source], form: str, encoding_errors: str) -> Iterator[
 def arriving_documents(encoding_errors: str) -> Iterator[list[Document]]:
     """Yield the documents on standard input, as many at a time as have arrived."""
     count = 0
-    for lines in _arriving_lines():
-        numbered = list(enumerate(lines, count + 1))
-        valid = _valid_lines(STANDARD, numbered, encoding_errors, is_start=not count)
-        yield [Document(*_split_line(one, "auto", STANDARD, n), STANDARD, n) for n, one in valid]
-        count += len(lines)
-
-
-def _arriving_lines() -> Iterator[list[bytes]]:
-    rest, buffer = b"", memoryview(bytearray(_AT_ONCE))
-    mark = BYTE_ORDER_MARK
     with CorpusFile(STANDARD) as file:
-        while size := file.readinto(buffer):
-            *lines, rest = (rest + buffer[:size]).split(b"\n")
-            if len(rest) > LINE_BYTES:
-                raise CorpusError(
-                    f"-: a line is longer than {LINE_BYTES:,} bytes; give shorter ones"
-                )
-            if lines:
-                lines[0], mark = lines[0].removeprefix(mark), b""
-                yield lines
-    if rest:
-        yield [rest.removeprefix(mark)]
+        for lines in arriving_lines(file.read, LINE_BYTES):
+            if not count:
+                lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+            numbered = list(enumerate(lines, count + 1))
+            valid = _valid_lines(STANDARD, numbered, encoding_errors, is_start=not count)
+            yield [
+                Document(*_split_line(line, "auto", STANDARD, number), STANDARD, number)
+                for number, line in valid
+            ]
+            count += len(lines)
 
 
 def _valid_lines(

@@ -183,7 +183,7 @@ def _shown(count: int) -> int:
 
 
 def _scatter(axes: Any, points: F64, labels: NDArray[np.object_]) -> None:
-    """Draw points by label; labels beyond those of the legend, the least frequent, are gray."""
+    """Draw points in the color of their label, or in gray: the least frequent labels."""
     names, counts = np.unique(labels, return_counts=True)
     shown = _shown(len(names))
     kept = sorted(names[np.argsort(-counts, kind="stable")][:shown].tolist())

@@ -1,6 +1,6 @@
 """Words whose place among the others differs between vectors of two texts.
 
-The vectors of each file are turned onto those of the first by orthogonal Procrustes on frequent
+The vectors of each file are aligned with those of the first by orthogonal Procrustes on frequent
 shared words (Hamilton et al. 2016, Diachronic word embeddings reveal statistical laws of semantic
 change, ACL). Two seeds of one text differ, too, rare words more than frequent ones: so a change is
 set against the difference between seeds, and this ratio against that of words of similar counts.
@@ -131,7 +131,7 @@ def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I
 
 
 def _aligned(every: Sequence[Vectors], rows: Sequence[I64]) -> list[F32]:
-    """Return unit vectors of rows, turned onto those of the first vectors."""
+    """Return unit vectors of rows, aligned with those of the first vectors."""
     units = [unit_vectors(one.vectors[row]) for one, row in zip(every, rows, strict=True)]
     base = units[0][:_ANCHORS]
     return [own @ rotation(own[:_ANCHORS], base) for own in units]
