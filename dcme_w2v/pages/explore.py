@@ -12,6 +12,7 @@ removes the direction that all words share (Mu and Viswanath 2018, All-but-the-T
 """
 
 import base64
+import contextlib
 import gzip
 import hashlib
 import json
@@ -36,7 +37,7 @@ from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.platform import PathLike
 from dcme_w2v.plots.projection import ITERATIONS, check_method, plane
 from dcme_w2v.training.progress import ProgressLike, reporting_to
-from dcme_w2v.words.compare import rotation
+from dcme_w2v.words.compare import compare, rotation
 from dcme_w2v.words.exports import agreement, as_int8
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors, counts_by_order, load_if_path
@@ -48,6 +49,8 @@ COLORS = 12  # the last one is for all other groups
 _LEVELS = ((10, 3), (48, 2), (200, 1))  # groups, and words of a label, from coarse to fine
 _GROUP_ROWS = 30  # of a fine group, on average
 _ROUNDS = 20
+CHANGES = 100  # words, with so many of their neighbors
+_NEAR = 3
 EXAMPLES = 6
 ANALOGIES = ("+king -man +woman", "+paris -france +italy", "+better -good +bad", "man woman king")
 SCRIPTS = ("data.js", "search.js", "map.js", "app.js")
@@ -247,6 +250,22 @@ def together(every: Sequence[Items]) -> list[list[Items]]:
     return [[first, replace(second, matrix=turned)]]
 
 
+def changes(first: Items, second: Items) -> list[list[str | float]]:
+    """Return words that two files use differently: word, change, neighbors in each.
+
+    They are none if too few words are frequent enough to be compared.
+    """
+    a, b = (Vectors(items.names, items.matrix, items.counts) for items in (first, second))
+    with contextlib.suppress(UsageError):
+        return [
+            [one.word, round(one.change, 3), *(
+                " ".join(word for word, _ in near[:_NEAR]) for near in (one.before, one.after)
+            )]
+            for one in compare(a, b, topn=CHANGES)
+        ]  # fmt: skip
+    return []
+
+
 def _by_size(groups: I64) -> I64:
     """Return the groups numbered by size, the largest first, without empty ones."""
     found, own, sizes = np.unique(groups, return_inverse=True, return_counts=True)
@@ -265,15 +284,20 @@ def _unit(matrix: F32) -> F32:
     return np.asarray(matrix * inverse_lengths(matrix)[:, None], dtype=np.float32)
 
 
-def page_of(every: Sequence[Items], layouts: Sequence[F64], groups: Sequence[Groups]) -> str:
-    """Return the page of one or two files, with their maps and groups."""
+def page_of(
+    every: Sequence[Items],
+    layouts: Sequence[F64],
+    groups: Sequence[Groups],
+    changed: Sequence[Sequence[str | float]],
+) -> str:
+    """Return the page of one or two files, with their maps, groups and changes."""
     files = resources.files("dcme_w2v.pages").joinpath("page")
     script = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     style = files.joinpath("page.css").read_text(encoding="utf-8")
     described, blocks = [], []
     for number, found in enumerate(zip(every, layouts, groups, strict=True)):
         description, arrays = _blocks_of(*found)
-        described.append(description)
+        described.append({**description, "changes": changed})
         blocks += [_block(f"{name}{number}", data) for name, data in arrays.items()]
     blocks.insert(0, _block("about", json.dumps(described).encode()))
     policy = (  # no network, no other script or style
@@ -398,7 +422,7 @@ def explore(
         raise UsageError(f"{name}: name a file that ends in .html, or - for standard output")
     every = [read_items(path, labels, color, limit, seed) for path in sources]
     with reporting_to(progress) as reporter:
-        layouts, groups = list[F64](), list[Groups]()
+        layouts, groups, changed = list[F64](), list[Groups](), list[list[str | float]]()
         for batch in together(every):
             names = " and ".join(items.title for items in batch)
             reporter.stage(
@@ -409,7 +433,9 @@ def explore(
             maps = np.split(points, np.cumsum([len(items.names) for items in batch])[:-1])
             groups += similar_groups(batch, maps, seed)
             layouts += maps
-        page = page_of(every, layouts, groups)
+            if len(batch) > 1:
+                changed = changes(*batch)
+        page = page_of(every, layouts, groups, changed)
         for items in every:
             share = 100 * agreement(items.matrix, as_int8(items.matrix)[0], seed)
             reporter.message(

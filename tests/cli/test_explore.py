@@ -16,7 +16,7 @@ import pytest
 from helpers import save
 from scipy.sparse import csr_matrix, save_npz
 
-from dcme_w2v import Vectors
+from dcme_w2v import Vectors, compare
 from dcme_w2v.cli.main import run
 from dcme_w2v.pages.explore import read_items
 from dcme_w2v.plots import projection
@@ -31,7 +31,7 @@ def files(here):
         centers = random.normal(size=(5, 20)) * 2
         words = HOSTILE + [f"w{i}" for i in range(300 - len(HOSTILE))]
         matrix = centers[np.arange(300) % 5] + random.normal(size=(300, 20))
-        save(here / f"{name}.npy", words, matrix)
+        save(here / f"{name}.npy", words, matrix, counts=np.arange(399, 99, -1))
 
 
 def page_of(line):
@@ -119,6 +119,7 @@ def test_two_files_of_the_same_words_share_a_map_and_colors():
     assert block(text, "groups0") == block(text, "groups1")
     one, other = (one["labels"] for one in json.loads(block(text, "about")))
     assert [label[2:] for label in one] == [label[2:] for label in other]
+    assert json.loads(block(text, "about"))[0]["changes"] == []
     assert len(json.loads(block(page_of("a.npy c.npy --limit 15").read_text(), "about"))) == 2
 
 
@@ -240,6 +241,14 @@ def test_clicks_keys_and_completion(opened):
 
 def test_two_files_side_by_side(opened):
     tab = opened("a.npy b.npy")
+    found = compare("a.npy", "b.npy", topn=100)
+    for order, factor in (("largest change", -1), ("unusual first", 0)):
+        tab.get_by_text(order).click()
+        words = tab.locator(".changes .word").all_text_contents()
+        by_change = sorted(found, key=lambda one: factor * round(one.change, 3))
+        assert words == [one.word for one in by_change]
+    lists = [" ".join(near.word for near in one[:3]) for one in found[0][3:]]
+    assert tab.locator(".near").first.text_content() == " → ".join(lists)
     ask(tab, "w5")
     assert tab.locator(".answer h2").all_text_contents() == ["a.npy", "b.npy"]
     for number, path in enumerate(("a.npy", "b.npy")):

@@ -53,7 +53,32 @@ class App {
       box.append(make("ol", { className: "groups" }, ...groups.slice(0, GROUPS).map((label) => this.groupItem(number, label))));
       return box;
     });
+    if (this.tables[0].changes.length) boxes.push(this.changes());
     byId("answers").replaceChildren(...boxes);
+  }
+
+  /** Return the words that the files use most differently, to be sorted. */
+  changes() {
+    const orders = {
+      "unusual first": () => 0,
+      "largest change": ([, one], [, other]) => other - one,
+      "A–Z": ([one], [other]) => one.localeCompare(other),
+    };
+    const list = make("ol", {});
+    const sort = (order) => list.replaceChildren(...[...this.tables[0].changes].sort(order).map(([word, change, ...near]) =>
+      this.item(word, change, make("span", { className: "near", textContent: near.join(" → ") }))));
+    sort(orders["unusual first"]);
+    return make("div", { className: "changes" }, make("h3", { textContent: "Words that the files use differently" }),
+      make("p", { className: "examples" }, ...Object.entries(orders).map(([textContent, order]) =>
+        make("button", { type: "button", textContent, onclick: () => sort(order) }))), list);
+  }
+
+  /** Return a word with a number as a button that asks for it. */
+  item(name, number, ...more) {
+    const button = make("button", { type: "button", onclick: () => this.ask(name) },
+      make("span", { className: "word", textContent: name }), ...more,
+      make("span", { className: "cosine", textContent: number.toFixed(3) }));
+    return make("li", {}, button);
   }
 
   /** Return a group as a button that shows it alone on the map. */
@@ -120,13 +145,7 @@ class App {
     const box = make("div", { className: "answer" });
     if (this.tables.length > 1) box.append(make("h2", { textContent: table.title }));
     for (const note of found.notes) box.append(make("p", { className: "note", textContent: note }));
-    const items = found.near.map(({ row, cosine }) => {
-      const name = table.names[row];
-      const button = make("button", { type: "button", onclick: () => this.ask(name) },
-        make("span", { className: "word", textContent: name }),
-        make("span", { className: "cosine", textContent: cosine.toFixed(3) }));
-      return make("li", {}, button);
-    });
+    const items = found.near.map(({ row, cosine }) => this.item(table.names[row], cosine));
     box.append(make("ol", {}, ...items));
     return box;
   }
