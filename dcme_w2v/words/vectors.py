@@ -575,11 +575,14 @@ def _checked(vectors: Vectors, name: str) -> Vectors:
     arrays += [] if vectors.context is None else [vectors.context.vectors]
     arrays += [] if vectors.subwords is None else [vectors.subwords.rows]
     check_mapped(*arrays)
-    if not all(map(all_finite, arrays)):
-        raise FormatError(
-            f"{name}: has numbers that are NaN or infinite; repair it with: dcme-w2v convert IN "
-            "OUT --invalid=skip"
-        )
+    for array in arrays:
+        if not all_finite(array):
+            row = int(np.argmin(np.isfinite(array).all(axis=1)))
+            of = f"{vectors.words[row]!a}" if len(array) == len(vectors) else f"n-gram {row + 1}"
+            raise FormatError(
+                f"{name}: {of} has numbers that are NaN or infinite; repair it with: dcme-w2v "
+                "convert IN OUT --invalid=skip"
+            )
     return vectors
 
 

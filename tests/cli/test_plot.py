@@ -63,6 +63,10 @@ def test_words_on_a_plane(cli):
     assert [text.get_text() for text in figure.axes[0].texts] == ["d", "e", "a$b"]
     cli(f"{line} --words", "a$b d e")
     assert ">f_g<" not in Path("p.svg").read_text(encoding="utf-8")
+    rows = np.load("v.npy")
+    rows[2, 1] = np.nan
+    np.save("v.npy", rows)
+    assert "v.npy: '\\xfcbel' has numbers that are NaN" in cli.error(line)
 
 
 def test_a_missing_package_is_named(cli, monkeypatch):
