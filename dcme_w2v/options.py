@@ -79,6 +79,14 @@ class ColumnOptions(Checked):
         "column of the labels: text, numbers or lists",
         metavar="NAME",
         needs=("text_column",),
+        strict=True,
+    )
+    keep: str | None = option(
+        None,
+        "write these columns of the input before the labels; several, separated by commas",
+        metavar="NAME",
+        needs=("text_column",),
+        strict=True,
     )
 
 

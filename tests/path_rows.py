@@ -96,7 +96,7 @@ LINES = [
     "plot log --output o.png",
     "plot r.npz --output o.png --labels l.txt --method pca",
     "classify test kr w.npz --labels l.txt --confusion o",
-    "classify predict kr w.npz --labels l.txt",
+    "classify predict kr w.npz --labels l.txt --output o",
     "classify explain k x",
     "latent show z --documents d.txt",
     "scdv topics m --coherence d.txt",

@@ -476,11 +476,11 @@ def pieces(
     labels: str | None,
     size: int,
     requires_labels: bool = False,
-) -> Iterator[tuple[csr_matrix, Labels, list[Text]]]:
-    """Yield rows, in the form that a model takes, labels and texts of `size` documents at a time.
+) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
+    """Yield rows, in the form that a model takes, labels, and documents, `size` at a time.
 
-    Vectors have no texts. Raises CorpusError at the end if labels are required and no document has
-    one; warns if a tenth of the documents or more have no feature of the model.
+    Vectors are no documents. Raises CorpusError at the end if labels are required and no document
+    has one; warns if a tenth of the documents or more have no feature of the model.
     """
     count = empty = labeled = 0
     for found in _pieces(model, docs, labels, size):
@@ -498,7 +498,7 @@ def pieces(
 
 def _pieces(
     model: Predictor, docs: Sequence[str], labels: str | None, size: int
-) -> Iterator[tuple[csr_matrix, Labels, list[Text]]]:
+) -> Iterator[tuple[csr_matrix, Labels, list[Document]]]:
     if are_vectors(docs):
         if model.text is not None:
             raise UsageError(
@@ -516,8 +516,8 @@ def _pieces(
         size = 1 if STANDARD in map(str, docs) else size  # each row as it arrives
         batches = iter(lambda: list(itertools.islice(documents, size)), [])
     for some in batches:
-        texts = [document.text for document in some]
-        yield model.rows(texts), [document.labels for document in some], texts
+        rows = model.rows([document.text for document in some])
+        yield rows, [document.labels for document in some], some
 
 
 def known_columns(matrix: csr_matrix, model: Predictor, path: str) -> csr_matrix:

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.atomic import atomic_write
+from dcme_w2v.files.atomic import STANDARD, atomic_write
+from dcme_w2v.formats.columns import Table
+from dcme_w2v.formats.records import TABLES, cell, form_of, write_rows
 from dcme_w2v.numeric.arrays import F64
 
 from . import sequences
@@ -118,8 +120,8 @@ def predict(
     count: int = 1,
     labels: str | None = None,
     threads: int | None = None,
-) -> Iterator[list[Any]]:
-    """Yield the most probable labels of each document, in order, with their probabilities.
+) -> Iterator[tuple[tuple[Any, ...], list[Any]]]:
+    """Yield the kept columns of each document, and its most probable labels with probabilities.
 
     A model by token yields token, tag and its probability, a list for each sentence. Text is read
     some lines at a time. Labels of the documents are ignored. With `count` 0, the labels are those
@@ -128,10 +130,60 @@ def predict(
     if is_by_token(model):
         if count != 1:
             raise UsageError(f"--top-k={count}: a model --by token has one tag per token; omit it")
-        yield from sequences.predict_tags(model, docs, threads)
+        yield from (((), one) for one in sequences.predict_tags(model, docs, threads))
         return
-    for matrix, _, _ in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
-        yield from model.predicted(matrix, count, threads)
+    for matrix, own, documents in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
+        kept = [one.kept for one in documents] or [()] * len(own)
+        yield from zip(kept, model.predicted(matrix, count, threads), strict=True)
+
+
+def write_predictions(
+    model: Predictor,
+    docs: Sequence[str],
+    output: str | None = None,
+    as_json: bool = False,
+    count: int = 1,
+    **more: Any,
+) -> None:
+    """Write what `predict` yields, to standard output by default.
+
+    Text has the kept columns, then label and probability of each label. Objects and tables have
+    columns: the kept ones, `label` and `probability`, and with a `count` other than 1 `labels` and
+    `probabilities`. A name that a kept column has gets the prefix ``predicted_``. A sentence is an
+    object with `tokens`.
+    """
+    path, by_token = output or STANDARD, is_by_token(model)
+    form = form_of(path, as_json)
+    kept = docs[0].keep if isinstance(docs[0], Table) else ()
+    if by_token and (kept or form in TABLES):
+        what = f"--keep={','.join(kept)}" if kept else f"--output={path}"
+        raise UsageError(f"{what}: is for documents, the model is --by token; omit it")
+    own = ["label", "probability", *(["labels", "probabilities"] if count != 1 else [])]
+    own = ["tokens"] if by_token else own
+    columns = [*kept, *(f"predicted_{name}" if name in kept else name for name in own)]
+
+    def row(kept: tuple[Any, ...], found: list[Any]) -> Sequence[Any]:
+        if by_token:
+            keys = ("token", "tag", "probability")
+            return [[dict(zip(keys, (*names, round(p, 6)), strict=True)) for *names, p in found]]
+        names, shares = [name for name, _ in found], [round(p, 6) for _, p in found]
+        return (*kept, names[0], shares[0], names, shares)[: len(columns)]
+
+    def line(row: Sequence[Any]) -> str:
+        if by_token:
+            return (
+                "".join(
+                    f"{one['token']}\t{one['tag']}\t{one['probability']:.6f}\n" for one in row[0]
+                )
+                + "\n"
+            )
+        first = len(kept)
+        pairs = zip(*row[first + 2 :], strict=True) if count != 1 else [row[first : first + 2]]
+        shown = (one for name, p in pairs for one in (name, f"{p:.6f}"))
+        return "\t".join([*map(cell, row[:first]), *shown]) + "\n"
+
+    rows = (row(*one) for one in predict(model, docs, count, **more))
+    write_rows(path, columns, rows, line, form, is_awaited=STANDARD in map(str, docs))
 
 
 def measured(model: Predictor, data: Labeled) -> dict[str, Any]:

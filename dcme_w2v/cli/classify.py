@@ -1,7 +1,5 @@
 """The commands ``classify train``, ``test``, ``predict`` and ``explain``."""
 
-import json
-import sys
 from typing import Any
 
 import click
@@ -13,7 +11,6 @@ from dcme_w2v.classify.options import (
     FeatureOptions,
     TuneOptions,
 )
-from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.small_models.options import ShrinkOptions
@@ -176,34 +173,28 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
 @top_option
 @labels_option
 @threads_option
+@flag(
+    "-o,--output FILE",
+    "write to this file; .csv, .parquet and .jsonl have named columns",
+    path=WRITES,
+    group="Output",
+)
 @json_option
-@reads_documents("docs")
-def predict(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> None:
+@reads_documents("docs", columns=["text_column", "label_column", "keep"])
+def predict(model: str, docs: tuple[str, ...], **values: Any) -> None:
     """Print the most probable labels of documents.
 
     Prints label and probability, separated by a tab, one line a document, in order. With -k,
     further labels and probabilities follow on the same line. Labels in DOCS are ignored. A model
     --by token prints token, tag and its probability, one line a token, and an empty line after each
     sentence. DOCS may be - for standard input, where each line is answered as it arrives. With
-    --json each document, or sentence, is an object on a line of its own.
+    --json each document, or sentence, is an object on a line of its own. --keep carries columns of
+    a table through.
     """
     from dcme_w2v.classify.model import load_classifier
-    from dcme_w2v.classify.predict import is_by_token, predict
+    from dcme_w2v.classify.predict import write_predictions
 
-    loaded = load_classifier(model)
-    by_token, is_awaited = is_by_token(loaded), STANDARD in map(str, docs)
-    between, end = ("\n", "\n\n") if by_token else ("\t", "\n")
-    for row in predict(loaded, docs, **values):
-        line = between.join("\t".join([*names, f"{p:.6f}"]) for *names, p in row) + end
-        if as_json:
-            keys = ("token", "tag", "probability") if by_token else ("label", "probability")
-            found = [dict(zip(keys, (*names, round(p, 6)), strict=True)) for *names, p in row]
-            more = {"tokens": found} if by_token else {**found[0], "labels": found}
-            line = json.dumps(found[0] if values["count"] == 1 and not by_token else more) + "\n"
-        sys.stdout.buffer.write(line.encode())
-        if is_awaited:
-            sys.stdout.buffer.flush()
-    sys.stdout.buffer.flush()
+    write_predictions(load_classifier(model), docs, **values)
 
 
 @classify.command(example="dcme-w2v classify explain model sci.space")

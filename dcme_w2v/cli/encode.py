@@ -25,7 +25,7 @@ from .options import (
 @options_of(EncodeOptions, TokenizerOptions)
 @options_of(VocabularyOptions, only=["encoding_errors"])
 @threads_option
-@reads_documents("texts", whole=True, labels=False)
+@reads_documents("texts", whole=True, columns=["text_column"])
 def encode(
     vectors: str,
     texts: tuple[str, ...],

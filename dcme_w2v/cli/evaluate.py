@@ -120,7 +120,7 @@ def _correlations(pearson: float, spearman: float) -> str:
 @flag("--window N", "context words on each side (default: as trained)", type=int)
 @flag("--analogies FILE", "also score these analogy questions", path=READS)
 @json_option
-@reads_documents("corpus", labels=False)
+@reads_documents("corpus", columns=["text_column"])
 def likelihood(model: str, corpus: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """Report the log-likelihood of a text under a model.
 

@@ -237,24 +237,23 @@ def chosen_tokenizer(values: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def reads_documents(
-    *names: str, whole: bool = False, labels: bool = True
+    *names: str, whole: bool = False, columns: Sequence[str] = ("text_column", "label_column")
 ) -> Callable[[Decorated], Decorated]:
     """Add the options of columns to a command, and apply them to the paths in these arguments."""
 
     def decorate(function: Decorated) -> Decorated:
         @functools.wraps(function)
         def reading(**values: Any) -> Any:
-            values.setdefault("label_column", None)
-            columns = collect(ColumnOptions, values)
+            found = collect(ColumnOptions, values)
+            own = (found.text_column, found.label_column, whole, found.keep)
             for name in names:
                 given = values[name]
                 paths = given if isinstance(given, tuple) else () if given is None else (given,)
-                tables = with_columns(paths, columns.text_column, columns.label_column, whole)
+                tables = with_columns(paths, *own)
                 values[name] = tables if isinstance(given, tuple) else next(iter(tables), None)
             return function(**values)
 
-        wanted = [] if labels else ["text_column"]
-        return options_of(ColumnOptions, only=wanted)(reading)  # type: ignore[return-value]
+        return options_of(ColumnOptions, only=columns)(reading)  # type: ignore[return-value]
 
     return decorate
 

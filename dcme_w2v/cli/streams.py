@@ -10,7 +10,6 @@ import contextlib
 import errno
 import io
 import json
-import math
 import os
 import sys
 from typing import Any, TextIO
@@ -19,6 +18,7 @@ import click
 
 from dcme_w2v import platform
 from dcme_w2v.files.atomic import STANDARD, OutputFile
+from dcme_w2v.formats.records import plain
 
 # Opened in the opposite mode, so that reading or writing still fails.
 _CLOSED_MODES = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
@@ -79,7 +79,7 @@ def ignore_broken_pipe(*targets: str | None) -> None:
 
 def print_json(value: Any, indent: int | None = None) -> None:
     """Print a value as JSON in one line, or indented; NaN and infinity become null."""
-    click.echo(json.dumps(_plain(value), indent=indent, allow_nan=False, default=str))
+    click.echo(json.dumps(plain(value), indent=indent, allow_nan=False, default=str))
 
 
 def print_figures(figures: dict[str, Any], line: str, as_json: bool) -> None:
@@ -87,16 +87,6 @@ def print_figures(figures: dict[str, Any], line: str, as_json: bool) -> None:
     if as_json:
         print_json(figures)
     click.echo(line.format_map(figures), err=True)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with numpy's numbers as Python's, and None for what JSON cannot hold."""
-    if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def drop_output() -> None:

@@ -59,6 +59,8 @@ class Table:
         ``a.b`` is the field b of the column a.
     label : str or sequence of str, optional
         Columns of labels.
+    keep : str or sequence of str, optional
+        Columns that ``classify predict`` carries through.
     whole : bool
         Whether a value is one sentence, even if it has several lines.
     group : int, optional
@@ -77,12 +79,14 @@ class Table:
     path: str
     text: str | Sequence[str] = ()
     label: str | Sequence[str] = ()
+    keep: str | Sequence[str] = ()
     whole: bool = False
     group: int | None = None
     rows: Sequence[Mapping[str, Any]] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name, given in (("text", self.text), ("label", self.label)):
+        for name in ("text", "label", "keep"):
+            given = getattr(self, name)
             columns = given.split(",") if isinstance(given, str) else given
             object.__setattr__(self, name, tuple(columns))
 
@@ -94,28 +98,30 @@ class Table:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that are read."""
-        return (*self.text, *self.label)
+        return (*self.text, *self.label, *self.keep)
 
 
 Source: TypeAlias = str | Table  # of a corpus
 
 
 class Row(NamedTuple):
-    """One row: its labels, and its text, None for a null; of lists of tokens, a list a line."""
+    """One row: its labels, its text, None for a null, and the values of `Table.keep`.
+
+    Of lists of tokens, the text has a list a line.
+    """
 
     labels: tuple[str, ...]
     text: bytes | None
     is_tokenized: bool
+    kept: tuple[Any, ...] = ()
 
 
 def with_columns(paths: Iterable[Source], text: str | None, label: str | None = None,
-                 whole: bool = False) -> tuple[Source, ...]:  # fmt: skip
+                 whole: bool = False, keep: str | None = None) -> tuple[Source, ...]:  # fmt: skip
     """Return paths with the columns to be read, as they are without a column of text."""
-    if text is None and label is not None:
-        raise UsageError(f"--label-column={label}: requires --text-column")
+    own = (text or (), label or (), keep or (), whole)
     return tuple(
-        path if text is None or isinstance(path, Table) else Table(path, text, label or (), whole)
-        for path in paths
+        path if text is None or isinstance(path, Table) else Table(path, *own) for path in paths
     )
 
 
@@ -223,7 +229,8 @@ def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
 
 def _row(table: Table, values: Sequence[Any]) -> Row:
     """Return the content of a row from its values of `Table.names`."""
-    value, count = values[0], len(table.text)
+    value, count, first = values[0], len(table.text), len(table.text) + len(table.label)
+    kept = tuple(values[first:])
     if count == 1 and type(value) is str and "\0" not in value and not table.whole:
         text, is_tokenized = plain_lines(value.encode("utf-8", "replace")), False  # the usual case
     else:
@@ -239,11 +246,12 @@ def _row(table: Table, values: Sequence[Any]) -> Row:
             raise ValueError("has a NUL character; remove it")
         text = b" ".join(text.split()) if table.whole and not is_tokenized else plain_lines(text)
         if not texts:
-            return Row((), None, False)
-    if len(values) == count:
-        return Row((), text, is_tokenized)
-    pairs = zip(table.label, values[count:], strict=True)
-    return Row(tuple(one for pair in pairs for one in _labels(*pair)), text, is_tokenized)
+            return Row((), None, False, kept)
+    if not table.label:
+        return Row((), text, is_tokenized, kept)
+    pairs = zip(table.label, values[count:first], strict=True)
+    labels = tuple(one for pair in pairs for one in _labels(*pair))
+    return Row(labels, text, is_tokenized, kept)
 
 
 def _check_one_kind(kinds: set[bool]) -> None:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dcme_w2v.declarations import ENCODING_ERRORS, flag_of
 from dcme_w2v.errors import CorpusError, UsageError
@@ -38,6 +38,8 @@ class Document(NamedTuple):
         The line in that file, from 1.
     is_first : bool
         False for the second and later tokens of a sentence, where tokens are documents.
+    kept : tuple
+        Of a row of a `Table`, the values of its columns `keep`.
     """
 
     labels: tuple[str, ...]
@@ -45,6 +47,7 @@ class Document(NamedTuple):
     path: str
     line: int
     is_first: bool = True
+    kept: tuple[Any, ...] = ()
 
     @property
     def words(self) -> list[bytes]:
@@ -98,7 +101,7 @@ def _read(paths: Sequence[Source], form: str, encoding_errors: str) -> Iterator[
             for number, row in read_rows(path):
                 text = b" ".join((row.text or b"").split())
                 shown = Tokenized(text) if row.is_tokenized else text
-                yield Document(row.labels, shown, path.path, number)
+                yield Document(row.labels, shown, path.path, number, kept=row.kept)
             continue
         for number, line in _valid_lines(path, read_lines(path), encoding_errors):
             yield Document(*_split_line(line, form, path, number), path, number)

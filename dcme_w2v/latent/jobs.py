@@ -23,6 +23,7 @@ from dcme_w2v.classify.predict import held_out_line, measured
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
+from dcme_w2v.formats.texts import bytes_of
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
@@ -128,7 +129,7 @@ def typical_documents(
     """
     best: list[list[dict[str, Any]]] = [[] for _ in range(model.latent)]
     number = 0
-    for matrix, own, texts in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
+    for matrix, own, documents in pieces(model, docs, None, DOCUMENTS_AT_ONCE):
         at = 0
         for log_p in model.latent_log_probabilities(matrix, threads):
             for k in range(model.latent):
@@ -138,7 +139,9 @@ def typical_documents(
                         "document": number + at + int(i) + 1,
                         "probability": float(np.exp(log_p[i, k])),
                         "labels": list(own[at + i]),
-                        **({"text": texts[at + i].decode()} if texts else {}),
+                        **(
+                            {"text": bytes_of(documents[at + i].text).decode()} if documents else {}
+                        ),
                     }
                     for i in order
                 ]

@@ -149,6 +149,7 @@ def test_fused_features_learn_from_sentences_without_tags(cli):
     "line, message",
     [
         ("classify predict model test.conll -k 2", "--top-k 2: a model --by token has one tag"),
+        ("classify predict model test.conll -o o.csv", "--output o.csv: is for documents"),
         ("classify test model texts.conll", "texts.conll: no sentence has tags"),
         ("classify train texts.conll --by token --output x", "no sentence has tags; give TOKEN"),
         ("classify train train.conll --by word --output x", "must be one of document, token"),

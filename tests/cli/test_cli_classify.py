@@ -14,6 +14,7 @@ from helpers import described, records
 
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import FormatError
+from dcme_w2v.formats.columns import Table, read_rows
 from dcme_w2v.formats.sparse_io import read_labels
 
 ANIMALS = ["cat dog mouse", "dog cat bird", "mouse bird cat", "bird dog"]
@@ -81,8 +82,43 @@ def test_each_prediction_is_an_object_of_a_line(model, cli):
     rows = cli.rows("classify predict m d.tsv")
     assert [[one["label"], f"{one['probability']:.6f}"] for one in found] == rows
     first = json.loads(cli("classify predict m d.tsv --json -k 2").splitlines()[0])
-    assert [one["label"] for one in first["labels"]] == ["animals", "tools"]
-    assert first["label"] == "animals" and first["labels"][0]["probability"] > 0.5
+    assert first["labels"] == ["animals", "tools"] and sum(first["probabilities"]) == 1
+    assert first["label"] == "animals" and first["probability"] == first["probabilities"][0]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl", ".parquet"])
+def test_predictions_are_a_table_with_the_columns_that_are_kept(model, cli, suffix):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    write('id,label,text\n"2, 3",x,cat bird\n"ü\t4",,saw axe\n', "t.csv")
+    line = "classify predict m t.csv --text-column text --keep id,label -k 2"
+    cli(f"{line} -o o{suffix}")
+    names = ("id", "label", "predicted_label", "probability", "labels", "probabilities")
+    rows = [row.kept for _, row in read_rows(Table(f"o{suffix}", "id", (), names))]
+    assert [row[:3] for row in rows] == [("2, 3", "x", "animals"), ("ü\t4", "", "tools")]
+    lists = [["animals", "tools"], ["tools", "animals"]]
+    joined = ".csv" in suffix
+    assert [row[4] for row in rows] == ["|".join(one) if joined else one for one in lists]
+    shown = [["2, 3", "x"], ["ü 4", ""]]  # a tab separates columns of text
+    assert [row[:2] for row in cli.rows(line)] == shown
+    assert [row[2::2] for row in cli.rows(line)] == lists
+    assert [float(row[3]) for row in cli.rows(line)] == [float(row[3]) for row in rows]
+
+
+@pytest.mark.parametrize("rest, message", [
+    ("d.tsv --keep id", "--keep id: requires --text-column"),
+    ("t.csv --text-column t --keep y", "has no column 'y'; its columns: t, x"),
+    ("d.tsv -o o.csv --json", "--json: o.csv is a table"),
+    ("d.tsv -o o.parquet.gz", "name it without .gz"),
+    ("t.jsonl --text-column t --keep x -o o.parquet", "a column has several types"),
+])  # fmt: skip
+def test_tables_that_cannot_be_written_leave_no_file(model, cli, rest, message):
+    if "parquet" in rest:
+        pytest.importorskip("pyarrow")
+    write("t,x\ncat,1\n", "t.csv")
+    write('{"t": "cat", "x": 1}\n{"t": "cat", "x": "a"}\n', "t.jsonl")
+    assert message in cli.error(f"classify predict m {rest}")
+    assert not [*Path().glob("*o.*")]
 
 
 @pytest.mark.parametrize("flags, line", [

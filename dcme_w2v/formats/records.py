@@ -1,0 +1,127 @@
+"""Writes rows of named columns: text, CSV with a header, JSON lines or Parquet, by suffix."""
+
+import csv
+import functools
+import io
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, BinaryIO, TypeAlias
+
+from dcme_w2v.errors import CorpusError, UsageError, import_optional
+from dcme_w2v.files.atomic import atomic_write, compression_of, uncompressed_name
+from dcme_w2v.platform import PathLike
+
+ROWS_AT_ONCE = 10_000  # of Parquet
+Rows: TypeAlias = Iterable[Sequence[Any]]
+TABLES = (".csv", ".parquet")
+JSON_LINES = ".jsonl"
+
+
+def form_of(path: PathLike, as_json: bool = False) -> str:
+    """Return the suffix of a table or of JSON lines; an empty string for text.
+
+    Raises
+    ------
+    UsageError
+        JSON is wanted, and the suffix is of a table; or Parquet is to be compressed.
+    """
+    form = uncompressed_name(path).suffix.lower()
+    if form == ".parquet" and (packed := compression_of(path)):
+        raise UsageError(f"{path}: Parquet is compressed inside; name it without {packed}")
+    if as_json and form in TABLES:
+        raise UsageError(f"--json: {path} is a table; omit it, or name a .jsonl file")
+    return JSON_LINES if as_json else form if form in (*TABLES, JSON_LINES) else ""
+
+
+def write_rows(
+    path: PathLike,
+    columns: Sequence[str],
+    rows: Rows,
+    text: Callable[[Sequence[Any]], str],
+    form: str,
+    is_awaited: bool = False,
+) -> None:
+    """Write rows atomically.
+
+    Parameters
+    ----------
+    path : path
+        ``-`` is standard output.
+    columns : sequence of str
+    rows : iterable of sequences, of a value for each column
+        Lists are joined by | in CSV.
+    text : callable
+        Returns the lines of a row in text, which has no header.
+    form : str
+        See `form_of`.
+    is_awaited : bool
+        Whether each row is flushed.
+
+    Raises
+    ------
+    CorpusError
+        A column of Parquet has values of several types.
+    """
+    with atomic_write(path) as file:
+        if form == ".parquet":
+            _write_parquet(path, file, columns, rows)
+            return
+        line = text
+        if form == JSON_LINES:
+            line = functools.partial(_json_line, columns)
+        elif form == ".csv":
+            line = _csv_line
+            file.write(_csv_line(columns).encode())
+        for row in rows:
+            file.write(line(row).encode("utf-8", "replace"))
+            if is_awaited:
+                file.flush()
+
+
+def cell(value: Any) -> str:
+    """Return a value as one line without tabs; a null is empty."""
+    return "" if value is None else " ".join(str(value).split())
+
+
+def plain(value: Any) -> Any:
+    """Return a value with numpy's numbers as Python's, and None for what JSON cannot hold."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _json_line(columns: Sequence[str], row: Sequence[Any]) -> str:
+    found = plain(dict(zip(columns, row, strict=True)))
+    return json.dumps(found, allow_nan=False, default=str) + "\n"
+
+
+def _csv_line(row: Sequence[Any]) -> str:
+    line = io.StringIO()
+    joined = ("|".join(map(str, one)) if isinstance(one, list) else one for one in row)
+    csv.writer(line, lineterminator="\n").writerow(joined)
+    return line.getvalue()
+
+
+def _write_parquet(path: PathLike, file: BinaryIO, columns: Sequence[str], rows: Rows) -> None:
+    """Write Parquet; rows are held in memory, as columns of Arrow, until their types are known."""
+    parquet = import_optional("pyarrow.parquet", f" to write {path}")
+    import pyarrow as pa
+
+    def tables() -> Iterator[Any]:
+        left = iter(rows)
+        while some := list(itertools.islice(left, ROWS_AT_ONCE)):
+            yield pa.table(dict(zip(columns, map(list, zip(*some, strict=True)), strict=True)))
+
+    try:
+        found = list(tables()) or [pa.table({name: pa.nulls(0) for name in columns})]
+        parquet.write_table(pa.concat_tables(found, promote_options="permissive"), file)
+    except (pa.ArrowException, UnicodeError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        raise CorpusError(
+            f"{path}: a column has several types ({reason}); name a .jsonl file"
+        ) from None
