@@ -8,7 +8,7 @@ from documentation import parse
 
 from dcme_w2v.cli.command import shown_name
 from dcme_w2v.cli.main import run
-from dcme_w2v.files.paths import FOLDER, LOG, READS, WRITES
+from dcme_w2v.files.paths import FOLDER, READS
 
 
 class Row:
@@ -25,7 +25,7 @@ class Row:
             self._flags[param.name] = shown_name(param)
             if value and role == READS:
                 self.reads[param.name] = value
-            elif value and role in (WRITES, LOG, FOLDER):
+            elif value and role:
                 self.writes[param.name] = value
                 self.folders |= {param.name} if role == FOLDER else set()
                 self.models |= {param.name} if param.metavar == "MODEL" else set()

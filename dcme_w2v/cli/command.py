@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from dcme_w2v.declarations import check_conflicts, flag_of
 from dcme_w2v.errors import DcmeWarning, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, check_standard_output
-from dcme_w2v.files.paths import FOLDER, LOG, WRITES, guard
+from dcme_w2v.files.paths import READS, guard
 from dcme_w2v.hints import hint
 
 from .options import Option, Value, given_options
@@ -120,7 +120,7 @@ class Command(click.Command):
             for param in self.params
             if (role := getattr(param, "path", None))
         ]
-        written = [value for role, _, value in paths if role in (WRITES, LOG, FOLDER) and value]
+        written = [value for role, _, value in paths if role != READS and value]
         if values.get("as_json") or values.get("dry_run") or not written:
             check_standard_output()
         if values.get("as_json") and STANDARD in written:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import READS, WRITES
+from dcme_w2v.files.paths import READS, TEXT
 from dcme_w2v.options import ClusterOptions, VocabularyOptions
 from dcme_w2v.text.options import READING, PhraseOptions
 
@@ -26,7 +26,7 @@ from .streams import print_json
 
 @command(example="dcme-w2v vocab corpus.txt --output corpus.vocab")
 @arguments("<corpus...")
-@output_option("FILE", "write the counts to this file; - is stdout")
+@output_option("FILE", "write the counts to this file; - is stdout", TEXT)
 @flag(
     "--merge",
     "merge files of counts: CORPUS are files that this command wrote",
@@ -70,9 +70,9 @@ def vocab(
     "dcme-w2v phrases corpus.txt --output - | dcme-w2v train - --output vectors.bin",
 )
 @arguments("<[corpus]...")
-@output_option("FILE", "write the text here; - is stdout")
+@output_option("FILE", "write the text here; - is stdout", TEXT)
 @options_of(PhraseOptions)
-@flag("--save-table FILE", "write the table of phrases to this file", path=WRITES, group="Output")
+@flag("--save-table FILE", "write the table of phrases to this file", path=TEXT, group="Output")
 @flag("--read-table FILE", "join the phrases of this table only", path=READS, group="Input")
 @options_of(VocabularyOptions, only=READING)
 @threads_option

@@ -10,7 +10,7 @@ from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.small_models.options import ShrinkOptions
 
 from .classify import labels_option
-from .command import Command, Group
+from .command import Group
 from .options import (
     arguments,
     collect,
@@ -30,33 +30,6 @@ FEATURES = (
 )  # fmt: skip
 
 
-class SeveralValues(Command):
-    """A command whose repeatable options may have several values after one flag."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse ``--flag A B`` as ``--flag A --flag B``."""
-        flags = {
-            flag
-            for one in self.params
-            if isinstance(one, click.Option) and one.multiple
-            for flag in one.opts
-        }
-        found: list[str] = []
-        flag: str | None = None
-        for number, argument in enumerate(args):
-            if argument == "--":
-                found += args[number:]
-                break
-            if argument.startswith("-") and argument != "-":
-                flag = argument if argument in flags else None
-                found.append(argument)
-            elif flag is None or found[-1] == flag:
-                found.append(argument)
-            else:
-                found += [flag, argument]
-        return super().parse_args(ctx, found)
-
-
 @click.group(cls=Group)
 def fuse() -> None:
     """Train classifiers on few labels and much unlabeled text, and make classifiers small.
@@ -65,14 +38,11 @@ def fuse() -> None:
     """
 
 
-@fuse.command(
-    cls=SeveralValues,
-    example="dcme-w2v fuse fit labeled.tsv --unlabeled texts.txt --output model",
-)
+@fuse.command(example="dcme-w2v fuse fit labeled.tsv --unlabeled texts.txt --output model")
 @arguments("<labeled...")
 @flag(
-    "--unlabeled DOCS",
-    "documents without labels, one or more files; labels in them are ignored",
+    "--unlabeled DOCS...",
+    "documents without labels; labels in them are ignored",
     path=READS,
     group="Input",
     multiple=True,
@@ -96,7 +66,7 @@ def fuse() -> None:
     advanced=True,
 )
 @flag(
-    "--resume-statistics FILE",
+    "--resume-statistics FILE...",
     "add these statistics of unlabeled documents, of fuse statistics with the --reference",
     path=READS,
     group="Input",
@@ -156,7 +126,6 @@ def statistics(
 
 
 @fuse.command(
-    cls=SeveralValues,
     example="dcme-w2v fuse shrink model --keep 1/20 --output small\n"
     "dcme-w2v fuse shrink model --max-bytes 50000 --holdout dev.tsv --output small",
 )
@@ -164,7 +133,7 @@ def statistics(
 @output_option("MODEL", "write the model to this file")
 @options_of(ShrinkOptions)
 @flag(
-    "--holdout DOCS",
+    "--holdout DOCS...",
     "labeled documents to measure the model and the small model on",
     path=READS,
     multiple=True,

@@ -18,7 +18,7 @@ import click
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import optional_write
-from dcme_w2v.files.paths import WRITES
+from dcme_w2v.files.paths import TEXT
 
 from .command import command
 from .options import arguments, flag, json_option
@@ -33,11 +33,11 @@ WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 @command(example="dcme-w2v demo")
 @arguments("<texts=[CORPUS]...")
-@flag("--collect FILE", "only write the text, a paragraph a line", path=WRITES, group="Output")
+@flag("--collect FILE", "only write the text, a paragraph a line", path=TEXT, group="Output")
 @flag(
     "--documents FILE",
     'only write lines "label TAB text", labeled by package or module',
-    path=WRITES,
+    path=TEXT,
     group="Output",
 )
 def demo(texts: tuple[str, ...], collect: str | None, documents: str | None) -> None:

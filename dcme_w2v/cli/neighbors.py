@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import functools
 import importlib
 import json
 import re
@@ -107,7 +108,7 @@ def _prompted(vocabulary: Sequence[str]) -> Iterator[str]:
     """Yield lines that are typed, with line editing, history and completion of words by Tab."""
     with contextlib.suppress(ImportError):
         readline = importlib.import_module("readline")
-        readline.set_completer(Completer(vocabulary).complete)
+        readline.set_completer(completer(vocabulary))
         readline.set_completer_delims(" \t\n")
         with_libedit = "libedit" in (readline.__doc__ or "")
         readline.parse_and_bind("bind ^I rl_complete" if with_libedit else "tab: complete")
@@ -117,32 +118,20 @@ def _prompted(vocabulary: Sequence[str]) -> Iterator[str]:
             yield input(prompt)
 
 
-class Completer:
-    """Completes words of the vocabulary, also behind a sign, for readline."""
+def completer(vocabulary: Sequence[str]) -> Callable[[str, int], str | None]:
+    """Return what completes words of the vocabulary, also behind a sign, for readline."""
+    words = functools.cache(lambda: sorted(vocabulary))  # at the first Tab
 
-    def __init__(self, vocabulary: Sequence[str]) -> None:
-        self._vocabulary = vocabulary
-        self._sorted: list[str] = []
-        self._matches: list[str] = []
-
-    def complete(self, text: str, state: int) -> str | None:
-        """Return the match of number `state`, None after the last."""
-        if state == 0:
-            self._matches = self.matches(text)
-        return self._matches[state] if state < len(self._matches) else None
-
-    def matches(self, text: str) -> list[str]:
-        """Return the first words in order of letters that start with a text."""
-        self._sorted = self._sorted or sorted(self._vocabulary)
-        found = self._starting_with(text)
+    @functools.cache
+    def matches(text: str) -> list[str]:
+        first = bisect.bisect_left(words(), text)
+        near = words()[first : first + _COMPLETIONS]
+        found = [word for word in near if word.startswith(text)]
         if not found and text[:1] in ("+", "-"):
-            found = [text[0] + word for word in self._starting_with(text[1:])]
+            found = [text[0] + word for word in matches(text[1:])]
         return found
 
-    def _starting_with(self, text: str) -> list[str]:
-        first = bisect.bisect_left(self._sorted, text)
-        near = self._sorted[first : first + _COMPLETIONS]
-        return [word for word in near if word.startswith(text)]
+    return lambda text, number: next(iter(matches(text)[number:]), None)
 
 
 @click.command(cls=SignedCommand, example="dcme-w2v neighbors vectors.bin king paris -k 5")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import WRITES
+from dcme_w2v.files.paths import TEXT
 
 from .command import command
 from .options import (
@@ -26,7 +26,7 @@ DOCUMENTS_AT_ONCE = 2048
 )
 @arguments("<model <docs...")
 @output_option("X", "X.npz, X.svm, or - for svmlight")
-@flag("--labels FILE", "write the documents' labels to this file, one line per row", path=WRITES)
+@flag("--labels FILE", "write the documents' labels to this file, one line per row", path=TEXT)
 @threads_option
 @json_option
 @reads_documents("docs")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.paths import READS
+from dcme_w2v.files.paths import READS, TEXT
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import CardOptions
 from dcme_w2v.words.options import PostprocessOptions
@@ -135,7 +135,7 @@ def info(file: str, as_json: bool) -> None:
 )
 @arguments("<vectors")
 @flag("--classes N", "number of classes", low=1, required=True)
-@output_option("FILE", "write the classes here; - is stdout")
+@output_option("FILE", "write the classes here; - is stdout", TEXT)
 @flag("--limit N", "first N words only", low=1)
 @flag("--seed N", "random seed", default=1, low=0)
 @threads_option

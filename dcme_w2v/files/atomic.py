@@ -196,9 +196,16 @@ def open_log(path: PathLike, append: bool = False) -> TextIO:
         return file.open("a", encoding="utf-8", newline="\n")
 
 
+def check_text(path: PathLike) -> None:
+    """Raise before work starts if `path` cannot be written, or its name is not of text."""
+    if (suffix := uncompressed_name(path).suffix.lower()) in NOT_TEXT:
+        raise UsageError(f"{os.fspath(path)}: is text, not {suffix}; name a .txt file")
+    check_writable(path)
+
+
 def check_log(path: PathLike) -> None:
     """Raise before work starts if `open_log` could not write `path`."""
-    check_writable(path)
+    check_text(path)
     if compression_of(path) is not None:
         raise UsageError(
             f"{os.fspath(path)}: a log grows line by line and is not compressed; name a .jsonl file"
@@ -359,6 +366,8 @@ UNSUPPORTED = {
     ".pth", ".onnx", ".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".docx", ".xlsx", ".sqlite",
     ".mat", ".magnitude",
 }  # fmt: skip
+# What only its own writers may write.
+NOT_TEXT = {".npy", ".npz", ".safetensors", ".parquet", ".png", ".pdf"}
 
 
 def _zstd(file: Any) -> Any:

@@ -16,11 +16,11 @@ from typing import Any
 
 from dcme_w2v.errors import UsageError
 
-from .atomic import STANDARD, check_log, check_parent, check_writable
+from .atomic import STANDARD, check_log, check_parent, check_text, check_writable
 
-# Roles: files or folders that are read, a file that is written, a log, and a folder for checkpoints
-# or other files.
-READS, WRITES, LOG, FOLDER = "reads", "writes", "log", "folder"
+# Roles: files or folders that are read; a file that is written, one of text, a log, and a folder
+# for checkpoints or other files.
+READS, WRITES, TEXT, LOG, FOLDER = "reads", "writes", "text", "log", "folder"
 Given = tuple[str, str, Any]  # role, flag or argument, and value
 
 PARTIAL = ".partial"  # behind the names of results whose training was interrupted
@@ -69,14 +69,13 @@ def guard(*given: Given) -> None:
         A target cannot be written.
     """
     files = list(_files(given))
-    targets = [one for one in files if one.role in (WRITES, LOG, FOLDER)]
+    targets = [one for one in files if one.role != READS]
     sources = [one for one in files if one.role == READS]
     for number, target in enumerate(targets):
         for other in (*sources, *targets[:number]):
             _check_conflict(target, other)
-    for one in files:
-        if one.role in _CHECKS:
-            _CHECKS[one.role](one)
+    for one in targets:
+        _CHECKS[one.role](one)
 
 
 def _files(given: Iterable[Given]) -> Iterator[_File]:
@@ -136,6 +135,7 @@ def _check_folder(one: _File) -> None:
 
 _CHECKS: dict[str, Callable[[_File], object]] = {
     WRITES: lambda one: check_writable(one.path),
+    TEXT: lambda one: check_text(one.path),
     LOG: lambda one: check_log(one.path),
     FOLDER: _check_folder,
 }

@@ -20,7 +20,7 @@ from dcme_w2v.declarations import check_names, paths_in, threads_of
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
-from dcme_w2v.files.paths import READS, WRITES, guard
+from dcme_w2v.files.paths import READS, TEXT, guard
 from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
 from dcme_w2v.formats.vocabulary import Words
@@ -287,8 +287,8 @@ def phrases(
         (READS, "CORPUS", sources),
         (READS, "--read-table", table),
         *paths_in(wanted),
-        (WRITES, "--output", output),
-        (WRITES, "--save-table", save_table),
+        (TEXT, "--output", output),
+        (TEXT, "--save-table", save_table),
     )
     if table is not None:
         read_table = PhraseTable.load(table)

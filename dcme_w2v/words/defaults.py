@@ -10,35 +10,29 @@ from .options import OutputOptions, TrainOptions
 
 Options = TypeVar("Options", bound=TrainOptions)
 
-# (model, objective) -> defaults. See docs/decisions/word-defaults.md.
+# Defaults, and what objectives and CBOW have instead. See docs/decisions/word-defaults.md.
 #
 # For ns with CBOW, word2vec's gradient (not divided by the size of the context) is the default:
 # with the exact gradient, analogies were at least two points worse for all pairs of rates. For nce,
 # whose vectors also represent word frequencies (see --prior), the exact gradient is the default.
 # Algorithm 1 (dcme) diverges at rates above a few thousandths, without a prior at most that learn.
-DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
-    ("cbow", "ns"): {"gradient": "word2vec", "rates": "count"},
-    ("cbow", "nce"): {"lr": 0.2, "gradient": "exact", "rates": "count"},
-    ("cbow", "dcme"): {"lr": 0.001, "gradient": "exact", "prior": 1.0},
-    ("cbow", "hs"): {"lr": 0.05, "gradient": "word2vec"},
-    ("skipgram", "ns"): {"lr": 0.05, "gradient": "exact"},
-    ("skipgram", "nce"): {"lr": 0.05, "gradient": "exact"},
-    ("skipgram", "dcme"): {"lr": 0.001, "gradient": "exact", "prior": 1.0},
-    ("skipgram", "hs"): {"lr": 0.05, "gradient": "exact"},
+# Noise of CBOW's ns was tuned again for the sum of both tables: ten samples from flatter noise, and
+# fewer of the frequent words, which pays for the samples.
+DEFAULTS: dict[str, Any] = {
+    "lr": 0.05, "gradient": "exact", "prior": 0.0, "negative": 5, "noise_power": 0.75,
+    "sample": 1e-3,
+}  # fmt: skip
+OF_OBJECTIVE: dict[str, dict[str, Any]] = {
+    "ns": {},
+    "nce": {"noise_power": 1.0},
+    "dcme": {"lr": 0.001, "prior": 1.0, "negative": 0},
+    "hs": {"negative": 0},
 }
-
-# Noise and subsampling. For CBOW's ns they were tuned again for the sum of both tables: ten samples
-# from flatter noise, and fewer of the frequent words, which pays for the samples.
-WORD2VEC = {"negative": 5, "noise_power": 0.75, "sample": 1e-3}
-NOISE: dict[tuple[str, str], dict[str, Any]] = {
-    ("cbow", "ns"): {"negative": 10, "noise_power": 0.5},
-    ("cbow", "nce"): {**WORD2VEC, "noise_power": 1.0},
-    ("cbow", "dcme"): {**WORD2VEC, "negative": 0},
-    ("cbow", "hs"): {**WORD2VEC, "negative": 0},
-    ("skipgram", "ns"): WORD2VEC,
-    ("skipgram", "nce"): {**WORD2VEC, "noise_power": 1.0},
-    ("skipgram", "dcme"): {**WORD2VEC, "negative": 0},
-    ("skipgram", "hs"): {**WORD2VEC, "negative": 0},
+OF_CBOW: dict[str, dict[str, Any]] = {
+    "ns": {"gradient": "word2vec", "rates": "count", "negative": 10, "noise_power": 0.5},
+    "nce": {"lr": 0.2, "rates": "count"},
+    "dcme": {},
+    "hs": {"gradient": "word2vec"},
 }
 
 # For CBOW's ns, of a large vocabulary; one of fewer words has larger shares, and nearly all of its
@@ -64,17 +58,17 @@ def resolved(options: Options, words: int | None = None) -> Options:
     """
     if options.objective in ("dcme", "hs") and options.negative is not None:
         options = dataclasses.replace(options, negative=None)
-    key = options.model, options.objective
-    found: dict[str, Any] = {"prior": 0.0, "threads": default_threads()}
-    found |= DEFAULTS[key] | NOISE[key]
-    if key == ("cbow", "ns"):
+    objective, is_cbow = options.objective, options.model == "cbow"
+    found = {**DEFAULTS, "threads": default_threads(), **OF_OBJECTIVE[objective]}
+    found |= OF_CBOW[objective] if is_cbow else {}
+    if is_cbow and objective == "ns":
         found["sample"] = min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
         by_epochs = round(min(MAX_RATE, RATE_OF_EPOCH / options.epochs**0.5), 4)
         found["lr"] = EQUAL_RATE if options.rates == "equal" else by_epochs
     if "rates" not in found:
         options = dataclasses.replace(options, rates="equal")
     if options.word_order:
-        found["lr"] = RATES_OF_WORD_ORDER.get(options.objective, found["lr"])
+        found["lr"] = RATES_OF_WORD_ORDER.get(objective, found["lr"])
     if isinstance(options, OutputOptions):
         found["vectors"] = vectors_of(options)
     return filled_rates(options, found)

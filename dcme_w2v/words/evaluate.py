@@ -398,34 +398,20 @@ def _answers(
     for block in blocks_of_rows(len(questions), size):
         given = questions[block, :3]
         unit = matrix[given] * inverse[given][:, :, None]
-        scores = (_cosadd if method == "3cosadd" else _cosmul)(matrix, inverse, unit)
-        answers[block] = _best(scores, first, given)
+        answers[block] = _best(_scores(matrix, inverse, unit, method), first, given)
     return answers
 
 
-def _cosadd(matrix: F32, inverse: F32, unit: F32) -> F32:
-    """Return cos(x, b - a + c) for each row x, up to a factor: (q, n) from unit rows (q, 3, d)."""
-    scores: F32 = (unit[:, 1] + unit[:, 2] - unit[:, 0]) @ matrix.T
-    scores *= inverse
-    return scores
+def _scores(matrix: F32, inverse: F32, unit: F32, method: str) -> F32:
+    """Return scores (q, n) of all rows x as answers, from the unit rows (q, 3, d) of a, b and c.
 
-
-def _cosmul(matrix: F32, inverse: F32, unit: F32) -> F32:
-    """Return cos(x, b) cos(x, c) / (cos(x, a) + epsilon), each cosine shifted to [0, 1]."""
-    scores = _shifted_cosine(matrix, inverse, unit[:, 1])
-    scores *= _shifted_cosine(matrix, inverse, unit[:, 2])
-    divisor = _shifted_cosine(matrix, inverse, unit[:, 0])
-    divisor += np.float32(EPSILON)
-    scores /= divisor
-    return scores
-
-
-def _shifted_cosine(matrix: F32, inverse: F32, unit: F32) -> F32:
-    cosine: F32 = unit @ matrix.T
-    cosine *= inverse
-    cosine += 1
-    cosine /= 2
-    return cosine
+    cos(x, b - a + c), up to a factor, or cos(x, b) cos(x, c) / (cos(x, a) + epsilon), each cosine
+    shifted to [0, 1].
+    """
+    if method == "3cosadd":
+        return (unit[:, 1] + unit[:, 2] - unit[:, 0]) @ matrix.T * inverse
+    a, b, c = ((unit[:, i] @ matrix.T * inverse + 1) / 2 for i in range(3))
+    return b * c / (a + np.float32(EPSILON))
 
 
 def _best(scores: F32, first: I64, given: I64) -> I64:

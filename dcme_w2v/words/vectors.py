@@ -132,6 +132,7 @@ class Vectors(metaclass=_Habits):
         self.manifest = None if manifest is None else dict(manifest)
         self.subwords = subwords
         self._inverse_lengths: F32 | None = None
+        self._is_finite = False  # as far as known
         self._check()
 
     def _check(self) -> None:
@@ -350,9 +351,6 @@ class Vectors(metaclass=_Habits):
         return np.asarray(self.vectors[numbers])
 
     def _vector(self, word: str) -> F32:
-        number = self.words.find(word)  # the first thing that `get` looks for, without the others
-        if number is not None:
-            return np.asarray(self.vectors[number])
         found = self.get(word)
         return np.asarray(self.vectors[self.index(word)]) if found is None else found
 
@@ -565,25 +563,21 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
     FormatError
         A number is NaN or infinite, or a file that is mapped was cut.
     """
-    if not isinstance(vectors, Vectors):
-        return _checked(Vectors.load(vectors, limit=limit), os.fspath(vectors))
-    return _checked(vectors, "the vectors")
-
-
-def _checked(vectors: Vectors, name: str) -> Vectors:
-    arrays = [vectors.vectors, *(vectors.neighbors or ())]
-    arrays += [] if vectors.context is None else [vectors.context.vectors]
-    arrays += [] if vectors.subwords is None else [vectors.subwords.rows]
+    loaded = vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
+    arrays = [loaded.vectors, *(loaded.neighbors or ())]
+    arrays += [] if loaded.context is None else [loaded.context.vectors]
+    arrays += [] if loaded.subwords is None else [loaded.subwords.rows]
     check_mapped(*arrays)
-    for array in arrays:
+    for array in arrays if not loaded._is_finite else ():
         if not all_finite(array):
             row = int(np.argmin(np.isfinite(array).all(axis=1)))
-            of = f"{vectors.words[row]!a}" if len(array) == len(vectors) else f"n-gram {row + 1}"
+            of = f"{loaded.words[row]!a}" if len(array) == len(loaded) else f"n-gram {row + 1}"
             raise FormatError(
-                f"{name}: {of} has numbers that are NaN or infinite; repair it with: dcme-w2v "
-                "convert IN OUT --invalid=skip"
+                f"{'the vectors' if loaded is vectors else vectors}: {of} has numbers that are "
+                "NaN or infinite; repair it with: dcme-w2v convert IN OUT --invalid=skip"
             )
-    return vectors
+    loaded._is_finite = True  # a look at all numbers takes its time
+    return loaded
 
 
 def counts_by_order(words: int) -> F64:

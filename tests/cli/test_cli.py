@@ -149,6 +149,8 @@ ERRORS = [
     ("neighbors v.txt king -k 0", "0 is not in the range"),
     ("neighbors k king", "k: is a model of kind 'classifier'; give one of vectors"),
     ("vocab --merge c.txt --output x", "is not a word, a space and a count; give what vocab"),
+    ("phrases c.txt --output x.parquet", "x.parquet: is text, not .parquet; name a .txt file"),
+    ("transform m d.txt --output x.svm --labels x.npz.gz", "is text, not .npz"),
     ("classify train d.txt --output x --holdout 0.999", "leaves 0 of"),
     ("encode v.txt", "no TEXTS is given; see dcme-w2v encode --help"),
     ("encode v.txt c.txt", "no --output is given; see dcme-w2v encode --help"),

@@ -10,7 +10,13 @@ import numpy as np
 
 from dcme_w2v._core.codec import check_words, find_duplicates, read_counts, write_rows
 from dcme_w2v.errors import FormatError, UsageError, warn
-from dcme_w2v.files.atomic import atomic_write, compression_of, is_stream, uncompressed_name
+from dcme_w2v.files.atomic import (
+    NOT_TEXT,
+    atomic_write,
+    compression_of,
+    is_stream,
+    uncompressed_name,
+)
 from dcme_w2v.files.opening import read_regular
 from dcme_w2v.numeric.arrays import F32, I8, I64, U8, ChunkedArray, unit_vectors
 from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
@@ -88,7 +94,7 @@ CHECKPOINT = "checkpoint"  # whose arrays have the same names
 NEIGHBORS = ("left", "right")  # tables of a training with word order
 VOCABULARY = ".vocab"
 MAX_VOCABULARY = 1 << 40  # bytes
-_NO_VECTORS = {".parquet", ".npz", ".svm", ".svmlight", ".libsvm", ".png", ".pdf", ".svg"}
+_NO_VECTORS = NOT_TEXT | {".svm", ".svmlight", ".libsvm", ".svg"}
 _NOT_SO = {".csv", ".tsv", ".json", ".jsonl"}  # suffixes of other text and tables
 _WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
 Matrix: TypeAlias = F32 | I8 | CombinedRows
@@ -205,7 +211,7 @@ def check_target(path: PathLike, format: str | None) -> str:
         check_model_target(path, KIND)
     elif chosen == "npy" and (is_stream(path) or compression_of(path) is not None):
         raise UsageError(f"{name}: npy is two files, mapped into memory; name a file for it")
-    if format is None and suffix.lower() in _NO_VECTORS:
+    if format is None and chosen == "text" and suffix.lower() in _NO_VECTORS:
         raise UsageError(
             f"{name}: vectors are not written as {suffix}; name a .safetensors, .bin or .txt"
         )
