@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -30,6 +31,7 @@ from dcme_w2v.numeric.arrays import (
     F64,
     Array,
 )
+from dcme_w2v.numeric.shown import Rows, Shown
 from dcme_w2v.numeric.sparse_rows import ones, truncate_columns
 from dcme_w2v.platform import PathLike
 
@@ -49,8 +51,8 @@ COLUMNS = "columns"  # of a record: columns of the .npz files of the training, o
 PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of models
 
 
-@dataclass
-class Predictor(ABC):
+@dataclass(repr=False)
+class Predictor(Shown, ABC):
     """A model that predicts classes.
 
     Attributes
@@ -83,6 +85,13 @@ class Predictor(ABC):
     @abstractmethod
     def features(self) -> int:
         """Number of columns of the rows that the model takes."""
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "classes": len(self.classes), "names": reprlib.repr(self.classes),
+            "features": self.features, "documents": self.record.get("documents"),
+            **self.record.get("heldout", {}),
+        }  # fmt: skip
 
     @abstractmethod
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
@@ -163,7 +172,7 @@ class Predictor(ABC):
             weights = weights * self.text.idf
         chosen = np.argsort(-weights, kind="stable")[:count]
         name = self.text.name if self.text is not None else "column {}".format
-        return [(name(int(i)), float(weights[i])) for i in chosen]
+        return Rows((name(int(i)), float(weights[i])) for i in chosen)
 
     def described(self, entry: str = "options", **more: Any) -> dict[str, Any]:
         """Return the entries of the model's record without the features of text."""
@@ -222,7 +231,7 @@ def load_classifier(path: PathLike) -> Predictor:
     return found
 
 
-@dataclass
+@dataclass(repr=False)
 class Classifier(Predictor):
     """A classifier with the features of its input; see `Predictor`.
 

@@ -23,7 +23,7 @@ KIND = "fused"
 LEVELS = ("levels_indptr", "levels_indices", "levels_data")
 
 
-@dataclass
+@dataclass(repr=False)
 class FusedModel(Classifier):
     """A classifier that has learned from unlabeled documents.
 

@@ -28,7 +28,7 @@ MIN_ALPHA = 1e-300  # lower probabilities of a label count as this one
 _SUM = 1e-3  # tolerance of the sums of the rows of alpha
 
 
-@dataclass
+@dataclass(repr=False)
 class LatentClassifier(Predictor):
     """Classes z of documents, and through them labels: p(y | x) = sum_k p(z = k | x) alpha_ky.
 

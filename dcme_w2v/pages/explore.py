@@ -18,7 +18,7 @@ import hashlib
 import json
 import os
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ from dcme_w2v.training.progress import ProgressLike, reporting_to
 from dcme_w2v.words.compare import compare, rotation
 from dcme_w2v.words.exports import agreement, as_int8
 from dcme_w2v.words.neighbors import inverse_lengths
-from dcme_w2v.words.vectors import Vectors, counts_by_order, load_if_path
+from dcme_w2v.words.vectors import Vectors, counts_by_order, how_made, load_if_path
 
 MIN_ROWS = 3
 _COLUMNS = 100  # of rows of documents
@@ -111,7 +111,7 @@ def read_items(
         counts = (counts_by_order(len(vectors)) if known is None else known)[:limit]
         total, found, names = len(vectors), [], list(vectors.words[:limit])
         matrix = np.array(vectors.vectors[:limit])
-        about = _made(vectors.manifest or {})
+        about = (made := how_made(vectors)) and f", {made}"
     else:
         rows, own = read_vectors(path, None)
         total, found = rows.shape[0], ["|".join(one) for one in own[:limit]]
@@ -129,16 +129,6 @@ def read_items(
     shown = f"{len(names):,}" if len(names) == total else f"the first {len(names):,} of {total:,}"
     about = f"{shown} {'words' if of_words else 'documents'} of {matrix.shape[1]} dimensions{about}"
     return Items(str(path), about, names, matrix, groups, counts)
-
-
-def _made(manifest: Mapping[str, Any]) -> str:
-    """Return how vectors were trained; empty if it is not known."""
-    options, tokens = manifest.get("options", {}), manifest.get("tokens", {})
-    if not isinstance(options, dict) or not {"model", "objective", "epochs"} <= options.keys():
-        return ""
-    text = f", by {options['model']} with {options['objective']}, {options['epochs']} epochs"
-    count = tokens.get("corpus") if isinstance(tokens, dict) else None
-    return f"{text} of {count:,} tokens" if isinstance(count, int) else text
 
 
 def _titles(texts: Iterable[str]) -> list[str]:

@@ -28,6 +28,7 @@ from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I64, Array
 from dcme_w2v.numeric.core import kernels_named
 from dcme_w2v.numeric.parallel import ordered_map
+from dcme_w2v.numeric.shown import Shown
 from dcme_w2v.numeric.sparse_rows import unit_rows
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.token_ids import Batch, Numbering
@@ -64,8 +65,8 @@ _MAX_TOPICS = 1 << 16
 _MAX_NUMBER = 1e6  # vectors have unit length, and weights are logarithms
 
 
-@dataclass(frozen=True)
-class DocumentModel:
+@dataclass(frozen=True, repr=False)
+class DocumentModel(Shown):
     """A fitted model of document vectors.
 
     Attributes
@@ -108,6 +109,12 @@ class DocumentModel:
         composed = self.posteriors.shape[1] * self.vectors.shape[1]
         bag = len(self.words) if self.options.tfidf else 0
         return len(self.words) if self.options.features in BAGS else composed + bag
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "features": self.options.features, "words": self.words, "columns": self.columns,
+            "topics": self.posteriors.shape[1], "documents": self.facts.get("documents"),
+        }  # fmt: skip
 
     @property
     def figures(self) -> dict[str, Any]:

@@ -228,7 +228,7 @@ def squares_of(model: Classifier) -> F64:
     return np.ones(count) if model.text.names is None else 1.0 / (1 + np.arange(count))
 
 
-@dataclass
+@dataclass(repr=False)
 class ShrunkModel(Classifier):
     """A classifier whose weights are levels, of some features only.
 

@@ -15,6 +15,7 @@ from scipy.ndimage import median_filter
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import as_paths
 from dcme_w2v.numeric.arrays import F32, F64, I64, unit_vectors
+from dcme_w2v.numeric.shown import Rows
 from dcme_w2v.platform import PathLike
 
 from .neighbors import Neighbor
@@ -105,10 +106,10 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
         Vectors(words, sum(side)).most_similar_batch([words[i] for i in best], NEIGHBORS)
         for side in (own, other)
     ]
-    return [
+    return Rows(
         Change(words[i], float(change[i]), None if noise is None else float(noise[i]), *near)
         for i, *near in zip(best, *lists, strict=True)
-    ]
+    )
 
 
 def _shared(every: Sequence[Vectors], min_count: int) -> tuple[list[str], list[I64]]:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.numeric.arrays import F32, check_mapped
 from dcme_w2v.numeric.nearest import nearest_rows
+from dcme_w2v.numeric.shown import Rows
 
 if TYPE_CHECKING:
     from .vectors import Vectors
@@ -73,7 +74,7 @@ def most_similar(
     matrix = np.array(units, dtype=np.float32).reshape(-1, rows.shape[1])
     for found, scores in nearest_rows(rows, inverse, matrix, left_out, topn):
         pairs = zip(found.tolist(), scores.tolist(), strict=True)
-        yield [Neighbor(words[row], score) for row, score in pairs]
+        yield Rows(Neighbor(words[row], score) for row, score in pairs)
 
 
 def _parsed(vectors: Vectors, query: Query) -> tuple[F32, list[int]]:

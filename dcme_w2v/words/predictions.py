@@ -11,6 +11,7 @@ import numpy as np
 
 from dcme_w2v.errors import UnknownWordError, UsageError, warn
 from dcme_w2v.formats.texts import tokens_of
+from dcme_w2v.numeric.shown import Rows
 from dcme_w2v.text.cache import LAST
 
 from .language_model import LanguageModel, ModelLike
@@ -80,4 +81,4 @@ def predict_word(
     ids[-1] |= LAST
     shares = loaded.distribution(ids, gap)
     best = np.argsort(-shares, kind="stable")[:topn]
-    return [(words[row], float(shares[row])) for row in best.tolist()]
+    return Rows((words[row], float(shares[row])) for row in best.tolist())

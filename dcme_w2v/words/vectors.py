@@ -34,6 +34,7 @@ from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.hints import no_attribute
 from dcme_w2v.numeric.arrays import F32, F64, Array, all_finite, check_mapped
+from dcme_w2v.numeric.shown import table
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike, Tokenizer
@@ -314,6 +315,11 @@ class Vectors(metaclass=_Habits):
     def __repr__(self) -> str:
         return f"Vectors({len(self):,} words, {self.dim} dimensions)"
 
+    def _repr_html_(self) -> str:
+        return table(
+            {"words": self.words, "dimensions": self.dim, "trained": how_made(self)}.items()
+        )
+
     @overload
     def __getitem__(self, key: slice) -> Vectors: ...
 
@@ -571,13 +577,24 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
     for array in arrays if not loaded._is_finite else ():
         if not all_finite(array):
             row = int(np.argmin(np.isfinite(array).all(axis=1)))
-            of = f"{loaded.words[row]!a}" if len(array) == len(loaded) else f"n-gram {row + 1}"
+            of = repr(loaded.words[row]) if len(array) == len(loaded) else f"n-gram {row + 1}"
             raise FormatError(
                 f"{'the vectors' if loaded is vectors else vectors}: {of} has numbers that are "
                 "NaN or infinite; repair it with: dcme-w2v convert IN OUT --invalid=skip"
             )
     loaded._is_finite = True  # a look at all numbers takes its time
     return loaded
+
+
+def how_made(vectors: Vectors) -> str:
+    """Return how vectors were trained, in words; empty if it is not known."""
+    known = vectors.manifest or {}
+    options, tokens = known.get("options", {}), known.get("tokens", {})
+    if not isinstance(options, dict) or not {"model", "objective", "epochs"} <= options.keys():
+        return ""
+    text = f"by {options['model']} with {options['objective']}, {options['epochs']} epochs"
+    count = tokens.get("corpus") if isinstance(tokens, dict) else None
+    return f"{text} of {count:,} tokens" if isinstance(count, int) else text
 
 
 def counts_by_order(words: int) -> F64:

@@ -66,7 +66,7 @@ def test_words_on_a_plane(cli):
     rows = np.load("v.npy")
     rows[2, 1] = np.nan
     np.save("v.npy", rows)
-    assert "v.npy: '\\xfcbel' has numbers that are NaN" in cli.error(line)
+    assert "v.npy: 'übel' has numbers that are NaN" in cli.error(line)
 
 
 def test_a_missing_package_is_named(cli, monkeypatch):

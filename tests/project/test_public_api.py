@@ -143,6 +143,25 @@ for line in [*COMMANDS, "", "scdv fit", "scdv search", "scdv topics",
 """
 
 
+def test_objects_are_printed_briefly_and_shown_as_tables():
+    lines = [["a<b", "w&", f"w{i % 7}", f"v{i % 5}"] for i in range(60)]
+    v = dw.train(lines, dim=4, epochs=1, threads=1, min_count=1)
+    texts, labels = [" ".join(line) for line in lines], [line[2] for line in lines]
+    classifier = dw.TextClassifier(threads=1).fit(texts, labels).model_
+    documents = dw.SCDV(v, clusters=2).fit(texts).model_
+    turned = v.changed(vectors=v.vectors[::-1])
+    lists = [
+        v.most_similar("w1"), dw.predict_word(v, "w1 _ w2"), classifier.explain("w1"),
+        dw.compare(v, turned, min_count=1, topn=3), dw.compare(v, v, min_count=1),
+    ]  # fmt: skip
+    for one in (v, v.words, classifier, documents):
+        assert len(repr(one)) < 250 and " at 0x" not in repr(one)
+    for one in (v, classifier, documents, *lists):
+        shown = one._repr_html_()
+        assert shown.startswith("<table>") and not re.search("a<b|w&(?!amp;)", shown)
+    assert "<th>word</th><th>similarity</th>" in lists[0]._repr_html_()
+
+
 def test_importing_the_package_imports_nothing_else():
     assert modules_after("import dcme_w2v") - modules_after(BARE) == {"dcme_w2v"}
 
