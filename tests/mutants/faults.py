@@ -21,7 +21,7 @@ class Fault(NamedTuple):
 FAULTS = [
     # ---- the core: kernels and sampling
     Fault("dots skip the last entry", "csrc/kernels/scalar.c", "for (int64_t d = 0; d < size; d++)\n                sum += rows[j][d] * hs[i][d];", "for (int64_t d = 0; d + 1 < size; d++)\n                sum += rows[j][d] * hs[i][d];", "c/kernels"),
-    Fault("the gradient uses updated rows", "csrc/kernels/scalar.c", "gradient[d] += weights[i] * rows[i][d];\n            rows[i][d] += step * h[d];", "rows[i][d] += step * h[d];\n            gradient[d] += weights[i] * rows[i][d];", "c/kernels"),
+    Fault("the gradient uses updated rows", "csrc/kernels/scalar.c", "gradient[d] += weights[i] * rows[i][d];\n            rows[i][d] += steps[i] * h[d];", "rows[i][d] += steps[i] * h[d];\n            gradient[d] += weights[i] * rows[i][d];", "c/kernels"),
     Fault("residual of the target is negative", "csrc/kernels/scalar.c", "(i == 0) - 1 / (1 + exp(-(double)x[i]))", "(i != 0) - 1 / (1 + exp(-(double)x[i]))", "c/kernels"),
     Fault("alias: share of the rich is not lowered", "csrc/common", "share[rich] -= 1 - share[poor];", "share[rich] -= share[poor];", "c/alias"),
     Fault("alias: thresholds are half", "csrc/common", "double scaled = p * 4294967296.0;", "double scaled = p * 2147483648.0;", "c/alias"),
@@ -61,7 +61,7 @@ FAULTS = [
     Fault("levels: the squares are not weighted", "dcme_w2v/numeric/levels.py", "weights * shifted**2]", "shifted**2]", "numeric"),
     # ---- files and checkpoints
     Fault("atomic write: no fsync", "dcme_w2v/files/atomic.py", "                os.fsync(number)\n", "", "hostile_files"),
-    Fault("atomic write: temporary file stays", "dcme_w2v/files/atomic.py", "            temporary.unlink()\n", "            pass\n", "hostile_files"),
+    Fault("atomic write: temporary file stays", "dcme_w2v/files/atomic.py", "                os.unlink(name, dir_fd=folder)\n", "                pass\n", "hostile_files"),
     Fault("temporary files of running processes are removed", "dcme_w2v/files/atomic.py", "not platform.is_running(int(found[1]))", "True", "hostile_files"),
     Fault("permissions are not kept", "dcme_w2v/files/atomic.py", "                        platform.set_access(number, old)\n", "                        pass\n", "hostile_files"),
     Fault("another model is replaced", "dcme_w2v/formats/artifact.py", "    if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):\n", "    if False:\n", "artifact paths_special"),
