@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL: # the two stamps below build the same extension
 .PHONY: help demo demo-cluster test test-all test-kernels test-slow test-sentence-transformers mutants torture torture-long fuzz asan tsan lint format profile man tutorial \
-    bench ctest sdist wheel test-sdist test-wheel test-lowest release-check test-aarch64 test-windows-core test-musl-core clean
+    bench ctest test-speed sdist wheel test-sdist test-wheel test-lowest release-check test-aarch64 test-windows-core test-musl-core clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -82,6 +82,9 @@ torture-long: $(VENV)/.dev $(VENV)/.built ## the same at length, with a soak; ta
 IN_TESTS := @$(MAKE) -j$(shell getconf _NPROCESSORS_ONLN) --no-print-directory -f tests/Makefile
 
 ctest: ## run the C tests under the sanitizers
+	$(IN_TESTS) $@
+
+test-speed: ## count the instructions of small trainings, and fail if there are more than before
 	$(IN_TESTS) $@
 
 fuzz: $(VENV)/.dev $(VENV)/.built ## test the readers with a million mutated inputs; takes minutes

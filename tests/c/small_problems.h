@@ -11,12 +11,17 @@
 #ifndef ALONE
 #define ALONE 0
 #endif
-enum { WORD_COUNT = 60, TOKENS = 12000 + ALONE, DIM = 8 };
-enum { CLASSES = 40, CLASS_STRIDE = 48, FEATURES = 30, DOCUMENTS = 700, ENTRIES = 5 };
+#ifndef LARGER /* longer vectors and documents */
+#define LARGER 1
+#endif
+enum { WORD_COUNT = 60, TOKENS = 12000 + ALONE, DIM = 8 * LARGER };
+enum { CLASSES = 40, CLASS_STRIDE = 48, FEATURES = 30, DOCUMENTS = 700, ENTRIES = 5 * LARGER };
+
+static const char *kernels_name = NULL; /* the fastest */
 
 static uint32_t ids[TOKENS];
 static int64_t word_counts[WORD_COUNT];
-static _Alignas(128) real tables[2 * WORD_COUNT * DCME_PAD];
+static _Alignas(128) real tables[2 * WORD_COUNT * (DIM + DCME_PAD)];
 static int64_t starts[DOCUMENTS + 1], document_of[DOCUMENTS], class_counts[CLASSES];
 static int32_t features[DOCUMENTS * ENTRIES], labels[DOCUMENTS];
 static real values[DOCUMENTS * ENTRIES];
@@ -104,14 +109,15 @@ static inline dcme_status open_words(dcme_trainer **trainer, const dcme_train_op
     memset(tables, 0, sizeof tables);
     dcme_table_initialize(tables, WORD_COUNT, DIM, 1);
     return dcme_trainer_open(trainer, options, &corpus, tables,
-                             tables + WORD_COUNT * dcme_stride(DIM), NULL, NULL, error);
+                             tables + WORD_COUNT * dcme_stride(DIM), NULL, kernels_name, error);
 }
 
 static inline dcme_status open_classes(dcme_classifier **classifier,
                                        const dcme_classify_options *options, dcme_error *error) {
     dcme_sparse_rows documents = {starts, features, values, DOCUMENTS};
     dcme_instances instances = {document_of, labels, DOCUMENTS, NULL, NULL};
-    dcme_linear model = {CLASSES, CLASS_STRIDE, FEATURES, 1, weights, dcme_kernels_choose(NULL)};
+    const dcme_kernels *kernels = dcme_kernels_choose(kernels_name);
+    dcme_linear model = {CLASSES, CLASS_STRIDE, FEATURES, 1, weights, kernels};
     memset(weights, 0, sizeof weights);
     return dcme_classifier_open(classifier, options, &documents, &instances, class_counts, &model,
                                 error);
