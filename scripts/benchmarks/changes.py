@@ -1,21 +1,31 @@
 """Two halves of a text, in the second of which some words have taken contexts of others."""
 
+from __future__ import annotations
+
 import itertools
 import random
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
+
+import dcme_w2v as dw
+
+Lines = list[list[str]]
 
 PLANTED = 20
 
 
-def planted_halves(path, tokens, alternate, seed, least=100, most=5000):
+def planted_halves(
+    path: str, tokens: int, alternate: bool, seed: int, least: int = 100, most: int = 5000
+) -> tuple[Lines, Lines, set[str]]:
     """Return the lines of both halves, and the words that are planted in the second.
 
     Half of the occurrences of a word become another word, of about the same count.
     """
-    lines, read = [], 0
-    with open(path, encoding="utf-8") as file:  # noqa: PTH123
+    lines: Lines = []
+    read = 0
+    with Path(path).open(encoding="utf-8") as file:
         for line in file:
             lines.append(line.split())
             read += len(lines[-1])
@@ -29,7 +39,7 @@ def planted_halves(path, tokens, alternate, seed, least=100, most=5000):
         word for word in counts[0]
         if min(own[word] for own in counts) >= least and max(own[word] for own in counts) <= most
     ]  # fmt: skip
-    free, names = sorted(known), {}
+    free, names = sorted(known), dict[str, str]()
     while len(names) < PLANTED:
         word = free.pop(chance.randrange(len(free)))
         near = [one for one in free if 0.7 <= counts[1][one] / counts[1][word] <= 1.5]
@@ -40,12 +50,10 @@ def planted_halves(path, tokens, alternate, seed, least=100, most=5000):
     return halves[0], second, {*names.values()}
 
 
-def by_procrustes(a, b, least):
+def by_procrustes(a: dw.Vectors, b: dw.Vectors, least: int) -> list[str]:
     """Return the words of the lowest cosines after one rotation of all."""
-    words = [
-        word for word in a.words
-        if word in b.words and min(v.counts[v.words.find(word)] for v in (a, b)) >= least
-    ]  # fmt: skip
+    counts = [dict(zip(v.words, v.counts, strict=True)) for v in (a, b) if v.counts is not None]
+    words = [word for word in a.words if min(own.get(word, 0) for own in counts) >= least]
     one, other = (v[words] / np.linalg.norm(v[words], axis=1, keepdims=True) for v in (a, b))
     left, _, right = np.linalg.svd(one.T @ other)
     cosines = np.einsum("ij,ij->i", one @ left @ right, other)

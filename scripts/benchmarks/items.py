@@ -3,25 +3,31 @@
 Item i is of group i modulo the number of groups, and its token is i.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating]
 
 GROUPS = {"sessions": 1000, "popular items": 1000, "walks": 100}
 
 
-def _session(chance, group, size, popular):
+def _session(chance: np.random.Generator, group: int, size: int, popular: FloatArray) -> list[int]:
     """Return the visits of one session of a group.
 
     Three tenths of the visits are of any item, a tenth of an item of the next group. A quarter of
     the others go to the item after the last one, the rest to any of the group.
     """
-    place, visits = None, []
+    place, visits = None, list[int]()
     for kind in chance.random(4 + chance.poisson(8)):
         if kind < 0.3:
-            visits.append(chance.integers(1000 * size))
+            visits.append(int(chance.integers(1000 * size)))
             continue
-        drawn = np.searchsorted(popular, chance.random())
+        drawn = int(np.searchsorted(popular, chance.random()))
         if kind < 0.4:
             visits.append((group + 1) % 1000 + 1000 * drawn)
             continue
@@ -30,7 +36,7 @@ def _session(chance, group, size, popular):
     return visits
 
 
-def sessions(exponent, count=110_000, size=20):
+def sessions(exponent: float, count: int = 110_000, size: int = 20) -> Iterator[list[int]]:
     """Yield visits; the popularity in a group falls by rank to this power."""
     chance = np.random.default_rng(0)
     groups = chance.choice(1000, count, p=chance.dirichlet(np.full(1000, 5.0)))
@@ -39,11 +45,13 @@ def sessions(exponent, count=110_000, size=20):
         yield _session(chance, group, size, popular / popular[-1])
 
 
-def walks(nodes=10_000, edges=60_000, starts=10, length=40):
+def walks(
+    nodes: int = 10_000, edges: int = 60_000, starts: int = 10, length: int = 40
+) -> Iterator[list[int]]:
     """Yield walks; four of five edges are within a group, and nodes differ in their degree."""
     chance = np.random.default_rng(0)
     pull = chance.pareto(2.0, nodes) + 0.5
-    near = [[] for _ in range(nodes)]
+    near: list[list[int]] = [[] for _ in range(nodes)]
     for a in chance.choice(nodes, edges, p=pull / pull.sum()):
         b = a % 100 + 100 * chance.integers(100)
         b = b if chance.random() < 0.8 else chance.integers(nodes)
@@ -57,7 +65,7 @@ def walks(nodes=10_000, edges=60_000, starts=10, length=40):
         yield walk
 
 
-def write_items(kind, path, test):
+def write_items(kind: str, path: str, test: str) -> None:
     """Write the sequences of a kind, a token a number; one in fifty to `test`."""
     made = walks() if kind == "walks" else sessions(1.0 if kind == "popular items" else 0.0)
     with Path(path).open("w") as train, Path(test).open("w") as held:
@@ -65,7 +73,7 @@ def write_items(kind, path, test):
             (train if number % 50 else held).write(" ".join(map(str, items)) + "\n")
 
 
-def of_same_group(words, vectors, kind):
+def of_same_group(words: Sequence[str], vectors: FloatArray, kind: str) -> float:
     """Return the share of the ten nearest items that are of the group of an item, of 2,000."""
     numbers = np.array(words, dtype=int)
     rows = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -77,7 +85,9 @@ def of_same_group(words, vectors, kind):
     return (groups[nearest] == groups[asked][:, None]).mean()
 
 
-def found_next(words, vectors, context, test):
+def found_next(
+    words: Sequence[str], vectors: FloatArray, context: FloatArray, test: Sequence[str]
+) -> float:
     """Return the share of sequences whose last item is among 50 by the five before it."""
     places = {word: i for i, word in enumerate(words)}
     found = []

@@ -25,7 +25,7 @@ from tables import COLUMNS, RESULTS, ROOT
 
 from dcme_w2v._core.models import KERNELS
 
-GROUPS = {"readme": ("quality_time", "label_sets")}  # all tables of the README
+GROUPS = {"readme": ("quality_time", "label_sets", "many_classes", "few_labels")}
 
 
 def commit() -> str:

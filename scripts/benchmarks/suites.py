@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -20,7 +22,6 @@ from typing import Any
 import numpy as np
 from changes import by_procrustes, planted_halves
 from items import GROUPS, found_next, of_same_group, write_items
-from many_labels import write_documents
 
 import dcme_w2v as dw
 from dcme_w2v._core.models import KERNELS
@@ -50,11 +51,13 @@ class Setup:
     threads: int
 
     def file(self, name: str) -> str:
-        """Return the path of a file of the data; fail if it is missing."""
-        path = self.data / name
-        if not path.exists():
-            raise FileNotFoundError(f"{path} is missing")
-        return str(path)
+        """Return the path of a file of the data or else of gensim's; fail if it is missing."""
+        found = importlib.util.find_spec("gensim.test")
+        gensim = map(Path, (found and found.submodule_search_locations) or [])
+        for folder in (self.data, *(one / "test_data" for one in gensim)):
+            if (folder / name).exists():
+                return str(folder / name)
+        raise FileNotFoundError(f"{self.data / name} is missing")
 
     def out(self, name: str) -> str:
         """Return the path of a new file in the folder for work."""
@@ -119,9 +122,8 @@ def _analogies(s: Setup, out: str) -> Measures:
 
 
 def _similarity(s: Setup, out: str) -> Measures:
-    for pairs in ("wordsim353.tsv", "simlex999.tsv"):
-        if (s.data / pairs).exists():
-            yield pairs[:-4], s.json("eval similarity", out, s.file(pairs))["spearman"], ""
+    yield "wordsim353", s.json("eval similarity", out, s.file("wordsim353.tsv"))["spearman"], ""
+    yield "simlex999", s.json("eval similarity", out, s.file("simlex999.txt"))["spearman"], ""
 
 
 def _heldout(s: Setup, out: str) -> Measures:
@@ -166,7 +168,7 @@ model.wv.save_word2vec_format(out, binary=True)
 """
 
 
-def _gensim(s: Setup, out: str, seed: int, tables: str = "one", **settings: float) -> Done:
+def _gensim(s: Setup, out: str, seed: int, tables: str = "one", **settings: Any) -> Done:
     """Train gensim's vectors of the corpus, with five epochs."""
     given = json.dumps({"seed": seed, "workers": s.threads, "epochs": 5, **settings})
     return s.python("-c", GENSIM, s.file("corpus.txt"), out, given, tables)
@@ -239,16 +241,23 @@ GENSIMS: dict[str, dict[str, Any]] = {
 }
 
 
-def quality_time(s: Setup) -> Iterator[Line]:
+BY_TIME: dict[str, tuple[Sequence[str], dict[str, dict[str, Any]]]] = {
+    "quality_time": (OURS, GENSIMS),
+    "skipgram": (("--model skipgram",), {"gensim, skip-gram": {"alpha": 0.025, "sg": 1}}),
+}
+
+
+def by_time(s: Setup, suite: str) -> Iterator[Line]:
     """Quality by time: ours of a few epochs, gensim's of five."""
+    ours, others = BY_TIME[suite]
     out = s.out("v.bin")
     line = f"train {s.file('corpus.txt')} --threads {s.threads} --quiet --output {out}"
     programs = {
         **{
             f"dcme-w2v {one or '(5 epochs)'}": partial(s.run, f"{line} {one} --seed")
-            for one in OURS
+            for one in ours
         },
-        **{name: partial(_gensim, s, out, **settings) for name, settings in GENSIMS.items()},
+        **{name: partial(_gensim, s, out, **settings) for name, settings in others.items()},
     }
     for seed, (name, train) in product(s.seeds, programs.items()):
         done = train(seed)
@@ -294,15 +303,6 @@ def changes(s: Setup) -> Iterator[Line]:
 SINGLE = "--ngrams 1 --lead-ngrams 1"
 PAIRS = "--ngrams 1 --lead-ngrams 2"
 CLASSIFIED: dict[str, dict[str, str]] = {
-    "classify": {
-        "defaults": "",
-        "gd": "--objective gd",
-        "dcme": "--objective dcme",
-        "nce": "--objective nce",
-        "hinge": "--loss hinge",
-        "L-BFGS": "--solver lbfgs",
-        "--tune": "--tune",
-    },
     "label_sets": {
         "defaults": "",
         "three trees": "--objective tree",
@@ -490,8 +490,8 @@ def speed(s: Setup) -> Iterator[Line]:
             f"train {text} --preset word2vec --threads 1 --seed {seed} --quiet --output {out} "
             "--model {} --dim {} --window {} --negative {}".format(model, *numbers)
         )
-        names = ("vector_size", "window", "negative")
-        settings = dict(zip(names, numbers, strict=True), sg=int(model == "skipgram"), workers=1)
+        names, is_skipgram = ("vector_size", "window", "negative"), int(model == "skipgram")
+        settings: dict[str, Any] = dict(zip(names, numbers, strict=True), sg=is_skipgram, workers=1)
         base = _gensim(s, out, seed, **settings).seconds
         for kernels in KERNELS[:-1]:
             seconds = s.run(line, DCME_W2V_KERNELS=kernels).seconds
@@ -537,20 +537,15 @@ np.save(out, StaticModel.from_pretrained(folder).encode(lines, use_multiprocessi
 """
 
 
-def _sentences(s: Setup, length: int, most: int) -> list[str]:
-    """Return lines of so many words of the corpus."""
-    with Path(s.file("corpus.txt")).open(encoding="utf-8") as text:
-        words = text.read(most).split()
-    return [" ".join(words[at : at + length]) for at in range(0, len(words), length)]
-
-
 def encode(s: Setup) -> Iterator[Line]:
     """Sentences of 12 words encoded in a CPU second, the start of the program included."""
     vectors, folder, text = s.out("e.safetensors"), s.out("folder"), Path(s.out("sentences.txt"))
     s.run("train --epochs 1 --quiet --output", vectors, s.file("corpus.txt"))
     s.run("convert --to sentence-transformers --tokenize words", vectors, folder)
-    lines = [f"{line.capitalize()}.\n" for line in _sentences(s, 12, 30_000_000)]
-    text.write_text("".join(lines), encoding="utf-8")
+    with Path(s.file("corpus.txt")).open(encoding="utf-8") as corpus:
+        words = corpus.read(30_000_000).split()
+    lines = [" ".join(words[at : at + 12]).capitalize() for at in range(0, len(words), 12)]
+    text.write_text(".\n".join([*lines, ""]), encoding="utf-8")
     more = f"{text} --threads 1 --output {s.out('rows.npy')}"
     for seed in s.seeds:
         for name, done in (
@@ -559,36 +554,6 @@ def encode(s: Setup) -> Iterator[Line]:
             ("model2vec, the folder", s.python("-c", MODEL2VEC, folder, text, s.out("m.npy"))),
         ):
             yield name, seed, "sentences / CPU second", len(lines) / done.seconds, ""
-
-
-def raw_text(s: Setup) -> Iterator[Line]:
-    """CPU seconds of `train` on raw text and columns, beside prepared text of the same tokens."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    prepared = _sentences(s, 25, 30_000_000)
-    raw = [line.capitalize() + "." for line in prepared]
-    for name, lines in {
-        "prepared.txt": prepared,
-        "raw.txt": raw,
-        "raw.jsonl": [json.dumps({"text": line}) for line in raw],
-    }.items():
-        Path(s.out(name)).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    parquet.write_table(pa.table({"text": raw}), s.out("raw.parquet"))
-    tokens = "--tokenize words"
-    for seed in s.seeds:
-        base = 0.0
-        for name, file, options in (
-            ("prepared text", "prepared.txt", ""),
-            (f"raw text, {tokens}", "raw.txt", tokens),
-            (f"Parquet, {tokens}", "raw.parquet", f"--text-column text {tokens}"),
-            (f"JSON lines, {tokens}", "raw.jsonl", f"--text-column text {tokens}"),
-        ):
-            line = f"train {s.out(file)} {options} --threads 1 --seed {seed} --quiet --output"
-            seconds = s.run(line, s.out("raw.safetensors")).seconds
-            base = base or seconds
-            yield name, seed, "CPU seconds", seconds, ""
-            yield name, seed, "speed", 100 * base / seconds, "%"
 
 
 # ---- few documents, many labels, document vectors ----
@@ -646,24 +611,35 @@ def few_labels(s: Setup) -> Iterator[Line]:
             yield f"{folder.name}; {len(taken)}; {count}", seed, name, 100 * accuracy, "%"
 
 
-def many_labels(s: Setup) -> Iterator[Line]:
-    """Train on documents with tens of thousands of labels, made of paragraphs and headings."""
-    write_documents(s.file("corpus.txt"), s.file("articles.txt"), s.out("many"))
-    train, test, one = (s.out(f"many/{part}.tsv") for part in ("train", "test", "one"))
-    lines = Path(test).read_text(encoding="utf-8").splitlines(keepends=True)
-    Path(one).write_text(lines[0], encoding="utf-8")
-    model = s.out("m")
-    for seed in s.seeds:
-        done = s.run(f"classify train {train} --seed {seed} --threads 1 --output", model)
-        made = s.json("info", model)
-        predict = f"classify predict {model} --threads 1"
-        all_of_them, start = (s.run(predict, file).seconds for file in (test, one))
-        setting = f"{made['record']['documents']:,} documents, {len(made['classes']):,} labels"
-        yield setting, seed, "CPU seconds", done.seconds, ""
-        yield setting, seed, "memory", done.memory / 1e6, "MB"
-        yield setting, seed, "on disk", Path(model).stat().st_size / 1e6, "MB"
-        yield setting, seed, "a document", 1000 * (all_of_them - start) / (len(lines) - 1), "ms"
-        yield from ((setting, seed, *figure) for figure in _tested(s, model, test))
+def many_classes(s: Setup) -> Iterator[Line]:
+    """Learn the word after four words, one of all that occur five times, by softmax and DCME."""
+    text = Path(s.file("corpus.txt")).read_text(encoding="utf-8")
+    lines = [line.split() for line in text.split("\n")]
+    counts = Counter(word for words in lines for word in words)
+    found = [
+        (words[i], [f"{place}_{words[i - place]}" for place in range(1, 5)])
+        for words in lines for i in range(4, len(words), 7) if counts[words[i]] >= 5
+    ]  # fmt: skip
+    random.Random(1).shuffle(found)
+    test, rest = found[:10_000], found[10_000:]
+    train = [*dict(rest).items(), *rest][:150_000]
+    files = [Path(s.out(f"{name}.tsv")) for name in ("train", "test")]
+    for file, documents in zip(files, (train, test), strict=True):
+        made = (f"{label}\t{' '.join(words)}\n" for label, words in documents)
+        file.write_text("".join(made), encoding="utf-8")
+    options = "--hashing 4096 --tokens spaces --lead 0 --epochs 2 --quiet"
+    model, classes = s.out("m"), len({label for label, _ in train})
+    for seed, objective in product(s.seeds, ("gd", "auto")):
+        line = f"classify train {options} --objective {objective} --threads {s.threads} --seed"
+        setting = f"{classes:,} classes, {objective}"
+        yield (
+            setting,
+            seed,
+            "CPU seconds",
+            s.run(line, seed, files[0], "--output", model).seconds,
+            "",
+        )
+        yield from ((setting, seed, *one) for one in _tested(s, model, files[1]))
 
 
 def documents(s: Setup) -> Iterator[Line]:
@@ -695,20 +671,20 @@ def documents(s: Setup) -> Iterator[Line]:
 # ---- growing corpora ----
 
 
-def _grown(text: str, rare: int = 40, once: int = 13) -> Iterator[memoryview]:
-    """Yield copies of a text in which words that occur fewer than `rare` times are renamed.
+def _grown(text: str) -> Iterator[memoryview]:
+    """Yield copies of a text in which words that occur fewer than 40 times are renamed.
 
-    Each occurrence of a word that occurs fewer than `once` times (26 at most) has its own name.
+    Each occurrence of a word that occurs fewer than 13 times has its own name.
     """
     lines = Path(text).read_bytes().splitlines()
     counts = Counter(word for line in lines for word in line.split())
     seen: Counter[bytes] = Counter()
 
     def name(word: bytes) -> bytes:
-        if counts[word] >= rare:
+        if counts[word] >= 40:
             return word
         seen[word] += 1
-        return word + b"~~" + (bytes([64 + seen[word]]) if counts[word] < once else b"")
+        return word + b"~~" + (bytes([64 + seen[word]]) if counts[word] < 13 else b"")
 
     copy = bytearray(b"".join(b" ".join(map(name, line.split())) + b"\n" for line in lines))
     places = [found.start() for found in re.finditer(b"~~", copy)]
@@ -780,18 +756,6 @@ def cluster_quality(s: Setup) -> Iterator[Line]:
                 yield name, seed, method, 100 * accuracy, "%"
 
 
-def cluster_time(s: Setup) -> Iterator[Line]:
-    """Compare two workers of one thread with one process of one and of two threads, by tokens."""
-    for size, text, _, seed in _growing(s, (1, 3, 6)):
-        line = f"train {text} --seed {seed} --output {s.out('c.safetensors')}"
-        one, *others = (
-            s.run(f"{line} {options}").elapsed
-            for options in ("--threads 1", "--threads 2", "--cluster local:2")
-        )
-        for name, elapsed in zip(("two threads", "two workers"), others, strict=True):
-            yield f"{size:g} texts", seed, f"{name}, speed", one / elapsed, ""
-
-
 def scale(s: Setup) -> Iterator[Line]:
     """Train on corpora with a growing vocabulary: CPU time, memory that is not page cache, disk."""
     out = s.out("scale.safetensors")
@@ -813,27 +777,13 @@ def scale(s: Setup) -> Iterator[Line]:
             yield f"{tokens / 1e6:,.0f} million tokens", seed, metric, number, unit
 
 
-def scale_vocabulary(s: Setup) -> Iterator[Line]:
-    """Compare vocabularies of one text's copies by the CPU time of one thread."""
-    text, out = Path(s.out("six.txt")), s.out("v.safetensors")
-    for rare in (0, 8, 100):
-        parts = _grown(s.file("corpus.txt"), rare, 0)
-        text.write_bytes(b"".join(bytes(next(parts)) for _ in range(6)))
-        line = f"train {text} --epochs 1 --threads 1 --sample 1e-4 --quiet --output {out} --seed"
-        for seed in s.seeds:
-            seconds, made = s.run(line, seed).seconds, s.json("info", out)
-            setting = f"fewer than {rare} times" if rare else "none"
-            yield setting, seed, "vocabulary, thousand words", made["vocabulary"] / 1000, ""
-            yield setting, seed, "CPU time a token", seconds / made["tokens"]["corpus"] * 1e9, "ns"
-
-
 FUNCTIONS = (
-    speed, blocks, threads, encode, raw_text, small_models, constants, few_documents, few_labels,
-    many_labels, documents, cluster, cluster_quality, cluster_time, scale, scale_vocabulary, items,
-    changes, quality_time,
+    speed, blocks, threads, encode, small_models, constants, few_documents, few_labels,
+    many_classes, documents, cluster, cluster_quality, scale, items, changes,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},
+    **{name: partial(by_time, suite=name) for name in BY_TIME},
     **{name: partial(classified, suite=name) for name in CLASSIFIED},
     **{one.__name__: one for one in FUNCTIONS},
 }
