@@ -6,7 +6,7 @@ import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -27,7 +27,7 @@ from dcme_w2v.options import HoldoutOptions
 
 from .constants import SHORT_TEXT
 from .features import TextFeatures
-from .fit import Labeled
+from .fit import Labeled, class_weights
 from .model import COLUMNS, Predictor
 from .options import FeatureOptions
 
@@ -89,6 +89,8 @@ class Dataset:
         The features of text; None for vectors.
     texts, held_texts : list of bytes
         The training documents and those that are held out, if they are kept.
+    class_weight : mapping, "balanced" or None
+        Weights of training documents by label; see `dcme_w2v.classify.fit.class_weights`.
     """
 
     matrix: csr_matrix
@@ -101,6 +103,7 @@ class Dataset:
     text: TextFeatures | None = None
     texts: list[Text] = field(default_factory=list, repr=False)
     held_texts: list[Text] = field(default_factory=list, repr=False)
+    class_weight: Mapping[str, float] | str | None = None
 
     @functools.cached_property
     def counts(self) -> dict[str, int]:
@@ -115,7 +118,12 @@ class Dataset:
     @functools.cached_property
     def data(self) -> Labeled:
         """The training documents."""
-        return Labeled(self.matrix, numbers_of(self.labels, self.classes))
+        labels, weights = numbers_of(self.labels, self.classes), None
+        if self.class_weight is not None:
+            weights = class_weights(self.class_weight, self.classes, labels).astype(np.float32)
+            if not weights.all():
+                raise UsageError("--class-weight: must be above 0; leave the documents out")
+        return Labeled(self.matrix, labels, weights)
 
     @functools.cached_property
     def holdout(self) -> Labeled | None:

@@ -29,7 +29,7 @@ from dcme_w2v.training.progress import QUIET
 from .calibration import PLAIN, Calibrated, calibration_data, calibration_on
 from .choose import MIN_COMPARED, OutOfFold, Problem, choose
 from .constants import SMALL
-from .fit import Fit, Labeled, RemoteTraining, instances_of
+from .fit import Fit, Labeled, RemoteTraining, class_weights
 from .metrics import Calibration, calibrated, check_scores
 from .mixins import LinearMixin, check_classes
 from .options import (
@@ -471,32 +471,10 @@ class MaxentClassifier(LinearMixin, Estimator):
             return Labeled(matrix, labels)
         weights = check_weights(sample_weight, len(labels))
         if self.class_weight is not None:
-            weights = self._class_weighted(weights, labels)
+            own = class_weights(self.class_weight, self.classes_.tolist(), labels, weights)
+            weights = check_weights(weights * own, len(labels))
         found = weights.astype(np.float32)
         return Labeled(matrix, labels, found).some(np.flatnonzero(found))
-
-    def _class_weighted(self, weights: F64, labels: Sequence[Sequence[int]]) -> F64:
-        """Return weights of rows times those of their classes, of several the mean."""
-        from sklearn.utils.class_weight import compute_class_weight
-
-        count, (rows, numbers) = len(labels), instances_of(labels)
-        is_balanced = self.class_weight == "balanced"
-        own = np.unique(numbers) if is_balanced else np.arange(len(self.classes_))
-        found = np.ones(len(self.classes_))
-        try:
-            with np.errstate(divide="ignore"):  # a class whose rows have no weight
-                found[own] = compute_class_weight(
-                    self.class_weight,
-                    classes=self.classes_[own],
-                    y=self.classes_[numbers],
-                    sample_weight=weights[rows],
-                )
-        except ValueError as error:
-            raise UsageError(f"class_weight: {error}") from None
-        sizes = np.bincount(rows, minlength=count)
-        sums = np.bincount(rows, np.minimum(found, 1e300)[numbers], minlength=count)
-        means = np.where(sizes, sums / np.maximum(sizes, 1), 1)
-        return check_weights(weights * means, count)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.models import SparseRows
-from dcme_w2v.errors import warn
-from dcme_w2v.numeric.arrays import F32, I32, I64
+from dcme_w2v.errors import UsageError, warn
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
@@ -38,6 +39,48 @@ def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
     sizes = [len(own) for own in labels]
     flat = [label for own in labels for label in own]
     return np.repeat(np.arange(len(sizes)), sizes), np.array(flat, dtype=np.int32)
+
+
+def class_weights(
+    given: Any, names: Sequence[Any], labels: Sequence[Sequence[int]], weights: F64 | None = None
+) -> F64:
+    """Return the weight of each document's class, of several the mean.
+
+    Parameters
+    ----------
+    given : mapping or {"balanced"}
+        Weights by name, 1 by default; "balanced" gives all classes the same total weight.
+    names : sequence
+        The classes.
+    labels : sequence of sequence of int
+        Class indices of each document.
+    weights : ndarray of float64, shape (documents,), optional
+        Of the documents themselves.
+
+    Raises
+    ------
+    UsageError
+        A name is no class, or a weight is no finite number from 0 on.
+    """
+    (rows, numbers), found = instances_of(labels), np.ones(len(names))
+    if given == "balanced":
+        sums = np.bincount(numbers, None if weights is None else weights[rows], len(names))
+        held = sums > 0
+        found[held] = sums.sum() / (held.sum() * sums[held])
+    elif not isinstance(given, Mapping):
+        raise UsageError(f"--class-weight={given!r}: must be balanced, or a weight for each label")
+    else:
+        place = {name: number for number, name in enumerate(names)}
+        for name, weight in given.items():
+            if name not in place:
+                if place.keys() <= given.keys():  # as in scikit-learn
+                    continue
+                raise UsageError(f"--class-weight: no document has the label {name!r}; omit it")
+            if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+                raise UsageError(f"--class-weight: {name!r} has {weight!r}; give a number above 0")
+            found[place[name]] = weight
+    sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, found[numbers]))
+    return np.where(sizes, sums / np.maximum(sizes, 1), 1.0)
 
 
 @dataclass(frozen=True)

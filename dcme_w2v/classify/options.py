@@ -1,5 +1,6 @@
 """The single declaration of the options of classification; see `dcme_w2v.options`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -330,6 +331,22 @@ class DistributeOptions(ClusterOptions):
         needs=("cluster",),
         advanced=True,
     )
+
+
+def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
+    """Return what values of --class-weight mean: "balanced", or the weights of labels."""
+    if len(given) < 2 and (not given or given[0] == "balanced"):
+        return given[0] if given else None
+    found = {}
+    for one in given:
+        label, _, weight = one.rpartition("=")
+        try:
+            found[label] = float(weight)
+        except ValueError:
+            label = ""
+        if not label:
+            raise UsageError(f"--class-weight={one}: must be balanced, or LABEL=WEIGHT")
+    return found
 
 
 # A higher one gains accuracy, but loses likelihood.

@@ -3,7 +3,7 @@
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -76,6 +76,8 @@ class TrainJob(DocumentsJob):
         Returns the model that is written instead; see `dcme_w2v.small_models.job.compressed`.
     max_bytes : int, optional
         The bytes that it may have.
+    class_weight : mapping, "balanced" or None
+        Factors of the loss of documents by label; see `dcme_w2v.classify.fit.class_weights`.
     """
 
     holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
@@ -83,6 +85,7 @@ class TrainJob(DocumentsJob):
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
     compress: Compress | None = None
     max_bytes: int | None = None
+    class_weight: Mapping[str, float] | str | None = None
 
 
 def train(
@@ -318,7 +321,7 @@ class _Fit(Fit):
         )
         super().__init__(
             data, classes, options, corpus.holdout, corpus.multilabel,
-            asdict(features), described, remote,
+            {**asdict(features), "class_weight": job.class_weight}, described, remote,
         )  # fmt: skip
 
     def current_model(self) -> Classifier:
@@ -328,6 +331,8 @@ class _Fit(Fit):
             "documents": len(corpus.labels), "labels": corpus.counts, COLUMNS: corpus.columns,
             "epochs": self.records,
         }  # fmt: skip
+        if corpus.class_weight is not None:
+            record["class_weight"] = corpus.class_weight
         own = (corpus.classes, corpus.text, self.resolved, self.multilabel)
         return Classifier(*own, record=record, weights=self.scorer)
 
@@ -397,7 +402,7 @@ class FeatureSets:
         data = self._corpus.data
         return Problem(
             data.labels, len(self._corpus.classes), options, lambda one: self.under(one).matrix,
-            self.settings, None, self._corpus.groups, self._simple,
+            self.settings, data.weights, self._corpus.groups, self._simple,
         )  # fmt: skip
 
 
@@ -419,6 +424,7 @@ def _read_documents(
         most=lambda count: (features.features_of(count), is_pairs or count <= TABLE_CLASSES),
         keep=keep if chooses and is_open and features.by == "document" else 0,
     )  # fmt: skip
+    read.class_weight = job.class_weight
     check_held_out(job.holdout, read, read.classes)
     job.check_classes(read.classes)
     warn_of_short_rows(read.matrix, options.bias)
@@ -453,7 +459,7 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
     kept, tuned = job.checkpoints, job.tune.tune
     given = {
         "--checkpoint": kept.checkpoint, "--resume": kept.resume, "--cluster": remote,
-        "--tune": tuned, "--max-bytes": job.max_bytes,
+        "--tune": tuned, "--max-bytes": job.max_bytes, "--class-weight": job.class_weight,
     }  # fmt: skip
     resumed = ("--checkpoint", "--resume")
     for what, applies, excluded, remedy in (

@@ -10,6 +10,7 @@ from dcme_w2v.classify.options import (
     DocumentHoldoutOptions,
     FeatureOptions,
     TuneOptions,
+    class_weights_of,
 )
 from dcme_w2v.files.paths import READS, WRITES
 from dcme_w2v.options import CheckpointOptions
@@ -68,6 +69,14 @@ def classify() -> None:
 @options_of(TuneOptions, DocumentHoldoutOptions, CheckpointOptions)
 @options_of(DistributeOptions)
 @options_of(ShrinkOptions, only=["max_bytes"])
+@flag(
+    "--class-weight balanced|LABEL=W",
+    "factor of the loss of a label's documents, again for others; balanced: all labels have the "
+    "same total weight (not for trees)",
+    multiple=True,
+    group="Objective",
+    advanced=True,
+)
 @labels_option
 @log_json_option
 @dry_run_option
@@ -77,6 +86,7 @@ def classify() -> None:
 def train(
     docs: tuple[str, ...],
     log_json: str | None,
+    class_weight: tuple[str, ...],
     dry_run: bool,
     as_json: bool,
     quiet: bool,
@@ -104,6 +114,7 @@ def train(
         tune=collect(TuneOptions, values),
         checkpoints=collect(CheckpointOptions, values),
         compress=compressed,
+        class_weight=class_weights_of(class_weight),
         **values,
     )
     found = training.train(

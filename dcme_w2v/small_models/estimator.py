@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,7 @@ class _Options(FeatureOptions, ClassifyOptions):
 
 @parameters(
     _Options,
-    last={"tune": None, "progress": False},
+    last={"class_weight": None, "tune": None, "progress": False},
     without=("by", "patience", "encoding_errors"),
 )
 class TextClassifier(ProbabilityMixin, Estimator):
@@ -49,6 +49,9 @@ class TextClassifier(ProbabilityMixin, Estimator):
     Parameters
     ----------
     {options}
+    class_weight : dict, "balanced" or None, default None
+        Factors of the loss by label; "balanced": all labels have the same total weight. A text of
+        several labels has their mean. Not for trees (``objective="tree"``).
     tune : float, bool or None, default None
         Search the settings that are None, for so many seconds at most; True: 60.
     progress : bool or callable, default False
@@ -99,7 +102,10 @@ class TextClassifier(ProbabilityMixin, Estimator):
         ]
         docs: Any = (Table("the texts", "text", "label", rows=rows),)
         tune = TuneOptions(SECONDS if self.tune is True else self.tune or None)
-        job = TrainJob(docs, output="", tune=tune, compress=compressed)
+        weight = self.class_weight
+        if isinstance(weight, Mapping):
+            weight = {_named(label, {}): factor for label, factor in weight.items()}
+        job = TrainJob(docs, output="", tune=tune, compress=compressed, class_weight=weight)
         parts = part_of(options, FeatureOptions), part_of(options, ClassifyOptions)
         self._take(train(job, *parts, progress=self.progress), known)
         return self

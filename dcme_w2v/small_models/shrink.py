@@ -425,6 +425,8 @@ def shrink(model: Classifier, options: ShrinkOptions, shrunk: Shrunk | None = No
         "features": len(rows),
         COLUMNS: model.record.get(COLUMNS),
     }
+    if "class_weight" in model.record:
+        record["class_weight"] = model.record["class_weight"]
     return ShrunkModel(
         model.classes, text, options, model.multilabel, model.threshold, record, model.calibration,
         shrunk=shrunk, columns=columns, binary=model.is_binary, origin=rows,

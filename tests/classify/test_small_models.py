@@ -102,7 +102,7 @@ def test_predict_and_probabilities_agree(line, docs, texts, cli, monkeypatch):
     rows = csr_matrix(load_npz(docs)) if docs == "rows.npz" else found.rows(texts)
     wanted = np.concatenate(list(found.log_probabilities(rows, 1))).argmax(axis=1)
     names = [found.classes[j] for j in wanted]
-    assert [one[0][0] for one in predict(found, [docs])] == names
+    assert [one[0][0] for _, one in predict(found, [docs])] == names
     assert len(found.explain(names[0], 2)) == 2
 
 

@@ -11,10 +11,11 @@ from sklearn.preprocessing import FunctionTransformer
 
 import dcme_w2v as dw
 from dcme_w2v import TextClassifier
+from dcme_w2v.declarations import flag_of
 from dcme_w2v.errors import UsageError
 
 WORDS = {"tea": "green black cup milk sugar leaf", "road": "red bus stop wheel train car"}
-TOPICS = ["tea", "road"] * 45
+TOPICS = ["tea", "road", "road"] * 30
 RANDOM = np.random.default_rng(4)
 TEXTS = [" ".join(RANDOM.choice([*WORDS[one].split(), "the", "a"], 9)) for one in TOPICS]
 
@@ -33,11 +34,14 @@ LABELS = {
 
 
 @pytest.mark.parametrize("kind", LABELS)
-@pytest.mark.parametrize("options", [{}, {"subwords": "2-3", "loss": "softmax"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"subwords": "2-3", "loss": "softmax"}, {"class_weight": "balanced"}]
+)
 def test_it_has_the_bits_of_the_shell(cli, kind, options):
     label, name = LABELS[kind]
     written(map(name, TOPICS))
-    cli("classify train d.tsv -o m --quiet", *(f"--{k}={v}" for k, v in options.items()))
+    flags = [f"{flag_of(name)}={value}" for name, value in options.items()]
+    cli("classify train d.tsv -o m --quiet", *flags)
     model = TextClassifier(**options).fit(TEXTS, [label(topic) for topic in TOPICS])
     shell, found = TextClassifier.load("m"), model.predict_proba(TEXTS)
     order = [shell.classes_.tolist().index(str(one)) for one in model.classes_]
@@ -62,6 +66,17 @@ def test_tokens_series_and_generators_are_texts():
         assert np.array_equal(model.predict_proba(texts), model.predict_proba(TEXTS))
     assert TextClassifier(tokens="spaces").fit(tokens, TOPICS).score(tokens, TOPICS) == 1
     assert model.predict_proba([]).shape == (0, 2) and len(model.predict([])) == 0
+
+
+@pytest.mark.parametrize("labels, one", [([1.0, 2.0], 2), ([["a"], ["c"]], "c")])
+def test_weights_are_of_labels_as_they_are_given(labels, one):
+    y = [labels[number % 4 == 0] for number in range(len(TEXTS))]
+    models = (
+        TextClassifier(class_weight=given).fit(["green tea"] * 90, y) for given in (None, {one: 9})
+    )
+    assert [model.predict(["tea"])[0] == labels[1] for model in models] == [False, True]
+    with pytest.raises(ValueError, match="class_weight: no document has the label '3'"):
+        TextClassifier(class_weight={3: 2}).fit(TEXTS, y)
 
 
 def test_it_works_in_scikit_learns_tools():

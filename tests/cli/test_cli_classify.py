@@ -212,6 +212,30 @@ def test_a_model_that_does_not_fit_is_kept_whole(cli):
     assert not Path("m").exists() and len(load_classifier(whole[1]).classes) == 2
 
 
+@pytest.mark.parametrize("flags", [
+    "", "--loss softmax", "--solver lbfgs", "--objective nce", "--max-bytes 9000",
+    "--cluster local:0 --shards 1",
+])  # fmt: skip
+def test_class_weights_multiply_the_loss_and_are_recorded(cli, flags):
+    write("one\tcat\ntwo\tdog\n" * 5 + "one=a\tsaw\none=a\tsaw\none=a\tsaw\nb\tsaw\n" * 10)
+    for weight, best in ((2, "one=a"), (5, "b")):
+        cli(f"{TRAIN} {flags} --class-weight one=a=1 --class-weight b={weight}")
+        assert cli.rows("classify predict m -", stdin="saw")[0][0] == best
+        assert described("m")["record"]["class_weight"] == {"one=a": 1.0, "b": weight}
+
+
+@pytest.mark.parametrize("flags, message", [
+    ("animal=2", "no document has the label 'animal'; omit it"), ("animals=0", "must be above 0"),
+    ("animals", "animals: must be balanced, or LABEL=WEIGHT"), ("=2", "=2: must be balanced"),
+    ("tools=-1", "give a number above 0"), ("tools=nan", "give a number above 0"),
+    ("balanced --class-weight tools=2", "balanced: must be balanced, or LABEL=WEIGHT"),
+    ("balanced --objective tree", "is not supported with trees of labels"),
+])  # fmt: skip
+def test_class_weights_that_cannot_be_used(cli, flags, message):
+    write(lines())
+    assert message in cli.error(f"{TRAIN} --quiet --class-weight {flags}")
+
+
 def test_a_document_with_thousands_of_labels(cli, monkeypatch):
     for module in ("options", "choose"):
         monkeypatch.setattr(f"dcme_w2v.classify.{module}.TABLE_CLASSES", 2000)
