@@ -40,8 +40,9 @@ def load(path: PathLike) -> Any:
     -------
     Vectors or model
         `Vectors` for word vectors and for both tables. A model of ``classify``, ``fuse`` and
-        ``latent`` has ``predict(texts, topn)``, ``explain(label)`` and ``classes``; one of ``scdv``
-        has ``transform(texts)``, which takes UTF-8 and yields some rows at a time.
+        ``latent`` has ``predict(texts)``, ``predict_top(texts, topn)`` with probabilities,
+        ``explain(label)`` and ``classes``; one of ``scdv`` has ``transform(texts)``, which takes
+        UTF-8 and yields some rows at a time.
 
     Raises
     ------

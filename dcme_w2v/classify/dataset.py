@@ -426,7 +426,9 @@ class Doubts:
             remedy = "swap the columns" if is_longer else "remove a column of numbers (cut -f 2-)"
             remedy = f"a line must be LABEL<TAB>TEXT; {remedy}"
             if isinstance(self._path, Table):
-                remedy = "are --text-column and --label-column right?"
+                in_file = self._path.rows is None
+                swapped = "are texts and labels swapped?"
+                remedy = "are --text-column and --label-column right?" if in_file else swapped
             warn(
                 f"{self._path}: {self._documents:,} documents of {len(self._classes):,} classes "
                 f"{why or 'are nearly a class each: '}{remedy}"

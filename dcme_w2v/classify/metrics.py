@@ -1,12 +1,13 @@
 """Measures of a classifier over batches of documents: of one label, of multilabel, of clusters."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.errors import DivergedError
+from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 
 RANKS = (1, 3, 5)
@@ -45,6 +46,13 @@ def log_softmax(scores: F64) -> F64:
     if not np.isfinite(found).all():
         check_scores(scores)
     return found
+
+
+def log_of_probability(least: float) -> float:
+    """Return the logarithm of a minimum probability; raise UsageError if it is none."""
+    if not 0 <= least <= 1:
+        raise UsageError(f"--min-probability={least}: must be from 0 to 1")
+    return math.log(least or math.ulp(0.0))
 
 
 def calibrated(scores: F64, by: Calibration | None) -> F64:
@@ -162,6 +170,9 @@ class Measures:
     gains : ndarray of float64, shape (classes + 1,), optional
         What a label counts in the propensity-scored precision, the last number for unknown ones;
         see `propensity_gains`.
+    min_probability : float, optional
+        Only labels of at least this probability are predicted, perhaps none. With one label per
+        document, the share that is answered and its accuracy are further measures.
     """
 
     def __init__(
@@ -170,8 +181,11 @@ class Measures:
         multilabel: bool,
         threshold: float = 0.5,
         gains: F64 | None = None,
+        min_probability: float | None = None,
     ) -> None:
-        self._multilabel, self._threshold, self._classes = multilabel, threshold, classes
+        self._multilabel, self._classes = multilabel, classes
+        self._may_be_none = min_probability is not None
+        self._least = log_of_probability(threshold if min_probability is None else min_probability)
         self._gains = gains
         self._gained = {k: np.zeros(2) for k in RANKS}  # sums of gains, and of the best possible
         self._documents = self._unknown = 0
@@ -211,14 +225,18 @@ class Measures:
             accuracy=(best == wanted).sum(), top5_accuracy=(above < 5).sum(),
             log_likelihood=reached.sum(), known=known.sum(),
         )  # fmt: skip
+        if self._may_be_none:
+            answered = log_p.max(axis=1) >= self._least
+            right = (best == wanted)[answered].sum()
+            self._count(answered=answered.sum(), answered_accuracy=right)
 
     def _add_several(self, row: F64, known: list[int], wanted: int) -> None:
         order = np.argsort(-row, kind="stable")
         relevant = np.zeros(self._classes, dtype=bool)
         relevant[known] = True
         hits = relevant[order]
-        chosen = row >= np.log(self._threshold)
-        chosen[order[0]] = True
+        chosen = row >= self._least
+        chosen[order[0]] |= not self._may_be_none
         self._predicted += chosen
         self._right += chosen & relevant
         discounts = 1 / np.log2(np.arange(2, max(RANKS) + 2))
@@ -262,7 +280,9 @@ class Measures:
             "unknown_label_documents": self._unknown,
         }
         for name, total in sums.items():
-            if name not in over_known:
+            if name == "answered_accuracy":
+                found[name] = total / max(1.0, sums["answered"])
+            elif name not in over_known:
                 found[name] = total / documents
             elif known:  # not defined without a known label
                 found[name] = total / known

@@ -37,9 +37,16 @@ from dcme_w2v.platform import PathLike
 
 from .features import TextFeatures
 from .forest import Forest
-from .metrics import Calibration, Top, best_classes, calibrated
+from .metrics import (
+    Calibration,
+    Top,
+    best_classes,
+    calibrated,
+    check_scores,
+    log_of_probability,
+)
 from .options import ClassifyOptions, FeatureOptions
-from .trainer import Scorer
+from .trainer import Scorer, Weights
 from .weight_files import arrays_of, scorer_of
 
 KIND, VERSION = "classifier", 1
@@ -49,6 +56,33 @@ ALONE = 1 << 20  # products that one thread has computed before others have star
 MAX_IDF = 1e6  # of 10^19 documents it is 45
 COLUMNS = "columns"  # of a record: columns of the .npz files of the training, or None
 PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of models
+
+
+class Explanation(Rows[tuple[str, float]]):
+    """What speaks for a class: names of features with their weights.
+
+    Of a text, these are contributions: the value of the feature times the difference of its weights
+    for two classes. With `rest` they add up to the difference of the scores of these classes.
+
+    Attributes
+    ----------
+    label : str
+        The class.
+    against : str or None
+        Of a text, the most probable other class; None for the mean of all classes.
+    rest : float
+        Of a text, what the other features and the bias contribute.
+    """
+
+    def __init__(
+        self,
+        features: Iterable[tuple[str, float]],
+        label: Any,
+        against: Any = None,
+        rest: float = 0,
+    ) -> None:
+        super().__init__(features)
+        self.label, self.against, self.rest = label, against, rest
 
 
 @dataclass(repr=False)
@@ -121,7 +155,31 @@ class Predictor(Shown, ABC):
         return (best_classes(log_p, count) for log_p in self.log_probabilities(matrix, threads))
 
     def predict(
-        self, texts: Iterable[Any], topn: int = 1, threads: int | None = None
+        self, texts: Iterable[Any], *, min_probability: float | None = None
+    ) -> list[str | None] | list[list[str]]:
+        """Return the most probable class of each text.
+
+        Of a model of several labels a list: the classes whose probability is at least `threshold`,
+        and the most probable one.
+
+        Parameters
+        ----------
+        texts : iterable of str, bytes or token lists
+        min_probability : float, optional
+            Give only classes of at least this probability, and None, or an empty list, where there
+            are none.
+        """
+        found = self.predict_top(texts, 0 if self.multilabel else 1, min_probability)
+        if self.multilabel:
+            return [[name for name, _ in one] for one in found]
+        return [one[0][0] if one else None for one in found]
+
+    def predict_top(
+        self,
+        texts: Iterable[Any],
+        topn: int = 1,
+        min_probability: float | None = None,
+        threads: int | None = None,
     ) -> list[list[tuple[str, float]]]:
         """Return the most probable classes of each text, with their probabilities.
 
@@ -131,15 +189,24 @@ class Predictor(Shown, ABC):
         topn : int
             Number of classes; 0: those whose probability is at least `threshold`, and the most
             probable one.
+        min_probability : float, optional
+            Only classes of at least this probability, perhaps none.
         threads : int, optional
         """
-        return list(self.predicted(self.rows(list(as_texts(texts))), topn, threads))
+        rows = self.rows(list(as_texts(texts)))
+        return list(self.predicted(rows, topn, threads, min_probability))
 
     def predicted(
-        self, matrix: csr_matrix, topn: int, threads: int | None = None
+        self,
+        matrix: csr_matrix,
+        topn: int,
+        threads: int | None = None,
+        min_probability: float | None = None,
     ) -> Iterator[list[tuple[str, float]]]:
-        """Yield what `predict` returns for documents as vectors."""
-        least = -math.inf if topn else math.log(self.threshold or math.ulp(0.0))
+        """Yield what `predict_top` returns for documents as vectors."""
+        threshold = self.threshold if min_probability is None else min_probability
+        is_open = topn and min_probability is None
+        least = -math.inf if is_open else log_of_probability(threshold)
         count = min(topn or len(self.classes), len(self.classes))
         for numbers, log_p in self.most_probable(matrix, count, threads):
             for chosen, row in zip(numbers.tolist(), log_p.tolist(), strict=True):
@@ -147,22 +214,67 @@ class Predictor(Shown, ABC):
                 yield [
                     (self.classes[j], math.exp(p))
                     for rank, (j, p) in found
-                    if p >= least or not rank
+                    if p >= least or (not rank and min_probability is None)
                 ]
 
-    def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
-        """Return the highest-weighted features of a class, with their weights.
+    def explain(self, label: str | None = None, count: int = 20, text: Any = None) -> Explanation:
+        """Return the features that speak for a class, the highest first.
+
+        Without a text, these are the features of the highest weights. With one, these are its
+        features that move its score of the class, minus that of another one, the most.
+
+        Parameters
+        ----------
+        label : str, optional
+            The class (default: the most probable one of the text).
+        count : int
+            Number of features.
+        text : str, bytes or token list, optional
 
         Raises
         ------
         UsageError
-            There is no such class; the message suggests the nearest name.
+            There is no such class; the message suggests the nearest name. Or the model has no
+            weights of the words of a text, or neither is given.
         """
-        if label not in self.classes:
+        if label is not None and label not in self.classes:
             near = difflib.get_close_matches(label, self.classes, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise UsageError(f"{label}: the model has no such class{hint}")
-        return self.highest_weighted(self.weights_of_class(self.classes.index(label)), count)
+        if text is not None:
+            return self._explain_text(label, count, text)
+        if label is None:
+            raise UsageError("nothing to explain: give a label, a text, or both")
+        weights = self.weights_of_class(self.classes.index(label))
+        return Explanation(self.highest_weighted(weights, count), label)
+
+    def _explain_text(self, label: str | None, count: int, text: Any) -> Explanation:
+        if self.text is None or self.text.is_by_token:
+            raise UsageError("--text: the model does not classify texts; omit it")
+        rows = self.align_features(self.rows(list(as_texts([text]))))
+        scorer = self.scorer_of(rows)
+        if not isinstance(scorer, Weights):
+            raise UsageError("--text: the model has no weights of words for labels; omit it")
+        scores = scorer.scores(SparseRows(rows), 0, 1, 1)
+        check_scores(scores)
+        ranked = np.argsort(-scores[0], kind="stable").tolist()
+        own = ranked[0] if label is None else self.classes.index(label)
+        other = ranked[ranked[0] == own]
+        first, second = (scorer.table[rows.indices, scorer.place[one]] for one in (own, other))
+        parts = rows.data.astype(np.float64) * (first - second)
+        chosen = np.argsort(-np.abs(parts), kind="stable")[:count]
+        chosen = chosen[np.argsort(-parts[chosen], kind="stable")]
+        found = ((self.feature_name(rows.indices[i]), float(parts[i])) for i in chosen)
+        rest = float(scores[0, own] - scores[0, other] - parts[chosen].sum())
+        return Explanation(found, self.classes[own], self.classes[other], rest)
+
+    def scorer_of(self, rows: csr_matrix) -> Scorer | None:
+        """Return what scores rows; None if it is not linear."""
+        return None
+
+    def feature_name(self, column: int) -> str:
+        """Return the name of a column of the weights."""
+        return f"column {column}" if self.text is None else self.text.name(int(column))
 
     def highest_weighted(
         self, weights: NDArray[np.floating], count: int
@@ -171,8 +283,7 @@ class Predictor(Shown, ABC):
         if self.text is not None and self.text.options.weighting == "tfidf":
             weights = weights * self.text.idf
         chosen = np.argsort(-weights, kind="stable")[:count]
-        name = self.text.name if self.text is not None else "column {}".format
-        return Rows((name(int(i)), float(weights[i])) for i in chosen)
+        return Rows((self.feature_name(i), float(weights[i])) for i in chosen)
 
     def described(self, entry: str = "options", **more: Any) -> dict[str, Any]:
         """Return the entries of the model's record without the features of text."""

@@ -34,12 +34,14 @@ def test(
     clusters: bool = False,
     per_class: bool = False,
     confusion: str | None = None,
+    min_probability: float | None = None,
 ) -> dict[str, Any]:
     """Return the measures of a model on labeled documents.
 
     With `clusters`, the (latent) classes are compared with the labels as a clustering, as always
     for a model that was fitted without labels. With `per_class`, those of each class are there,
-    too. `confusion` is a file of counts of label and predicted label, the highest first.
+    too. `confusion` is a file of counts of label and predicted label, the highest first. With
+    `min_probability` also the share that is answered with such a label, and its accuracy.
 
     Raises
     ------
@@ -49,10 +51,11 @@ def test(
         There are no measures of classes, or a document has several labels.
     """
     is_latent = clusters or getattr(model, "clusters", False)
-    if per_class or confusion is not None:
-        flag = "--per-class" if per_class else "--confusion"
+    given: dict[str, Any] = {"--per-class": per_class or None, "--confusion": confusion}
+    given["--min-probability"] = min_probability
+    if flags := [flag for flag, value in given.items() if value is not None]:
         if is_latent or is_by_token(model):
-            raise UsageError(f"{flag}: is for labels of documents; omit it")
+            raise UsageError(f"{flags[0]}: is for labels of documents; omit it")
         if confusion is not None and model.multilabel:
             raise UsageError("--confusion: needs one label a document; give --per-class")
     if not is_latent and is_by_token(model):
@@ -63,7 +66,8 @@ def test(
     for matrix, found, _ in pieces(model, docs, labels, DOCUMENTS_TESTED, requires_labels=True):
         if measures is None:
             multilabel = model.multilabel or any(len(one) > 1 for one in found)
-            measures = Measures(len(model.classes), multilabel, model.threshold, _gains(model))
+            options = (len(model.classes), multilabel, model.threshold, _gains(model))
+            measures = Measures(*options, min_probability)
         kept = [i for i, one in enumerate(found) if one]
         unlabeled += len(found) - len(kept)
         own: Any = [found[i] for i in kept]
@@ -120,21 +124,24 @@ def predict(
     count: int = 1,
     labels: str | None = None,
     threads: int | None = None,
+    min_probability: float | None = None,
 ) -> Iterator[tuple[tuple[Any, ...], list[Any]]]:
     """Yield the kept columns of each document, and its most probable labels with probabilities.
 
     A model by token yields token, tag and its probability, a list for each sentence. Text is read
     some lines at a time. Labels of the documents are ignored. With `count` 0, the labels are those
     whose probability is at least the model's threshold, and the most probable one, as in `test`.
+    With `min_probability`, only labels of at least that are there, perhaps none.
     """
     if is_by_token(model):
-        if count != 1:
-            raise UsageError(f"--top-k={count}: a model --by token has one tag per token; omit it")
+        if count != 1 or min_probability is not None:
+            flag = f"--top-k={count}" if count != 1 else f"--min-probability={min_probability:g}"
+            raise UsageError(f"{flag}: a model --by token has one tag per token; omit it")
         yield from (((), one) for one in sequences.predict_tags(model, docs, threads))
         return
     for matrix, own, documents in pieces(model, docs, labels, DOCUMENTS_AT_ONCE):
         kept = [one.kept for one in documents] or [()] * len(own)
-        yield from zip(kept, model.predicted(matrix, count, threads), strict=True)
+        yield from zip(kept, model.predicted(matrix, count, threads, min_probability), strict=True)
 
 
 def write_predictions(
@@ -149,8 +156,8 @@ def write_predictions(
 
     Text has the kept columns, then label and probability of each label. Objects and tables have
     columns: the kept ones, `label` and `probability`, and with a `count` other than 1 `labels` and
-    `probabilities`. A name that a kept column has gets the prefix ``predicted_``. A sentence is an
-    object with `tokens`.
+    `probabilities`. Without a label, both are empty, or null. A name that a kept column has gets
+    the prefix ``predicted_``. A sentence is an object with `tokens`.
     """
     path, by_token = output or STANDARD, is_by_token(model)
     form = form_of(path, as_json)
@@ -167,7 +174,8 @@ def write_predictions(
             keys = ("token", "tag", "probability")
             return [[dict(zip(keys, (*names, round(p, 6)), strict=True)) for *names, p in found]]
         names, shares = [name for name, _ in found], [round(p, 6) for _, p in found]
-        return (*kept, names[0], shares[0], names, shares)[: len(columns)]
+        best = (names[0], shares[0]) if found else (None, None)
+        return (*kept, *best, names, shares)[: len(columns)]
 
     def line(row: Sequence[Any]) -> str:
         if by_token:
@@ -179,8 +187,8 @@ def write_predictions(
             )
         first = len(kept)
         pairs = zip(*row[first + 2 :], strict=True) if count != 1 else [row[first : first + 2]]
-        shown = (one for name, p in pairs for one in (name, f"{p:.6f}"))
-        return "\t".join([*map(cell, row[:first]), *shown]) + "\n"
+        found = [one for name, p in pairs if name for one in (name, f"{p:.6f}")] or ["", ""]
+        return "\t".join([*map(cell, row[:first]), *found]) + "\n"
 
     rows = (row(*one) for one in predict(model, docs, count, **more))
     write_rows(path, columns, rows, line, form, is_awaited=STANDARD in map(str, docs))

@@ -36,6 +36,11 @@ from .streams import print_json
 # for Python only
 INNER = ("batch", "min_lr", "tolerance", "max_df")
 
+probability_option = flag(
+    "--min-probability P",
+    "give only labels of at least this probability, perhaps none",
+    type=float,
+)
 labels_option = flag(
     "--labels FILE",
     "for .npz: labels, one line a row, joined by |",
@@ -146,6 +151,7 @@ def train(
     path=WRITES,
     group="Output",
 )
+@probability_option
 @labels_option
 @threads_option
 @json_option
@@ -182,6 +188,7 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
 @classify.command(example="dcme-w2v classify predict model test.tsv -k 3")
 @arguments("<model <docs...")
 @top_option
+@probability_option
 @labels_option
 @threads_option
 @flag(
@@ -208,17 +215,29 @@ def predict(model: str, docs: tuple[str, ...], **values: Any) -> None:
     write_predictions(load_classifier(model), docs, **values)
 
 
-@classify.command(example="dcme-w2v classify explain model sci.space")
-@arguments("<model label")
+@classify.command(
+    example="dcme-w2v classify explain model sci.space\n"
+    'dcme-w2v classify explain model --text "a rocket to the moon"',
+)
+@arguments("<model [label]")
+@flag("--text TEXT", "what speaks for the label of this text, and against the next one")
 @flag("-k N", "number of features", name="count", default=20, show_default=False, low=1)
 @json_option
-def explain(model: str, label: str, count: int, as_json: bool) -> None:
-    """Print the highest-weighted features of a class.
+def explain(model: str, label: str | None, text: str | None, count: int, as_json: bool) -> None:
+    """Print the highest-weighted features of a class, or what decides about a text.
 
-    Prints feature and weight, separated by a tab, the highest weight first.
+    Prints feature and weight, separated by a tab, the highest weight first. With --text, the first
+    line has the difference of the scores of LABEL, by default the most probable one, and of the
+    most probable other label; the next lines what features contribute to it, which add up to it.
     """
     from dcme_w2v.classify.model import load_classifier
 
-    found = load_classifier(model).explain(label, count)
-    lines = [f"{name}\t{weight:.4f}" for name, weight in found]
-    print_json(found) if as_json else click.echo("\n".join(lines))
+    found = load_classifier(model).explain(label, count, text)
+    if as_json:
+        print_json({**vars(found), "features": found})
+        return
+    lines = list(found)
+    if found.against is not None:
+        total = sum(part for _, part in lines) + found.rest
+        lines = [(f"{found.label} - {found.against}", total), *lines, ("(the rest)", found.rest)]
+    click.echo("\n".join(f"{name}\t{weight:.4f}" for name, weight in lines))

@@ -123,8 +123,8 @@ def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
     for one in spelled.split():
         sign, one = (one[0], one[1:]) if one[0] in _SIGNS else ("", one)
         name, _, metavar = one.partition("=")
-        many = {"nargs": -1, "required": one[:1] != "[" and "[" not in metavar}
-        shape: dict[str, Any] = many if one.endswith("...") else {}
+        shape: dict[str, Any] = {"required": one[:1] != "[" and "[" not in metavar}
+        shape |= {"nargs": -1} if one.endswith("...") else {}
         if metavar:
             shape["metavar"] = metavar.removesuffix("...") if metavar[:1] != "[" else metavar
         name = name.strip("[].").removesuffix("...")

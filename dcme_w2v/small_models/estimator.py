@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.classify.mixins import ProbabilityMixin
-from dcme_w2v.classify.model import Predictor, load_classifier
+from dcme_w2v.classify.model import Explanation, Predictor, load_classifier
 from dcme_w2v.classify.options import SECONDS, ClassifyOptions, FeatureOptions, TuneOptions
 from dcme_w2v.classify.predict import is_by_token
 from dcme_w2v.classify.train import TrainJob, train
@@ -96,6 +96,8 @@ class TextClassifier(ProbabilityMixin, Estimator):
         given, known, self._several = _labels_of(y)
         if len(texts) != len(given):
             raise UsageError(f"{len(texts)} texts and {len(given)} labels; give a label for each")
+        if not any(given):
+            raise UsageError("no text has a label; give texts of two labels or more")
         rows = [
             {"text": text.text.split(b" ") if isinstance(text, Tokenized) else text, "label": own}
             for text, own in zip(texts, given, strict=True)
@@ -115,19 +117,45 @@ class TextClassifier(ProbabilityMixin, Estimator):
         parts = self.model_.log_probabilities(self.model_.rows(list(as_texts(X))), self.threads)
         return np.concatenate([np.empty((0, len(self.classes_))), *parts])[:, self._columns]
 
-    def predict(self, X: Iterable[Document]) -> Any:
+    def predict(self, X: Iterable[Document], min_probability: float | None = None) -> Any:
         """Return the most probable label of each text, shape (texts,).
 
         After `fit` with lists of labels, lists: of the labels whose probability is at least the
         model's threshold, and the most probable one.
+
+        Parameters
+        ----------
+        X : iterable of str, bytes or token lists
+        min_probability : float, optional
+            Give only labels of at least this probability, and None, or an empty list, where there
+            are none.
         """
-        if not self._several:
+        if not self._several and min_probability is None:
             return super().predict(X)
         count = 0 if self.model_.multilabel else 1
-        return [
+        answers = [
             [self._labels[name] for name, _ in found]
-            for found in self.model_.predict(X, count, self.threads)
+            for found in self.model_.predict_top(X, count, min_probability, self.threads)
         ]
+        if self._several:
+            return answers
+        return np.array([one[0] if one else None for one in answers], dtype=object)
+
+    def explain(self, text: Document, label: Any = None, count: int = 20) -> Explanation:
+        """Return the features of a text that speak for a label and against another one.
+
+        Parameters
+        ----------
+        text : str, bytes or token list
+        label : optional
+            A label (default: the most probable one).
+        count : int
+            Number of features.
+        """
+        name = None if label is None else _named(label, {})
+        found = self.model_.explain(name, count, text)
+        found.label, found.against = (self._labels[one] for one in (found.label, found.against))
+        return found
 
     def score(self, X: Iterable[Document], y: Iterable[Any], sample_weight: Any = None) -> float:
         """Return the accuracy; the micro F1 where texts have several labels."""

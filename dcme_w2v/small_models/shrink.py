@@ -295,13 +295,9 @@ class ShrunkModel(Classifier):
             matrix = _chosen_columns(matrix, self.columns)
         return super().align_features(matrix)
 
-    def explain(self, label: str, count: int = 20) -> list[tuple[str, float]]:
-        """Return the highest-weighted features of a class, and their weights."""
-        found = super().explain(label, count)
-        if self.columns is None:
-            return found
-        number = {f"column {i}": f"column {column}" for i, column in enumerate(self.columns)}
-        return [(number[name], weight) for name, weight in found]
+    def feature_name(self, column: int) -> str:
+        """Return the name of a column of the weights."""
+        return super().feature_name(column if self.columns is None else self.columns[column])
 
     def parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the arrays and the description that are written."""

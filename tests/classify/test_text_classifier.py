@@ -48,8 +48,10 @@ def test_it_has_the_bits_of_the_shell(cli, kind, options):
     assert np.array_equal(shell.predict_proba(TEXTS)[:, order], found)
     model.save("n")
     assert np.array_equal(TextClassifier.load("n").predict_proba(TEXTS)[:, order], found)
-    assert dw.load("n").predict(TEXTS[:1])[0][0][0] == cli.rows("classify predict n d.tsv")[0][0]
-    answers = model.predict(TEXTS)
+    same, answers = dw.load("n"), model.predict(TEXTS)
+    assert same.predict_top(TEXTS[:1])[0][0][0] == cli.rows("classify predict n d.tsv")[0][0]
+    names = [[str(one) for one in own] if kind == "lists" else str(own) for own in answers]
+    assert same.predict(TEXTS) == names
     if kind == "lists":
         assert {*answers[0]} == {*label(TOPICS[0])} and model.score(TEXTS, answers) == 1
         assert sorted(map(len, answers)) == [2] * len(TEXTS)
@@ -90,6 +92,7 @@ def test_it_works_in_scikit_learns_tools():
     "texts, labels, message",
     [
         (["a", "b"], ["x"], "2 texts and 1 labels"),
+        ([], [], "no text has a label; give texts of two labels or more"),
         (["a", "b"], ["x", "x"], "all documents have the label 'x'"),
         (["a", "b"], ["x", None], "y has 1 rows without a label"),
         (["a", "b"], ["x y", "x  y"], "the same text as another one"),

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from helpers import described, records
 
+import dcme_w2v as dw
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.errors import FormatError
 from dcme_w2v.formats.columns import Table, read_rows
@@ -210,6 +212,82 @@ def test_a_model_that_does_not_fit_is_kept_whole(cli):
     error = cli.error("classify train d.tsv --output m --max-bytes 10 --quiet")
     whole = re.fullmatch(r"error: --max-bytes 10: .* bytes; the whole model is in (.*)\n", error)
     assert not Path("m").exists() and len(load_classifier(whole[1]).classes) == 2
+
+
+def test_labels_below_a_probability_are_not_given(model, cli):
+    write("animals\tcat\ntools\tsaw axe file\ntools\tcat saw bird\nanimals\taxe\n", "t.tsv")
+    rows, truth = cli.rows("classify predict m t.tsv"), ["animals", "tools", "tools", "animals"]
+    least = sorted(float(p) for _, p in rows)[1]
+    given = [row if float(row[1]) >= least else ["", ""] for row in rows]
+    flag = f"--min-probability {least - 1e-6}"
+    assert cli.rows(f"classify predict m t.tsv {flag}") == given
+    objects = [
+        json.loads(one) for one in cli(f"classify predict m t.tsv --json {flag}").split("\n")[:-1]
+    ]
+    assert [one["label"] or "" for one in objects] == [row[0] for row in given]
+    right = [row[0] == label for row, label in zip(given, truth, strict=True) if row[0]]
+    found, texts = (
+        cli.json(f"classify test m t.tsv {flag}"),
+        ["cat", "saw axe file", "cat saw bird"],
+    )
+    assert found["answered"] == 0.75 and found["answered_accuracy"] == sum(right) / 3
+    estimator = dw.TextClassifier.load("m")
+    answers = [one or "" for one in estimator.predict(texts, min_probability=least - 1e-6)]
+    assert answers == [row[0] for row in given[:3]]
+    assert dw.load("m").predict(texts, min_probability=1) == [None] * 3
+    for command in ("test", "predict"):
+        error = cli.error(f"classify {command} m t.tsv --min-probability 1.5")
+        assert error == "error: --min-probability 1.5: must be from 0 to 1\n"
+
+
+def test_a_probability_replaces_the_threshold_of_several_labels(cli):
+    write("a|b\tcat dog\na\tcat\nb\tdog\nc\tsaw\n" * 20)
+    cli(f"{TRAIN} --quiet")
+    write("a|c\tcat saw\nb\tdog saw cat\nc\tthe\n", "t.tsv")
+    rows = [
+        set(row[::2]) - {""}
+        for row in cli.rows("classify predict m t.tsv -k 0 --min-probability 0.5")
+    ]
+    assert {0} < {*map(len, rows)}
+    both = sum(len(a & b) for a, b in zip(rows, [{"a", "c"}, {"b"}, {"c"}], strict=True))
+    found = cli.json("classify test m t.tsv --min-probability 0.5")
+    assert found["micro_f1"] == pytest.approx(2 * both / (4 + sum(map(len, rows))))
+    answers = dw.TextClassifier.load("m").predict(["cat saw", "the"], min_probability=0.5)
+    assert [{*one} for one in answers] == [rows[0], rows[2]]
+
+
+@pytest.mark.parametrize("label", [[], ["plants"]])
+@pytest.mark.parametrize("flags", ["--loss softmax", "--loss softmax --max-bytes 9000"])
+def test_what_features_contribute_adds_up_to_the_difference_of_scores(cli, flags, label):
+    write(lines() + "plants\tsaw cat leaf\n" * 3)
+    cli(f"{TRAIN} {flags}")
+    text = "cat saw saw leaf"
+    row = cli.rows("classify predict m - -k 3", stdin=text)[0]
+    odds = dict(zip(row[::2], map(float, row[1::2]), strict=True))
+    own = label[0] if label else row[0]
+    other = next(name for name in odds if name != own)
+    found = cli.json("classify explain m -k 2", *label, "--text", text)
+    assert (found["label"], found["against"], len(found["features"])) == (own, other, 2)
+    total = sum(part for _, part in found["features"]) + found["rest"]
+    assert total == pytest.approx(math.log(odds[own] / odds[other]), abs=1e-3)
+    shown = cli.rows("classify explain m -k 1", *label, "--text", text)
+    assert shown[0] == [f"{own} - {other}", f"{total:.4f}"] and shown[-1][0] == "(the rest)"
+    explained = dw.TextClassifier.load("m").explain(text, own, 2)
+    assert [list(pair) for pair in explained] == found["features"] and explained.against == other
+
+
+@pytest.mark.parametrize("rest, message", [
+    ("m", "give a label, a text, or both"), ("m tool", "did you mean tools?"),
+    ("v --text saw", "--text: the model does not classify texts"),
+    ("t --text saw", "--text: the model does not classify texts"),
+    ("o --text saw", "--text: the model has no weights of words for labels"),
+])  # fmt: skip
+def test_what_cannot_be_explained_is_an_error(model, cli, rest, message):
+    write("x 0:1\ny 1:1\n" * 5, "x.svm")
+    write("EU B\nrejects O\n\n" * 5, "t.txt")
+    for line in ("x.svm -o v", "t.txt -o t --by token", "d.tsv -o o --objective tree"):
+        cli(f"classify train {line} --quiet")
+    assert message in cli.error(f"classify explain {rest}")
 
 
 @pytest.mark.parametrize("flags", [
