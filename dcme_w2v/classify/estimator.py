@@ -24,7 +24,7 @@ from dcme_w2v.numeric.sklearn_base import (
     parameters,
 )
 from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.training.progress import QUIET
+from dcme_w2v.training.progress import Reporter, reporting_to
 
 from .calibration import PLAIN, Calibrated, calibration_data, calibration_on
 from .choose import MIN_COMPARED, OutOfFold, Problem, choose
@@ -127,6 +127,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         Parts of the rows, trained separately on the cluster (default: the workers at the start).
     distribute : {"mixture", "vote", "gradient", "iterate"}, default "mixture"
         Method on the cluster; see ``dcme-w2v classify train --distribute``.
+    {verbose}
 
     Attributes
     ----------
@@ -211,8 +212,14 @@ class MaxentClassifier(LinearMixin, Estimator):
         KeyboardInterrupt
             While the weights are trained; `partial` is this classifier with the weights so far.
         """
-        if is_indicator(y):
-            return self._fit_sets(X, y, sample_weight)
+        with reporting_to(self._progress) as reporter:
+            learn = self._fit_sets if is_indicator(y) else self._fit_labels
+            return learn(X, y, sample_weight, reporter)
+
+    def _fit_labels(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, reporter: Reporter
+    ) -> MaxentClassifier:
+        """Fit to rows and one label of each."""
         check_all_labeled(y)
         matrix, labels = check_training(self, X, y, reset=True)
         self.classes_, numbers = np.unique(labels, return_inverse=True)
@@ -224,14 +231,14 @@ class MaxentClassifier(LinearMixin, Estimator):
         elif not self.tune and is_small(given, matrix, len(self.classes_)):
             given = replace(given, solver="lbfgs")
         data = self._weighted(matrix, numbers[:, None].tolist(), sample_weight)
-        options, scores = self._options_for(data, given, is_remote=remote is not None)
+        options, scores = self._options_for(data, given, remote is not None, reporter)
         self._indicator = self._calibration = None
-        by = self._learn(data, len(self.classes_), options, scores, remote=remote)
+        by = self._learn(data, len(self.classes_), options, scores, reporter, remote=remote)
         self._calibration = None if by is None else by.by
         return self
 
     def _options_for(
-        self, data: Labeled, given: ClassifyOptions, is_remote: bool
+        self, data: Labeled, given: ClassifyOptions, is_remote: bool, reporter: Reporter
     ) -> tuple[ClassifyOptions, OutOfFold | None]:
         """Return the options of the training, and scores of the rows that chose them."""
         classes, seconds = len(self.classes_), _seconds_of(self.tune)
@@ -247,7 +254,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         if is_path and (given.solver == self.solver or given.l2 is not None or not enough):
             return options, None  # penalties are chosen where L-BFGS is
         problem = Problem.of(data, classes, given)
-        choice = choose(problem, seconds)
+        choice = choose(problem, seconds, reporter)
         if choice is None:
             return options, None
         if seconds is not None:
@@ -281,7 +288,9 @@ class MaxentClassifier(LinearMixin, Estimator):
         self._indicator = (issparse(y), y.dtype if hasattr(y, "dtype") else np.dtype(np.int64))
         return Labeled(data.matrix, own, data.weights), count + any(one == [count] for one in own)
 
-    def _fit_sets(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> MaxentClassifier:
+    def _fit_sets(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, reporter: Reporter
+    ) -> MaxentClassifier:
         """Fit to rows and an indicator matrix."""
         for name in ("tune", "cluster"):
             if (value := getattr(self, name)) not in (None, False):
@@ -293,9 +302,10 @@ class MaxentClassifier(LinearMixin, Estimator):
             raise UsageError("y has no label: all its entries are 0")
         warn_of_short_rows(data.matrix, given.bias)
         options, scores = resolved(given, count, multilabel=True), None
-        if choice := choose(problem := Problem.of(data, classes, given)):
+        if choice := choose(problem := Problem.of(data, classes, given), None, reporter):
             options, scores = problem.options(choice.setting), choice.scores
-        by = self._learn(data, classes, options, scores, counts) or Calibrated(by=PLAIN)
+        found = self._learn(data, classes, options, scores, reporter, counts)
+        by = found or Calibrated(by=PLAIN)
         self._weights = resized(self._linear(), count)
         by.adjust(self._weights)
         self._calibration, self.threshold_ = by.by, by.threshold
@@ -307,6 +317,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         classes: int,
         options: ClassifyOptions,
         scores: OutOfFold | None,
+        reporter: Reporter,
         counts: I64 | None = None,
         remote: RemoteTraining | None = None,
     ) -> Calibrated | None:
@@ -314,11 +325,11 @@ class MaxentClassifier(LinearMixin, Estimator):
         left_out = by = None
         several = counts is not None
         if options.loss == "hinge" and remote is None:
-            own = (classes, options, QUIET, counts, several, scores)
+            own = (classes, options, reporter, counts, several, scores)
             data, left_out, by = calibration_data(data, *own)
         task = Fit(data, classes, options, multilabel=several, remote=remote)
         try:
-            task.train(QUIET)
+            task.train(reporter)
         except KeyboardInterrupt as error:
             error.partial = self  # type: ignore[attr-defined]
             raise

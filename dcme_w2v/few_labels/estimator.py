@@ -29,15 +29,14 @@ from .options import FusedOptions, resolved
 from .statistics import check_values
 
 
-@parameters(FusedOptions, last={"progress": False})
+@parameters(FusedOptions)
 class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """A classifier for few labels and many unlabeled rows (Suzuki & Nagata, AAAI 2014).
 
     Parameters
     ----------
     {options}
-    progress : bool or callable, default False
-        Show a progress bar, or call a function with a `ProgressUpdate`.
+    {verbose}
 
     Attributes
     ----------
@@ -109,7 +108,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         options = resolved(options_of(self))
         data = TrainingRows(labeled, numbers_of, others, len(self.classes_), options)
         check_data(data)
-        with reporting_to(self.progress, None, False) as reporter:
+        with reporting_to(self._progress, None, False) as reporter:
             self._fitted: Fitted = fit(data, reporter)
         self.record_ = self._fitted.record
         evidence, tied = self._fitted.evidence, self._fitted.tied

@@ -24,7 +24,7 @@ from .fit import learn
 from .options import LatentOptions
 
 
-@parameters(LatentOptions, without=("unsupervised",), last={"progress": False})
+@parameters(LatentOptions, without=("unsupervised",))
 class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: ignore[misc]
     """Discriminative latent classes (Joulin, Bach & Ponce, NIPS 2010).
 
@@ -35,8 +35,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
     Parameters
     ----------
     {options}
-    progress : bool or callable, default False
-        Show a progress bar, or call a function with a `ProgressUpdate`.
+    {verbose}
 
     Attributes
     ----------
@@ -109,7 +108,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
             check_classes(self.classes_, ", or y=None to cluster")
             names = [str(one) for one in self.classes_]
             given = [(int(one),) for one in numbers]
-        with reporting_to(self.progress, None, False) as reporter:
+        with reporting_to(self._progress, None, False) as reporter:
             self._model = learn(rows, given, names, options, reporter)
         if y is None:
             self.classes_ = np.arange(self._model.latent)

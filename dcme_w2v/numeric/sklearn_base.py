@@ -36,6 +36,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     _learned = ""  # an attribute that `fit` sets
 
+    @property
+    def _progress(self) -> Any:
+        """What `verbose` means to functions: a bar, none, or a function."""
+        return self.verbose if callable(self.verbose) else bool(self.verbose)
+
     def __getattr__(self, name: str) -> Any:
         if self.__sklearn_is_fitted__() or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name}")
@@ -69,6 +74,9 @@ def tags_of_texts(tags: Any) -> Any:
 
 
 C = TypeVar("C", bound=type)
+VERBOSE = """verbose : int or callable, default 0
+    Show a progress bar if it is above 0, or call a function with a `ProgressUpdate`.
+"""
 
 
 def parameters(
@@ -81,8 +89,8 @@ def parameters(
     """Return a class decorator that makes the options of a dataclass parameters of an estimator.
 
     The constructor only stores them, as scikit-learn requires; `options_of` checks them. `seed` is
-    renamed to `random_state`. The line ``{options}`` in the class's docstring is replaced by their
-    list.
+    renamed to `random_state`, and `verbose` added. The lines ``{options}`` and ``{verbose}`` in the
+    class's docstring are replaced by their lists.
 
     Parameters
     ----------
@@ -100,6 +108,7 @@ def parameters(
     taken = [kind("self", kind.POSITIONAL_ONLY)]
     taken += [kind(n, kind.POSITIONAL_OR_KEYWORD, default=v) for n, v in (first or {}).items()]
     later = {names[item.name]: item.default for item in fields} | dict(last or {})
+    later |= {} if "verbose" in without else {"verbose": 0}
     taken += [kind(name, kind.KEYWORD_ONLY, default=value) for name, value in later.items()]
     signature = inspect.Signature(taken)
 
@@ -122,6 +131,7 @@ def parameters(
         if cls.__doc__:
             text = inspect.cleandoc(cls.__doc__)  # which the compiler of Python 3.13 does itself
             text = text.replace("{options}\n", described(fields, names))
+            text = text.replace("{verbose}\n", VERBOSE)
             cls.__doc__ = text.replace("state : int,", "state : int, RandomState or None,")
         return cls
 

@@ -27,7 +27,7 @@ Document = str | bytes | Sequence[str]
 @parameters(
     ScdvOptions,
     first={"vectors": None},
-    last={"tokenize": None, "threads": None, "sparse_output": True, "progress": False},
+    last={"tokenize": None, "threads": None, "sparse_output": True},
 )
 class SCDV(TextTransformer):
     """Sparse composite document vectors (Mekala et al. 2017).
@@ -45,8 +45,7 @@ class SCDV(TextTransformer):
         Default: the CPUs that this process may use. Results do not depend on it.
     sparse_output : bool, default True
         Whether `transform` returns a sparse matrix or an array, which `set_output` requires.
-    progress : bool or callable, default False
-        Show a progress bar, or call a function with a `ProgressUpdate`.
+    {verbose}
 
     Attributes
     ----------
@@ -89,7 +88,7 @@ class SCDV(TextTransformer):
             raise ValueError("SCDV needs word vectors: SCDV(vectors=path or Vectors)")
         options, texts = options_of(self), as_texts(X)
         loaded = for_text(self.vectors, self.tokenize)
-        own = {"threads": self.threads, "progress": self.progress}
+        own = {"threads": self.threads, "progress": self._progress}
         self.model_: DocumentModel = fit_documents(texts, loaded, options, **own)
         self.n_features_out_ = self.model_.columns
         return self

@@ -19,7 +19,12 @@ from .pooling import Components
 from .table import SentenceTable
 
 
-@parameters(EncodeOptions, first={"vectors": None}, last={"tokenize": None, "threads": None})
+@parameters(
+    EncodeOptions,
+    first={"vectors": None},
+    last={"tokenize": None, "threads": None},
+    without=("verbose",),
+)
 class SentenceEncoder(TextTransformer):
     """Sentence vectors: the mean of the pooled rows of the words.
 

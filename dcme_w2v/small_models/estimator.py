@@ -40,7 +40,7 @@ class _Options(FeatureOptions, ClassifyOptions):
 
 @parameters(
     _Options,
-    last={"class_weight": None, "tune": None, "progress": False},
+    last={"class_weight": None, "tune": None},
     without=("by", "patience", "encoding_errors"),
 )
 class TextClassifier(ProbabilityMixin, Estimator):
@@ -54,8 +54,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
         several labels has their mean. Not for trees (``objective="tree"``).
     tune : float, bool or None, default None
         Search the settings that are None, for so many seconds at most; True: 60.
-    progress : bool or callable, default False
-        Show a progress bar, or call a function with a `ProgressUpdate`.
+    {verbose}
 
     Attributes
     ----------
@@ -109,7 +108,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
             weight = {_named(label, {}): factor for label, factor in weight.items()}
         job = TrainJob(docs, output="", tune=tune, compress=compressed, class_weight=weight)
         parts = part_of(options, FeatureOptions), part_of(options, ClassifyOptions)
-        self._take(train(job, *parts, progress=self.progress), known)
+        self._take(train(job, *parts, progress=self._progress), known)
         return self
 
     def predict_log_proba(self, X: Iterable[Document]) -> F64:

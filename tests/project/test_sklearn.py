@@ -106,11 +106,11 @@ def test_scikit_learns_checks(estimator, check):
         (
             MaxentClassifier,
             ClassifyOptions,
-            {"patience", "class_weight", "cluster", "shards", "distribute", "tune"},
+            {"patience", "class_weight", "cluster", "shards", "distribute", "tune", "verbose"},
         ),
-        (LatentClassModel, LatentOptions, {"unsupervised", "progress"}),
-        (FusedFeatures, FusedOptions, {"progress"}),
-        (SCDV, ScdvOptions, {"vectors", "tokenize", "threads", "sparse_output", "progress"}),
+        (LatentClassModel, LatentOptions, {"unsupervised", "verbose"}),
+        (FusedFeatures, FusedOptions, {"verbose"}),
+        (SCDV, ScdvOptions, {"vectors", "tokenize", "threads", "sparse_output", "verbose"}),
     ],
 )
 def test_parameters_are_the_declared_options(estimator, options, others):
@@ -249,12 +249,17 @@ def test_token_lists_are_documents_of_scdv():
 
 def test_estimators_report_progress():
     updates = []
-    LatentClassModel(latent=2, progress=updates.append).fit(ROWS)
+    labels = np.arange(len(ROWS)) % 2
+    for targets in (labels, np.eye(2, dtype=int)[labels]):
+        MaxentClassifier(verbose=updates.append).fit(ROWS, targets)
+        assert any(one.stage in ("training", "choosing the settings") for one in updates)
+        updates.clear()
+    LatentClassModel(latent=2, verbose=updates.append).fit(ROWS)
     assert {one.stage for one in updates} >= {"singular vectors", "EM from kmeans 1"}
     assert any(one.done for one in updates)
     updates.clear()
-    FusedFeatures(progress=updates.append).fit(ROWS, np.where(SHOWN, TRUTH, "-1"))
+    FusedFeatures(verbose=updates.append).fit(ROWS, np.where(SHOWN, TRUTH, "-1"))
     assert any(one.stage == "self-training" for one in updates)
     updates.clear()
-    SCDV(word_vectors(), clusters=2, progress=updates.append).fit(make_texts())
+    SCDV(word_vectors(), clusters=2, verbose=updates.append).fit(make_texts())
     assert {one.stage for one in updates} >= {"reading", "Gaussian mixture"}
