@@ -31,6 +31,7 @@ from .trainer import (
     Weights,
 )
 
+MOST_WEIGHT = 1_000_000  # of a class; weights are of single precision
 EndIteration = Callable[[int, float], bool]
 
 
@@ -60,7 +61,7 @@ def class_weights(
     Raises
     ------
     UsageError
-        A name is no class, or a weight is no finite number from 0 on.
+        A name is no class, or a weight is no number from 0 to `MOST_WEIGHT`.
     """
     (rows, numbers), found = instances_of(labels), np.ones(len(names))
     if given == "balanced":
@@ -76,8 +77,11 @@ def class_weights(
                 if place.keys() <= given.keys():  # as in scikit-learn
                     continue
                 raise UsageError(f"--class-weight: no document has the label {name!r}; omit it")
-            if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
-                raise UsageError(f"--class-weight: {name!r} has {weight!r}; give a number above 0")
+            if not isinstance(weight, Real) or not 0 <= float(weight) <= MOST_WEIGHT:
+                raise UsageError(
+                    f"--class-weight: {name!r} has {weight!r}; give a number above 0, at most "
+                    f"{MOST_WEIGHT:,}"
+                )
             found[place[name]] = weight
     sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, found[numbers]))
     return np.where(sizes, sums / np.maximum(sizes, 1), 1.0)

@@ -51,7 +51,7 @@ def write_rows(
         ``-`` is standard output.
     columns : sequence of str
     rows : iterable of sequences, of a value for each column
-        Lists are joined by | in CSV.
+        Lists are joined by | in text and CSV.
     text : callable
         Returns the lines of a row in text, which has no header.
     form : str
@@ -82,7 +82,7 @@ def write_rows(
 
 def cell(value: Any) -> str:
     """Return a value as one line without tabs; a null is empty."""
-    return "" if value is None else " ".join(str(value).split())
+    return "" if value is None else " ".join(str(_joined(value)).split())
 
 
 def plain(value: Any) -> Any:
@@ -102,9 +102,12 @@ def _json_line(columns: Sequence[str], row: Sequence[Any]) -> str:
 
 def _csv_line(row: Sequence[Any]) -> str:
     line = io.StringIO()
-    joined = ("|".join(map(str, one)) if isinstance(one, list) else one for one in row)
-    csv.writer(line, lineterminator="\n").writerow(joined)
+    csv.writer(line, lineterminator="\n").writerow(map(_joined, row))
     return line.getvalue()
+
+
+def _joined(value: Any) -> Any:
+    return "|".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _write_parquet(path: PathLike, file: BinaryIO, columns: Sequence[str], rows: Rows) -> None:
@@ -123,5 +126,5 @@ def _write_parquet(path: PathLike, file: BinaryIO, columns: Sequence[str], rows:
     except (pa.ArrowException, UnicodeError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise CorpusError(
-            f"{path}: a column has several types ({reason}); name a .jsonl file"
+            f"{path}: a column does not fit Parquet ({reason}); name a .jsonl file"
         ) from None

@@ -112,7 +112,7 @@ def test_predictions_are_a_table_with_the_columns_that_are_kept(model, cli, suff
     ("t.csv --text-column t --keep y", "has no column 'y'; its columns: t, x"),
     ("d.tsv -o o.csv --json", "--json: o.csv is a table"),
     ("d.tsv -o o.parquet.gz", "name it without .gz"),
-    ("t.jsonl --text-column t --keep x -o o.parquet", "a column has several types"),
+    ("t.jsonl --text-column t --keep x -o o.parquet", "a column does not fit Parquet"),
 ])  # fmt: skip
 def test_tables_that_cannot_be_written_leave_no_file(model, cli, rest, message):
     if "parquet" in rest:
@@ -306,6 +306,7 @@ def test_class_weights_multiply_the_loss_and_are_recorded(cli, flags):
     ("animal=2", "no document has the label 'animal'; omit it"), ("animals=0", "must be above 0"),
     ("animals", "animals: must be balanced, or LABEL=WEIGHT"), ("=2", "=2: must be balanced"),
     ("tools=-1", "give a number above 0"), ("tools=nan", "give a number above 0"),
+    ("tools=1e7", "tools' has 10000000.0; give a number above 0, at most 1,000,000"),
     ("balanced --class-weight tools=2", "balanced: must be balanced, or LABEL=WEIGHT"),
     ("balanced --objective tree", "is not supported with trees of labels"),
 ])  # fmt: skip
