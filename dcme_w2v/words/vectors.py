@@ -551,7 +551,8 @@ class Vectors(metaclass=_Habits):
 
     def __getstate__(self) -> dict[str, Any]:
         # np.asarray: memory maps are pickled as arrays; values computed on first use are left out
-        state = {**self.__dict__, "vectors": np.asarray(self.vectors), "_inverse_lengths": None}
+        unknown = {"_inverse_lengths": None, "_is_finite": False}
+        state = {**self.__dict__, "vectors": np.asarray(self.vectors), **unknown}
         state.pop("tokenizer", None)
         return state
 
