@@ -1,8 +1,7 @@
 """The order of the rooms of the package, and its picture, which write_reference.py writes.
 
 A room is a folder or a module of dcme_w2v/. It may import only rooms that come before it in LAYERS,
-also inside functions; test_architecture.py checks that, and this script prints the imports against
-the order.
+also inside functions; test_architecture.py checks that.
 """
 
 from __future__ import annotations
@@ -103,13 +102,3 @@ def picture() -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n<style>{style}</style>\n{body}\n</svg>\n'
     )
-
-
-def main() -> None:
-    """Print the imports against the order."""
-    for (own, other), places in wrong_arrows().items():
-        print(f"{own} -> {other}: {', '.join(dict.fromkeys(places))}")
-
-
-if __name__ == "__main__":
-    main()

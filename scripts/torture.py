@@ -356,7 +356,6 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=100, help="how many writes to fail; 0: all")
     parser.add_argument("--minutes", type=float, default=30, help="of the soak")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print JSON")
     wanted = parser.parse_args()
     with_shim()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # inherited by the children
@@ -373,10 +372,7 @@ def main() -> None:
                 found = writes(wanted.faults or None, chance, place)
         found["seconds"] = round(time.monotonic() - began, 1)
         failed |= bool(found["failures"])
-        if wanted.json:
-            print(json.dumps(found), flush=True)
-        else:
-            print(", ".join(f"{name} {value}" for name, value in found.items()), flush=True)
+        print(", ".join(f"{name} {value}" for name, value in found.items()), flush=True)
     sys.exit(1 if failed else 0)
 
 
