@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL: # the two stamps below build the same extension
-.PHONY: help demo demo-cluster test test-all test-kernels test-slow test-sentence-transformers mutants torture torture-long fuzz asan tsan lint format profile man tutorial \
+.PHONY: help demo demo-cluster test test-all coverage test-kernels test-slow test-sentence-transformers mutants torture torture-long fuzz asan tsan lint format profile man tutorial \
     bench ctest test-speed sdist wheel test-sdist test-wheel test-lowest release-check test-aarch64 test-windows-core test-musl-core clean
 
 help: ## show this list
@@ -32,11 +32,12 @@ demo: $(VENV)/.built ## train on the documentation of Python, numpy and scipy; o
 	@$(BIN)/dcme-w2v demo $(if $(CORPUS),"$(CORPUS)")
 
 # Two processes, since many tests use one thread; each has some of the rooms.
+PYTEST := $(BIN)/python -m pytest
 HALF := $(wildcard $(addprefix tests/,words text formats scdv sentences training))
 define in_two # MARKS
-	@mkdir -p build; $(BIN)/python -m pytest -q -m "$1" --durations=25 -p no:cacheprovider $(HALF) \
+	@mkdir -p build; $(PYTEST) -q -m "$1" --durations=25 -p no:cacheprovider $(HALF) \
 	    >build/tests-2.log 2>&1 & second=$$!; \
-	$(BIN)/python -m pytest -q -m "$1" --durations=25 $(addprefix --ignore=,$(HALF)); first=$$?; \
+	$(PYTEST) -q -m "$1" --durations=25 $(addprefix --ignore=,$(HALF)); first=$$?; \
 	wait $$second; status=$$?; cat build/tests-2.log; [ $$first = 0 ] && [ $$status = 0 ]
 endef
 
@@ -45,6 +46,13 @@ test: $(VENV)/.test $(VENV)/.built ## run the fast tests of every room, in two t
 
 test-all: $(VENV)/.dev $(VENV)/.built ctest ## run all tests, Python's and C's
 	$(call in_two,not slow)
+
+coverage: PYTEST := $(BIN)/python -m coverage run -m pytest
+coverage: $(VENV)/.test $(VENV)/.built ## run the fast tests and show which lines of the package none of them reaches
+	@rm -f build/coverage*
+	$(call in_two,not slow and not long)
+	@$(BIN)/python -m coverage combine --quiet
+	@$(BIN)/python -m coverage report --skip-covered --show-missing --sort=miss
 
 # Tests of what the kernels compute: word vectors, document vectors, classifiers. Others that train,
 # such as test_objectives.py, try all kernels themselves.
