@@ -1,4 +1,4 @@
-/* Every allocation of training and of the vocabulary fails once; each failure is reported with
+/* Every allocation of training, of the vocabulary and of pairs fails once; each failure is reported with
  * the requested bytes and without leaks: the program has its own
  * dcme_system_allocate(), and is linked without csrc/platform.c, which it includes.
  * Meant for the sanitizers.
@@ -10,6 +10,7 @@
 #undef dcme_system_allocate
 
 #include "small_problems.h"
+#include "text/phrases.h"
 #include "text/text.h"
 
 #include <stdio.h>
@@ -72,6 +73,17 @@ static dcme_status train_classes(int32_t form, dcme_error *error) {
         dcme_exact_problem problem = {&documents, &instances, NULL, NULL};
         status = dcme_classify_gradient(&loss, NULL, &model, &problem, 2, error);
     }
+    return status;
+}
+
+static dcme_status count_pairs(int32_t form, dcme_error *error) {
+    static uint8_t roles[WORD_COUNT];
+    dcme_pairs *pairs = NULL;
+    memset(roles, DCME_ROLE_SIDE, sizeof roles);
+    dcme_status status = dcme_pairs_open(&pairs, INT64_C(1) << 30, 0, 0, error);
+    if (status == DCME_OK)
+        status = dcme_pairs_count(pairs, ids, TOKENS, roles, error);
+    dcme_pairs_close(pairs);
     return status;
 }
 
@@ -140,7 +152,7 @@ static int check_vocabulary(void) {
 
 int main(void) {
     make_problems();
-    int good = check_training() & check_vocabulary();
+    int good = check_training() & check_vocabulary() & (fail_each(count_pairs, 0) > 1);
     left = -1;
     return good ? 0 : 1;
 }

@@ -5,10 +5,12 @@ import itertools
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dcme_w2v._core import text as core
 from dcme_w2v.errors import FormatError
 from dcme_w2v.text import phrases
 from dcme_w2v.text.options import PhraseOptions
@@ -103,6 +105,17 @@ def corpus(here):
     )
     (here / "c.gz").write_bytes(gzip.compress(text.encode()))
     return here
+
+
+def test_pairs_that_are_counted_in_many_reads_are_those_of_one():
+    random = np.random.default_rng(1)
+    ids = random.integers(2000, size=60_000) | random.choice([0, 0, 0, 1 << 31], 60_000)
+    roles = random.choice([0, 1, 2, *[core.ROLE_SIDE] * 5], 2000).astype(np.uint8)
+    pieces = np.array_split(ids.astype(np.uint32), 300)
+    one, many = (phrases.count_pairs(lambda: pieces, roles, 1, size) for size in (1 << 30, 1))
+    assert one[-1] == 1 and many[-1] > 4
+    for found, wanted in zip(many[:-1], one[:-1], strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_the_command(corpus, cli):

@@ -5,6 +5,7 @@ import gzip
 import struct
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,22 @@ def test_text_is_header_words_and_shortest_numbers():
         b"\xc2\xa0 100.0 -16777216.0\n"
         b"</s> 3.4028235e+38 0.00012\n"
     )
+
+
+def test_numbers_are_the_shortest_texts_and_are_read_exactly():
+    """Of subnormals, powers of two, their neighbors and random bits; middles of two floats."""
+    near = (np.arange(1, 255)[:, None] << 23) + np.arange(-3, 4)
+    random = np.random.default_rng(1).integers(0x7F7FFFFF, size=20_000)
+    bits = np.concatenate([np.arange(1, 2000), near.ravel(), random]).astype(np.uint32)
+    numbers = bits.view(np.float32)
+    lines = save(Path("v.txt"), [f"w{i}" for i in range(len(bits))], numbers[:, None]).read_text()
+    texts = [line.split()[1] for line in lines.splitlines()[1:]]
+    assert list(map(Decimal, texts)) == list(map(Decimal, map(str, numbers)))
+    middles = (numbers.astype(float) + (bits + 1).view(np.float32)) / 2
+    for exact in (numbers, *(np.nextafter(middles, to) for to in (0, middles, np.inf))):
+        rows = (f"w{i} {Decimal(number)}\n" for i, number in enumerate(exact.astype(float).tolist()))
+        Path("v").write_text("".join(rows))
+        assert same_bits(Vectors.load("v").vectors[:, 0], exact.astype(np.float32))
 
 
 def test_binary_is_header_words_and_little_endian_floats():
