@@ -1,7 +1,6 @@
-/* Every allocation of training, of the vocabulary and of pairs fails once; each failure is reported with
- * the requested bytes and without leaks: the program has its own
- * dcme_system_allocate(), and is linked without csrc/platform.c, which it includes.
- * Meant for the sanitizers.
+/* Every allocation of training, of the vocabulary and of pairs fails once; each failure is reported
+ * with the requested bytes and without leaks: the program has its own dcme_system_allocate(), and
+ * is linked without csrc/platform.c, which it includes. Meant for the sanitizers.
  *
  * Compile it with all of csrc; include path csrc. Returns 0 on success.
  */

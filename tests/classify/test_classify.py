@@ -201,7 +201,7 @@ def test_the_same_seed_gives_the_same_bits_with_any_threads():
     assert all(np.array_equal(found[3], one) for one in found[4:])
 
 
-# ---- the engine through its bindings; tests/c/test_resume.c stops and resumes every objective ----
+# ---- the engine through its bindings; test_stops.py stops and resumes every objective ----
 
 
 def trainer():

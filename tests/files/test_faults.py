@@ -48,27 +48,3 @@ def test_invalid_corpora(cli, name):
 def test_binary_files_are_an_error(cli):
     Path("c").write_bytes(TEXT + b"x\0y\n" * 9)
     assert "looks binary or UTF-16; give UTF-8 text" in cli.error(f"{TRAIN} --encoding-errors skip")
-
-
-# ---- vectors, vocabularies ----
-
-VECTORS = {
-    "header over 2^63": b"99999999999999999999 2\na 1 2\n",
-    "negative": b"-1 2\na 1 2\n",
-    "npy header of code": b"\x93NUMPY\x01\0\x20\0" + b"__import__('os').system('true')\n",
-    "npy of objects": b"\x93NUMPY\x01\0v\0{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"
-    + b" " * 61 + b"\n\x80\x04N.",
-    "pickle": b"\x80\x04\x95\x05\0\0\0\0\0\0\0K\x01.",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", VECTORS)
-def test_invalid_vectors(cli, name):
-    Path("v").write_bytes(VECTORS[name])
-    Path("v.bin").write_bytes(b"old")
-    error, again = cli.error("convert v v.bin"), cli.error(f"{TRAIN} --init v")
-    assert "v:" in error and again.partition(" at 0x")[0] == error.partition(" at 0x")[0]
-    assert Path("v.bin").read_bytes() == b"old"
-
-
-# ---- disks ----

@@ -110,15 +110,6 @@ def test_quadratic_is_the_bound_to_second_order():
     assert errors[0] > errors[1] > errors[2]
 
 
-def test_quadratic_has_few_descent_directions():
-    """A - B has at most M - 1 negative eigenvalues, and 1/K is a stationary point of it."""
-    data = observations(count=40, features=30, classes=4)
-    quadratic = Quadratic.of(data, 30, 0)
-    values = np.linalg.eigvalsh(quadratic.product(np.eye(40)))
-    assert 1 <= (values < -1e-10).sum() <= 3
-    assert np.abs(quadratic.product(np.full((40, 5), 0.2))).max() < 1e-12
-
-
 def test_singular_vectors_of_wide_rows():
     random = np.random.default_rng(0)
     low = random.normal(size=(80, 6)) @ random.normal(size=(6, 200)) * 3

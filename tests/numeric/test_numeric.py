@@ -39,12 +39,6 @@ def quadratic(point):
     return 5 + 0.5 * float((SCALES * (point - 2) ** 2).sum()), SCALES * (point - 2)
 
 
-def test_the_minimum_of_a_quadratic_function():
-    found = minimize(quadratic, np.zeros((2, 3)), tolerance=1e-15)
-    assert found.shape == (2, 3)
-    assert_allclose(found, 2, atol=1e-6)
-
-
 def test_a_value_of_single_precision_is_minimized_by_its_gradient():
     def rounded(point):
         value, gradient = quadratic(point)

@@ -111,15 +111,6 @@ def test_a_failed_checkpoint_keeps_the_previous_ones(kept, monkeypatch):
     Checkpoint.load(folder.generations()[0])
 
 
-@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:-2]])
-def test_a_truncated_file_is_named(kept, damage):
-    training, folder, _ = kept
-    path = saved(folder, training, 1).path
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(FormatError, match=r"truncated; remove it to resume"):
-        Checkpoint.load(path)
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_a_changed_byte_is_found(kept, name):
     training, folder, _ = kept

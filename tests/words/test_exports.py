@@ -102,17 +102,6 @@ def test_tables_have_a_list_in_each_row(cli, counted):
     np.testing.assert_allclose(unit, unit_rows(before.vectors), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "line, message",
-    [
-        ("v.parquet --quantize int8", "--quantize: is for safetensors"),
-        ("v.jsonl --no-header", "--no-header: is for text"),
-    ],
-)
-def test_options_that_tables_do_not_have(cli, line, message):
-    assert message in cli.error(f"convert v.npy {line}")
-
-
 def test_a_table_without_its_package_is_one_line(cli, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "pip install pyarrow to write v.parquet" in cli.error("convert v.npy v.parquet")

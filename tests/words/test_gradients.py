@@ -179,6 +179,7 @@ DOCUMENTS, FEATURES, CLASSES, BIAS = 6, 5, 37, 0.5
 LABELS = np.array([0, 3, 3, 36, 20, 9], dtype=np.int32)
 WEIGHTS = np.array([1, 2, 0.5, 1, 1.5, 1], dtype=np.float32)
 MARGIN = 4
+GROUPS = [range(0, 16), range(16, 32), range(32, CLASSES)]
 
 
 class Problem:
@@ -189,11 +190,7 @@ class Problem:
         random = np.random.default_rng(8)
         dense = random.uniform(0.2, 1, (DOCUMENTS, FEATURES)).astype(np.float32)
         dense *= random.random((DOCUMENTS, FEATURES)) < 0.7
-        self.x, self.labels, self.weight = (
-            dense[list(which)],
-            LABELS[list(which)],
-            WEIGHTS[list(which)],
-        )
+        self.x, self.labels, self.weight = (rows[list(which)] for rows in (dense, LABELS, WEIGHTS))
         self.table = np.zeros((FEATURES + 1, 48), dtype=np.float32)
         self.table[:, :CLASSES] = scale * random.uniform(-1, 1, (FEATURES + 1, CLASSES))
         self.W = self.table[:, :CLASSES].astype(float)
@@ -227,6 +224,16 @@ class Problem:
         assert not self.table[:, CLASSES:].any()
         self.loss = run.progress()["loss"]
         return ((self.table - before) / rate)[:, :CLASSES]
+
+    def disturbed(self):
+        """The disturbed unigram."""
+        stream = Stream(1, 0, 0, 5)
+        alpha = self.counts * np.array([0.5 + stream.unit() for _ in range(CLASSES)])
+        return alpha / alpha.sum()
+
+    def centers(self):
+        """The unigram of each group."""
+        return [self.counts[g] / self.counts[g].sum() for g in GROUPS]
 
     def likelihood(self):
         scores = self.scores()
@@ -283,12 +290,11 @@ def test_class_noise_ascends_minus_its_loss(objective):
 def test_dcme_of_classes_ascends_its_bound(document, head, draws):
     """Clusters of 16 classes: scored ones are exact, others have the bound of their center."""
     problem = Problem([document])
-    label, groups = problem.labels[0], [range(0, 16), range(16, 32), range(32, CLASSES)]
-    alpha = [problem.counts[g] / problem.counts[g].sum() for g in groups]
+    label, alpha = problem.labels[0], problem.centers()
 
     def bounds():
         (scores,) = problem.scores()
-        return [a @ scores[g] + entr(a).sum() for a, g in zip(alpha, groups, strict=True)]
+        return [a @ scores[g] + entr(a).sum() for a, g in zip(alpha, GROUPS, strict=True)]
 
     order = np.argsort(np.negative(bounds()), kind="stable").tolist()
     order.remove(label // 16)
@@ -296,7 +302,7 @@ def test_dcme_of_classes_ascends_its_bound(document, head, draws):
 
     def ascended():
         (scores,) = problem.scores()
-        parts = [scores[g] if k in exact else [bounds()[k]] for k, g in enumerate(groups)]
+        parts = [scores[g] if k in exact else [bounds()[k]] for k, g in enumerate(GROUPS)]
         return problem.weight[0] * (scores[label] - logsumexp(np.concatenate(parts)))
 
     wanted = ascended()
@@ -313,8 +319,7 @@ def test_a_center_of_classes_moves_to_the_mean_of_what_it_owes():
     run = problem.learner(rate, objective=1, exact_clusters=0, center_interval=1e-9, epochs=2)
     assert run.epoch(0)
     problem.W[:] = problem.table[:, :CLASSES]
-    counts = problem.counts[16:32]
-    alpha = [softmax(problem.scores()[0, :16]), counts / counts.sum()]
+    alpha = [softmax(problem.scores()[0, :16]), problem.centers()[1]]
 
     def ascended():
         (scores,) = problem.scores()
@@ -329,9 +334,7 @@ def test_a_center_of_classes_moves_to_the_mean_of_what_it_owes():
 def test_algorithm_1_of_classes_ascends_the_dual_bound(document, top_items):
     """With one cluster, whose center is the disturbed unigram."""
     problem = Problem([document])
-    stream = Stream(1, 0, 0, 5)
-    alpha = problem.counts * np.array([0.5 + stream.unit() for _ in range(CLASSES)])
-    alpha /= alpha.sum()
+    alpha = problem.disturbed()
 
     def ascended():
         (scores,) = problem.scores()
@@ -357,15 +360,13 @@ def shuffled(count):
 def test_documents_of_a_batch_see_the_steps_before_them():
     """Of DCME: what clusters owe is in the scores and the bounds, though not yet in the weights."""
     problem, rate = Problem([0, 3]), 0.25
-    groups = [range(0, 16), range(16, 32), range(32, CLASSES)]
-    alpha = [problem.counts[g] / problem.counts[g].sum() for g in groups]
-    before = problem.W.copy()
+    alpha, before = problem.centers(), problem.W.copy()
 
     def ascended(document):
         scores, label = problem.scores()[document], problem.labels[document]
         parts = [
             scores[g] if k == label // 16 else [a @ scores[g] + entr(a).sum()]
-            for k, (g, a) in enumerate(zip(groups, alpha, strict=True))
+            for k, (g, a) in enumerate(zip(GROUPS, alpha, strict=True))
         ]
         return problem.weight[document] * (scores[label] - logsumexp(np.concatenate(parts)))
 
@@ -379,9 +380,7 @@ def test_documents_of_a_batch_see_the_steps_before_them():
 def test_the_bound_of_algorithm_1_follows_the_steps_online():
     """The loss of one document in 16 is sampled: of the first, and of one after many steps."""
     problem, rate = Problem([*range(DOCUMENTS)] * 3), 0.1
-    stream = Stream(1, 0, 0, 5)
-    alpha = problem.counts * np.array([0.5 + stream.unit() for _ in range(CLASSES)])
-    alpha /= alpha.sum()
+    alpha = problem.disturbed()
     top, losses = np.argsort(-alpha, kind="stable")[:4], []
     rows = np.column_stack([problem.x, np.full(len(problem.x), BIAS)]).astype(float)
     for document in shuffled(len(rows)):

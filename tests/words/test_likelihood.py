@@ -136,13 +136,16 @@ def test_analogies_are_the_softmax_of_b_minus_a_plus_c(trained, cli):
 
 
 def test_a_file_of_tables_gives_the_likelihood_of_training(trained, cli):
-    for objective, flags in (("ns", ""), ("nce", "--prior 1")):
+    order = "--word-order --window-mode fixed"
+    for objective, flags in (("ns", ""), ("nce", order), ("nce", "--prior 1")):
         trained(f"{objective} {flags}")
         found, made = cli.json("eval likelihood tables held.txt"), manifest("v.txt")
         for name in ("log_probability", "log_mean_probability"):
             assert found[name] == pytest.approx(made[f"heldout_{name}"], abs=1e-6)
         assert ("log_probability_with_noise" in found) == (objective == "ns")
+        assert (Vectors.load("tables").neighbors is None) == (flags != order)
     found = Vectors.load("tables")
+    assert "--output-tables" in cli.error("eval likelihood v.txt held.txt")
     uncounted = Vectors(found.words, found.vectors, context=found.context, manifest=found.manifest)
     with pytest.raises(UsageError, match="which requires word counts"):
         eval_likelihood(uncounted, "held.txt")

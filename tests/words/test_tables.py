@@ -1,8 +1,5 @@
 """Vectors that are written: input, context, their sum, or the sum at unit length."""
 
-from pathlib import Path
-
-import numpy as np
 import pytest
 from helpers import manifest, unit_rows
 from numpy.testing import assert_allclose, assert_array_equal
@@ -90,15 +87,3 @@ def test_training_continues_from_both_tables(files, folder, start):
     v = dw.train(corpus, **UNCHANGED, init=init)
     assert_allclose(v.vectors, input, atol=1e-6)
     assert_allclose(v.context.vectors, output, atol=1e-6)
-
-
-def test_invalid_initial_vectors_are_one_line_of_error(files, folder):
-    corpus, *_ = files
-    other = dw.Vectors(["w0", "w1"], np.ones((2, 5), dtype=np.float32))
-    Path("empty").mkdir()
-    for init, message in (
-        ({"init": other}, "init: has 5 dimensions and dim is 6"),
-        ({"init": "empty"}, "is a folder without static embeddings"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            dw.train(corpus, **OPTIONS, **init)

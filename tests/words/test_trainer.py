@@ -176,14 +176,16 @@ def test_choices_have_the_numbers_of_the_core():
     assert sorted(named) == sorted(choices for choices in declared if choices)
 
 
-def test_deferred_updates_of_top_items_are_applied():
-    # one shard, so that threads do not overwrite each other's updates
-    text, tables = corpus(tokens=500), []
+@pytest.mark.parametrize("objective, tokens", [("dcme", 500), ("ns", 20_000), ("hs", 20_000)])
+def test_what_threads_defer_or_add_to_copies_of_rows_is_not_lost(objective, tokens):
+    """Of DCME in one shard, so that threads do not overwrite each other's updates."""
+    text, tables = corpus(tokens=tokens), []
     # a rate so low that steps do not affect each other, and constant centers
-    rate = {"lr": 1e-6, "min_lr": 1e-6, "beta": 1e6}
+    given = {"objective": objective, "lr": 1e-6, "min_lr": 1e-6, "beta": 1e6}
     for threads in (1, 2):
-        given = {"objective": "dcme", "threads": threads, **rate}
-        options = options_of(given, epochs=100, window_mode="fixed", sample=0.0)
+        options = options_of(
+            given, epochs=50_000 // tokens, window_mode="fixed", sample=0.0, threads=threads
+        )
         tables.append(trained(text, options).output)
     lost = np.linalg.norm(tables[1] - tables[0]) / np.linalg.norm(tables[0])
     assert lost < 0.02

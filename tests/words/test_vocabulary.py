@@ -106,11 +106,6 @@ def test_counts_to_a_file(cli):
     assert "occurs at least 9 times; lower --min-count" in cli.error("vocab c -o v --min-count 9")
 
 
-def test_stdin_to_stdout(cli):
-    assert cli("vocab - --output - --min-count 1", stdin="x y\nx") == "x 2\ny 1\n"
-    assert cli.err == "3 tokens, 2 types, 2 kept\n"
-
-
 def test_merge(cli):
     Path("1").write_bytes(b"a 3\nb 2\n")
     Path("2").write_bytes(b"c 4\nb 2\nd 1\n")
