@@ -52,9 +52,9 @@ class Setup:
 
     def file(self, name: str) -> str:
         """Return the path of a file of the data or else of gensim's; fail if it is missing."""
-        found = importlib.util.find_spec("gensim.test")
+        found = importlib.util.find_spec("gensim")
         gensim = map(Path, (found and found.submodule_search_locations) or [])
-        for folder in (self.data, *(one / "test_data" for one in gensim)):
+        for folder in (self.data, *(one / "test" / "test_data" for one in gensim)):
             if (folder / name).exists():
                 return str(folder / name)
         raise FileNotFoundError(f"{self.data / name} is missing")
