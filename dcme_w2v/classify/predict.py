@@ -1,5 +1,6 @@
 """The commands ``classify test`` and ``predict``: labels of documents, and measures of models."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -177,21 +178,15 @@ def write_predictions(
         best = (names[0], shares[0]) if found else (None, None)
         return (*kept, *best, names, shares)[: len(columns)]
 
-    def line(row: Sequence[Any]) -> str:
+    def line(kept: tuple[Any, ...], found: list[Any]) -> str:
+        cells = [(*names, f"{p:.6f}") for *names, p in found] or [("", "")]
         if by_token:
-            return (
-                "".join(
-                    f"{one['token']}\t{one['tag']}\t{one['probability']:.6f}\n" for one in row[0]
-                )
-                + "\n"
-            )
-        first = len(kept)
-        pairs = zip(*row[first + 2 :], strict=True) if count != 1 else [row[first : first + 2]]
-        found = [one for name, p in pairs if name for one in (name, f"{p:.6f}")] or ["", ""]
-        return "\t".join([*map(cell, row[:first]), *found]) + "\n"
+            return "".join("\t".join(one) + "\n" for one in cells) + "\n"
+        return "\t".join([*map(cell, kept), *itertools.chain.from_iterable(cells)]) + "\n"
 
-    rows = (row(*one) for one in predict(model, docs, count, **more))
-    write_rows(path, columns, rows, line, form, is_awaited=STANDARD in map(str, docs))
+    write = row if form else line
+    rows = (write(*one) for one in predict(model, docs, count, **more))
+    write_rows(path, columns, rows, form, is_awaited=STANDARD in map(str, docs))
 
 
 def measured(model: Predictor, data: Labeled) -> dict[str, Any]:

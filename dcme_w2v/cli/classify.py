@@ -165,7 +165,8 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
     model's threshold. A label that was not in the training documents counts as an error. A model of
     clusters (`latent fit --unsupervised`) is compared with the first label of each document. A
     model --by token has the accuracy of tags, and precision, recall and F1 of entities by exact
-    spans.
+    spans. With --min-probability, the share of documents that are answered, and the accuracy of
+    these answers, are measures, too.
     """
     from dcme_w2v.classify.model import load_classifier
     from dcme_w2v.classify.predict import test

@@ -38,8 +38,7 @@ def form_of(path: PathLike, as_json: bool = False) -> str:
 def write_rows(
     path: PathLike,
     columns: Sequence[str],
-    rows: Rows,
-    text: Callable[[Sequence[Any]], str],
+    rows: Iterable[Any],
     form: str,
     is_awaited: bool = False,
 ) -> None:
@@ -50,10 +49,8 @@ def write_rows(
     path : path
         ``-`` is standard output.
     columns : sequence of str
-    rows : iterable of sequences, of a value for each column
-        Lists are joined by | in text and CSV.
-    text : callable
-        Returns the lines of a row in text, which has no header.
+    rows : iterable of sequences, of a value for each column, or of str for text
+        Lists are joined by | in CSV.
     form : str
         See `form_of`.
     is_awaited : bool
@@ -68,7 +65,7 @@ def write_rows(
         if form == ".parquet":
             _write_parquet(path, file, columns, rows)
             return
-        line = text
+        line: Callable[[Any], str] = str
         if form == JSON_LINES:
             line = functools.partial(_json_line, columns)
         elif form == ".csv":
