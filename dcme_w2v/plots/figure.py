@@ -1,6 +1,8 @@
 """Figures of matplotlib: styles, names as plain text, files."""
 
+import io
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ _SETTINGS: Any = {
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure; width and height in inches, at 100 points an inch.
+    """Return an empty figure, which a notebook shows; width and height in inches of 100 points.
 
     Raises
     ------
@@ -27,7 +29,9 @@ def new_figure(width: float, height: float) -> Any:
         matplotlib is not installed.
     """
     figure = import_optional("matplotlib.figure", " to draw pictures")
-    return figure.Figure(figsize=(width, height), dpi=100, layout="constrained")
+    found = figure.Figure(figsize=(width, height), dpi=100, layout="constrained")
+    found._repr_png_ = partial(_drawn, found, "png")
+    return found
 
 
 def style_of(number: int) -> dict[str, Any]:
@@ -49,14 +53,21 @@ def plain_text(name: str) -> str:
 
 def write_figure(figure: Any, path: str) -> None:
     """Write a picture: PNG, or PDF or SVG by the suffix; ``-`` is standard output."""
+    data = _drawn(figure, picture_format(path))
+    with atomic_write(path) as file:
+        file.write(data)
+
+
+def _drawn(figure: Any, format: str) -> bytes:
+    """Return a picture as bytes."""
     import matplotlib
 
-    format = picture_format(path)
     dates = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
-    with atomic_write(path) as file, warnings.catch_warnings():
+    with io.BytesIO() as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a label with letters that the font does not have
         with matplotlib.rc_context(_SETTINGS):
             figure.savefig(file, format=format, bbox_inches="tight", metadata=dates[format])
+        return file.getvalue()
 
 
 def picture_format(path: str) -> str:

@@ -316,9 +316,8 @@ class Vectors(metaclass=_Habits):
         return f"Vectors({len(self):,} words, {self.dim} dimensions)"
 
     def _repr_html_(self) -> str:
-        return table(
-            {"words": self.words, "dimensions": self.dim, "trained": how_made(self)}.items()
-        )
+        words = f"{len(self):,}: {' '.join(self.words[:7])} ..."
+        return table({"words": words, "dimensions": self.dim, "trained": how_made(self)}.items())
 
     @overload
     def __getitem__(self, key: slice) -> Vectors: ...

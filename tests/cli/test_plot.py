@@ -61,6 +61,7 @@ def test_words_on_a_plane(cli):
     assert all(f">{word}<" in svg for word in ("a$b", "&lt;script&gt;", "übel", "f_g"))
     figure = dw.plot(dw.Vectors.load("v.npy"), words="d e a$b", method="pca")
     assert [text.get_text() for text in figure.axes[0].texts] == ["d", "e", "a$b"]
+    assert figure._repr_png_().startswith(MAGIC[".png"])
     cli(f"{line} --words", "a$b d e")
     assert ">f_g<" not in Path("p.svg").read_text(encoding="utf-8")
     rows = np.load("v.npy")
