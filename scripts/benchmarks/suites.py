@@ -284,8 +284,9 @@ def items(s: Setup) -> Iterator[Line]:
 
 def changes(s: Setup) -> Iterator[Line]:
     """Plant changes in the second of two texts of 4 million tokens, and look for them."""
-    for seed, alternate in product(s.seeds, (True, False)):
-        first, second, planted = planted_halves(s.file("corpus.txt"), 4_000_000, alternate, seed)
+    texts = {"": "corpus.txt", "laws, ": "laws.txt"}
+    for (text, path), seed, alternate in product(texts.items(), s.seeds, (True, False)):
+        first, second, planted = planted_halves(s.file(path), 4_000_000, alternate, seed)
         a, b = (
             [dw.train(lines, threads=s.threads, seed=number) for number in (1, 2, 3)]
             for lines in (first, second)
@@ -296,7 +297,7 @@ def changes(s: Setup) -> Iterator[Line]:
             "compare, one file each": [one.word for one in dw.compare(a[0], b[0])],
             "compare, three seeds each": [one.word for one in dw.compare(a, b)],
         }.items():
-            setting = f"{'alternate' if alternate else 'adjacent'}: {name}"
+            setting = f"{text}{'alternate' if alternate else 'adjacent'}: {name}"
             yield setting, seed, "precision at 20", 5.0 * len(planted & {*words}), "%"
 
 
