@@ -88,7 +88,7 @@ class Table:
         for name in ("text", "label", "keep"):
             given = getattr(self, name)
             columns = given.split(",") if isinstance(given, str) else given
-            object.__setattr__(self, name, tuple(columns))
+            object.__setattr__(self, name, tuple(dict.fromkeys(columns)))
 
     def __fspath__(self) -> str:
         return self.path

@@ -116,7 +116,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
         parts = self.model_.log_probabilities(self.model_.rows(list(as_texts(X))), self.threads)
         return np.concatenate([np.empty((0, len(self.classes_))), *parts])[:, self._columns]
 
-    def predict(self, X: Iterable[Document], min_probability: float | None = None) -> Any:
+    def predict(self, X: Iterable[Document], *, min_probability: float | None = None) -> Any:
         """Return the most probable label of each text, shape (texts,).
 
         After `fit` with lists of labels, lists: of the labels whose probability is at least the

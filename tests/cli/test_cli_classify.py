@@ -93,7 +93,7 @@ def test_predictions_are_a_table_with_the_columns_that_are_kept(model, cli, suff
     if suffix == ".parquet":
         pytest.importorskip("pyarrow")
     write('id,label,text\n"2, 3",x,cat bird\n"ü\t4",,saw axe\n', "t.csv")
-    line = "classify predict m t.csv --text-column text --keep id,label -k 2"
+    line = "classify predict m t.csv --text-column text --keep id,label,id -k 2"
     cli(f"{line} -o o{suffix}")
     names = ("id", "label", "predicted_label", "probability", "labels", "probabilities")
     rows = [row.kept for _, row in read_rows(Table(f"o{suffix}", "id", (), names))]
