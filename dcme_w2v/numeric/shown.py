@@ -12,7 +12,8 @@ class Rows(list[T]):
     """A list of tuples, which a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
-        return table(self[:_ROWS], getattr(self[0], "_fields", ()) if self else ())
+        more = [("...",)] if len(self) > _ROWS else []
+        return table([*self[:_ROWS], *more], getattr(self[0], "_fields", ()) if self else ())
 
 
 class Shown:

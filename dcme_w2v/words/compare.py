@@ -91,15 +91,16 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
         for side in (a, b)
     ]
     every = [one for side in sides for one in side]
-    words, rows = _shared(every, min_count)
-    turned = _aligned(every, rows)
+    words, places = _shared(every, min_count)
+    turned = _aligned(every, places)
     own, other = turned[: len(sides[0])], turned[len(sides[0]) :]
     between = _differences(own, other)
     within = np.concatenate([_differences(side, side) for side in (own, other)])
     change, noise = between.mean(axis=0), within.mean(axis=0) if len(within) else None
     score = _among_similar(change if noise is None else change / np.maximum(noise, _SMALLEST))
     least = within.max(axis=0) if len(within) else _SMALLEST
-    score[between.min(axis=0) <= least] = -np.inf
+    has_place = np.all([rows.any(axis=1) for rows in turned], axis=0)  # is no row of zeros
+    score[(between.min(axis=0) <= least) | ~has_place] = -np.inf
     best = np.argsort(-score, kind="stable")[:topn]
     best = best[score[best] > -np.inf]
     lists = [

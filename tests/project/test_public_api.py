@@ -160,6 +160,7 @@ def test_objects_are_printed_briefly_and_shown_as_tables():
         shown = one._repr_html_()
         assert shown.startswith("<table>") and not re.search("a<b|w&(?!amp;)", shown)
     assert "<th>word</th><th>similarity</th>" in lists[0]._repr_html_()
+    assert type(lists[0])(lists[0] * 9)._repr_html_().count("<tr>") == 52
 
 
 def test_importing_the_package_imports_nothing_else():
