@@ -154,14 +154,12 @@ def _shown(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:.6g}"
-    if isinstance(value, str):
-        return _printable(value)
     if isinstance(value, list):
         more = f" ... ({len(value)} in total)" if len(value) > SHOWN else ""
         return ", ".join(_shown(one) for one in value[:SHOWN]) + more
     if isinstance(value, Mapping):
         return ", ".join(f"{_printable(key)} {_shown(one)}" for key, one in value.items())
-    return str(value)
+    return _printable(str(value))
 
 
 def _printable(text: str) -> str:

@@ -106,8 +106,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
             options = options_of(self)
             self.classes_, numbers = np.unique(labels, return_inverse=True)
             check_classes(self.classes_, ", or y=None to cluster")
-            names = [str(one) for one in self.classes_]
-            given = [(int(one),) for one in numbers]
+            names, given = list(map(str, self.classes_)), numbers[:, None].tolist()
         with reporting_to(self._progress, None, False) as reporter:
             self._model = learn(rows, given, names, options, reporter)
         if y is None:

@@ -54,10 +54,24 @@ def test_token_counts_add_up(kind, sample):
         assert (found.trained > 0) == learns
 
 
-def test_ids_of_no_word_are_an_error():
-    ids, counts = encoded([[0, 1, 2]])
-    with pytest.raises(ValueError, match="word"):
-        Trainer(ids, counts[:-1], options_of({}))
+@pytest.mark.parametrize("seed", range(75))
+def test_any_text_is_trained_after_a_stop_or_has_ids_of_no_word(seed):
+    random = np.random.default_rng(seed)
+    most = {"dim": 20, "window": 12, "negative": 6, "clusters": 4, "top_items": 9, "threads": 2}
+    some = {name: int(random.integers(number)) + 1 for name, number in most.items()}
+    options = options_of(OBJECTIVES[seed % 5], **MODELS[seed % 3], **some, lr=0.01, epochs=1)
+    ids = random.integers(40 + (seed % 4 == 3), size=random.integers(1, 300)).astype(np.uint32)
+    ids[random.random(len(ids)) < seed / 75] |= 1 << 31
+    words = np.arange(1, 41)
+    if (ids & 0x7F).max() == 40:
+        with pytest.raises(ValueError, match="word"):
+            Trainer(ids, 100 // words, options)
+        return
+    run = Trainer(ids, 100 // words, options)
+    run._core.stop()
+    assert not run._core.epoch(0)
+    run._core.restored()
+    assert run.epoch(0).done == len(ids)
 
 
 def test_divergence_is_an_error():
