@@ -26,7 +26,7 @@ _IN_LEGEND = 10  # entries, of which the last is for all others if they are more
 _OF_WORDS, _OF_ROWS = 100, 2000  # points, by default
 GRAY = "#B0B0B0"
 # Where a word stands beside its point: pixels to the right and up, alignment.
-PLACES = ((4, 0, "left"), (-4, 0, "right"), (0, 8, "center"), (0, -8, "center"))
+PLACES = ((4, 0, "left"), (-4, 0, "right"), (0, 13, "center"), (0, -13, "center"))
 # What can be drawn: its options.
 OPTIONS = {
     "logs": ("fields",),
@@ -128,7 +128,8 @@ def draw_words(
     axes.scatter(*points.T, s=8, color=COLORS[0])
     axes.margins(0.06)
     axes.figure.draw_without_rendering()  # sets the scale
-    boxes: list[Any] = []
+    box_of = axes.figure.bbox_inches.from_bounds
+    boxes = [box_of(x - 2, y - 2, 4, 4) for x, y in axes.transData.transform(points)]
     for word, point in zip(chosen, points.tolist(), strict=True):
         for x, y, side in PLACES:
             label = axes.annotate(
