@@ -114,7 +114,7 @@ def test_every_combination_equals_the_reference(objective, model, mode, gradient
         {"objective": "nce", "prior": 1.0},
         {"objective": "nce", "prior": 1.0, "virtual_samples": 0.5, "negative": 15, "lr": 0.4},
         {"objective": "dcme", "prior": 0.75},
-        {"objective": "dcme", "top_items": 0, "clusters": 7, "beta": 0.05},
+        {"objective": "dcme", "top_items": 0, "clusters": 7, "beta": 0.05, "prior": 0.0},
         {"objective": "dcme", "top_items": 500, "clusters": 1},
     ],
 )

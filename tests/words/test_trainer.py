@@ -190,7 +190,9 @@ def test_choices_have_the_numbers_of_the_core():
     assert sorted(named) == sorted(choices for choices in declared if choices)
 
 
-@pytest.mark.parametrize("objective, tokens", [("dcme", 500), ("ns", 20_000), ("hs", 20_000)])
+@pytest.mark.parametrize(
+    "objective, tokens", [("dcme", 500), ("ns", 500), ("ns", 20_000), ("hs", 500)]
+)
 def test_what_threads_defer_or_add_to_copies_of_rows_is_not_lost(objective, tokens):
     """Of DCME in one shard, so that threads do not overwrite each other's updates."""
     text, tables = corpus(tokens=tokens), []
@@ -201,8 +203,8 @@ def test_what_threads_defer_or_add_to_copies_of_rows_is_not_lost(objective, toke
             given, epochs=50_000 // tokens, window_mode="fixed", sample=0.0, threads=threads
         )
         tables.append(trained(text, options).output)
-    lost = np.linalg.norm(tables[1] - tables[0]) / np.linalg.norm(tables[0])
-    assert lost < 0.02
+    most, lost = (np.abs(one).max(axis=1) for one in (tables[0], tables[1] - tables[0]))
+    assert (lost <= 0.1 * most).all()
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or sys.platform != "linux", reason="x86 Linux")
