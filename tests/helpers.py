@@ -50,11 +50,10 @@ MODELS = [
 ]
 
 
-def options_of(options, **more):
+def options_of(options, words=None, **more):
     """Return resolved options of a small training with one thread."""
-    return resolved(
-        TrainOptions(**{"dim": 8, "clusters": 3, "threads": 1, "sample": 1e-3} | options | more)
-    )
+    given = {"dim": 8, "clusters": 3, "threads": 1, "sample": 1e-3} | options | more
+    return resolved(TrainOptions(**given), words)
 
 
 # ---- files ----

@@ -40,8 +40,10 @@ OF_CBOW: dict[str, dict[str, Any]] = {
 MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 
 # CBOW with ns: the rate of the median token by the square root of the epochs, and the rate of all
-# words where rates are equal (docs/decisions/learning-rates.md).
+# words where rates are equal (docs/decisions/learning-rates.md). Below MANY_WORDS it falls with the
+# square root of their number, since a step moves a large part of all rows.
 RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
+MANY_WORDS, LEAST_SHARE = 1000, 0.25
 
 # Vectors of neighbors move by four times the learning rate; at the usual ones they diverge.
 RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
@@ -63,8 +65,9 @@ def resolved(options: Options, words: int | None = None) -> Options:
     found |= OF_CBOW[objective] if is_cbow else {}
     if is_cbow and objective == "ns":
         found["sample"] = min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
-        by_epochs = round(min(MAX_RATE, RATE_OF_EPOCH / options.epochs**0.5), 4)
-        found["lr"] = EQUAL_RATE if options.rates == "equal" else by_epochs
+        by_epochs = min(MAX_RATE, RATE_OF_EPOCH / options.epochs**0.5)
+        share = max(LEAST_SHARE, min(1.0, (words or MANY_WORDS) / MANY_WORDS) ** 0.5)
+        found["lr"] = round(share * (EQUAL_RATE if options.rates == "equal" else by_epochs), 4)
     if "rates" not in found:
         options = dataclasses.replace(options, rates="equal")
     if options.word_order:
