@@ -74,7 +74,8 @@ def several(count=600):
     (600, 12, {}, {"lr": 0.5, "epochs": 20, "l2": 8.3e-4, "bias": 0.21}, [{"lr": 0.125, "l2": 0}]),
     (300, 12, {}, {"lr": 0.5, "epochs": 20, "l2": 1.7e-4}, [{"lr": 0.125, "epochs": 5}]),
     (600, 12, {"epochs": 3, "bias": 1.0}, {"lr": 0.5, "l2": 8.3e-4}, [{"lr": 0.125}]),
-    (600, 500, {}, {"lr": 1.0, "epochs": 10, "l2": 8.3e-4}, [{"lr": 0.125, "epochs": 5}]),
+    (600, 500, {}, {"lr": 1.0, "epochs": 20, "l2": 8.3e-4}, [{"lr": 0.125, "epochs": 5}]),
+    (5001, 500, {}, {"lr": 1.0, "epochs": 10, "l2": 1e-4}, [{"lr": 0.125, "epochs": 5}]),
 ])  # fmt: skip
 def test_the_default_is_near_linear_svc(count, classes, given, first, others):
     """C is 1, or 10 with few documents; a given option is no part of a setting."""
