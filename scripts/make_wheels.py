@@ -21,9 +21,10 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 # Tag of the wheel -> target of zig, name of the platform for setuptools.
 PLATFORMS = {
@@ -210,9 +211,9 @@ def newer_than_musl_1_2_0(module: bytes) -> set[str]:
     """Return what a module needs and musl 1.2.0 has not; auditwheel expects Alpine's file name."""
     from elftools.elf.elffile import ELFFile
 
-    file = ELFFile(io.BytesIO(module))
-    tags = file.get_section_by_name(".dynamic").iter_tags("DT_NEEDED")
-    names = {one.name for one in file.get_section_by_name(".dynsym").iter_symbols()}
+    section: Callable[[str], Any] = ELFFile(io.BytesIO(module)).get_section_by_name
+    tags = section(".dynamic").iter_tags("DT_NEEDED")
+    names = {one.name for one in section(".dynsym").iter_symbols()}
     return ({tag.needed for tag in tags} - {"libc.so"}) | (names & NEW_IN_MUSL)
 
 

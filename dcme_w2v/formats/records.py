@@ -32,7 +32,8 @@ def form_of(path: PathLike, as_json: bool = False) -> str:
         raise UsageError(f"{path}: Parquet is compressed inside; name it without {packed}")
     if as_json and form in TABLES:
         raise UsageError(f"--json: {path} is a table; omit it, or name a .jsonl file")
-    return JSON_LINES if as_json else form if form in (*TABLES, JSON_LINES) else ""
+    is_lines = as_json or form in (JSON_LINES, ".json", ".ndjson")
+    return JSON_LINES if is_lines else form if form in TABLES else ""
 
 
 def write_rows(

@@ -88,7 +88,7 @@ def test_each_prediction_is_an_object_of_a_line(model, cli):
     assert first["label"] == "animals" and first["probability"] == first["probabilities"][0]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl", ".json", ".parquet"])
 def test_predictions_are_a_table_with_the_columns_that_are_kept(model, cli, suffix):
     if suffix == ".parquet":
         pytest.importorskip("pyarrow")
