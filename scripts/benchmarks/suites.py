@@ -188,6 +188,7 @@ RATED = {
     "defaults, 5 epochs": ("", 0.075),
     "300 dimensions, 2 epochs": ("--dim 300 --epochs 2", 0.075),
     "300 dimensions, 5 epochs": ("--dim 300", 0.075),
+    "window 10, 20 samples": ("--window 10 --negative 20", 0.075),
     "nce": ("--objective nce", 0.2),
     "preset similarity": ("--preset similarity", 0.2),
     "hs": ("--objective hs", 0.05),
