@@ -59,7 +59,7 @@ PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of models
 
 
 class Explanation(Rows[tuple[str, float]]):
-    """What speaks for a class: names of features with their weights.
+    """Features of a class, by name, with their weights.
 
     Of a text, these are contributions: the value of the feature times the difference of its weights
     for two classes. With `rest` they add up to the difference of the scores of these classes.
@@ -218,7 +218,7 @@ class Predictor(Shown, ABC):
                 ]
 
     def explain(self, label: str | None = None, count: int = 20, text: Any = None) -> Explanation:
-        """Return the features that speak for a class, the highest first.
+        """Return the highest-weighted features of a class, or the contributions of those of a text.
 
         Without a text, these are the features of the highest weights. With one, these are its
         features that move its score of the class, minus that of another one, the most.

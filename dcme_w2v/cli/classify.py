@@ -12,7 +12,7 @@ from dcme_w2v.classify.options import (
     TuneOptions,
     class_weights_of,
 )
-from dcme_w2v.files.paths import READS, WRITES
+from dcme_w2v.files.paths import READS, TEXT, WRITES
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.small_models.options import ShrinkOptions
 
@@ -148,7 +148,7 @@ def train(
 @flag(
     "--confusion FILE",
     "write how many documents of each label were given which other one",
-    path=WRITES,
+    path=TEXT,
     group="Output",
 )
 @probability_option
@@ -221,7 +221,7 @@ def predict(model: str, docs: tuple[str, ...], **values: Any) -> None:
     'dcme-w2v classify explain model --text "a rocket to the moon"',
 )
 @arguments("<model [label]")
-@flag("--text TEXT", "what speaks for the label of this text, and against the next one")
+@flag("--text TEXT", "what features of this text contribute to its label, minus the next one")
 @flag("-k N", "number of features", name="count", default=20, show_default=False, low=1)
 @json_option
 def explain(model: str, label: str | None, text: str | None, count: int, as_json: bool) -> None:

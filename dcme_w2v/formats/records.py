@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
 from dcme_w2v.errors import CorpusError, UsageError, import_optional
-from dcme_w2v.files.atomic import atomic_write, compression_of, uncompressed_name
+from dcme_w2v.files.atomic import atomic_write, check_text, compression_of, uncompressed_name
 from dcme_w2v.platform import PathLike
 
 ROWS_AT_ONCE = 10_000  # of Parquet
@@ -25,15 +25,20 @@ def form_of(path: PathLike, as_json: bool = False) -> str:
     Raises
     ------
     UsageError
-        JSON is wanted, and the suffix is of a table; or Parquet is to be compressed.
+        JSON is wanted, and the suffix is of a table; Parquet is to be compressed; or the suffix is
+        of another format.
     """
     form = uncompressed_name(path).suffix.lower()
     if form == ".parquet" and (packed := compression_of(path)):
         raise UsageError(f"{path}: Parquet is compressed inside; name it without {packed}")
     if as_json and form in TABLES:
         raise UsageError(f"--json: {path} is a table; omit it, or name a .jsonl file")
-    is_lines = as_json or form in (JSON_LINES, ".json", ".ndjson")
-    return JSON_LINES if is_lines else form if form in TABLES else ""
+    if as_json or form in (JSON_LINES, ".json", ".ndjson"):
+        return JSON_LINES
+    if form in TABLES:
+        return form
+    check_text(path)
+    return ""
 
 
 def write_rows(

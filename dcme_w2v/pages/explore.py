@@ -287,8 +287,9 @@ def page_of(
     described, blocks = [], []
     for number, found in enumerate(zip(every, layouts, groups, strict=True)):
         description, arrays = _blocks_of(*found)
-        described.append({**description, "changes": changed})
+        described.append(description)
         blocks += [_block(f"{name}{number}", data) for name, data in arrays.items()]
+    described[0]["changes"] = changed
     blocks.insert(0, _block("about", json.dumps(described).encode()))
     policy = (  # no network, no other script or style
         f"default-src 'none'; script-src {_hash_of(script)}; style-src {_hash_of(style)}; "

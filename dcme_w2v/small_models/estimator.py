@@ -141,7 +141,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
         return np.array([one[0] if one else None for one in answers], dtype=object)
 
     def explain(self, text: Document, label: Any = None, count: int = 20) -> Explanation:
-        """Return the features of a text that speak for a label and against another one.
+        """Return what features of a text contribute to the score of a label, minus another one's.
 
         Parameters
         ----------

@@ -109,7 +109,7 @@ class TrainOptions(Checked):
     )
     lr: float | None = option(
         None,
-        "initial learning rate (default: depends on model, objective, --negative and --sample)",
+        "initial learning rate (default: depends on model, objective, --epochs and vocabulary)",
         above=0.0,
         maximum=1000.0,
         word2vec="alpha",

@@ -393,7 +393,7 @@ STEERED = (
     ("wrong", LEARN, "LOWER = 0.1", "LOWER = 0.5"),
     ("several", LEARN, "MANY_NUMBERS = 0", "LEARNED = 500", "CERTAIN = 100", "TABLE_CLASSES = 50",
      "BALANCES = ()", "BALANCES = (0.4,)"),
-    ("rare", LEARN, "FEW_CLASSES = 2000", "TABLE_CLASSES = 500"),
+    ("rare", LEARN, "FEW_CLASSES = 2000", "TABLE_CLASSES = 500", "LEARNED = 2_000"),
     ("rare", f"{LEARN} --loss softmax", "FEW_CLASSES = 2000"),
     ("words", "train {text} --cluster local:0 --shards 2", "RAISED = 1", "RAISED = 2",
      "ROUNDS = 10", "ROUNDS = 40", "TOKENS_A_ROUND = 100_000"),
