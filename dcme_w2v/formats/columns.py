@@ -71,9 +71,10 @@ class Table:
     Examples
     --------
     >>> import dcme_w2v as dw
-    >>> _ = open("t.jsonl", "w").write('{"body": "green tea", "year": 1984}\n' * 9)
-    >>> dw.vocab(dw.Table("t.jsonl", "body")).words
-    Words(['green', 'tea']; 2 words)
+    >>> from pathlib import Path
+    >>> _ = Path("t.jsonl").write_text('{"body": "green tea", "year": 1984}\n' * 9)
+    >>> dict(dw.vocab(dw.Table("t.jsonl", "body")).items())
+    {'green': 9, 'tea': 9}
     """
 
     path: str

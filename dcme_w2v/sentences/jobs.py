@@ -75,8 +75,9 @@ def encode(
     Examples
     --------
     >>> import dcme_w2v as dw
+    >>> from pathlib import Path
     >>> dw.Vectors(["tea", "car"], [[2, 0], [0, 2]], counts=[5, 2]).save("v.safetensors")
-    >>> _ = open("sentences.txt", "w").write("tea\ncar tea\n")
+    >>> _ = Path("sentences.txt").write_text("tea\ncar tea\n")
     >>> dw.encode("v.safetensors", ["sentences.txt"], "sentences.npy").shape
     (2, 2)
     """

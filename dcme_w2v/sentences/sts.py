@@ -99,8 +99,9 @@ def eval_sts(
     Examples
     --------
     >>> import dcme_w2v as dw
+    >>> from pathlib import Path
     >>> vectors = dw.Vectors(["tea", "coffee", "car"], [[2, 0], [2, 1], [0, 2]])
-    >>> _ = open("pairs.tsv", "w").write("4.5\ttea\tcoffee\n0.5\ttea\tcar\n")
+    >>> _ = Path("pairs.tsv").write_text("4.5\ttea\tcoffee\n0.5\ttea\tcar\n")
     >>> dw.eval_sts(vectors, "pairs.tsv", pooling="mean").sets[0].pairs
     2
     """

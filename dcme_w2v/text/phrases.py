@@ -270,10 +270,13 @@ def phrases(
     Examples
     --------
     >>> import dcme_w2v as dw
+    >>> from pathlib import Path
     >>> lines = ["in new york", "to new york", "of new york", "in york", "a new one"] * 20
-    >>> found = dw.phrases(lines, "joined.txt", threshold=1, threads=1)
-    >>> found.passes[0][0].joined, open("joined.txt").readline()
-    ('new_york', 'in new_york\n')
+    >>> found = dw.phrases(lines, "joined.txt", threshold=1, min_count=20)
+    >>> [phrase.joined for phrase in found.passes[0]]
+    ['new_york']
+    >>> Path("joined.txt").read_text().splitlines()[0]
+    'in new_york'
     """
     names = [item.name for item in dataclasses.fields(PhraseOptions)]
     check_names(options, [*names, *READING])

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from documentation import PAGES, blocks, command_lines, parse
@@ -101,7 +102,12 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
 # ---- examples print what they show ----
 
 
-MODULES = sorted({*dw._MODULES.values()} - {"dcme_w2v.errors"})
+PACKAGE = Path(dw.__file__).parent
+MODULES = sorted(
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    for path in PACKAGE.rglob("*.py")
+    if re.search(r"^\s*>>> ", path.read_text(encoding="utf-8"), re.MULTILINE)
+)
 
 
 @pytest.fixture
@@ -114,30 +120,43 @@ def corpus(tmp_path, monkeypatch):
     Path("corpus.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def failures_of(examples, name, names):
-    """Run examples, at least one, and return doctest's report of failures."""
-    said = []
-    test = doctest.DocTestParser().get_doctest(examples, names, name, None, None)
-    assert test.examples
-    doctest.DocTestRunner().run(test, said.append)
+def failures_of(tests):
+    """Run doctests, which must have examples, and return doctest's report of failures."""
+    said, found, runner = [], 0, doctest.DocTestRunner()
+    for test in tests:
+        found += len(test.examples)
+        runner.run(test, out=said.append)
+    assert runner.tries == found > 0
     return "".join(said)
 
 
-@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
-def test_examples_of_the_page_print_what_they_show(corpus):
+def examples_of(page):
+    """Return the examples of a page as one doctest."""
+    examples = "\n".join(blocks(page, "pycon"))
+    return [doctest.DocTestParser().get_doctest(examples, {}, "page", None, None)]
+
+
+@pytest.mark.parametrize("page", [name for name in PAGES if blocks(PAGES[name], "pycon")])
+def test_examples_of_a_page_print_what_they_show(page, corpus):
     pytest.importorskip("sklearn")
-    examples = "\n".join(blocks(PAGES["docs/start/python.md"], "pycon"))
-    assert failures_of(examples, "python.md", {}) == ""
+    assert failures_of(examples_of(PAGES[page])) == ""
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_docstrings_print_what_they_show(name, corpus):
-    """Every public name has an example."""
     pytest.importorskip("matplotlib" if "plots" in name else "sklearn")
-    module = importlib.import_module(name)
-    for public in (one for one in dw.__all__ if dw._MODULES.get(one) == name):
-        assert ">>>" in getattr(dw, public).__doc__, public
-    for test in doctest.DocTestFinder().find(module):
-        said = []
-        doctest.DocTestRunner().run(test, said.append)
-        assert "".join(said) == ""
+    assert failures_of(doctest.DocTestFinder().find(importlib.import_module(name))) == ""
+
+
+def test_every_public_name_has_an_example():
+    names = {*dw.__all__} - {"__version__", "errors"}
+    assert [name for name in sorted(names) if ">>>" not in getattr(dw, name).__doc__] == []
+
+
+def test_a_wrong_example_is_noticed():
+    page = "```pycon\n>>> 1 + 1\n2\n>>> 1 + 1\n3\n```\n"
+    module = ModuleType("module", "Add.\n\n    >>> 1 + 1\n    3\n")
+    for tests in (examples_of(page), doctest.DocTestFinder().find(module)):
+        assert "Expected:\n    3\nGot:\n    2\n" in failures_of(tests)
+    with pytest.raises(AssertionError):
+        failures_of([])
