@@ -121,7 +121,7 @@ class Cost:
     @property
     def alpha(self) -> F64:
         """p(label | class), shape (latent, classes); rows sum to 1."""
-        return np.exp(self.log_alpha[: self.data.classes, : self.latent].T.astype(np.float64))
+        return np.exp(self.log_alpha[: self.data.classes, : self.latent].T.astype(np.float64, "C"))
 
     # ---- the M-steps ----
 

@@ -28,6 +28,7 @@ def singular_vectors(
     Returns
     -------
     left : ndarray, shape (n, r)
+        C-contiguous, as is `right`.
     values : ndarray, shape (r,)
         Singular values, descending, without zeros except for the first.
     right : ndarray, shape (d, r)
@@ -51,7 +52,8 @@ def singular_vectors(
     order = np.argsort(-values, kind="stable")[:count]
     squares = np.square(values[order])
     order = order[: max(1, int((squares > _SMALLEST * max(squares[0], 1e-300)).sum()))]
-    return np.ascontiguousarray(left[:, order]), values[order], right[order].T
+    # A product with them has the same bits when they come from a file.
+    return np.ascontiguousarray(left[:, order]), values[order], np.ascontiguousarray(right[order].T)
 
 
 def _varies(matrix: csr_matrix | Array, mean: F64) -> bool:
