@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from dcme_w2v.errors import UnknownOptionError, UsageError, in_python_terms, warn
-from dcme_w2v.hints import hint
+from dcme_w2v.hints import option_hint
 from dcme_w2v.platform import default_threads
 
 P = ParamSpec("P")
@@ -216,7 +216,7 @@ def check_names(given: Iterable[str], known: Iterable[str]) -> None:
     known = [*known]
     for name in given:
         if name not in known:
-            raise UnknownOptionError(f"unknown option {name}{hint(name, known)}")
+            raise UnknownOptionError(f"unknown option {name}{option_hint(name, known)}")
 
 
 def checks_names(function: Callable[P, R]) -> Callable[P, R]:

@@ -7,19 +7,18 @@ import functools
 import re
 from collections.abc import Iterable
 
-from dcme_w2v.errors import in_python_terms
-
 MIN_SIMILARITY = 0.7  # of suggested names, from 0 to 1
 
-# Options, commands, attributes and functions -> what to use; the first option that is known.
-_HINTS = """
+# Options -> the option to use; the first one that the command has.
+_OPTIONS = """
 size vector-size embedding-size: --dim
 iter n-iter epoch max-iter: --epochs|--iterations|--rounds
 alpha start-alpha learning-rate eta eta0 step-size: --lr|--l2
 workers thread num-threads n-jobs: --threads
 ws window-size: --window
 shrink-windows: --window-mode
-sg cbow: --model
+sg skipgram skip-gram: --model=skipgram
+cbow: --model=cbow
 hs loss: --objective
 neg negatives negative-samples: --negative
 ns-exponent: --noise-power
@@ -28,7 +27,7 @@ max-final-vocab max-vocab-size: --max-vocab
 binary: --format
 bucket: --buckets|--hashing
 minn maxn: --subwords=MIN-MAX
-word-ngrams: --ngrams
+word-ngrams ngram-range n-gram ngram: --ngrams
 pretrained-vectors: --init
 save-output: --output-tables
 save-vocab: the command vocab
@@ -48,33 +47,62 @@ write-header: --header
 input corpus-file corpus-iterable: CORPUS, the first argument
 cbow-mean: omit it: CBOW always takes the mean
 documents dm dbow-words dm-mean infer-vector dv: dw.SCDV or dw.SentenceEncoder
+multi-label multilabel label-separator: omit it: a document may have several labels
+lower lowercase lower-case: --tokenize=words|omit it: text is in lower case
+"""
 
-nn most-similar distance get-nearest-neighbors similar-by-word similar-by-vector: \
-neighbors, or v.most_similar(word)
-word-analogy analogies get-analogies: neighbors VECTORS +A -B +C, or v.most_similar
-compute-accuracy evaluate-word-analogies accuracy: eval analogies, or dw.eval_analogies(v, file)
-evaluate-word-pairs: eval similarity, or dw.eval_similarity(v, file)
+# Commands -> the command to use; the first one that the group has.
+_COMMANDS = """
+nn most-similar distance get-nearest-neighbors similar: neighbors
+word-analogy odd-one-out doesnt-match: neighbors
+analogy analogies compute-accuracy evaluate-word-analogies accuracy: eval analogies
+evaluate-word-pairs similarity sts: eval similarity
 word2phrase phraser: phrases
-skipgram glove word2vec word2-vec fast-text fasttext train-unsupervised build-vocab train: \
-train, or dw.train(corpus)
-supervised train-supervised classify: classify train, or dw.MaxentClassifier
-predict predict-prob get-labels: classify predict, or dw.MaxentClassifier
-test: classify test
-quantize: fuse shrink
-vocab-count vocab: vocab, or dw.vocab(corpus)
-print-word-vectors: convert, or encode --pooling=mean
-print-sentence-vectors get-sentence-vector get-mean-vector: encode, or v[words].mean(axis=0)
+skipgram cbow glove word2vec word2-vec fast-text fasttext train-unsupervised build-vocab: train
+train learn: fit
+fit supervised train-supervised: classify train|train
+predict predict-prob get-labels: classify predict|predict
+test score evaluate: classify test|test
+quantize shrink compress: fuse shrink
+vocab-count: vocab
+print-word-vectors: convert
+print-sentence-vectors get-sentence-vector embed embeddings sentence-vectors: encode
+topics lda lda-model: scdv topics
+cluster clusters kmeans k-means: latent fit --unsupervised, or classes for words
+doc2vec: scdv fit
+model2vec sentence-transformers: convert --to sentence-transformers
+help: --help
+version: --version
+"""
+
+# Attributes of the package and of `Vectors` -> what to use.
+_ATTRIBUTES = """
+most-similar nn distance get-nearest-neighbors similar-by-word similar-by-vector \
+neighbors: v.most_similar(word)
+word-analogy analogy analogies get-analogies: v.most_similar([("king", 1), ("man", -1)])
+similarity: v.similarity(word, other)
+compute-accuracy evaluate-word-analogies accuracy: dw.eval_analogies(v, file)
+evaluate-word-pairs: dw.eval_similarity(v, file)
+phraser word2phrase: dw.phrases
+glove word2vec word2-vec fast-text fasttext train-unsupervised build-vocab skipgram cbow fit \
+train: dw.train(corpus)
+supervised train-supervised predict predict-prob get-labels test classify classifier \
+tfidf-vectorizer linear-svc logistic-regression: dw.TextClassifier
+quantize shrink: dw.TextClassifier, whose files are small
+embed get-sentence-vector sentence-transformer: dw.SentenceEncoder(v)
+get-mean-vector: v[words].mean(axis=0)
+fuse: dw.FusedFeatures
+latent lda lda-model topics cluster clusters: dw.LatentClassModel or dw.SCDV
+doc2vec scdv documents infer-vector dv: dw.SCDV
+load-model: dw.load(file)
+keyed-vectors load-word2vec-format load-vectors load-facebook-vectors: dw.Vectors.load(file)
+save-word2vec-format save-model convert: v.save("v.bin")
 check: dw.check(file)
 info: dw.info(file)
 explore: dw.explore(files, output)
-classes: the command classes, or dw.classes(v, n)
-fuse: dw.FusedFeatures
-latent: dw.LatentClassModel
-doc2vec lda-model scdv: dw.SCDV
-keyed-vectors load-model load-word2vec-format: dw.Vectors.load(file)
-save-word2vec-format save-model convert: v.save("v.bin")
+classes: dw.classes(v, n)
 wv: v itself
-index-to-key index2word index2entity get-words: v.words
+vocab vocabulary index-to-key index2word index2entity get-words: v.words
 key-to-index get-index get-word-id: v.index(word)
 get-vecattr: v.counts[v.index(word)]
 get-vector word-vec get-word-vector: v[word]
@@ -85,35 +113,53 @@ has-index-for: word in v
 add-vector add-vectors from-gensim: dw.Vectors(words, vectors)
 intersect-word2vec-format: dw.train(corpus, init=file)
 get-normed-vectors: v.vectors / np.linalg.norm(v.vectors, axis=1, keepdims=True)
-odd-one-out doesnt-match: neighbors, or v.doesnt_match(words)
+odd-one-out: v.doesnt_match(words)
 most-similar-to-given: v.most_similar(word, among=words)
 most-similar-cosmul wmdistance closer-than distances rank: a method of v.to_gensim()
 """
 
 
 @functools.cache
-def hints() -> dict[str, str]:
-    """Return what replaces each name, in the form of `plain_name`."""
-    lines = (line.partition(":") for line in _HINTS.splitlines())
+def hints(table: str) -> dict[str, str]:
+    """Return what replaces each name in a table, in the form of `plain_name`."""
+    lines = (line.partition(":") for line in table.splitlines())
     return {name: instead.strip() for names, _, instead in lines for name in names.split()}
 
 
-def hint(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: what replaces it, or the nearest name."""
-    plain = {plain_name(one): one for one in known if one[:1] != "_"}
-    for instead in hints().get(plain_name(name), "").split("|"):
-        is_option = instead[:1] == "-"
-        if instead and (not is_option or plain_name(re.split("[ =]", instead)[0]) in plain):
-            return f"; {instead}" if instead.startswith("omit") else f"; use {instead}"
+def option_hint(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown option: what replaces it, or the nearest one."""
+    return _hint(name, known, [one for one in _instead(_OPTIONS, name) if _is_known(one, known)])
+
+
+def command_hint(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown command of a group."""
+    given = _instead(_COMMANDS, name)
+    return _hint(name, known, [one for one in given if one.split()[0] in known] or given[:1])
+
+
+def _instead(table: str, name: str) -> list[str]:
+    found = hints(table).get(plain_name(name))
+    return found.split("|") if found else []
+
+
+def _is_known(option: str, known: Iterable[str]) -> bool:
+    names = map(plain_name, known)
+    return not option.startswith("-") or plain_name(re.split("[ =]", option)[0]) in names
+
+
+def _hint(name: str, known: Iterable[str], given: list[str]) -> str:
+    if given:
+        return f"; {given[0]}" if given[0].startswith("omit") else f"; use {given[0]}"
     import difflib
 
+    plain = {plain_name(one): one for one in known if one[:1] != "_"}
     near = difflib.get_close_matches(plain_name(name), plain, 1, MIN_SIMILARITY)
     return f"; did you mean {plain[near[0]]}?" if near and name[:1] != "_" else ""
 
 
 def no_attribute(owner: str, name: str, others: Iterable[str]) -> str:
     """Return the message of an `AttributeError`."""
-    return f"{owner} has no attribute {name!r}{in_python_terms(hint(name, others))}"
+    return f"{owner} has no attribute {name!r}{_hint(name, others, _instead(_ATTRIBUTES, name))}"
 
 
 def plain_name(name: str) -> str:

@@ -11,7 +11,7 @@ from dcme_w2v.declarations import check_conflicts, flag_of
 from dcme_w2v.errors import DcmeWarning, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, check_standard_output
 from dcme_w2v.files.paths import READS, guard
-from dcme_w2v.hints import hint
+from dcme_w2v.hints import command_hint
 
 from .options import Option, Value, given_options
 from .streams import ignore_broken_pipe
@@ -196,7 +196,7 @@ class Group(click.Group):
         except click.UsageError:
             see = f"; see {ctx.command_path} --help"
             raise UsageError(
-                f"unknown command {args[0]}{hint(args[0], self.list_commands(ctx)) or see}"
+                f"unknown command {args[0]}{command_hint(args[0], self.list_commands(ctx)) or see}"
             ) from None
 
 

@@ -12,7 +12,7 @@ import click
 from dcme_w2v import __version__
 from dcme_w2v.errors import DcmeError, DcmeWarning, UsageError, in_shell_terms, without_secrets
 from dcme_w2v.files.opening import is_address
-from dcme_w2v.hints import hint
+from dcme_w2v.hints import option_hint
 
 from .command import Group, shown_name
 from .options import dashed, flag
@@ -158,7 +158,7 @@ def _in_one_line(error: click.ClickException, arguments: list[str]) -> str:
         name = next((one for one in arguments if one.startswith(name)), name).partition("=")[0]
         params = error.ctx.command.get_params(error.ctx)
         known = [flag for one in params for flag in (*one.opts, *one.secondary_opts)]
-        said = in_shell_terms(hint(name, known)) or _see(error.ctx)
+        said = in_shell_terms(option_hint(name, known)) or _see(error.ctx)
         return f"unknown option {name}{said}"
     if not isinstance(error, click.BadParameter) or error.param is None:
         return error.format_message()

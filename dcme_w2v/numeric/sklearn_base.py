@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from dcme_w2v.declarations import described, options_in
 from dcme_w2v.errors import UsageError, in_python_terms, warn
-from dcme_w2v.hints import hint
+from dcme_w2v.hints import option_hint
 
 from .arrays import F64, Array, Bools
 from .sparse_rows import check_rows
@@ -117,7 +117,7 @@ def parameters(
             given = signature.bind(self, *args, **params)
         except TypeError as error:
             known = list(signature.parameters)[1:]
-            said = "".join(hint(name, known) for name in params if name not in known)
+            said = "".join(option_hint(name, known) for name in params if name not in known)
             raise TypeError(f"{type(self).__name__}: {error}{in_python_terms(said)}") from None
         given.apply_defaults()
         for name, value in list(given.arguments.items())[1:]:

@@ -9,7 +9,7 @@ import click
 import pytest
 from documentation import COMMANDS, ROOT, parse
 
-from dcme_w2v.hints import hints
+from dcme_w2v.hints import _COMMANDS, _OPTIONS, hints
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -36,10 +36,34 @@ def test_plain_help_has_the_options_that_most_people_set(name, most, cli):
     assert {one.opts[-1] for one in options} <= set(every)
 
 
-@pytest.mark.parametrize("name", ["glove", "word2phrase", "doesnt_match", "vocab_count", "nn"])
-def test_commands_of_other_programs_get_a_hint(name, cli):
-    cli(f"{name} x", code=2)
-    assert f"use {hints()[name.replace('_', '-')]}" in cli.err
+@pytest.mark.parametrize(
+    "line, answer",
+    [
+        ("glove", "train"),
+        ("word2phrase", "phrases"),
+        ("doesnt_match", "neighbors"),
+        ("vocab_count", "vocab"),
+        ("embed", "encode"),
+        ("similarity", "eval similarity"),
+        ("cluster", "latent fit"),
+        ("help", "--help"),
+        ("supervised", "classify train"),
+        ("classify fit", "train"),
+        ("classify score", "test"),
+        ("latent train", "fit"),
+    ],
+)
+def test_commands_of_other_programs_get_a_hint(line, answer, cli):
+    name = line.split()[-1]
+    assert f"unknown command {name}; use {answer}" in cli.error(f"{line} x")
+
+
+def test_hints_name_existing_commands():
+    for instead in hints(_COMMANDS).values():
+        for one in instead.split("|"):
+            name = one.partition(" --")[0].partition(",")[0]
+            names = {f"dcme-w2v {name}", f"dcme-w2v classify {name}", f"dcme-w2v latent {name}"}
+            assert one.startswith("--") or names & set(COMMANDS), one
 
 
 @pytest.mark.parametrize(
@@ -49,7 +73,9 @@ def test_commands_of_other_programs_get_a_hint(name, cli):
         ("--vector-size 50", "use --dim"),
         ("--learning-rate 1", "use --lr"),
         ("--vector_size 50", "use --dim"),
-        ("--sg 1", "use --model"),
+        ("--sg 1", "use --model skipgram"),
+        ("--cbow 1", "use --model cbow"),
+        ("--lower", "use --tokenize words"),
         ("-minn 3", "use --subwords MIN-MAX"),
         ("-minCount 5", "did you mean --min-count?"),
         ("-threats=4", "did you mean --threads?"),
@@ -64,7 +90,9 @@ def test_options_of_other_programs_get_a_hint(arguments, answer, cli):
 
 def test_hints_name_existing_options():
     flags = {flag for _, one in COMMANDS.items() for param in one.params for flag in param.opts}
-    hinted = set(re.findall(r"(?:^|\|)(--?[\w-]+)", "|".join(hints().values()), re.MULTILINE))
+    hinted = set(
+        re.findall(r"(?:^|\|)(--?[\w-]+)", "|".join(hints(_OPTIONS).values()), re.MULTILINE)
+    )
     assert hinted <= flags | {"--progress", "--header"}
 
 

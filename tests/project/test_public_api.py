@@ -39,6 +39,25 @@ def test_public_names_are_listed_and_found_once():
         dw.Vektors  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    "owner, name, answer",
+    [
+        (dw, "load_model", "use dw.load(file)"),
+        (dw, "most_similar", "use v.most_similar(word)"),
+        (dw, "supervised", "use dw.TextClassifier"),
+        (dw, "Doc2Vec", "use dw.SCDV"),
+        (dw, "Vectorz", "did you mean Vectors?"),
+        (dw.Vectors, "vocab", "use v.words"),
+        (dw.Vectors, "wv", "use v itself"),
+        (dw.Vectors, "key_to_index", "use v.index(word)"),
+    ],
+)
+def test_names_of_other_programs_get_a_hint(owner, name, answer):
+    with pytest.raises(AttributeError) as error:
+        getattr(owner, name)
+    assert str(error.value).endswith(f"has no attribute {name!r}; {answer}")
+
+
 PARAMETERS = """
 check: path
 classes: vectors classes seed threads
