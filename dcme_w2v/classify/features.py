@@ -6,7 +6,7 @@ Texts are bytes of UTF-8. Columns are in descending order of frequency.
 from __future__ import annotations
 
 import itertools
-import re
+import unicodedata
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,20 +23,12 @@ from dcme_w2v.formats.texts import Text, Tokenized, bytes_of
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64
 from dcme_w2v.numeric.sparse_rows import unit_rows
-from dcme_w2v.text.unicode_tables import IDEOGRAPHS
+from dcme_w2v.options import TokenizerOptions
+from dcme_w2v.text.tokenizer import Tokenizer
 
 from .ngrams import NGrams, Subwords
 from .options import FeatureOptions
 
-# Words of lower-cased text by --tokens. "unicode" has the word boundaries of Unicode Standard Annex
-# 29 within Chinese and Japanese: each ideograph and each hiragana is a word.
-HIRAGANA = "\u3041-\u3096\u309d-\u309f"
-KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
-SINGLE = HIRAGANA + "".join(f"{chr(some.start)}-{chr(some.stop - 1)}" for some in IDEOGRAPHS)
-WORDS = {
-    "words": re.compile(r"\w+"),
-    "unicode": re.compile(rf"[^\W{SINGLE}{KATAKANA}]+|[{SINGLE}]|[{KATAKANA}]+"),
-}
 DOCUMENTS_AT_ONCE = 4096
 # With more hash values than this, only those that occur get a column: 2^30 floats take 4 GB.
 DENSE_HASHING = 1 << 24
@@ -64,7 +56,8 @@ class TextFeatures:
 
     def __init__(self, options: FeatureOptions) -> None:
         self.options = options.resolved()
-        self._word = WORDS.get(self.options.tokens or "")
+        is_raw = self.options.tokens == "words"
+        self._tokenizer = Tokenizer(TokenizerOptions(tokenize="words")) if is_raw else None
         # which n-grams are features, in the first words and in all of them
         is_text = not self.is_by_token
         self._lead = (self.options.lead or 0) if is_text else 0
@@ -178,15 +171,15 @@ class TextFeatures:
         return f"column {column}" if self.names is None else self.names[column]
 
     def _words(self, text: Text) -> list[bytes]:
-        if self.is_by_token or self._word is None or isinstance(text, Tokenized):
+        if self._tokenizer is None or self.is_by_token:
             return bytes_of(text).split()
-        return " ".join(self._word.findall(text.decode().lower())).encode().split()
+        return self._tokenizer.tokenize(text)[0].split()
 
     def _spelled(self, text: Text) -> list[str]:
         """Return the words that character n-grams are taken from, with their punctuation."""
-        if isinstance(text, Tokenized) or self._word is None:
+        if isinstance(text, Tokenized) or self._tokenizer is None:
             return [word.decode() for word in self._words(text)]
-        return text.decode().lower().split()
+        return unicodedata.normalize("NFC", text.decode()).lower().split()
 
     def _grams(self, text: Text) -> list[bytes]:
         words = self._words(text)

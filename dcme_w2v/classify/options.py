@@ -29,7 +29,7 @@ from .constants import (
 )
 
 MAX_BIAS = 1e3
-TOKENS = "unicode"
+TOKENS = "words"
 SUBWORDS, NO_SUBWORDS = "1-4", "none"
 
 
@@ -57,10 +57,9 @@ class FeatureOptions(Checked):
     )
     tokens: str | None = option(
         None,
-        "unicode: lower-cased runs of letters, digits and _; an ideograph or hiragana is a word, "
-        "and a run of katakana; words: all such runs; spaces: "
-        "split at whitespace, unchanged (default: unicode)",
-        choices=("unicode", "words", "spaces"),
+        "words: lower-cased runs of letters, marks and digits, and single ideographs, as for "
+        "--tokenize=words; spaces: split at whitespace, unchanged (default: words)",
+        choices=("words", "spaces"),
         only={"by": ("document",)},
         advanced=True,
     )

@@ -1,5 +1,7 @@
 """Text as sparse vectors."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,11 @@ from dcme_w2v.classify.model import Classifier
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.cli.main import run
 from dcme_w2v.errors import CorpusError
+from dcme_w2v.options import TokenizerOptions
+from dcme_w2v.text.tokenizer import Tokenizer
 
 TEXTS = [b"b a a", b"", b"a c, C", "é b b".encode()]
+FORMS = "NFC", "NFD"
 
 
 def fitted(**options):
@@ -24,26 +29,37 @@ def test_features_are_word_counts_by_descending_frequency():
     assert rows.tolist() == [[1, 2, 0, 0], [0, 0, 0, 0], [0, 1, 2, 0], [2, 0, 0, 1]]
 
 
-@pytest.mark.parametrize(
-    "tokens, words",
-    [(None, ["中", "文", "テスト", "で", "す", "abc_1", "한국어", "é"]),
-     ("unicode", ["中", "文", "テスト", "で", "す", "abc_1", "한국어", "é"]),
-     ("words", ["中文テストです", "abc_1", "한국어", "é"]),
-     ("spaces", ["中文テストです。Abc_1,", "한국어", "É"])],
-)  # fmt: skip
-def test_ideographs_and_hiragana_are_words(tokens, words):
-    features = TextFeatures(FeatureOptions(tokens=tokens))
-    features.fit_transform(["中文テストです。Abc_1, 한국어 É".encode()])
-    assert [features.name(i) for i in range(features.columns)] == words
+@pytest.mark.parametrize("text, words", [
+    ("中文テストです。Abc_1, 한국어 É", ["中", "文", "テストです", "abc", "1", "한국어", "é"]),
+    ("हिन्दी में क्षत्रिय", ["हिन्दी", "में", "क्षत्रिय"]),
+    ("ภาษาไทยที่ดี", ["ภาษาไทยที่ดี"]),
+    ("שָׁלוֹם, עֲלֵיכֶם", ["שָׁלוֹם", "עֲלֵיכֶם"]),
+    ("İzmir'den", ["i̇zmir", "den"]),
+    ("fu\u0308r Cafe\u0301s", ["f\u00fcr", "caf\u00e9s"]),
+    ("مي\u200cمي بت", ["مي\u200cمي", "بت"]),
+    ("x² 3,5 Straße", ["x²", "3", "5", "straße"]),
+])  # fmt: skip
+def test_tokens_are_those_of_word_vectors(text, words):
+    assert Tokenizer(TokenizerOptions("words")).tokens(text) == words
+    for form in ("NFC", "NFD"):
+        features = TextFeatures(FeatureOptions())
+        features.fit_transform([unicodedata.normalize(form, text).encode()])
+        found = [features.name(i) for i in range(features.columns)]
+        assert found == [unicodedata.normalize("NFC", word) for word in words]
 
 
-@pytest.mark.parametrize("given, kept", [("", "unicode"), ("--tokens words", "words")])
-def test_a_model_keeps_its_words(cli, here, given, kept):
-    (here / "d.tsv").write_text("a\t中文 x\nb\t文 y\n" * 20)
-    cli(f"classify train d.tsv --output m --threads 1 --ngrams 1 {given}")
+def test_ngrams_of_characters_are_of_one_normal_form():
+    features = TextFeatures(FeatureOptions(subwords="1-4"))
+    rows = features.fit_transform([unicodedata.normalize(f, "Für é").encode() for f in FORMS])
+    assert np.array_equal(*rows.toarray())
+
+
+@pytest.mark.parametrize("given, words", [("", 1), ("--tokens spaces", 0)])
+def test_a_model_keeps_its_words(cli, here, given, words):
+    (here / "d.tsv").write_text("a\tX.y x\nb\tX.y z\n" * 20)
+    cli(f"classify train d.tsv --output m --threads 1 --ngrams 1 --subwords none {given}")
     text = Classifier.load("m").text
-    assert text.options.tokens == kept
-    assert text.transform(["中文".encode()]).nnz == {"unicode": 2, "words": 1}[kept]
+    assert text.transform([b"Z"]).nnz == words
 
 
 def test_ngrams_of_the_first_words():

@@ -31,7 +31,7 @@ def expected(text, shortest, longest):
 
 
 @pytest.mark.parametrize("lengths", [(1, 1), (1, 4), (2, 3), (5, 50)])
-@pytest.mark.parametrize("tokens", ["unicode", "spaces"])
+@pytest.mark.parametrize("tokens", ["words", "spaces"])
 def test_counts_of_ngrams_of_characters(lengths, tokens):
     """Words keep their punctuation, and their case with spaces."""
     options = FeatureOptions(
