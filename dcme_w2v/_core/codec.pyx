@@ -1,4 +1,4 @@
-"""Bindings of what turns rows, levels and numbers into the bytes of files and back.
+"""Bindings of what turns rows, words and numbers into the bytes of files and back.
 
 Each function works on one block of memory and releases the GIL, so that blocks can be handled by
 several threads at once. `faults` is an int64 array of shape (FAULT_KINDS, 3): how many rows have a
@@ -18,9 +18,6 @@ cdef dcme_fault *faults_of(int64_t[:, ::1] faults) except NULL:
     if faults.shape[0] != DCME_FAULTS or faults.shape[1] != 3:
         raise ValueError("faults do not fit their kinds")
     return <dcme_fault *>&faults[0, 0]
-
-
-# ---- word vectors, words, sparse rows ----
 
 
 def write_rows(bint binary, const float[:, ::1] matrix, const uint8_t[::1] text,
@@ -119,61 +116,3 @@ def write_entries(const int32_t[::1] columns, const float[::1] values):
     with nogil:
         length = dcme_write_entries(&text[0], &columns[0], &values[0], n)
     return bytes(text[:length])
-
-
-# ---- levels and numbers of small models ----
-
-
-def pack_levels(int64_t[::1] starts, int32_t[::1] columns, int8_t[::1] levels,
-                const uint8_t[::1] kinds, int64_t classes):
-    """Return signed levels (CSR, sorted, none 0) in few bytes; `kinds` are contexts of the rows."""
-    cdef int64_t size = 0, i, count = kinds.shape[0], entries = levels.shape[0]
-    cdef uint8_t[::1] out = np.empty(0, np.uint8)
-    cdef dcme_level_rows rows = dcme_level_rows(
-        count, classes, entries, &starts[0], &columns[0], &levels[0], &kinds[0])
-    check_starts(starts, count, min(entries, columns.shape[0]))
-    check_below(columns, classes)
-    for i in range(entries):
-        if levels[i] == 0 or levels[i] == -128:
-            raise ValueError("a level is out of range")
-    size = 4096 + 2 * (count + entries)  # seldom too few
-    while out.shape[0] < size:
-        out = np.empty(size, np.uint8)
-        with nogil:
-            dcme_code_levels(0, &out[0], out.shape[0], &size, &rows)
-    return np.asarray(out)[:size]
-
-
-def unpack_levels(const uint8_t[::1] data, const uint8_t[::1] kinds, int64_t classes,
-                  int64_t entries):
-    """Return what `pack_levels` was given: starts, columns and levels."""
-    cdef int64_t size = 0, count = kinds.shape[0]
-    if classes < 1 or not 0 <= entries <= count * classes:
-        raise ValueError("the coded levels are damaged")
-    cdef int64_t[::1] starts = np.zeros(count + 1, np.int64)
-    cdef int32_t[::1] columns = np.zeros(entries, np.int32)
-    cdef int8_t[::1] levels = np.zeros(entries, np.int8)
-    cdef dcme_level_rows rows = dcme_level_rows(
-        count, classes, entries, &starts[0], &columns[0], &levels[0], &kinds[0])
-    with nogil:
-        dcme_code_levels(1, <uint8_t *>&data[0], data.shape[0], &size, &rows)
-    return np.asarray(starts), np.asarray(columns), np.asarray(levels)
-
-
-def pack_numbers(uint32_t[::1] numbers, int32_t bits):
-    """Return numbers in few bytes: each below 2^bits of at most 8, or any where bits is 0."""
-    cdef int64_t size = 0, n = numbers.shape[0]
-    if bits and (np.asarray(numbers) >> bits).any():
-        raise ValueError("a number is out of range")
-    dcme_code_numbers(0, NULL, 0, &size, &numbers[0], n, bits)
-    cdef uint8_t[::1] out = np.empty(size, np.uint8)
-    dcme_code_numbers(0, &out[0], size, &size, &numbers[0], n, bits)
-    return np.asarray(out)
-
-
-def unpack_numbers(const uint8_t[::1] data, int64_t count, int32_t bits):
-    """Return what `pack_numbers` was given."""
-    cdef int64_t size = 0
-    cdef uint32_t[::1] numbers = np.zeros(count, np.uint32)
-    dcme_code_numbers(1, <uint8_t *>&data[0], data.shape[0], &size, &numbers[0], count, bits)
-    return np.asarray(numbers)

@@ -1,7 +1,7 @@
 """Arrays of a small model in few bytes: signed levels, steps of idf, words and ascending numbers.
 
-The coder in csrc/fused/coder.c gives each bit -log2 of its probability after the preceding bits.
-Words in order are front-coded, then compressed by LZMA.
+All are compressed by LZMA: ascending numbers as differences, words without the beginning that each
+shares with the word before.
 """
 
 from __future__ import annotations
@@ -9,19 +9,22 @@ from __future__ import annotations
 import lzma
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v._core import codec as core
 from dcme_w2v.formats.artifact import Model
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, I64, U8
+from dcme_w2v.numeric.arrays import F32, I64, U8, Array
 
 CODES = 255  # idf is one of so many steps
 MAX_ROWS = 2**31 - 2
 LONGEST_SHARED = 255  # bytes of a common beginning
-FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
+FILTERS: list[dict[str, Any]] = [
+    {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 1 << 22,
+     "lc": 4, "lp": 0, "pb": 0}
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,25 +47,24 @@ class Steps:
         return (self.lowest + self.step * self.codes).astype(np.float32)
 
 
-def pack_levels(levels: csr_matrix, kinds: U8) -> U8:
-    """Return signed levels, int8 of shape (features, classes), entropy-coded.
+def pack_levels(levels: csr_matrix, kinds: U8) -> tuple[U8, U8]:
+    """Return the places of signed levels, int8 of shape (features, classes), and the levels.
 
-    The probability of a level may depend on the feature's entry of `kinds`: the step of its idf.
+    Features with equal entries of `kinds`, the steps of their idf, are neighbors, since they are
+    alike.
     """
-    starts = levels.indptr.astype(np.int64)
-    columns = levels.indices.astype(np.int32, copy=False)
-    data = levels.data.astype(np.int8, copy=False)
-    return core.pack_levels(starts, columns, data, kinds // 8, levels.shape[1])
+    rows = levels[np.argsort(kinds, kind="stable")].tocoo()
+    return pack_ascending(rows.row * np.int64(levels.shape[1]) + rows.col), pack(rows.data)
 
 
 def unpack_levels(model: Model, kinds: U8, classes: int, entries: int) -> csr_matrix:
     """Return the levels of a model, shape (features, classes)."""
-    data = model.array("levels", "uint8", None)
-    try:
-        starts, columns, levels = core.unpack_levels(data, kinds // 8, classes, entries)
-    except ValueError as error:
-        raise model.fault("levels", str(error)) from None
-    return csr_matrix((levels, columns, starts), shape=(len(kinds), classes))
+    shape = len(kinds), classes
+    places = unpack_ascending(model, "places", entries, len(kinds) * classes)
+    levels = unpack(model, "levels", np.int8, entries)
+    rows, columns = np.divmod(places, classes)
+    rows = np.argsort(kinds, kind="stable")[rows]
+    return csr_matrix((levels, (rows, columns)), shape=shape)
 
 
 def in_byte_order(words: Words, rows: I64) -> tuple[Words, I64]:
@@ -81,42 +83,57 @@ def pack_words(words: Words) -> U8:
         shared.append(length)
         rests += word[length:] + b"\0"
         before = word
-    data = lzma.compress(shared + rests, lzma.FORMAT_RAW, filters=FILTERS)
-    return np.frombuffer(data, dtype=np.uint8)
+    return pack(np.frombuffer(shared + rests, dtype=np.uint8))
 
 
 def unpack_words(model: Model, count: int) -> Words:
     """Return the words of a model."""
-    data = model.array("words", "uint8", None)
     length = int(model.number("words_length", 0, MAX_ROWS))
-    try:
-        words = _words_in(data.tobytes(), count, length)
-    except (lzma.LZMAError, ValueError) as error:
-        raise model.fault("words", f"the coded words are damaged ({error})") from None
-    return model.checked_words(words)
-
-
-def _words_in(data: bytes, count: int, length: int) -> Words:
-    coder = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=FILTERS)
-    found = coder.decompress(data, 2 * count + length + 1)
-    rests, words, word = found[count:].split(b"\0"), list[bytes](), b""
-    for shared, rest in zip(found[:count], rests, strict=False):
+    data = _decompressed(model, "words", 2 * count + length)
+    rests, words, word = data[count:].split(b"\0"), list[bytes](), b""
+    for shared, rest in zip(data[:count], rests, strict=False):
         word = word[:shared] + rest
         words.append(word)
     if len(rests) != count + 1 or rests[count] or sum(map(len, words)) != length:
-        raise ValueError("they have another length")
-    return Words.from_words(words)
+        raise model.fault("words", "the compressed words are damaged")
+    return model.checked_words(Words.from_words(words))
 
 
-def pack_numbers(numbers: I64) -> U8:
-    """Return ascending numbers below 2^31 by their differences."""
-    return core.pack_numbers(np.diff(numbers, prepend=0).astype(np.uint32), 0)
+def pack(numbers: Array) -> U8:
+    """Return compressed numbers; their lowest bytes come first, then the next higher ones."""
+    little = np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<"))
+    planes = little.view(np.uint8).reshape(-1, numbers.itemsize).T
+    data = lzma.compress(planes.tobytes(), lzma.FORMAT_RAW, filters=FILTERS)
+    return np.frombuffer(data, dtype=np.uint8)
 
 
-def unpack_numbers(model: Model, name: str, count: int, below: int) -> I64:
+def unpack(model: Model, name: str, dtype: type[np.generic], count: int) -> Array:
+    """Return `count` compressed numbers of a model."""
+    kind = np.dtype(dtype).newbyteorder("<")
+    data = _decompressed(model, name, count * kind.itemsize)
+    if len(data) != count * kind.itemsize:
+        raise model.fault(name, f"there are not {count} numbers in the compressed bytes")
+    planes = np.frombuffer(data, dtype=np.uint8).reshape(kind.itemsize, count)
+    return np.ascontiguousarray(planes.T).view(kind).reshape(count).astype(dtype)
+
+
+def pack_ascending(numbers: I64) -> U8:
+    """Return ascending numbers by their differences, compressed."""
+    return pack(np.diff(numbers, prepend=0))
+
+
+def unpack_ascending(model: Model, name: str, count: int, below: int) -> I64:
     """Return the ascending numbers of a model."""
-    data = model.array(name, "uint8", None)
-    found = np.cumsum(core.unpack_numbers(data, count, 0).astype(np.int64))
-    if count and (found[-1] >= below or (np.diff(found) <= 0).any()):
+    found = np.cumsum(unpack(model, name, np.int64, count))
+    if ((found < 0) | (found >= below)).any() or (np.diff(found) <= 0).any():
         raise model.fault(name, f"does not ascend below {below}")
     return found
+
+
+def _decompressed(model: Model, name: str, most: int) -> bytes:
+    """Return at most one byte more than `most` of a compressed array."""
+    data = model.array(name, "uint8", None).tobytes()
+    try:
+        return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=FILTERS).decompress(data, most + 1)
+    except lzma.LZMAError as error:
+        raise model.fault(name, f"the compressed bytes are damaged ({error})") from None

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v._core import codec as core
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import (
     COLUMNS,
@@ -313,7 +312,7 @@ class ShrunkModel(Classifier):
         if self.text is not None:
             steps = Steps.of(self.text.idf)
             kinds = steps.codes
-            arrays["idf"] = core.pack_numbers(kinds.astype(np.uint32), 8)
+            arrays["idf"] = compact.pack(kinds)
             description |= {"idf_lowest": steps.lowest, "idf_step": steps.step}
             description["features"] = asdict(self.text.options)
             if self.text.names is not None:
@@ -321,12 +320,12 @@ class ShrunkModel(Classifier):
                 description["words_length"] = len(self.text.names.text)
             else:
                 assert self.text.buckets is not None
-                arrays["buckets"] = compact.pack_numbers(self.text.buckets)
+                arrays["buckets"] = compact.pack_ascending(self.text.buckets)
                 description["width"] = self.text.options.hashing
             store_tag_pairs(self.text, arrays)
         elif self.columns is not None:
-            arrays["columns"] = compact.pack_numbers(self.columns)
-        arrays["levels"] = compact.pack_levels(levels, kinds)
+            arrays["columns"] = compact.pack_ascending(self.columns)
+        arrays["places"], arrays["levels"] = compact.pack_levels(levels, kinds)
         return arrays, description
 
     def size(self) -> int:
@@ -373,14 +372,14 @@ def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
 def _features(model: Model, rows: int) -> tuple[TextFeatures | None, U8, I64 | None]:
     """Return the features of text, the steps of their idf, and the columns of vectors."""
     if model.description.get("features") is None:
-        columns = compact.unpack_numbers(model, "columns", rows, 1 << 31)
+        columns = compact.unpack_ascending(model, "columns", rows, 1 << 31)
         return None, np.zeros(rows, dtype=np.uint8), columns
     options = model.options("features", FeatureOptions)
-    kinds = core.unpack_numbers(model.array("idf", "uint8", None), rows, 8).astype(np.uint8)
+    kinds = compact.unpack(model, "idf", np.uint8, rows)
     lowest, step = (model.number(f"idf_{name}", -MAX_SIZE, MAX_SIZE) for name in ("lowest", "step"))
     idf = Steps(kinds, lowest, step).numbers()
     if "buckets" in model.arrays:
-        buckets = compact.unpack_numbers(model, "buckets", rows, options.hashing or 0)
+        buckets = compact.unpack_ascending(model, "buckets", rows, options.hashing or 0)
         text = TextFeatures.restored(options, None, idf, buckets)
     else:
         text = TextFeatures.restored(options, compact.unpack_words(model, rows), idf)

@@ -2,7 +2,6 @@
 
 import tracemalloc
 from pathlib import Path
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,14 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
-from dcme_w2v._core import codec as core
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.predict import predict
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.errors import CorpusError, FormatError, UsageError
+from dcme_w2v.formats.artifact import Model
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.small_models import job
-from dcme_w2v.small_models.compact import pack_words, unpack_words
+from dcme_w2v.small_models import compact, job
 from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
 from dcme_w2v.small_models.shrink import WeightRanking, shrink, squares_of
 
@@ -208,33 +206,60 @@ def test_a_classifier_is_written_within_a_number_of_bytes_by_its_training(docs, 
     assert load_classifier("s").weights.features > 0
 
 
+def holding(words_length=0, **arrays):
+    """Return a model's file that holds packed arrays."""
+    return Model("m", {"words_length": words_length}, arrays)
+
+
 @settings(max_examples=50)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], min_codepoint=1)), unique=True))
 def test_words_round_trip(texts):
-    words = sorted(text.encode() for text in texts if text)
-    made = Words.from_words(words)
-    model = Mock(array=lambda *_: pack_words(made), number=lambda *_: len(made.text))
-    model.checked_words = lambda words: words
-    assert list(unpack_words(model, len(words))) == list(made)
+    made = Words.from_words(sorted(text.encode() for text in texts if text))
+    model = holding(words=compact.pack_words(made), words_length=len(made.text))
+    assert list(compact.unpack_words(model, len(made))) == list(made)
 
 
-@given(st.lists(st.integers(0, 2**32 - 1)), st.lists(st.integers(0, 255)))
-def test_numbers_round_trip(large, codes):
-    for numbers, bits in ((large, 0), (codes, 8)):
-        data = core.pack_numbers(np.array(numbers, dtype=np.uint32), bits)
-        assert core.unpack_numbers(data, len(numbers), bits).tolist() == numbers
+@given(st.sets(st.integers(0, 2**40 - 1)), st.lists(st.integers(-128, 127)))
+def test_numbers_round_trip(ascending, codes):
+    model = holding(
+        a=compact.pack_ascending(np.array(sorted(ascending), dtype=np.int64)),
+        b=compact.pack(np.array(codes, dtype=np.int8)),
+    )
+    found = compact.unpack_ascending(model, "a", len(ascending), 2**40)
+    assert found.tolist() == sorted(ascending)
+    assert compact.unpack(model, "b", np.int8, len(codes)).tolist() == codes
 
 
-@settings(max_examples=40)
-@given(st.binary(max_size=200), st.integers(0, 20), st.integers(0, 60))
-def test_damaged_bytes_are_read_within_bounds(data, rows, count):
-    given_bytes = np.frombuffer(data, dtype=np.uint8)
-    kinds = np.zeros(rows, dtype=np.uint8)
-    try:
-        core.unpack_levels(given_bytes, kinds, 5, min(count, 5 * rows))
-    except ValueError as error:
-        assert "damaged" in str(error)
-    assert len(core.unpack_numbers(given_bytes, count, 0)) == count
+@given(st.data())
+def test_levels_round_trip(data):
+    rows = data.draw(st.integers(0, 9))
+    cells = data.draw(st.lists(st.integers(-127, 127), min_size=4 * rows, max_size=4 * rows))
+    kinds = np.array(data.draw(st.lists(st.integers(0, 255), min_size=rows, max_size=rows)), "u1")
+    levels = csr_matrix(np.array(cells, dtype=np.int8).reshape(rows, 4))
+    places, packed = compact.pack_levels(levels, kinds)
+    found = compact.unpack_levels(holding(places=places, levels=packed), kinds, 4, levels.nnz)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(levels, name))
+
+
+ASCENDING = np.array([0, 2, 1 << 62], dtype=np.int64)
+DAMAGED = {
+    "no compressed bytes": np.arange(9, dtype=np.uint8),
+    "cut": compact.pack_ascending(ASCENDING)[:-5],
+    "too many numbers": compact.pack_ascending(np.arange(4)),
+    "too few numbers": compact.pack_ascending(np.arange(2)),
+    "a number that is too high": compact.pack_ascending(ASCENDING),
+    "equal numbers": compact.pack(np.array([1, 0, 1])),
+    "a sum that is beyond 64 bits": compact.pack(np.array([1, 2**63 - 1, 2**63 - 1])),
+    "a negative number": compact.pack(np.array([-1, 1, 1])),
+    "a file of nothing": np.zeros(0, dtype=np.uint8),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_damaged_numbers_are_an_error(damage):
+    with pytest.raises(FormatError, match="m: a: "):
+        compact.unpack_ascending(holding(a=DAMAGED[damage]), "a", 3, 1000)
 
 
 @pytest.mark.parametrize("docs", ["train.tsv", "rows.npz --labels labels.txt"])

@@ -115,7 +115,6 @@ OF_NOTHING = {
     "write_entries": lambda: codec.write_entries(EMPTY.view(np.int32), EMPTY.view(np.float32)),
     "write_rows": lambda: codec.write_rows(True, ROWS[:0], EMPTY, AT_0, 0),
     "read_rows": lambda: codec.read_rows(False, EMPTY, 3, 0, None, KINDS, False)[0],
-    "unpack_levels": lambda: codec.unpack_levels(EMPTY, EMPTY, 1, 0)[1],
 }
 
 
