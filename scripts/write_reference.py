@@ -91,7 +91,8 @@ def _methods(cls: type) -> list[tuple[str, str]]:
     rows = {}
     for base in cls.__mro__:
         for name, found in vars(base).items():
-            is_own = base.__module__.startswith("dcme_w2v") and not name.startswith("_")
+            origin = found.__module__ if inspect.isfunction(found) else base.__module__
+            is_own = origin.startswith("dcme_w2v") and not name.startswith("_")
             is_made = inspect.isfunction(found) or isinstance(found, DECORATED)
             if not is_own or not is_made or name in rows or not getattr(cls, name).__doc__:
                 continue

@@ -1,5 +1,7 @@
 """Bindings of what trains and applies models: runs of words and of classes, trees, documents."""
 
+import threading
+
 import numpy as np
 
 from libc.stdint cimport uintptr_t
@@ -43,16 +45,23 @@ cdef class Run:
     """Epochs, progress and state of a training run; see csrc/engine/engine.h."""
 
     cdef dcme_engine *engine  # set by the class that derives from this one
+    cdef object lock  # of the state, which an epoch changes without the GIL
 
     def __cinit__(self):
+        self.lock = threading.Lock()
         if type(self) is Run:
             raise TypeError("open a run of words or of classes")
 
     def epoch(self, int64_t number):
         """Train one epoch or the rest of it; returns False if it was stopped."""
         cdef int status
-        with nogil:
-            status = dcme_engine_epoch(self.engine, number)
+        if not self.lock.acquire(blocking=False):
+            raise ValueError("an epoch of this run is under way in another thread")
+        try:
+            with nogil:
+                status = dcme_engine_epoch(self.engine, number)
+        finally:
+            self.lock.release()
         return status != DCME_STOPPED
 
     def progress(self):
@@ -87,7 +96,8 @@ cdef class Run:
 
     def restored(self):
         """Check the state that was put back, and let `progress` follow it."""
-        dcme_engine_restored(self.engine)
+        with self.lock:
+            dcme_engine_restored(self.engine)
 
     def is_finite(self, int64_t start, int64_t end):
         """Return whether the rows start .. end - 1 of the tables are finite.
@@ -169,7 +179,8 @@ cdef class Trainer(Run):
             raise IndexError(k)
         if alpha.shape[0] != self.kept[1].shape[0]:
             raise ValueError("a center has a number for each word")
-        dcme_trainer_center(self.trainer, k, &alpha[0])
+        with self.lock:
+            dcme_trainer_center(self.trainer, k, &alpha[0])
 
 
 # ---- classifiers ----

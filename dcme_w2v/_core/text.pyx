@@ -1,6 +1,10 @@
-"""Bindings of csrc/text: bytes and arrays in, ids and counts out, without the GIL."""
+"""Bindings of csrc/text: bytes and arrays in, ids and counts out, without the GIL.
+
+An object whose memory changes without the GIL has a lock, which all that use this memory hold.
+"""
 
 import os
+import threading
 
 import numpy as np
 
@@ -28,8 +32,10 @@ cdef class Table:
     """Distinct words with counts, numbered by first appearance; see csrc/text/text.h."""
 
     cdef dcme_vocabulary *vocabulary
+    cdef object lock
 
     def __cinit__(self):
+        self.lock = threading.Lock()
         dcme_vocabulary_open(&self.vocabulary, int.from_bytes(os.urandom(8), "little"))
 
     def __dealloc__(self):
@@ -40,7 +46,7 @@ cdef class Table:
 
     def clear(self):
         """Remove all words and keep the memory."""
-        with nogil:
+        with self.lock, nogil:
             dcme_vocabulary_clear(self.vocabulary)
 
     def add(self, const uint8_t[::1] text, const int64_t[::1] offsets, const int64_t[::1] counts):
@@ -48,7 +54,7 @@ cdef class Table:
         cdef int64_t i
         cdef uint32_t number
         check_starts(offsets, counts.shape[0], text.shape[0])
-        with nogil:
+        with self.lock, nogil:
             for i in range(counts.shape[0]):
                 dcme_vocabulary_add(self.vocabulary, chars(text) + offsets[i],
                                     offsets[i + 1] - offsets[i], counts[i], &number)
@@ -61,41 +67,51 @@ cdef class Table:
             if 2 * ids.shape[0] < text.shape[0]:
                 raise ValueError("ids has no room for the words of the block: it does not fit")
             to = &ids[0]
-        with nogil:
+        with self.lock, nogil:
             dcme_encode(self.vocabulary, chars(text), text.shape[0], <dcme_refusal>refuse, to, &block)
         return block.tokens, block.newlines, bool(block.newline_first), block.bad
 
     def merge(self, Table other, int64_t first, int64_t last, int errors, uint32_t[::1] map):
         """Add some words of another table, map its ids; returns tokens replaced and skipped."""
         cdef dcme_repairs repairs = dcme_repairs(0, 0)
-        if not 0 <= first <= last <= min(len(other), map.shape[0]):
-            raise ValueError("first, last and map do not fit the table")
-        with nogil:
-            dcme_vocabulary_merge(self.vocabulary, other.vocabulary, first, last,
-                                  <dcme_encoding_errors>errors, &map[0], &repairs)
+        cdef Table one, two
+        if other is self:
+            raise ValueError("a table and itself do not fit together")
+        one, two = sorted((self, other), key=id)  # so that no two threads wait for each other
+        with one.lock, two.lock:
+            if not 0 <= first <= last <= min(len(other), map.shape[0]):
+                raise ValueError("first, last and map do not fit the table")
+            with nogil:
+                dcme_vocabulary_merge(self.vocabulary, other.vocabulary, first, last,
+                                      <dcme_encoding_errors>errors, &map[0], &repairs)
         return repairs.replaced, repairs.skipped
 
     def bytes(self, int64_t extra):
         """Return the memory that the table takes while so many more words are added."""
-        return dcme_vocabulary_bytes(self.vocabulary, extra)
+        with self.lock:
+            return dcme_vocabulary_bytes(self.vocabulary, extra)
 
     def counts(self):
         """Return the count of each word, by id."""
-        cdef int64_t types = len(self)
-        if types == 0:
-            return np.zeros(0, np.int64)
-        return np.array(<int64_t[:types]>dcme_vocabulary_counts(self.vocabulary))
+        cdef int64_t types
+        with self.lock:
+            types = len(self)
+            if types == 0:
+                return np.zeros(0, np.int64)
+            return np.array(<int64_t[:types]>dcme_vocabulary_counts(self.vocabulary))
 
     def words(self, const int64_t[::1] order):
         """Return the words of the ids in `order`, concatenated, and where each starts."""
         cdef int64_t i, n = order.shape[0]
         cdef int64_t[::1] offsets = np.empty(n + 1, np.int64)
-        for i in range(n):
-            if not 0 <= order[i] < dcme_vocabulary_types(self.vocabulary):
-                raise IndexError("order names words that the table does not have")
-        dcme_vocabulary_offsets(self.vocabulary, &order[0], n, &offsets[0])
-        cdef char[::1] text = np.empty(offsets[n], np.uint8)
-        dcme_vocabulary_copy(self.vocabulary, &order[0], n, &text[0])
+        cdef char[::1] text
+        with self.lock:
+            for i in range(n):
+                if not 0 <= order[i] < dcme_vocabulary_types(self.vocabulary):
+                    raise IndexError("order names words that the table does not have")
+            dcme_vocabulary_offsets(self.vocabulary, &order[0], n, &offsets[0])
+            text = np.empty(offsets[n], np.uint8)
+            dcme_vocabulary_copy(self.vocabulary, &order[0], n, &text[0])
         return np.asarray(text), np.asarray(offsets)
 
 
@@ -103,8 +119,10 @@ cdef class Renumbering:
     """Final ids take the place of provisional ones, block by block; see csrc/text/text.h."""
 
     cdef dcme_renumbering state
+    cdef object lock
 
     def __cinit__(self):
+        self.lock = threading.Lock()
         dcme_renumber_start(&self.state)
 
     @property
@@ -115,10 +133,10 @@ cdef class Renumbering:
     def add(self, const uint32_t[::1] ids, const uint32_t[::1] map, bint newline,
             uint32_t[::1] to):
         """Continue with a block whose ids are in the map; returns how many were written to `to`."""
-        cdef int64_t written
+        cdef int64_t written = 0
         if to.shape[0] <= ids.shape[0]:
             raise ValueError("to has no room for the ids and the one before: it does not fit")
-        with nogil:
+        with self.lock, nogil:
             check_ids(ids, map.shape[0])
             written = dcme_renumber(&self.state, &to[0], &ids[0], ids.shape[0], &map[0], newline)
         return written
@@ -128,8 +146,10 @@ cdef class Pairs:
     """Pairs of adjacent words, to be counted or joined; see csrc/text/phrases.h."""
 
     cdef dcme_pairs *pairs
+    cdef object lock
 
     def __cinit__(self, int64_t size, int bits=0, uint64_t value=0):
+        self.lock = threading.Lock()
         dcme_pairs_open(&self.pairs, size, bits, value)
 
     def __dealloc__(self):
@@ -142,16 +162,20 @@ cdef class Pairs:
 
     def count(self, const uint32_t[::1] ids, const uint8_t[::1] roles):
         """Count the pairs of the next piece of the text."""
-        with nogil:
+        with self.lock, nogil:
             check_ids(ids, roles.shape[0])
             dcme_pairs_count(self.pairs, &ids[0], ids.shape[0], &roles[0])
 
     def counted(self, int64_t least):
         """Return left sides, right sides, runs and counts of pairs counted at least so often."""
-        cdef int64_t n = dcme_pairs_counted(self.pairs, least, NULL, NULL, NULL, NULL)
-        cdef uint32_t[:, ::1] sides = np.empty((3, n), np.uint32)
-        cdef int64_t[::1] counts = np.empty(n, np.int64)
-        dcme_pairs_counted(self.pairs, least, &sides[0, 0], &sides[1, 0], &sides[2, 0], &counts[0])
+        cdef int64_t n
+        cdef uint32_t[:, ::1] sides
+        cdef int64_t[::1] counts
+        with self.lock:
+            n = dcme_pairs_counted(self.pairs, least, NULL, NULL, NULL, NULL)
+            sides, counts = np.empty((3, n), np.uint32), np.empty(n, np.int64)
+            dcme_pairs_counted(
+                self.pairs, least, &sides[0, 0], &sides[1, 0], &sides[2, 0], &counts[0])
         return *np.asarray(sides), np.asarray(counts)
 
     def add(self, const uint32_t[::1] left, const uint32_t[::1] right, const uint32_t[::1] runs,
@@ -160,14 +184,15 @@ cdef class Pairs:
         cdef int64_t i
         if not left.shape[0] == right.shape[0] == runs.shape[0] == joined.shape[0]:
             raise ValueError("the sides of pairs do not fit together")
-        for i in range(left.shape[0]):
-            dcme_pairs_add(self.pairs, left[i], right[i], runs[i], joined[i])
+        with self.lock:
+            for i in range(left.shape[0]):
+                dcme_pairs_add(self.pairs, left[i], right[i], runs[i], joined[i])
 
     def join(self, const uint32_t[::1] ids, const uint8_t[::1] roles, bint last=False):
         """Return the next piece of the text with pairs joined; `last`: no piece follows."""
         cdef uint32_t[::1] to = np.empty(ids.shape[0] + DCME_RUN_MAX + 1, np.uint32)
-        cdef int64_t written
-        with nogil:
+        cdef int64_t written = 0
+        with self.lock, nogil:
             check_ids(ids, roles.shape[0])
             written = dcme_pairs_join(self.pairs, &ids[0], ids.shape[0], &roles[0], last, &to[0])
         return np.asarray(to)[:written]
@@ -236,10 +261,11 @@ cdef dcme_character_table characters(arrays) except *:
 
 
 cdef class Tokenizer:
-    """A tokenizer for one thread at a time; `tables` are `dcme_w2v.text.unicode_tables.Tables`."""
+    """A tokenizer; `tables` are `dcme_w2v.text.unicode_tables.Tables`."""
 
     cdef dcme_tokenizer *tokenizer
     cdef object tables  # keeps the arrays alive
+    cdef object lock
 
     def __cinit__(self, tables):
         cdef const int32_t[::1] sequences = tables.sequences, composites = tables.composites
@@ -248,7 +274,7 @@ cdef class Tokenizer:
             characters(tables.properties), characters(tables.mapping),
             characters(tables.decompositions), characters(tables.combining), &sequences[0],
             &pairs[0], &composites[0], pairs.shape[0], tables.normalize, tables.remove_marks)
-        self.tables = tables
+        self.tables, self.lock = tables, threading.Lock()
         dcme_tokenizer_open(&self.tokenizer, &unicode)
 
     def __dealloc__(self):
@@ -258,6 +284,7 @@ cdef class Tokenizer:
         """Return tokens with a space before each, the line feeds, and the first bad byte or -1."""
         cdef const char *out = NULL
         cdef int64_t length, bad
-        with nogil:
-            dcme_tokenize(self.tokenizer, chars(text), text.shape[0], &out, &length, &bad)
-        return out[:length], bad
+        with self.lock:
+            with nogil:
+                dcme_tokenize(self.tokenizer, chars(text), text.shape[0], &out, &length, &bad)
+            return out[:length], bad

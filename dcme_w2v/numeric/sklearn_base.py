@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import functools
 import inspect
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,7 +33,11 @@ except ImportError:
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """Base class of estimators: what `fit` sets cannot be read before."""
+    """Base class of estimators: what `fit` sets cannot be read before.
+
+    Several threads may use one object: a method sees the result of one `fit`, and a `fit` that
+    fails changes nothing, see `parameters`.
+    """
 
     _learned = ""  # an attribute that `fit` sets
 
@@ -74,6 +79,9 @@ def tags_of_texts(tags: Any) -> Any:
 
 
 C = TypeVar("C", bound=type)
+_FITS = ("fit", "fit_transform", "fit_predict")
+_READS = ("predict", "predict_log_proba", "predict_proba", "decision_function", "transform",
+          "score", "explain", "save", "get_feature_names_out")  # fmt: skip
 VERBOSE = """verbose : int or callable, default 0
     Show a progress bar if it is above 0, or call a function with a `ProgressUpdate`.
 """
@@ -90,7 +98,8 @@ def parameters(
 
     The constructor only stores them, as scikit-learn requires; `options_of` checks them. `seed` is
     renamed to `random_state`, and `verbose` added. The lines ``{options}`` and ``{verbose}`` in the
-    class's docstring are replaced by their lists.
+    class's docstring are replaced by their lists. Methods work on a copy of the attributes, and
+    those that fit replace the attributes by their copy at the end.
 
     Parameters
     ----------
@@ -128,6 +137,8 @@ def parameters(
         __init__.__qualname__ = f"{cls.__qualname__}.__init__"
         cls.__init__ = __init__  # type: ignore[misc]
         cls._declared = (options, names)  # type: ignore[attr-defined]
+        for name in (name for name in (*_FITS, *_READS) if hasattr(cls, name)):
+            setattr(cls, name, _on_a_copy(getattr(cls, name), name in _FITS))
         if cls.__doc__:
             text = inspect.cleandoc(cls.__doc__)  # which the compiler of Python 3.13 does itself
             text = text.replace("{options}\n", described(fields, names))
@@ -136,6 +147,26 @@ def parameters(
         return cls
 
     return decorate
+
+
+def _on_a_copy(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
+    """Return a method that other threads do not disturb: it works on a copy of the attributes."""
+
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **params: Any) -> Any:
+        own = object.__new__(type(self))
+        own.__dict__ = dict(vars(self))
+        try:
+            found = method(own, *args, **params)
+        except KeyboardInterrupt as error:
+            if fits and getattr(error, "partial", None) is own:
+                self.__dict__, error.partial = vars(own), self  # type: ignore[attr-defined]
+            raise
+        if fits:
+            self.__dict__ = vars(own)
+        return self if found is own else found
+
+    return run
 
 
 def options_of(estimator: Any, **more: Any) -> Any:

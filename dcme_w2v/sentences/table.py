@@ -151,13 +151,14 @@ class SentenceTable:
 
     def _batch(self, block: Text) -> tuple[Batch, F32]:
         """Return the ids of words and pieces, and the rows of unseen words by their subwords."""
-        batch = self._numbering.lines(block)
         unseen = np.empty((0, self.rows.shape[1]), dtype=np.float32)
-        is_new = batch.ids >= len(self.rows)
-        if not is_new.any():
-            return batch, unseen
-        new, ranks = np.unique(batch.ids[is_new], return_inverse=True)
-        words = self._numbering.words_of(new.astype(np.int64))
+        with self._numbering.lock:
+            batch = self._numbering.lines(block)
+            is_new = batch.ids >= len(self.rows)
+            if not is_new.any():
+                return batch, unseen
+            new, ranks = np.unique(batch.ids[is_new], return_inverse=True)
+            words = self._numbering.words_of(new.astype(np.int64))
         ids = batch.ids.copy()
         if self._subwords is not None:
             unseen = self.pooling.unseen_rows(self._subwords.vectors_of(words))

@@ -1,5 +1,6 @@
 """Documents as word ids, in batches."""
 
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -48,7 +49,7 @@ class Batch(NamedTuple):
 
 
 class Numbering:
-    """Encodes texts as word ids.
+    """Encodes texts as word ids; threads take turns.
 
     Parameters
     ----------
@@ -59,6 +60,11 @@ class Numbering:
         never.
     tokenizer : optional
         How texts are split (default: at whitespace).
+
+    Attributes
+    ----------
+    lock : RLock
+        Held while a text is encoded; hold it as long as ids of out-of-vocabulary words are used.
     """
 
     def __init__(
@@ -71,6 +77,7 @@ class Numbering:
         self._tokenizer = tokenizer or Tokenizer()
         self._forget = forget
         self._table = starting_table(self.words)
+        self.lock = threading.RLock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Numbering, (self.words, self._forget, self._tokenizer)
@@ -94,11 +101,12 @@ class Numbering:
 
     def lines(self, text: Text) -> Batch:
         """Encode texts that are lines, each with its line feed."""
-        if self._forget is not None and len(self._table) > len(self.words) + self._forget:
-            self._table = starting_table(self.words)
         lines, _ = self._tokenizer.tokenize(text)
         ids = np.empty(len(lines) // 2 + 1, dtype=np.uint32)
-        tokens, _, _, bad = self._table.encode(lines, core.REFUSE_NUL, ids)
+        with self.lock:
+            if self._forget is not None and len(self._table) > len(self.words) + self._forget:
+                self._table = starting_table(self.words)
+            tokens, _, _, bad = self._table.encode(lines, core.REFUSE_NUL, ids)
         if bad >= 0:
             number, count = lines[:bad].count(b"\n") + 1, lines.count(b"\n")
             raise CorpusError(f"document {number} of {count} has a NUL character; give text")

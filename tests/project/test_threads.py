@@ -1,0 +1,352 @@
+"""Objects that several Python threads use at once, and objects that are fitted meanwhile."""
+
+import contextlib
+import functools
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from data import make_texts, word_vectors
+from helpers import options_of
+from scipy.sparse import csr_matrix, issparse
+
+import dcme_w2v as dw
+from dcme_w2v._core import models, text
+from dcme_w2v.options import TokenizerOptions
+from dcme_w2v.scdv.search import QueryLikelihood
+from dcme_w2v.sentences.table import SentenceTable
+from dcme_w2v.text.tokenizer import Tokenizer
+from dcme_w2v.words.language_model import LanguageModel
+from dcme_w2v.words.trainer import settings_of
+
+THREADS, CALLS = 8, 3
+TEXTS = [one.decode() for one in make_texts()]
+LABELS = np.arange(len(TEXTS)) % 3
+ROWS = np.random.default_rng(3).random((80, 30)) + (LABELS[:, None] == np.arange(30) % 3)
+SPARSE = csr_matrix(ROWS.astype(np.float32))
+
+
+@pytest.fixture(autouse=True)
+def switching():
+    """Let threads take turns as often as can be."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def run_threads(work):
+    """Call a function with the number of each thread; raise what one of them raised."""
+    raised = []
+
+    def run(number):
+        try:
+            work(number)
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if raised:
+        raise raised[0]
+
+
+def slowly(function, after=True):
+    """Return a function that lets other threads work before or after it."""
+
+    @functools.wraps(function)
+    def slow(*given):
+        time.sleep(0 if after else 0.001)
+        found = function(*given)
+        time.sleep(0.001 if after else 0)
+        return found
+
+    return slow
+
+
+def comparable(found):
+    """Return an answer as something that == compares to the bit."""
+    if issparse(found):
+        return comparable(found.toarray())
+    if isinstance(found, np.ndarray):
+        return found.shape, found.tolist()
+    if isinstance(found, dict):
+        return {name: comparable(one) for name, one in found.items()}
+    if isinstance(found, list | tuple) or hasattr(found, "__next__"):
+        return [comparable(one) for one in found]
+    return found
+
+
+# ---- eight threads use one object ----
+
+
+def texts_of(number):
+    """Return texts with words that no other number has."""
+    return [f"{one} new{number}a{i} w{number}" for i, one in enumerate(TEXTS[:40])]
+
+
+def with_subwords():
+    """Return vectors that have n-grams for out-of-vocabulary words."""
+    return dw.train(TEXTS, subwords="2-3", min_count=1, dim=6, epochs=1, threads=1)
+
+
+def of_words(found):
+    return [(word, float(similarity)) for word, similarity in found]
+
+
+def sentence_encoder(vectors=None, **options):
+    """Return an encoder that often forgets its new words."""
+    encoder = dw.SentenceEncoder(vectors or word_vectors(), **options).fit(TEXTS)
+    numbering = encoder._table._numbering
+    numbering._forget = 30
+    numbering.words_of = slowly(numbering.words_of, after=False)
+    return lambda number: encoder.transform(texts_of(number))
+
+
+def most_similar():
+    vectors = word_vectors()
+    return lambda number: of_words(vectors.most_similar(f"w{number}"))
+
+
+def spelled():
+    vectors = word_vectors()
+
+    def asked(number):
+        with pytest.raises(KeyError) as raised:
+            vectors[f"W{number}"]
+        return str(raised.value), f"w{number}" in vectors, vectors.index(f"w{number}")
+
+    return asked
+
+
+def batches():
+    vectors = word_vectors()
+    return lambda number: [
+        of_words(one) for one in vectors.most_similar_batch([f"w{i}" for i in range(number, 30)])
+    ]
+
+
+def unseen():
+    vectors = with_subwords()
+    return lambda number: [vectors[f"w{number}{i}"] for i in range(20)]
+
+
+def tokenized():
+    tokenizer = Tokenizer(TokenizerOptions(tokenize="words"))
+    return lambda number: tokenizer.tokens(" ".join(texts_of(number)))
+
+
+def language_model():
+    model = LanguageModel.load(dw.train(TEXTS, **CONTEXT))
+    return lambda number: dw.predict_word(model, f"w{number} _ w1 w2", topn=5)
+
+
+CONTEXT = {"objective": "dcme", "min_count": 1, "dim": 6, "epochs": 1, "threads": 1}
+
+
+def document_model(**options):
+    model = dw.SCDV(word_vectors(), clusters=3, iterations=3, **options).fit(TEXTS).model_
+    return lambda number: list(model.transform([one.encode() for one in texts_of(number)]))
+
+
+def scdv():
+    model = dw.SCDV(word_vectors(), clusters=3).fit(TEXTS)
+    return lambda number: model.transform(texts_of(number))
+
+
+def likelihood():
+    found = QueryLikelihood([one.encode() for one in TEXTS])
+    return lambda number: [found.scores(one.encode()) for one in texts_of(number)]
+
+
+def texts_classified(**options):
+    model = dw.TextClassifier(**options).fit(TEXTS, LABELS)
+
+    def asked(number):
+        own = texts_of(number)
+        return model.predict_proba(own), model.predict(own), dict(model.explain(own[0]))
+
+    return asked
+
+
+def small_model():
+    dw.TextClassifier().fit(TEXTS, LABELS).save("texts.model")
+    model = dw.load("texts.model")
+    return lambda number: model.predict_top(texts_of(number), 3)
+
+
+def rows_classified(model):
+    model.fit(ROWS, LABELS)
+    return lambda number: (model.predict_proba(ROWS[number:]), model.predict(ROWS[number:]),
+                           getattr(model, "transform", len)(ROWS[: number + 1]))  # fmt: skip
+
+
+def counted():
+    return lambda number: dw.vocab([*texts_of(number)], min_count=1).counts
+
+
+def vocabulary():
+    words = dw.vocab(TEXTS, min_count=1)
+    return lambda number: [words.find(one) for one in (f"w{number}", f"w{2 * number}", "no")]
+
+
+def found_phrases():
+    def asked(number):
+        output = f"{threading.get_ident()}.txt"
+        found = dw.phrases(texts_of(number), output, threshold=1.0)
+        return found.passes, Path(output).read_bytes()
+
+    return asked
+
+
+USES = {
+    "Vectors.most_similar": most_similar,
+    "Vectors.most_similar_batch": batches,
+    "Vectors of words": spelled,
+    "Vectors of n-grams": unseen,
+    "Tokenizer": tokenized,
+    "LanguageModel": language_model,
+    "SentenceEncoder": sentence_encoder,
+    "SentenceEncoder usif": lambda: sentence_encoder(pooling="usif"),
+    "SentenceEncoder n-grams": lambda: sentence_encoder(with_subwords()),
+    "SCDV": scdv,
+    "DocumentModel": document_model,
+    "QueryLikelihood": likelihood,
+    "TextClassifier": texts_classified,
+    "TextClassifier dcme": lambda: texts_classified(objective="dcme"),
+    "a saved classifier": small_model,
+    "MaxentClassifier": lambda: rows_classified(dw.MaxentClassifier()),
+    "MaxentClassifier sgd": lambda: rows_classified(dw.MaxentClassifier(solver="sgd")),
+    "LatentClassModel": lambda: rows_classified(dw.LatentClassModel(latent=4, epochs=5)),
+    "LatentClassModel lsa": lambda: rows_classified(dw.LatentClassModel(lsa=5, epochs=5)),
+    "FusedFeatures": lambda: rows_classified(dw.FusedFeatures(rounds=1)),
+    "vocab": counted,
+    "Vocabulary": vocabulary,
+    "phrases": found_phrases,
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.filterwarnings("ignore::dcme_w2v.errors.DcmeWarning")
+def test_threads_get_the_answers_of_one(use):
+    ask = USES[use]()
+    wanted = [comparable(ask(number)) for number in range(THREADS)]
+
+    def work(number):
+        for turn in range(CALLS):
+            one = (number + turn) % THREADS
+            assert comparable(ask(one)) == wanted[one]
+
+    run_threads(work)
+
+
+# ---- an object that is fitted while others use it ----
+
+OTHERS = [f"{one} w7 w8 other" for one in reversed(TEXTS)]
+FITTED = {
+    "SentenceEncoder": (dw.SentenceEncoder(word_vectors(), pooling="usif"), TEXTS, OTHERS),
+    "SCDV": (dw.SCDV(word_vectors(), clusters=3, iterations=2), TEXTS, OTHERS),
+    "TextClassifier": (dw.TextClassifier(), TEXTS, OTHERS),
+    "MaxentClassifier": (dw.MaxentClassifier(), ROWS, ROWS[::-1]),
+    "MaxentClassifier sgd": (dw.MaxentClassifier(solver="sgd", lr=1.0), ROWS, ROWS[::-1]),
+    "LatentClassModel": (dw.LatentClassModel(epochs=3, latent=4), ROWS, ROWS[::-1]),
+    "FusedFeatures": (dw.FusedFeatures(rounds=1, choose=False), ROWS, ROWS[::-1]),
+}
+NAMES = np.array(["tea", "bus", "sun", "rain", "snow"])
+
+
+@pytest.mark.parametrize("kind", FITTED)
+@pytest.mark.filterwarnings("ignore::dcme_w2v.errors.DcmeWarning")
+def test_an_answer_is_of_one_fit(kind, monkeypatch):
+    """Other rows, another number of classes and other names: a mixture would be seen."""
+    model, *given = FITTED[kind]
+    for owner, name in ((type(model), "predict_log_proba"), (SentenceTable, "vectors_of")):
+        if hasattr(owner, name):
+            monkeypatch.setattr(owner, name, slowly(getattr(owner, name)))
+    fits = [(given[0], NAMES[np.arange(80) % 3]), (given[1], NAMES[np.arange(80) % 5])]
+    asked = given[0][:9]
+
+    def answers():
+        found = [comparable(getattr(model, name)(asked)) for name in METHODS if name in dir(model)]
+        assert found
+        return found
+
+    wanted = []
+    for fit in fits:
+        model.fit(*fit)
+        wanted.append(answers())
+    assert all(one != other for one, other in zip(*wanted, strict=True))
+    ended = threading.Event()
+
+    def work(number):
+        if number == 0:
+            try:
+                for turn in range(3):
+                    model.fit(*fits[turn % 2])
+            finally:
+                ended.set()
+        while not ended.is_set():
+            for one, *allowed in zip(answers(), *wanted, strict=True):
+                assert one in allowed
+
+    run_threads(work)
+
+
+METHODS = ("predict", "predict_proba", "transform")
+
+
+@pytest.mark.parametrize("kind", FITTED)
+@pytest.mark.filterwarnings("ignore::dcme_w2v.errors.DcmeWarning")
+def test_a_fit_that_fails_leaves_the_one_before(kind):
+    model, given, _ = FITTED[kind]
+    model.fit(given, NAMES[LABELS])
+    before = dict(vars(model))
+    wrong = [*given[:-1], 3] if isinstance(given, list) else given * np.nan
+    with pytest.raises(ValueError, match=r"neither|NaN"):
+        model.fit(wrong, NAMES[:2][LABELS // 2])
+    assert vars(model) == before
+
+
+# ---- the core ----
+
+
+def test_a_run_has_one_epoch_at_a_time():
+    """Two threads would learn the same units in the same memory."""
+    ids = np.tile(np.arange(5, dtype=np.uint32), 200_000)
+    tables = np.zeros((2, 5, 16), np.float32)
+    options = settings_of(options_of({}, dim=16, epochs=1000))
+    run = models.Trainer(options, ids, np.full(5, 200_000), *tables)
+    first = threading.Thread(target=run.epoch, args=(0,))
+    first.start()
+    while not run.progress()["trained"]:
+        pass
+    with pytest.raises(ValueError, match="under way"):
+        run.epoch(0)
+    run.stop()
+    first.join()
+    assert run.unfinished() == 0
+
+
+def test_tables_are_shared_by_threads():
+    """Words are added, read and merged at once; the memory of a table moves as it grows."""
+    tables = [text.Table() for _ in range(3)]
+
+    def work(number):
+        for turn in range(40):
+            block = " ".join(f"n{number}t{turn}w{i}" for i in range(300)).encode() + b"\n"
+            one, other = tables[number % 3], tables[(number + 1) % 3]
+            one.encode(block, 0)
+            assert (one.counts() > 0).all()
+            with contextlib.suppress(ValueError, IndexError):  # it is empty again
+                one.words(np.arange(len(one)))
+                other.merge(one, 0, len(one), 0, np.zeros(len(one), np.uint32))
+            if turn % 10 == number:
+                one.clear()
+
+    run_threads(work)
