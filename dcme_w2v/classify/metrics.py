@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
+from dcme_w2v.numeric.nearest import top_columns
 
 RANKS = (1, 3, 5)
 NEWTON_STEPS = 50  # at most
@@ -118,13 +119,8 @@ def best_classes(scores: F64, count: int) -> Top:
 
     The lower class number comes first among equal scores.
     """
-    if count == 1:
-        best = scores.argmax(axis=1)[:, None]
-    else:
-        best = np.sort(np.argpartition(-scores, count - 1, axis=1)[:, :count], axis=1)
-        found = np.take_along_axis(scores, best, axis=1)
-        best = np.take_along_axis(best, np.argsort(-found, axis=1, kind="stable"), axis=1)
-    return best.astype(np.int32), np.take_along_axis(scores, best, axis=1)
+    best = top_columns(scores, count)
+    return best, np.take_along_axis(scores, best, axis=1)
 
 
 def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:
@@ -138,9 +134,7 @@ def relevance(labels: Sequence[Sequence[int]], classes: int) -> Bools:
 def ndcg(scores: F64, relevant: Bools) -> F64:
     """Return the nDCG@5 of documents, each with a relevant class; see `relevance`."""
     k = min(max(RANKS), scores.shape[1])
-    best = np.argpartition(-scores, k - 1, axis=1)[:, :k]
-    order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1)
-    hits = np.take_along_axis(relevant, np.take_along_axis(best, order, axis=1), axis=1)
+    hits = np.take_along_axis(relevant, top_columns(scores, k), axis=1)
     discounts = 1 / np.log2(np.arange(2, k + 2))
     ideal = np.cumsum(discounts)[np.minimum(relevant.sum(axis=1), k) - 1]
     return hits @ discounts / ideal

@@ -1,14 +1,115 @@
-"""Exact search for the rows with the highest cosines, for many queries at once."""
+"""Exact search for the best rows, for many queries at once; equal scores are in order of rows.
 
-from collections.abc import Iterator, Sequence
+The scores that BLAS computes depend on the size of a block, so that equal rows may differ in the
+last digits. They only select candidates: the rows whose upper bound is at least the k-th best
+score. The candidates are scored again, each by the same operations, and these scores are returned.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .arrays import F32, I8, I64
+from .arrays import F32, F64, I8, I32, I64
 from .parallel import blocks_of_rows, one_blas_thread, ordered_map
 
 QUERIES, ROWS = 128, 4096  # in a tile of scores, 2 MB
-Found = tuple[I64, F32]  # rows and cosines, the best first
+PAIRS = 1 << 21  # numbers of the rows that are scored at once, 16 MB
+_LOWEST = np.finfo(np.float32).min
+Found = tuple[I64, F32]  # rows and scores, the best first
+Bounds = Callable[[slice, slice], F32]
+Scores = Callable[[I64, I64], F64]
+
+
+def top_columns(scores: NDArray[np.floating[Any]], count: int) -> I32:
+    """Return the columns with the highest scores of each row, the best first.
+
+    The lower column comes first among equal scores.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, columns)
+    count : int
+        At most `columns`.
+
+    Returns
+    -------
+    ndarray of int32, shape (n, count)
+    """
+    if count == 1:
+        return scores.argmax(axis=1)[:, None].astype(np.int32)
+    best = np.sort(np.argpartition(-scores, count - 1, axis=1)[:, :count], axis=1)
+    found = np.take_along_axis(scores, best, axis=1)
+    tied = np.flatnonzero((scores >= found.min(axis=1, keepdims=True)).sum(axis=1) > count)
+    best = np.take_along_axis(best, np.argsort(-found, axis=1, kind="stable"), axis=1)
+    if len(tied):
+        best[tied] = np.argsort(-scores[tied], axis=1, kind="stable")[:, :count]
+    return best.astype(np.int32)
+
+
+def best_rows(
+    shape: tuple[int, int, int],
+    bounds: Bounds,
+    scores: Scores,
+    left_out: Sequence[Sequence[int]],
+    k: int,
+) -> Iterator[Found]:
+    """Yield the k best rows of each query in order; equal ones are in order of rows.
+
+    Parameters
+    ----------
+    shape : (int, int, int)
+        Number of queries, rows and dimensions.
+    bounds : callable
+        Returns an upper bound of the scores of some queries and some rows, as a new array.
+    scores : callable
+        Returns the scores of pairs of a query and a row; float32 of them are compared.
+    left_out : sequence of sequences of int
+        Rows that are not returned, for each query.
+    k : int
+    """
+
+    def rescored(query: I64, row: I64) -> F32:
+        step = max(1, PAIRS // shape[2])
+        parts = [scores(query[some], row[some]) for some in blocks_of_rows(len(row), step)]
+        return np.concatenate([np.empty(0), *parts]).astype(np.float32)
+
+    def search(block: slice) -> list[Found]:
+        count = block.stop - block.start
+        queries = np.arange(count)
+        query, row, score = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
+        least = np.full(count, _LOWEST)  # the k-th best score so far
+        for tile in blocks_of_rows(shape[1], ROWS):
+            upper = bounds(block, tile)
+            for number, left in enumerate(left_out[block]):
+                inside = [one - tile.start for one in left if tile.start <= one < tile.stop]
+                upper[number, inside] = -np.inf
+            if k < upper.shape[1] and (least == _LOWEST).any():  # a first k-th best score
+                first = np.argpartition(-upper, k - 1, axis=1)[:, :k]
+                exact = rescored(np.repeat(queries, k) + block.start, first.ravel() + tile.start)
+                left = np.take_along_axis(upper, first, axis=1) == -np.inf
+                least = np.maximum(least, np.where(left, _LOWEST, exact.reshape(-1, k)).min(axis=1))
+            new, column = np.nonzero(upper >= least[:, None])
+            score = np.append(score, rescored(new + block.start, column + tile.start))
+            query, row = np.append(query, new), np.append(row, column + tile.start)
+            order: I64 = np.lexsort([row, -score, query])  # type: ignore[arg-type]
+            starts = np.searchsorted(query[order], queries)
+            order = order[np.arange(len(order)) - starts[query[order]] < k]
+            query, row, score = query[order], row[order], score[order]
+            last = np.searchsorted(query, queries, side="right") - 1
+            full = np.bincount(query, minlength=count) == k
+            least[full] = score[last[full]]
+        ends = np.searchsorted(query, queries[1:])
+        return list(zip(np.split(row, ends), np.split(score, ends), strict=True))
+
+    blocks = list(blocks_of_rows(shape[0], QUERIES))
+    if len(blocks) < 2:
+        yield from (found for block in blocks for found in search(block))
+        return
+    with one_blas_thread():
+        for found in ordered_map(search, blocks):
+            yield from found
 
 
 def nearest_rows(
@@ -18,7 +119,7 @@ def nearest_rows(
     left_out: Sequence[Sequence[int]],
     k: int,
 ) -> Iterator[Found]:
-    """Yield the best rows of each query in order; equal ones are in order of rows.
+    """Yield the rows with the highest cosines to each query, and these cosines.
 
     Parameters
     ----------
@@ -26,36 +127,32 @@ def nearest_rows(
     inverse : ndarray of float32, shape (n,)
         1 / length of each row; 0 for zeros.
     queries : ndarray of float32, shape (q, d)
-        Of unit length.
-    left_out : sequence of sequences of int
-        Rows that are not returned, for each query.
-    k : int
-        At most this many rows are returned.
+        Of unit length, or zeros.
+    left_out, k
+        See `best_rows`.
     """
+    error = error_of_cosines(matrix)
 
-    def search(block: slice) -> list[Found]:
-        some, excluded = queries[block], left_out[block]
-        scores = np.empty((len(some), 0), dtype=np.float32)
-        rows = np.empty((len(some), 0), dtype=np.int64)
-        for tile in blocks_of_rows(len(matrix), ROWS):
-            new = (some @ matrix[tile].T) * inverse[tile]
-            for query, left in enumerate(excluded):
-                inside = [row - tile.start for row in left if tile.start <= row < tile.stop]
-                new[query, inside] = -np.inf
-            best = np.argpartition(-new, min(k, new.shape[1]) - 1, axis=1)[:, :k]
-            best.sort(axis=1)
-            scores = np.concatenate([scores, np.take_along_axis(new, best, 1)], axis=1)
-            rows = np.concatenate([rows, best + tile.start], axis=1)
-            order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-            scores = np.take_along_axis(scores, order, 1)
-            rows = np.take_along_axis(rows, order, 1)
-        pairs = zip(rows, scores, strict=True)
-        return [(row[score > -np.inf], score[score > -np.inf]) for row, score in pairs]
+    def bounds(some: slice, tile: slice) -> F32:
+        found: F32 = (queries[some] @ matrix[tile].T) * inverse[tile] + error
+        return found
 
-    blocks = list(blocks_of_rows(len(queries), QUERIES))
-    if len(blocks) < 2:
-        yield from (found for block in blocks for found in search(block))
-        return
-    with one_blas_thread():
-        for found in ordered_map(search, blocks):
-            yield from found
+    def scores(query: I64, row: I64) -> F64:
+        return np.where(inverse[row] > 0, cosines_of(queries[query], matrix[row]), 0.0)
+
+    return best_rows((len(queries), *matrix.shape), bounds, scores, left_out, k)
+
+
+def error_of_cosines(matrix: F32 | I8) -> np.float32:
+    """Return how far a cosine to a row of a matrix (n, d) is from its value at most, by BLAS."""
+    return np.float32((matrix.shape[1] + 8) * np.finfo(np.float32).eps)
+
+
+def cosines_of(some: F32 | I8, others: F32 | I8) -> F64:
+    """Return the cosine of each row with the row of `others`, shape (n,); 0 for zeros.
+
+    Equal rows have equal cosines, whatever the other rows are.
+    """
+    a, b = np.asarray(some, dtype=np.float64), np.asarray(others, dtype=np.float64)
+    squares = np.einsum("ij,ij->i", a, a) * np.einsum("ij,ij->i", b, b)
+    return np.asarray(np.einsum("ij,ij->i", a, b) / np.sqrt(np.where(squares > 0, squares, 1)))

@@ -20,7 +20,13 @@ from dcme_w2v.files.opening import read_text
 from dcme_w2v.formats.texts import tokens_of
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, F64, I64, Bools, correlations
-from dcme_w2v.numeric.parallel import blocks_of_rows
+from dcme_w2v.numeric.nearest import (
+    Found,
+    best_rows,
+    cosines_of,
+    error_of_cosines,
+    nearest_rows,
+)
 from dcme_w2v.platform import PathLike
 
 from .neighbors import inverse_lengths
@@ -30,9 +36,6 @@ from .vectors import Vectors, load_if_path
 # Levy and Goldberg 2014, Linguistic regularities in sparse and explicit word representations,
 # equation (4): avoids division by zero.
 EPSILON = 0.001
-
-# Floats in one block of scores: 64 MB.
-BLOCK = 2**24
 
 # Number of best answers that are searched for one that is not in the question.
 CANDIDATES = 5
@@ -175,7 +178,7 @@ def eval_analogies(
     names, section_of, asked, skipped = _read_questions(questions)
     numbers, covered = _numbered_questions(questions, asked, spelled, len(first), limit)
     answers = np.full(len(numbers), -1)
-    answers[covered] = _answers(vectors.vectors[: len(first)], first, numbers[covered], method)
+    answers[covered] = _answers(vectors.vectors[: len(first)], first, numbers[covered, :3], method)
     right = covered & (answers == numbers[:, 3])
     counts = [
         np.bincount(section_of[chosen], minlength=len(names)).tolist()
@@ -385,50 +388,50 @@ def _number(text: str) -> float:
         return np.nan
 
 
-def _answers(
-    matrix: F32,
-    first: I64,
-    questions: I64,
-    method: str,
-) -> I64:
-    """Answer questions (q, 4), block by block; return rows of first spellings, shape (q,)."""
+def _answers(matrix: F32, first: I64, questions: I64, method: str) -> I64:
+    """Answer questions of rows a, b, c (q, 3); return rows of first spellings, shape (q,).
+
+    The given rows are no answers. Words of the question in another case are skipped, but only
+    `CANDIDATES` answers are considered, as in gensim. -1: there is no answer.
+    """
     inverse = inverse_lengths(matrix)
-    size = max(1, BLOCK // len(matrix))
-    answers = np.empty(len(questions), dtype=np.int64)
-    for block in blocks_of_rows(len(questions), size):
-        given = questions[block, :3]
-        unit = matrix[given] * inverse[given][:, :, None]
-        answers[block] = _best(_scores(matrix, inverse, unit, method), first, given)
+    found = (_by_sum if method == "3cosadd" else _by_product)(matrix, inverse, questions)
+    answers = np.full(len(questions), -1)
+    for number, (rows, _) in enumerate(found):
+        for answer in first[rows].tolist():
+            answers[number] = answer
+            if answer not in questions[number]:
+                break
     return answers
 
 
-def _scores(matrix: F32, inverse: F32, unit: F32, method: str) -> F32:
-    """Return scores (q, n) of all rows x as answers, from the unit rows (q, 3, d) of a, b and c.
+def _by_sum(matrix: F32, inverse: F32, questions: I64) -> Iterator[Found]:
+    """Yield the best rows x of each question, by cos(x, b - a + c)."""
+    a, b, c = (matrix[rows] * inverse[rows][:, None] for rows in questions.T)
+    queries = b + c - a
+    queries *= inverse_lengths(queries)[:, None]
+    return nearest_rows(matrix, inverse, queries, questions.tolist(), CANDIDATES)
 
-    cos(x, b - a + c), up to a factor, or cos(x, b) cos(x, c) / (cos(x, a) + epsilon), each cosine
-    shifted to [0, 1].
+
+def _by_product(matrix: F32, inverse: F32, questions: I64) -> Iterator[Found]:
+    """Yield the best rows x of each question, by cos(x, b) cos(x, c) / (cos(x, a) + epsilon).
+
+    Each cosine is shifted to [0, 1].
     """
-    if method == "3cosadd":
-        return (unit[:, 1] + unit[:, 2] - unit[:, 0]) @ matrix.T * inverse
-    a, b, c = ((unit[:, i] @ matrix.T * inverse + 1) / 2 for i in range(3))
-    return b * c / (a + np.float32(EPSILON))
+    error = error_of_cosines(matrix)
 
+    def bounds(some: slice, tile: slice) -> F32:
+        others = matrix[tile] * inverse[tile][:, None]
+        given = questions[some]
+        a, b, c = (matrix[rows] * inverse[rows][:, None] @ others.T for rows in given.T)
+        least = np.maximum(a - error + 1, 0) / 2 + np.float32(EPSILON)
+        upper: F32 = (b + error + 1) * (c + error + 1) / (4 * least) * np.float32(1 + 1e-6)
+        return upper
 
-def _best(scores: F32, first: I64, given: I64) -> I64:
-    """Return the best answer of each row of scores (q, n) that is not one of the given (q, 3).
+    def scores(query: I64, row: I64) -> F64:
+        parts = (cosines_of(matrix[given], matrix[row]) for given in questions[query].T)
+        a, b, c = ((cosines + 1) / 2 for cosines in parts)
+        return np.asarray(b * c / (np.maximum(a, 0) + EPSILON))
 
-    Words of the question in another case are skipped, but only `CANDIDATES` answers are considered,
-    as in gensim. Overwrites `scores`.
-    """
-    np.put_along_axis(scores, given, -np.inf, axis=1)
-    best = np.full(len(scores), -1)
-    rows = np.arange(len(scores))
-    for _ in range(CANDIDATES):
-        choice = scores[rows].argmax(axis=1) if len(rows) < len(scores) else scores.argmax(axis=1)
-        left = scores[rows, choice] > -np.inf
-        rows, choice = rows[left], choice[left]
-        best[rows] = first[choice]
-        again = (best[rows][:, None] == given[rows]).any(axis=1)
-        rows, choice = rows[again], choice[again]
-        scores[rows, choice] = -np.inf
-    return best
+    shape = len(questions), *matrix.shape
+    return best_rows(shape, bounds, scores, questions.tolist(), CANDIDATES)

@@ -1,5 +1,6 @@
 """Questions about words: exact search in blocks, signed queries, batches, and the prompt."""
 
+import itertools
 import json
 import os
 import pty
@@ -42,7 +43,7 @@ def test_search_in_blocks_equals_sorting_all_scores(k, monkeypatch):
     found = list(nearest.nearest_rows(matrix, inverse, queries, left_out, k))
     assert len(found) == len(queries)
     for query, excluded, (rows, scores) in zip(queries, left_out, found, strict=True):
-        expected = (matrix @ query) * inverse
+        expected = nearest.cosines_of(matrix, query[None]).astype(np.float32)
         order = [i for i in np.argsort(-expected, kind="stable") if i not in excluded][:k]
         np.testing.assert_array_equal(scores, expected[order])
         np.testing.assert_array_equal(scores, expected[rows])
@@ -56,11 +57,51 @@ def test_a_batch_equals_single_queries():
     queries = [(f"w{i}",) for i in range(290)] + [(["w1", "w2"], "w3")]
     batch = list(vectors.most_similar_batch(queries, topn=4, limit=200))
     for query, found in zip(queries, batch, strict=True):
-        single = dict(vectors.most_similar(*query, topn=4, limit=200))
-        assert dict(found) == pytest.approx(single, abs=1e-6)
+        assert found == vectors.most_similar(*query, topn=4, limit=200)
     assert list(vectors.most_similar_batch([])) == []
     with pytest.raises(KeyError, match="'nowhere'"):
         next(vectors.most_similar_batch(["w1", "nowhere"]))
+
+
+def test_the_first_of_equal_columns_is_best():
+    scores = np.array([[0.0, 1, 2, 2, 2, 2, 1], [3, 3, 3, 3, 3, 3, 3], [6, 5, 4, 3, 2, 1, 0]])
+    for count in range(1, 8):
+        expected = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+        np.testing.assert_array_equal(nearest.top_columns(scores, count), expected)
+
+
+@pytest.mark.parametrize("dim", [1, 3, 64, 301])
+def test_equal_words_are_in_order_of_frequency(dim, monkeypatch):
+    """However BLAS divides a product: equal rows at any place have equal scores."""
+    random = np.random.default_rng(dim)
+    rows = random.normal(size=(4500, dim)).astype(np.float32)
+    same = np.sort(random.choice(4500, 300, replace=False))
+    rows[same] = rows[same[0]]
+    vectors = Vectors([f"w{i}" for i in range(len(rows))], rows)
+    words = [vectors.words[int(row)] for row in same]
+    query = words[150]
+    nearest_words = [word for word in words if word != query][:20]
+    for found in (
+        vectors.most_similar(query, topn=20),
+        vectors.most_similar(query, topn=20, among=words),
+        vectors.most_similar([query], topn=20, limit=4499)[:20],
+        *itertools.islice(vectors.most_similar_batch([query, "w0"] * 70, topn=20), 0, None, 2),
+    ):
+        if dim > 1:
+            assert [one.word for one in found] == nearest_words
+        assert {one.similarity for one in found} == {1.0}
+
+
+@pytest.mark.parametrize("method", ["3cosadd", "3cosmul"])
+def test_the_most_frequent_of_equal_answers_is_chosen(method, here):
+    rows = np.random.default_rng(2).normal(size=(1013, 64)).astype(np.float32)
+    rows[200:] = rows[50]
+    rows[3] = rows[1]
+    vectors = Vectors([f"w{i}" for i in range(len(rows))], rows)
+    (here / "q.txt").write_text("\n".join(f"w1 w50 w3 w{i}" for i in range(200, len(rows))))
+    assert dw.eval_analogies(vectors, "q.txt", method=method).total.correct == 1
+    (here / "q.txt").write_text("w1 w50 w3 w200")
+    assert dw.eval_analogies(vectors, "q.txt", method=method).total.correct == 1
 
 
 # ---- signs ----
