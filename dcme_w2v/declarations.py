@@ -317,7 +317,7 @@ def _conflicts(
 
 def _is_set(item: Declaration, value: Any) -> bool:
     """Return whether a value of an option can conflict with other options."""
-    return value not in (None, False, item.default, *item.neutral)
+    return value is not None and value is not False and value not in (item.default, *item.neutral)
 
 
 def _is_given(name: str, items: Mapping[str, Declaration], values: Mapping[str, Any]) -> bool:
@@ -338,6 +338,16 @@ def _listed(values: Sequence[Any]) -> str:
     """Return ``a, b or c``."""
     *first, last = map(str, values)
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def whole_number(name: str, value: Any, least: int = 1) -> int:
+    """Return an argument that counts something; raise `UsageError` if it does not."""
+    given = f"{flag_of(name)}={value!r}"
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        raise UsageError(f"{given}: must be {_NOUNS[int]}")
+    if value < least:
+        raise UsageError(f"{given}: must be at least {least}")
+    return int(value)
 
 
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real, str: str, bool: bool}

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import mmap
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,7 +42,7 @@ from dcme_w2v.training.executor import Executor, Future, figures_of, given_value
 from .address import open_cluster, parsed
 
 STDIN = "-"
-SCANNED_AT_ONCE = 1 << 20  # bytes, in search of a line end
+_LINE_END, _PARAGRAPH_END = re.compile(rb"\n"), re.compile(rb"\n[ \t\r\f\v]*\n")
 PACKED = 4  # approximate bytes of text in a byte of a compressed file
 SHARD_BIT = 32  # in the number of a word: its shard from here on, below it its id there
 
@@ -108,7 +110,8 @@ def cut(corpus: Sequence[Source], shards: int, options: VocabularyOptions) -> tu
         return (_shard([Span(path) for path in paths]),)
     files = [file for path in paths for file in _files(path)]
     edges = np.cumsum([0, *(file.text_bytes for file in files)]).tolist()
-    borders, found = itertools.chain([0], _borders(files, edges, shards), edges[-1:]), []
+    end_of = _PARAGRAPH_END if options.sentences == "paragraphs" else _LINE_END
+    borders, found = itertools.chain([0], _borders(files, edges, shards, end_of), edges[-1:]), []
     for begin, end in itertools.pairwise(borders):
         spans = [
             Span(file.path, max(begin - low, 0), end - low if end < high else None)
@@ -149,7 +152,9 @@ def _files(path: Source) -> list[_File]:
     return [_File(path, max(1, size * (PACKED if packed else 1)), packed)]
 
 
-def _borders(files: Sequence[_File], edges: Sequence[int], shards: int) -> Iterator[int]:
+def _borders(
+    files: Sequence[_File], edges: Sequence[int], shards: int, end_of: re.Pattern[bytes]
+) -> Iterator[int]:
     """Yield where all shards but the first begin, in bytes of the text of all files."""
     spread, least = all(file.packed for file in files) and len(files) >= shards, 0
     for k in range(1, shards):
@@ -157,7 +162,7 @@ def _borders(files: Sequence[_File], edges: Sequence[int], shards: int) -> Itera
         number = bisect.bisect_right(edges, target) - 1
         file, inside = files[number], target - edges[number]
         if not file.packed:
-            yield edges[number] + _next_line(file, inside)
+            yield edges[number] + _next_sentence(file, inside, end_of)
             continue
         nearest = number + (2 * inside > file.text_bytes)
         if spread:  # each shard has a file
@@ -165,17 +170,16 @@ def _borders(files: Sequence[_File], edges: Sequence[int], shards: int) -> Itera
         yield edges[nearest]
 
 
-def _next_line(file: _File, byte: int) -> int:
-    """Return where the first line begins at or after a byte of a plain file."""
+def _next_sentence(file: _File, byte: int, end_of: re.Pattern[bytes]) -> int:
+    """Return where the first sentence begins at or after a byte of a plain file."""
     if byte == 0:
         return 0
-    with Path(file.path).open("rb") as opened:
-        opened.seek(byte - 1)
-        while data := opened.read(SCANNED_AT_ONCE):
-            if (found := data.find(b"\n")) >= 0:
-                return byte + found
-            byte += len(data)
-    return file.text_bytes
+    with (
+        Path(file.path).open("rb") as opened,
+        mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        found = end_of.search(data, byte - 1)
+        return found.end() if found else file.text_bytes
 
 
 # ---- the vocabulary ----

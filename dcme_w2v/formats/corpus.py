@@ -151,6 +151,8 @@ class Block:
         Whether the file ends here; `text` ends with a line feed that the file does not have.
     is_tokenized : bool
         Whether the tokens are separated by spaces, whatever the tokenizer.
+    within_line : bool
+        Whether the first line begins in a block before, with more than spaces.
     """
 
     file: int
@@ -159,6 +161,7 @@ class Block:
     bytes_read: int
     is_last: bool = False
     is_tokenized: bool = False
+    within_line: bool = False
 
 
 @dataclass(frozen=True)
@@ -232,6 +235,7 @@ class Corpus:
         begin = self.spans[number].begin
         skipped = len(rest) if rest == BYTE_ORDER_MARK and not begin else 0
         rest, offset = rest[skipped:], begin + skipped
+        within_line = False
         while True:
             # A remainder longer than a block is part of one word: double the buffer to move it
             # rarely.
@@ -253,7 +257,10 @@ class Corpus:
                 raise CorpusError(f"{place}: a word is longer than {LINE_BYTES:,} bytes; {hint}")
             if cut:
                 text = memoryview(buffer)[:cut].toreadonly()
-                yield Block(number, offset, text, behind + file.bytes_read, ended)
+                behind_all = behind + file.bytes_read
+                yield Block(number, offset, text, behind_all, ended, within_line=within_line)
+                line = buffer.rfind(b"\n", 0, cut) + 1
+                within_line = (within_line and not line) or bool(buffer[line:cut].strip())
             if ended:
                 return
             rest = bytes(memoryview(buffer)[cut:filled])

@@ -136,7 +136,9 @@ def _titles(texts: Iterable[str]) -> list[str]:
     titles: dict[str, None] = {}
     for number, text in enumerate(texts, 1):
         title = textwrap.shorten(text, _TITLE, placeholder=" ...") or str(number)
-        titles[title if title not in titles else f"{title} ({number})"] = None
+        while title in titles:
+            title += f" ({number})"
+        titles[title] = None
     return list(titles)
 
 

@@ -258,7 +258,7 @@ def plot(
         "fields": fields, "words": words, "labels": labels, "limit": limit,
         "method": method, "seed": seed,
     }  # fmt: skip
-    given = {name: value for name, value in values.items() if value}
+    given = {name: value for name, value in values.items() if value not in (None, "", ())}
     for option, value in given.items():
         if option not in OPTIONS[kind]:
             flag, shown = ("field", value[0]) if option == "fields" else (option, value)

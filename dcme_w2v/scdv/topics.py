@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from dcme_w2v.errors import CorpusError, DcmeError, UnknownWordError, UsageError
+from dcme_w2v.declarations import whole_number
+from dcme_w2v.errors import CorpusError, DcmeError, UnknownWordError
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.numeric.arrays import F64, I64, specificity
 
@@ -57,8 +58,7 @@ def topics(
     DcmeError
         The model is a bag of words, which has no topics.
     """
-    if words < 1:
-        raise UsageError(f"--words={words}: must be at least 1")
+    whole_number("words", words)
     shares, joint = _joint(model)
     columns = [joint.getcol(topic) for topic in range(len(shares))]
     measured: list[float | None] = [None] * len(columns)

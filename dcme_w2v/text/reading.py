@@ -38,7 +38,7 @@ FORECAST_BLOCKS = 64  # after which the size of the cache is forecast
 _SENTENCE_END = re.compile(
     rb"([.!?][\"')\]]{0,3}(?:\xe2\x80[\x99\x9d])?)[ \t]+|(\xe3\x80\x82|\xef\xbc[\x81\x9f])"
 )
-_WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*(?:\n|\Z))")  # no blank line follows
+_WITHIN_PARAGRAPH = re.compile(rb"\n(?![ \t\r\f\v]*\n)")  # no blank line follows
 
 
 class Encoded(NamedTuple):
@@ -116,7 +116,9 @@ class Reading:
         if self.is_split and not block.is_tokenized:
             text = _SENTENCE_END.sub(rb"\g<0>\n", bytes(text))
         elif self.options.sentences == "paragraphs":
-            text = _WITHIN_PARAGRAPH.sub(b" ", bytes(text))
+            # the line end of the block before, whose next line is here
+            before = b"\n" * (block.offset > 0 and not block.within_line)
+            text = _WITHIN_PARAGRAPH.sub(b" ", before + bytes(text)) + b"\n" * block.is_last
         if not (block.is_tokenized or self.tokenizer.is_whitespace):
             text, _ = self.tokenizer.tokenize(text)
         ids = self._buffer(len(text) // 2 + 1) if self.cache else None

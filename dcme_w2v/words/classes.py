@@ -3,6 +3,7 @@
 import numpy as np
 
 from dcme_w2v._core.text import format_counts
+from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.formats.vocabulary import Words
@@ -54,8 +55,7 @@ def classes(
     """
     if not isinstance(vectors, np.ndarray):
         vectors = load_if_path(vectors).vectors
-    if classes < 1:
-        raise UsageError(f"--classes={classes}: must be at least 1")
+    whole_number("classes", classes)
     if classes > (words := len(vectors)):
         raise UsageError(f"--classes={classes}: there are only {words:,} words; give fewer classes")
     wrong = np.flatnonzero(~np.isfinite(np.linalg.norm(vectors, axis=1)))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import median_filter
 
+from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import as_paths
 from dcme_w2v.numeric.arrays import F32, F64, I64, unit_vectors
@@ -84,8 +85,7 @@ def compare(a: Files, b: Files, *, topn: int = 20, min_count: int = MIN_COUNT) -
     'w7'
     """
     for name, number in (("topn", topn), ("min-count", min_count)):
-        if number < 1:
-            raise UsageError(f"--{name}={number}: must be at least 1")
+        whole_number(name, number)
     sides = [
         [load_if_path(one) for one in ([side] if isinstance(side, Vectors) else as_paths(side))]
         for side in (a, b)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v.declarations import checks_names
+from dcme_w2v.declarations import checks_names, whole_number
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.files.opening import read_text
 from dcme_w2v.formats.texts import tokens_of
@@ -316,8 +316,7 @@ def _numbered_questions(
 
 def _upper_case(words: Words, limit: int) -> tuple[dict[str, int], I64]:
     """Return the first row of each upper-case spelling, and for each word that row."""
-    if limit < 1:
-        raise UsageError(f"--limit={limit}: must be at least 1")
+    whole_number("limit", limit)
     spelled: dict[str, int] = {}
     first = [
         spelled.setdefault(word.upper(), number)

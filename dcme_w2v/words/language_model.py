@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dcme_w2v.declarations import threads_of
+from dcme_w2v.declarations import threads_of, whole_number
 from dcme_w2v.errors import NoWordsError, UsageError
 from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.sentences import CorpusLike, Sentences, paths_or_sentences
@@ -237,8 +237,8 @@ def eval_likelihood(
     """
     if corpus is None and analogies is None:
         raise UsageError("no text; give a corpus, or --analogies=FILE")
-    if window is not None and window < 1:
-        raise UsageError(f"--window={window}: must be at least 1")
+    if window is not None:
+        whole_number("window", window)
     loaded = LanguageModel.load(model, window)
     found = {} if corpus is None else loaded.text_likelihood(corpus, threads_of(threads))
     return found | ({} if analogies is None else loaded.analogy_likelihood(analogies))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError, UsageError
 from dcme_w2v.numeric.arrays import F32, check_mapped
 from dcme_w2v.numeric.nearest import nearest_rows
@@ -38,6 +39,15 @@ class Query(NamedTuple):
     negative: Term | Iterable[Term] | None = None
 
 
+def query_of(given: Any) -> Query:
+    """Return a query that is given as a word, or as a tuple of positive and negative terms."""
+    if isinstance(given, str):
+        return Query(given)
+    if isinstance(given, tuple) and 1 <= len(given) <= 2:
+        return Query(*given)
+    raise UsageError(f"{given!r}: must be a word, or a tuple of positive and negative words")
+
+
 def most_similar(
     vectors: Vectors,
     queries: Iterable[Query],
@@ -48,9 +58,9 @@ def most_similar(
     """Yield the words nearest to each query; see `Vectors.most_similar`."""
     if topn is None:
         raise UsageError("--topn=None: must be at least 1; for all words give topn=len(v)")
-    for name, number in (("topn", topn), ("limit", limit)):
-        if number is not None and not number >= 1:
-            raise UsageError(f"--{name}={number}: must be at least 1")
+    whole_number("topn", topn)
+    if limit is not None:
+        whole_number("limit", limit)
     check_mapped(vectors.vectors, None if vectors.subwords is None else vectors.subwords.rows)
     words: Sequence[str] = vectors.words
     if among is None:
@@ -58,10 +68,9 @@ def most_similar(
     else:
         if limit is not None:
             raise UsageError(f"--limit={limit}: is not supported with --among; omit one")
-        by_row: dict[object, str] = {}
+        by_row: dict[int | str, str] = {}
         for word in [among] if isinstance(among, str) else among:
-            row = vectors._row(word)
-            by_row.setdefault(word if row is None else row, word)
+            by_row.setdefault(_row_or_word(vectors, word), word)
         words, place = list(by_row.values()), {row: i for i, row in enumerate(by_row)}
         rows = vectors[words]
         inverse = inverse_lengths(rows)
@@ -69,16 +78,22 @@ def most_similar(
     for query in queries:
         unit, given = _parsed(vectors, query)
         units.append(unit)
-        own = given if place is None else [place[row] for row in given if row in place]
-        left_out.append([number for number in own if number < len(rows)])
+        own = [one if place is None else place.get(one) for one in given]
+        left_out.append([one for one in own if isinstance(one, int) and one < len(rows)])
     matrix = np.array(units, dtype=np.float32).reshape(-1, rows.shape[1])
     for found, scores in nearest_rows(rows, inverse, matrix, left_out, topn):
         pairs = zip(found.tolist(), scores.tolist(), strict=True)
         yield Rows(Neighbor(words[row], score) for row, score in pairs)
 
 
-def _parsed(vectors: Vectors, query: Query) -> tuple[F32, list[int]]:
-    """Return a query as a vector of unit length, and the rows of its words."""
+def _row_or_word(vectors: Vectors, word: str) -> int | str:
+    """Return the row of a word; the word itself if it has only n-grams."""
+    row = vectors._row(word)
+    return word if row is None else row
+
+
+def _parsed(vectors: Vectors, query: Query) -> tuple[F32, list[int | str]]:
+    """Return a query as a vector of unit length, and its words by `_row_or_word`."""
     added, subtracted = terms_of(query.positive), terms_of(query.negative)
     if not added and not subtracted:
         raise UsageError("no query; give words or vectors as positive or negative")
@@ -87,9 +102,8 @@ def _parsed(vectors: Vectors, query: Query) -> tuple[F32, list[int]]:
         for term in terms:
             total += sign * unit_vector(vectors, term)
     length = float(np.linalg.norm(total))
-    found = (vectors._row(term) for term in (*added, *subtracted))
-    given = {row for row in found if row is not None}  # others are vectors or of n-grams
-    return total / (length or 1.0), sorted(given)
+    words = (term for term in (*added, *subtracted) if isinstance(term, str))
+    return total / (length or 1.0), [_row_or_word(vectors, word) for word in words]
 
 
 def doesnt_match(vectors: Vectors, words: Iterable[str]) -> str:

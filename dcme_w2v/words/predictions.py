@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import UnknownWordError, UsageError, warn
 from dcme_w2v.formats.texts import tokens_of
 from dcme_w2v.numeric.shown import Rows
@@ -58,8 +59,7 @@ def predict_word(
     >>> len(dw.predict_word(v, "the king _ the queen", topn=3))
     3
     """
-    if topn < 1:
-        raise UsageError(f"--topn={topn}: must be at least 1")
+    whole_number("topn", topn)
     loaded = LanguageModel.load(model)
     split, words = loaded.tokenizer, loaded.words
     line = tokens_of(text) if isinstance(text, str) else list(text)

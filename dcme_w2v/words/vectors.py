@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dcme_w2v.declarations import checks_names
+from dcme_w2v.declarations import checks_names, whole_number
 from dcme_w2v.errors import (
     FormatError,
     UnknownWordError,
@@ -202,8 +202,8 @@ class Vectors(metaclass=_Habits):
                 f"path: must be a path, not {type(path).__name__}; vectors of gensim are "
                 "Vectors(kv.index_to_key, kv.vectors)"
             )
-        if limit is not None and limit < 0:
-            raise UsageError(f"--limit={limit}: must be at least 0")
+        if limit is not None:
+            whole_number("limit", limit, 0)
         if Path(path).is_dir() and is_static_folder(path):
             folder = load_static_folder(path, limit)
             made, name = folder.made, os.fspath(path)
@@ -521,10 +521,7 @@ class Vectors(metaclass=_Habits):
         >>> [near[0].word for near in v.most_similar_batch(["king", (["king", "man"],)])]
         ['queen', 'queen']
         """
-        parsed = (
-            neighbors.Query(query) if isinstance(query, str) else neighbors.Query(*query)
-            for query in queries
-        )
+        parsed = map(neighbors.query_of, queries)
         return neighbors.most_similar(self, parsed, topn, limit, among)
 
     def doesnt_match(self, words: Iterable[str]) -> str:

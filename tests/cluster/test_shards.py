@@ -52,13 +52,20 @@ def files():
     ]
 
 
+@pytest.mark.parametrize("sentences", ["lines", "paragraphs"])
 @pytest.mark.parametrize("shards", [1, 3, 6])
-def test_the_ids_equal_those_of_one_machine(files, shards):
-    with one_machine.encode(files, ALL) as whole:
+def test_the_ids_equal_those_of_one_machine(files, shards, sentences):
+    for path in ("a.txt", "d.txt"):
+        lines = Path(path).read_bytes().split(b"\n")
+        Path(path).write_bytes(
+            b"\n".join(line + b"\n \n" * (i % 4 > 2) for i, line in enumerate(lines))
+        )
+    options = VocabularyOptions(min_count=1, sentences=sentences)
+    with one_machine.encode(files, options) as whole:
         words, ids = whole.vocabulary, np.array(whole.ids)
     found = []
-    for shard in cut(files, shards, ALL):
-        with encode(shard.corpus(), ALL, vocabulary=words) as part:
+    for shard in cut(files, shards, options):
+        with encode(shard.corpus(), options, vocabulary=words) as part:
             found.append(np.array(part.ids))
     np.testing.assert_array_equal(np.concatenate(found), ids)
 

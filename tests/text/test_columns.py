@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,8 @@ from dcme_w2v.formats.corpus import Corpus
 from dcme_w2v.formats.documents import read_documents
 from dcme_w2v.formats.parquet import _Parser
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text.encode import count
+from dcme_w2v.text.cache import LAST
+from dcme_w2v.text.encode import count, encode
 
 ROWS = [
     {"text": "the king\nof england", "label": "a", "meta": {"body": "green tea"}, "n": 1},
@@ -328,6 +330,25 @@ def test_lines_of_a_paragraph_are_one_sentence(text, sentences):
     dw.phrases("t", "out", sentences="paragraphs", threshold=1e9)
     lines = Path("out").read_text().splitlines()
     assert [" ".join(line.split()) for line in lines if line.strip()] == sentences
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 5, 8, 13, 200])
+@pytest.mark.parametrize("tokenize", ["whitespace", "words"])
+def test_paragraphs_do_not_end_where_a_block_does(block, tokenize):
+    words = [f"w{n}" for n in range(60)]
+    ends = "\n \n\n \n\t\n\r\n\n\n"
+    random = np.random.default_rng(block)
+    for number in range(20):
+        text = "".join(
+            word + random.choice([" ", "\n", "\r\n", "\n\n", "\n \n", ends]) for word in words
+        )
+        Path("t").write_text(text * (number > 0) + "last", newline="")
+        Path("u").write_text("other\n")
+        options = VocabularyOptions(tokenize, sentences="paragraphs", min_count=1)
+        with encode(["t", "u"], options, _block_bytes=block) as found:
+            lengths = np.diff([-1, *np.flatnonzero(found.ids & LAST)])
+        paragraphs = re.split(r"\n[ \t\r]*\n", Path("t").read_bytes().decode())
+        assert lengths.tolist() == [*filter(None, (len(one.split()) for one in paragraphs)), 1]
 
 
 @pytest.mark.parametrize("column", [{"text_column": "x"}, {}])
