@@ -4,6 +4,7 @@ A field of a frozen dataclass below is one option; see `dcme_w2v.declarations`. 
 package only are in its `options.py`.
 """
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -236,6 +237,12 @@ class CheckpointOptions(Checked):
     def folder(self) -> str | None:
         """The folder that checkpoints are written to: `checkpoint`, or else `resume`."""
         return self.resume if self.checkpoint is None else self.checkpoint
+
+    @property
+    def continues(self) -> bool:
+        """Whether checkpoints are written to the folder that the run is resumed from."""
+        folders = (os.path.realpath(one) for one in (self.folder, self.resume) if one is not None)
+        return self.resume is not None and len({*folders}) == 1
 
     @property
     def every_epochs(self) -> int | None:

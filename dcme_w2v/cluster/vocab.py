@@ -86,5 +86,5 @@ def vocab(
                 )
         found = counted.vocabulary
         figures = {name: value for name, value in vars(counted).items() if name != "vocabulary"}
-    found.figures = {**figures, "kept": len(found)}
+    found.figures.update(figures, kept=len(found))
     return found

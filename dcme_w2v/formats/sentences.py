@@ -38,6 +38,8 @@ class Sentences:
     items : iterable of str, bytes, or iterables of str or bytes
         A str or bytes is a line, whose tokens are separated by whitespace; other iterables are the
         tokens of a sentence.
+    column : str, optional
+        The column of text, if items are dicts.
 
     Attributes
     ----------
@@ -45,12 +47,12 @@ class Sentences:
         As in `dcme_w2v.formats.corpus.Corpus`: one source of unknown size.
     """
 
-    def __init__(self, items: Iterable[Sentence]) -> None:
+    def __init__(self, items: Iterable[Any], column: str | None = None) -> None:
         self.paths = ["sentences"]
         self.sizes: list[int | None] = [None]
         self.bytes_total: int | None = None
         self.is_whole = False
-        self.column: str | None = None  # of text, if items are dicts
+        self.column = column
         self._items = items
 
     def __iter__(self) -> Iterator[Block]:
@@ -90,6 +92,8 @@ def paths_or_sentences(corpus: Any) -> tuple[Sequence[Source], Sentences | None]
     """
     if isinstance(corpus, CorpusPaths):
         return corpus.paths, None
+    if isinstance(corpus, Table) and corpus.rows is not None:
+        return (), Sentences(corpus.rows, ",".join(corpus.text))
     if isinstance(corpus, str | os.PathLike):
         path = os.fspath(corpus)
         if "\n" in path or (len(path.split()) > 3 and not is_corpus_path(path)):

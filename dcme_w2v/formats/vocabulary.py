@@ -16,7 +16,7 @@ from dcme_w2v._core.codec import FAULT_KINDS, find_duplicates, read_counts
 from dcme_w2v.errors import FormatError
 from dcme_w2v.files.atomic import atomic_write
 from dcme_w2v.files.opening import read_whole
-from dcme_w2v.numeric.arrays import I64, U8
+from dcme_w2v.numeric.arrays import I64, U8, Immutable, read_only
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.platform import PathLike
@@ -38,7 +38,7 @@ def check_lengths(words: Words, where: str) -> None:
         )
 
 
-class Words(Sequence[str]):
+class Words(Immutable, Sequence[str]):
     """A sequence of distinct words with lookup by word.
 
     A million Python strings take about 60 MB. One block of UTF-8 bytes with offsets takes the
@@ -53,8 +53,8 @@ class Words(Sequence[str]):
     """
 
     def __init__(self, text: U8, offsets: I64) -> None:
-        self.text = text
-        self.offsets = offsets
+        self.text: U8 = read_only(text)
+        self.offsets: I64 = read_only(offsets)
         self._index: dict[bytes, int] | None = None
         self._scans = 0
 
@@ -124,6 +124,11 @@ class Words(Sequence[str]):
             raise ValueError(f"{value!r} is not in the list of words")
         return number
 
+    def equals(self, other: Words) -> bool:
+        """Return whether another list has the same words in the same order."""
+        pairs = (self.offsets, other.offsets), (self.text, other.text)
+        return self is other or all(np.array_equal(*pair) for pair in pairs)
+
     def _slice(self, start: int, stop: int, step: int) -> Words:
         if step != 1:
             return Words.from_words(self.raw(i) for i in range(start, stop, step))
@@ -157,7 +162,7 @@ class Vocabulary(Words):
 
     def __init__(self, text: U8, offsets: I64, counts: I64) -> None:
         super().__init__(text, offsets)
-        self.counts = counts
+        self.counts: I64 = read_only(counts)
         self.figures: dict[str, Any] = {}
 
     @classmethod

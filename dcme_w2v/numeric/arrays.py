@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dcme_w2v.errors import FormatError
 
@@ -24,6 +24,27 @@ I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
 U16 = NDArray[np.uint16]
 U32 = NDArray[np.uint32]
+
+
+class Immutable:
+    """Refuses other values of public attributes; names that begin with _ are caches."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in vars(self) and not name.startswith("_"):
+            raise AttributeError(
+                f"{name}: {type(self).__name__} objects are immutable; create another one"
+            )
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{name}: {type(self).__name__} objects are immutable")
+
+
+def read_only(values: ArrayLike, dtype: type | None = None) -> Array:
+    """Return an array, or a view of one, that cannot be written to."""
+    array: Array = np.asanyarray(values, dtype=dtype).view()
+    array.flags.writeable = False
+    return array
 
 
 def all_finite(array: Array) -> bool:

@@ -3,13 +3,18 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.files.atomic import STANDARD, atomic_write, is_stream, uncompressed_name
+from dcme_w2v.files.atomic import (
+    STANDARD,
+    atomic_write,
+    compression_of,
+    is_stream,
+    uncompressed_name,
+)
 from dcme_w2v.files.opening import LINE_BYTES
 from dcme_w2v.files.paths import READS, WRITES, guard, listed
 from dcme_w2v.formats.corpus import Block, Corpus
@@ -107,13 +112,15 @@ def _kind_of(output: str) -> str:
     """Return the format of an output by its suffix, or raise."""
     if output == STANDARD:
         return ".tsv"
-    suffix = uncompressed_name(output).suffix if output.endswith(".gz") else Path(output).suffix
+    suffix = uncompressed_name(output).suffix
     if suffix not in (".npy", ".npz", ".tsv"):
         raise UsageError(f"{output}: give a file that ends in .npy, .npz or .tsv, or -")
     if suffix == ".npy" and is_stream(output):
         raise UsageError(
             f"{output}: is a stream, and npy needs the number of rows first; give .tsv"
         )
+    if suffix != ".tsv" and compression_of(output) is not None:
+        raise UsageError(f"{output}: {suffix} is not compressed again; name X{suffix} or X.tsv.gz")
     return suffix
 
 

@@ -241,7 +241,8 @@ def _open(
             "sentence by --sentences=whole"
         )
     if isinstance(corpus, Sentences):
-        corpus.is_whole, corpus.column = options.sentences == "whole", options.text_column
+        corpus.is_whole = options.sentences == "whole"
+        corpus.column = options.text_column or corpus.column
     if isinstance(corpus, Sentences | Corpus):
         return corpus
     paths = with_columns(corpus, options.text_column, whole=options.sentences == "whole")

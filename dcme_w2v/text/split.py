@@ -94,7 +94,7 @@ def compact(cache: IdCache, ranks: U32, lines: int, holdout: HeldOutLines | None
 def check_file(holdout: str, corpus: Sequence[Source]) -> None:
     """Raise, before any work, if the file of --holdout is not there or is trained on, too."""
     with without_warnings():  # the reader of the corpus reports them
-        held, trained = (list(map(str, expand(one))) for one in ([holdout], corpus))
+        held, trained = (list(map(str, expand(one))) if one else [] for one in ([holdout], corpus))
     for path in trained:
         same = [Path(path).samefile(one) for one in held if _are_files(path, one)]
         if path in held or any(same):

@@ -325,7 +325,7 @@ def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
         found = Checkpoint.load(generations[-1])
         found.check_kind(kind)
         return found
-    if options.resume == options.checkpoint:
+    if options.continues:
         return None
     raise UsageError(
         f"{options.resume}: has no checkpoint; give --resume a folder with one, or omit it"
@@ -338,7 +338,7 @@ def open_folder(options: CheckpointOptions) -> Iterator[CheckpointFolder | None]
     if options.folder is None:
         yield None
         return
-    folder = CheckpointFolder(options.folder, resuming=options.folder == options.resume)
+    folder = CheckpointFolder(options.folder, resuming=options.continues)
     try:
         yield folder
     finally:

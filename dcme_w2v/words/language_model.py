@@ -51,7 +51,11 @@ class LanguageModel:
     neighbors : tuple of ndarray of float32, shape (words, dim), or None
         With word order: the vectors of the words just left and just right of a token.
     tokenizer : Tokenizer
-        How text is split.
+        How text is split into tokens.
+    sentences : str
+        What a sentence of a file is, as trained.
+    unk : str, optional
+        The word that out-of-vocabulary tokens become.
     """
 
     words: Words
@@ -61,6 +65,8 @@ class LanguageModel:
     biases: list[F32]
     neighbors: Neighbors | None = None
     tokenizer: Tokenizer = field(default_factory=Tokenizer)
+    sentences: str = VocabularyOptions.sentences
+    unk: str | None = None
 
     @classmethod
     def load(cls, model: ModelLike, window: int | None = None) -> LanguageModel:
@@ -102,21 +108,28 @@ class LanguageModel:
             input.words,
             matrix,
             output,
-            int(window or options.get("window", TrainOptions().window)),
+            int(options.get("window", TrainOptions().window) if window is None else window),
             _biases(path, options, input),
             input.neighbors,
             input.tokenizer,
+            options.get("sentences", VocabularyOptions.sentences),
+            options.get("unk"),
         )
 
     def text_likelihood(self, corpus: CorpusLike, threads: int = 1) -> dict[str, float]:
         """Return the log-likelihood of the tokens of a corpus given their contexts.
 
-        Out-of-vocabulary tokens are dropped, as in training. Keys: `log_probability`,
+        Sentences are as in training; with paragraphs, an item of a list is one. Out-of-vocabulary
+        tokens are dropped, or become the word of --unk. Keys: `log_probability`,
         `log_mean_probability`, for negative sampling the same with `_with_noise`, and `words`.
         """
         paths, sentences = paths_or_sentences(corpus)
-        options = VocabularyOptions(**asdict(self.tokenizer.options))
-        ids = ids_of(sentences or paths, self.words, options, threads)
+        in_list = sentences is not None and self.sentences == "paragraphs"
+        options = VocabularyOptions(
+            **asdict(self.tokenizer.options),
+            sentences=VocabularyOptions.sentences if in_list else self.sentences,
+        )
+        ids = ids_of(sentences or paths, self.words, options, threads, self.unk)
         logs = self.log_probabilities(ids, threads)
         return {**figures_of("", logs, FIGURES), "words": logs.shape[1]}
 

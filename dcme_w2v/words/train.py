@@ -532,7 +532,7 @@ def save_results(
         )  # fmt: skip
     outputs = [(job.output, "vectors", write)]
     if job.output_tables is not None and not suffix:
-        made = {"options": values_of(job, TrainOptions), **Tokenizer(job).entry()}
+        made = {"options": values_of(job, *KEPT), **Tokenizer(job).entry()}
         write = partial(
             save, matrix=training.input, context=training.output, neighbors=training.neighbors,
             format="safetensors", manifest=made,

@@ -33,7 +33,15 @@ from dcme_w2v.formats.vectors.vectors_io import (
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.hints import no_attribute
-from dcme_w2v.numeric.arrays import F32, F64, Array, all_finite, check_mapped
+from dcme_w2v.numeric.arrays import (
+    F32,
+    F64,
+    I64,
+    Immutable,
+    all_finite,
+    check_mapped,
+    read_only,
+)
 from dcme_w2v.numeric.shown import table
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.platform import PathLike
@@ -57,11 +65,11 @@ class _Habits(type):
         raise AttributeError(no_attribute(cls.__name__, name, dir(cls)))
 
 
-class Vectors(metaclass=_Habits):
+class Vectors(Immutable, metaclass=_Habits):
     """Words and their vectors.
 
-    Objects are immutable: the arrays are read-only and may be shared by threads. Copy `vectors` to
-    modify them.
+    Objects are immutable: the arrays are read-only and may be shared by threads. `changed` returns
+    a copy with other values; arrays that were given must not be written to.
 
     Parameters
     ----------
@@ -126,12 +134,13 @@ class Vectors(metaclass=_Habits):
         subwords: Subwords | None = None,
     ) -> None:
         self.words = words if isinstance(words, Words) else _distinct(words)
-        self.vectors: F32 = _read_only(vectors, np.float32)
-        self.counts = None if counts is None else _read_only(counts, np.int64)
+        self.vectors: F32 = read_only(vectors, np.float32)
+        self.counts = None if counts is None else _whole_counts(counts)
         self.context = context
-        self.neighbors = neighbors
+        sides = [read_only(rows, np.float32) for rows in neighbors or ()]
+        self.neighbors: Neighbors | None = (sides[0], sides[1]) if sides else None
         self.manifest = None if manifest is None else dict(manifest)
-        self.subwords = subwords
+        self.subwords = subwords and replace(subwords, rows=read_only(subwords.rows))
         self._inverse_lengths: F32 | None = None
         self._is_finite = False  # as far as known
         self._check()
@@ -142,13 +151,22 @@ class Vectors(metaclass=_Habits):
             raise UsageError(f"vectors of shape {shape}: must be of shape (n, d)")
         counts = n if self.counts is None else len(self.counts)
         context = n if self.context is None else len(self.context)
-        if self.subwords is not None and self.subwords.rows.shape[1] != shape[1]:
-            raise UsageError(f"subwords of other than {shape[1]} dimensions")
         if not n == shape[0] == counts == context:
             raise UsageError(
                 f"{n} words, {shape[0]} vectors, {counts} counts and {context} context vectors: "
                 "must be as many of each"
             )
+        others = [] if self.context is None else [self.context.vectors]
+        for rows in (*others, *(self.neighbors or ())):
+            if rows.shape != shape:
+                raise UsageError(f"other vectors of shape {rows.shape}: must be of shape {shape}")
+        if self.subwords is not None and self.subwords.rows.shape[1] != shape[1]:
+            raise UsageError(f"subwords of other than {shape[1]} dimensions")
+        if self.context is not None and not self.context.words.equals(self.words):
+            raise UsageError("the context vectors have other words; give them for the same words")
+        if not np.diff(self.words.offsets).all():
+            row = int(np.argmin(np.diff(self.words.offsets)))
+            raise UsageError(f"word {row + 1} is empty; remove it, or name it")
 
     # ---- files ----
 
@@ -367,7 +385,6 @@ class Vectors(metaclass=_Habits):
             counts=None if self.counts is None else self.counts[key],
             context=None if self.context is None else self.context[key],
             neighbors=None if sides is None else (sides[0][key], sides[1][key]),
-            manifest=self.tokenizer.entry() or None,
         )
 
     def changed(self, **parts: Any) -> Vectors:
@@ -547,15 +564,13 @@ class Vectors(metaclass=_Habits):
 
     def __getstate__(self) -> dict[str, Any]:
         # np.asarray: memory maps are pickled as arrays; values computed on first use are left out
-        unknown = {"_inverse_lengths": None, "_is_finite": False}
-        state = {**self.__dict__, "vectors": np.asarray(self.vectors), **unknown}
-        state.pop("tokenizer", None)
-        return state
+        return {
+            **{name: getattr(self, name) for name in _PARTS},
+            "vectors": np.asarray(self.vectors),
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.vectors = _read_only(self.vectors, np.float32)
-        self.counts = None if self.counts is None else _read_only(self.counts, np.int64)
+        self.__init__(**state)  # type: ignore[misc]
 
 
 def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vectors:
@@ -643,7 +658,11 @@ def _distinct(words: Iterable[str]) -> Words:
         raise UsageError("the words must be str") from None
 
 
-def _read_only(values: ArrayLike, dtype: type) -> Array:
-    array: Array = np.asanyarray(values, dtype=dtype).view()
-    array.flags.writeable = False
-    return array
+def _whole_counts(counts: ArrayLike) -> I64:
+    """Return counts as a read-only array of integers, or raise `UsageError`."""
+    given = np.asanyarray(counts)
+    with np.errstate(invalid="ignore"):
+        whole = given.astype(np.int64, copy=False) if given.dtype.kind in "iuf" else np.zeros(0)
+    if given.ndim != 1 or not np.array_equal(given, whole) or whole.min(initial=0) < 0:
+        raise UsageError("counts: must be a list of integers of at least 0")
+    return read_only(whole)

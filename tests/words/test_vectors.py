@@ -12,6 +12,8 @@ import pytest
 
 from dcme_w2v import Vectors
 from dcme_w2v.errors import UnknownWordError, UsageError
+from dcme_w2v.formats.vectors.subwords import Subwords
+from dcme_w2v.formats.vocabulary import Vocabulary
 
 WORDS = ["king", "queen", "New_York", "żółć", "man"]
 
@@ -22,7 +24,7 @@ def make_vectors(**more):
 
 
 def with_context():
-    return make_vectors(context=Vectors(WORDS, np.eye(5)), manifest={"loss": 1.5})
+    return make_vectors(context=Vectors(WORDS, np.eye(5, 3)), manifest={"loss": 1.5})
 
 
 def test_rows_by_word():
@@ -56,7 +58,7 @@ def test_a_slice_has_the_vectors_of_its_rows(key):
     assert list(v) == WORDS[key]
     assert v.vectors.tolist() == np.arange(15).reshape(5, 3)[key].tolist()
     assert v.counts.tolist() == [9, 7, 5, 3, 2][key]
-    assert v.context.vectors.tolist() == np.eye(5)[key].tolist()
+    assert v.context.vectors.tolist() == np.eye(5, 3)[key].tolist()
     assert all(v[word].tolist() == make_vectors()[word].tolist() for word in v)
 
 
@@ -82,7 +84,49 @@ def test_arrays_are_read_only_and_not_copied():
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 2
     v[["a"]][0, 0] = 2  # a copy
+    sides = Vectors(["a"], matrix, neighbors=(matrix, matrix), subwords=Subwords(3, 3, matrix))
+    for array in (*sides.neighbors, sides.subwords.rows, v.words.text, v.words.offsets):
+        assert not array.flags.writeable
     assert matrix.tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize("name", ["words", "vectors", "counts", "context", "manifest", "subwords"])
+def test_objects_cannot_be_changed(name):
+    v = with_context()
+    v.most_similar("king")
+    for change in (lambda: setattr(v, name, ["x"]), lambda: delattr(v, name)):
+        with pytest.raises(AttributeError, match=f"{name}: Vectors objects are immutable"):
+            change()
+    with pytest.raises(AttributeError, match="text: Words objects are immutable"):
+        v.words.text = v.words.text
+    counts = Vocabulary.from_counts({"a": 2})
+    with pytest.raises(AttributeError, match="counts: Vocabulary objects are immutable"):
+        counts.counts = [3]
+    with pytest.raises(ValueError, match="read-only"):
+        counts.counts[0] = 3
+
+
+@pytest.mark.parametrize(
+    "more, said",
+    [
+        ({"counts": [1, 2, 3, 4, -5]}, "counts: must be a list of integers"),
+        ({"counts": [1, 2, 3, 4, 1.5]}, "counts: must be a list of integers"),
+        ({"counts": [1, 2, 3, 4, np.nan]}, "counts: must be a list of integers"),
+        ({"counts": ["a"] * 5}, "counts: must be a list of integers"),
+        ({"counts": [[1], [2], [3], [4], [5]]}, "counts: must be a list of integers"),
+        ({"counts": [1]}, "1 counts"),
+        ({"words": ["king", "", "x", "y", "z"]}, "word 2 is empty"),
+        ({"words": ["a", "a", "x", "y", "z"]}, "the word 'a' occurs twice"),
+        ({"context": Vectors("abcde", np.ones((5, 3)))}, "the context vectors have other words"),
+        ({"context": Vectors(WORDS, np.ones((5, 2)))}, "must be of shape"),
+        ({"context": Vectors("a", np.ones((1, 3)))}, "1 context vectors"),
+        ({"neighbors": (np.ones((5, 3)), np.ones((4, 3)))}, "must be of shape"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(more, said):
+    parts = {"words": WORDS, "vectors": np.ones((5, 3)), **more}
+    with pytest.raises(UsageError, match=said):
+        Vectors(parts.pop("words"), parts.pop("vectors"), **parts)
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))])
@@ -92,7 +136,7 @@ def test_copies_are_complete_and_read_only(how):
     other = how(v)
     assert list(other) == WORDS and other.vectors.tolist() == v.vectors.tolist()
     assert other.counts.tolist() == v.counts.tolist() and other.manifest == {"loss": 1.5}
-    assert other.context["queen"].tolist() == [0, 1, 0, 0, 0]
+    assert other.context["queen"].tolist() == [0, 1, 0]
     assert other.most_similar("king") == v.most_similar("king")
     assert not other.vectors.flags.writeable and not other.counts.flags.writeable
 
