@@ -247,7 +247,10 @@ def changes(first: Items, second: Items) -> list[list[str | float]]:
 
     They are none if too few words are frequent enough to be compared.
     """
-    a, b = (Vectors(items.names, items.matrix, items.counts) for items in (first, second))
+    a, b = (
+        Vectors(items.names, items.matrix, np.asarray(items.counts, dtype=np.int64))
+        for items in (first, second)
+    )
     with contextlib.suppress(UsageError):
         return [
             [one.word, round(one.change, 3), *(

@@ -96,7 +96,7 @@ def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
     )
     queries = matrix[rows] * inverse_lengths(matrix[rows])[:, None]  # dot products are finite
     full = nearest_rows(matrix, inverse_lengths(matrix), queries, own, k)
-    less = nearest_rows(codes, lengths, codes[rows].astype(np.float32), own, k)
+    less = nearest_rows(codes, lengths, codes[rows] * lengths[rows][:, None], own, k)
     common = [len({*a.tolist()} & {*b.tolist()}) for (a, _), (b, _) in zip(full, less, strict=True)]
     return sum(common) / (k * len(rows))
 

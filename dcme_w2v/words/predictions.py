@@ -55,7 +55,7 @@ def predict_word(
     Examples
     --------
     >>> import dcme_w2v as dw
-    >>> v = dw.train("corpus.txt", objective="dcme", dim=8, epochs=1, threads=1)
+    >>> v = dw.train("corpus.txt", dim=8, epochs=1, threads=1)
     >>> len(dw.predict_word(v, "the king _ the queen", topn=3))
     3
     """

@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v import Vectors, compare
 from dcme_w2v.cli.main import run
-from dcme_w2v.pages.explore import read_items
+from dcme_w2v.pages.explore import _titles, read_items
 from dcme_w2v.plots import projection
 from dcme_w2v.plots.projection import ITERATIONS, plane
 
@@ -106,6 +106,16 @@ def test_rows_of_documents_with_labels_and_titles():
     assert len(json.loads(block(text, "about"))[0]["labels"]) == 28
     Path("r.svm").write_text("x 0:1 2:1\ny 1:1\nx 0:2\ny 2:1\n")
     assert json.loads(block(page_of("r.svm --limit 3").read_text(), "names0")) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [["a (3)", "a", "a"], ["a", "a", "a (2)"], ["", "1", "1 (2)", ""], ["a (2)", "a", "a"]],
+)
+def test_every_title_is_kept(titles):
+    found = _titles(titles)
+    assert len(found) == len({*found}) == len(titles)
+    assert all(name.startswith(title) for name, title in zip(found, titles, strict=True))
 
 
 def test_two_files_of_the_same_words_share_a_map_and_colors():

@@ -52,6 +52,15 @@ def test_a_legend_has_ten_entries_and_epochs_are_integers(count, entries, here):
         assert (f"{count - 9} other {what}" in texts) == (count > 10)
 
 
+def test_every_seed_is_a_seed(here):
+    Path("r.svm").write_text("".join(f"x 0:{i} 1:{i * i % 17}\n" for i in range(90)))
+    zero, again, one = (
+        dw.plot("r.svm", seed=seed, limit=9, method="pca").axes[0].collections[0].get_offsets()
+        for seed in (0, 0, 1)
+    )
+    assert np.array_equal(zero, again) and not np.array_equal(zero, one)
+
+
 def test_words_on_a_plane(cli):
     words = ["a$b", "<script>", "übel", "d", "e", "f_g"]
     save(Path("v.npy"), words, np.random.default_rng(0).normal(size=(6, 5)))

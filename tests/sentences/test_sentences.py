@@ -1,5 +1,6 @@
 """Sentence vectors: pooling by its definition, the estimator, the command and its files."""
 
+import lzma
 import pickle
 from pathlib import Path
 
@@ -145,6 +146,21 @@ def test_threads_and_blocks_do_not_change_the_rows(vectors, monkeypatch):
     one = dw.SentenceEncoder(vectors, threads=1).fit_transform(texts)
     assert np.array_equal(one, dw.SentenceEncoder(vectors, threads=3).fit_transform(texts))
     assert_allclose(one, whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["o.npy.gz", "o.npz.xz", "o.npy.bz2"])
+def test_rows_are_not_compressed_twice(vectors, name, here):
+    Path("s.txt").write_text("the king\n")
+    with pytest.raises(ValueError, match=f"{name}: .np. is not compressed again; name X.np"):
+        dw.encode(vectors, "s.txt", name)
+    assert not Path(name).exists()
+
+
+def test_text_is_compressed(vectors, here):
+    Path("s.txt").write_text("the king\n")
+    for name in ("o.tsv", "o.tsv.xz"):
+        dw.encode(vectors, "s.txt", name)
+    assert lzma.decompress(Path("o.tsv.xz").read_bytes()) == Path("o.tsv").read_bytes()
 
 
 @pytest.mark.parametrize("texts", ["a text", [1, 2], np.array([["a"]])])

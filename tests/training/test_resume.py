@@ -251,6 +251,18 @@ def test_the_folder_of_an_earlier_run_is_not_overwritten(kept, learn):
     assert sorted(Path("words").iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    "folder, resumed", [("words", "words/"), ("./words", "words"), ("link", "words")]
+)
+def test_other_names_of_the_folder_resume_it(folder, resumed, cli):
+    Path("link").symlink_to("words")
+    Path("t").write_text("a b c d a b\n" * 20)
+    line = "train t --output v.bin --dim 4 --epochs 2 --threads 1"
+    cli(f"{line} --checkpoint words --checkpoint-every 1 --quiet")
+    cli(f"{line} --checkpoint {folder} --resume {resumed}")
+    assert "training is complete" in cli.err
+
+
 def ending(monkeypatch, then):
     """Do something after each epoch."""
     end = schedule.Checkpointer.end_epoch

@@ -8,6 +8,7 @@ from data import write_corpus
 from helpers import manifest
 from scipy.special import log_softmax, logsumexp
 
+import dcme_w2v as dw
 from dcme_w2v import Vectors
 from dcme_w2v.errors import UsageError
 from dcme_w2v.words.language_model import eval_likelihood
@@ -53,6 +54,28 @@ def by_hand(sentences, input, output, window, bias):
                 scores = output @ input[around].mean(axis=0) + bias
                 logs.append(scores[target] - np.log(np.exp(scores).sum()))
     return np.array(logs)
+
+
+def test_text_is_split_as_in_training(here):
+    text = write_corpus(here / "lines.txt", lines=90)
+    lines = Path(text).read_text(encoding="utf-8").split("\n")
+    Path("words.txt").write_text("\n\n".join(line.replace(" ", "\n") for line in lines))
+    options = {"dim": 8, "epochs": 1, "threads": 1, "min_count": 4}
+    by_line = dw.train("lines.txt", **options)
+    by_paragraph = dw.train("words.txt", sentences="paragraphs", **options)
+    assert np.array_equal(by_line.vectors, by_paragraph.vectors)
+    expected = eval_likelihood(by_line, "lines.txt")
+    assert eval_likelihood(by_paragraph, "words.txt") == expected
+    assert eval_likelihood(by_paragraph, [line.split() for line in lines]) == expected
+
+
+def test_rare_words_are_predicted_as_the_unknown_word(here):
+    write_corpus(here / "c.txt", lines=90)
+    options = {"dim": 8, "epochs": 1, "threads": 1, "min_count": 4}
+    every = eval_likelihood(dw.train("c.txt", unk="<unk>", **options), "c.txt")["words"]
+    lines = [line.split() for line in Path("c.txt").read_text(encoding="utf-8").splitlines()]
+    assert every == sum(len(line) for line in lines if len(line) > 1)
+    assert eval_likelihood(dw.train("c.txt", **options), "c.txt")["words"] < every
 
 
 @pytest.mark.parametrize("window", [1, 2, 20])

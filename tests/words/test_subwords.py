@@ -11,9 +11,10 @@ from reference_objectives import OBJECTIVES
 from reference_subwords import SubwordReference
 
 import dcme_w2v as dw
+from dcme_w2v import Vectors
 from dcme_w2v._core.models import KERNELS
 from dcme_w2v.formats.vectors.fasttext import open_model
-from dcme_w2v.formats.vectors.subwords import WordNgrams
+from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
 from dcme_w2v.options import SubwordOptions
 from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.options import TrainOptions
@@ -66,6 +67,14 @@ def test_rows_equal_the_reference(model, mode, gradient):
         ):
             assert np.abs(found - wanted).max() <= 3e-5 * np.abs(wanted).max()
         assert training.progress().trained == reference.trained
+
+
+def test_a_word_of_ngrams_is_not_its_own_neighbor():
+    rows = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    v = Vectors(["king", "queen"], rows[:2], subwords=Subwords(3, 4, rows))
+    among = ["kings", "queens", "king"]
+    assert {one.word for one in v.most_similar("kings", among=among)} == {"queens", "king"}
+    assert [one.word for one in v.most_similar(["kings", "king"], among=among)] == ["queens"]
 
 
 def test_invalid_ngrams_are_errors():

@@ -41,6 +41,20 @@ def corpus(here):
     return write_corpus(here / "corpus.txt", lines=120)
 
 
+def test_sentences_in_memory_with_held_out_text_in_a_file(corpus):
+    lines = [line.split() for line in Path(corpus).read_text(encoding="utf-8").splitlines()]
+    v = dw.train(lines, holdout=str(corpus), **QUICK)
+    assert v.manifest["heldout_log_probability"] < 0
+
+
+def test_words_of_a_table_in_memory_are_counted():
+    table = dw.Table(
+        "mem", "text,more", rows=[{"text": "a b", "more": "a"}, {"text": "b", "more": None}]
+    )
+    assert dict(dw.vocab(table, min_count=1).items()) == {"a": 2, "b": 2}
+    assert list(dw.train(table, **QUICK)) == ["a", "b"]
+
+
 def same(one, other):
     return list(one) == list(other) and np.array_equal(one.vectors, other.vectors)
 
