@@ -198,18 +198,22 @@ def fit(
     cost = Cost(data, latent, l2, SMOOTHING if data.classes else 0.0, options.threads or 1)
     tried = starts.tried()
     several = len(tried) > 1 and not data.classes
-    found, solutions = list[dict[str, Any]](), list[Solution]()
+    found, solutions, lowest = list[dict[str, Any]](), list[Solution](), dict[str, float]()
     for kind, number in tried:
         xi, name = starts.start(kind, number), f"{kind} {number + 1}"
         reporter.stage(f"EM from {name}", rounds, "iterations")
         one = expectation_maximization(cost, xi, 1 if several else rounds, tolerance, reporter)
         found.append({"init": kind, "cost": one.cost, "iterations": len(one.costs)})
+        lowest[kind] = min(one.cost, lowest.get(kind, math.inf))
         if not solutions or one.cost < solutions[0].cost:
             solutions, chosen = [one], name
     [best] = solutions
     if several:
-        costs = ", ".join(f"{one['init']} {one['cost']:.6g}" for one in found)
-        reporter.message(f"cost after an iteration: {costs}; continued from {chosen}")
+        costs = ", ".join(f"{kind} {value:.6g}" for kind, value in lowest.items())
+        reporter.message(
+            f"lowest cost after an iteration of {len(tried)} starts: {costs}; "
+            f"continued from {chosen}"
+        )
         reporter.stage(f"EM from {chosen}", rounds, "iterations")
         best = expectation_maximization(cost, best.posterior, rounds, tolerance, reporter, best)
     return best, {

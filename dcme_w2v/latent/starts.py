@@ -20,7 +20,7 @@ from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.progress import Reporter
 
 from .cost import OWN, Observations
-from .options import DIMENSIONS, START_NUMBERS, LatentOptions
+from .options import DIMENSIONS, FEW_LATENT, OF_QUADRATIC, START_NUMBERS, LatentOptions
 
 DESCENTS, FIRST = 3, 10  # descents from random points; the lowest after FIRST iterations goes on
 ITERATIONS, TOLERANCE = 500, 1e-8
@@ -212,15 +212,14 @@ class Starts:
     def tried(self) -> list[tuple[str, int]]:
         """Return the starts of the options: each the method and a number.
 
-        Without labels, a third as many are of the quadratic, since they take longer; with many
-        classes none, since k-means had the lowest cost on all sets.
+        Without labels and with few classes, most are of the quadratic.
         """
         kind, count = self.options.init, self.options.starts or 1
         found = {kind: count}
         if kind == "auto":
             found = {"labels" if self.data.classes else "kmeans": count}
-            if not self.data.classes and self.latent < DIMENSIONS:
-                found["quadratic"] = max(1, count // 3)
+            if not self.data.classes and self.latent < FEW_LATENT:
+                found["quadratic"] = OF_QUADRATIC * count
         return [(kind, number) for kind, most in found.items() for number in range(most)]
 
     def start(self, kind: str, number: int) -> F64:
