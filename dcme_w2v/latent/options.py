@@ -80,8 +80,8 @@ class LatentOptions(Checked):
 
 
 L2 = 3e-6
-# Without labels, and how many times as many are of the quadratic: it had the lowest cost on all sets
-# below FEW_LATENT classes, and on none from there (docs/decisions/latent-classes.md).
+# Without labels, and how many times as many are of the quadratic, which had the lowest cost on
+# nearly all sets below FEW_LATENT classes, on none from there (docs/decisions/latent-classes.md).
 STARTS_UNSUPERVISED, OF_QUADRATIC, FEW_LATENT = 10, 3, 8
 EPOCHS = 100
 DIMENSIONS = 50  # of latent semantic analysis, and singular vectors of the quadratic
