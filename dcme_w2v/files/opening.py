@@ -107,28 +107,7 @@ def check_expansion(place: str, stored: int, decoded: int) -> None:
         )
 
 
-class PieceReader(io.RawIOBase):
-    """Reads bytes that an iterator yields in pieces."""
-
-    _pieces: Iterator[bytes] = iter(())
-    _piece = memoryview(b"")
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read bytes into a buffer; return their number, 0 at the end."""
-        view = memoryview(buffer)
-        while not self._piece and (piece := next(self._pieces, None)) is not None:
-            self._piece = memoryview(piece)
-        n = min(len(view), len(self._piece))
-        view[:n] = self._piece[:n]
-        self._piece = self._piece[n:]
-        return n
-
-
-class CorpusFile(PieceReader):
+class CorpusFile(io.RawIOBase):
     """The decompressed bytes of one file.
 
     Parameters
@@ -154,6 +133,8 @@ class CorpusFile(PieceReader):
     """
 
     _raw: Any = None
+    _pieces: Iterator[bytes] = iter(())
+    _piece = memoryview(b"")
 
     def __init__(
         self,
@@ -184,11 +165,21 @@ class CorpusFile(PieceReader):
         """Whether the file is compressed."""
         return self.compression is not None
 
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
     def readinto(self, buffer: Any) -> int:
         """Read bytes into a buffer; return their number, 0 at the end."""
+        view = memoryview(buffer)
         if self.packed or self._piece:
-            return super().readinto(buffer)
-        n = self._read_raw(memoryview(buffer)[: self._left])
+            while not self._piece and (piece := next(self._pieces, None)) is not None:
+                self._piece = memoryview(piece)
+            n = min(len(view), len(self._piece))
+            view[:n] = self._piece[:n]
+            self._piece = self._piece[n:]
+            return n
+        n = self._read_raw(view[: self._left])
         if self._left is not None:
             self._left -= n
         return n

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from dcme_w2v.errors import CorpusError, UsageError, import_optional, warn
 from dcme_w2v.files.atomic import STANDARD
@@ -22,17 +22,13 @@ from dcme_w2v.files.opening import (
     LINE_BYTES,
     PIECE_BYTES,
     CorpusFile,
+    check_expansion,
     is_address,
     sniff,
     split_lines,
 )
 
-from .arrow import check_file, checked_stream
-from .parquet import VALUE_BYTES, check_pages
 from .texts import Tokenized, bytes_of, is_null, plain_lines, text_of
-
-if TYPE_CHECKING:
-    from dcme_w2v.numeric.arrays import I64
 
 BINARY = "Parquet", "Arrow", "an Arrow stream"
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2048, 4 << 20
@@ -248,6 +244,8 @@ def _row(table: Table, values: Sequence[Any]) -> Row:
         text = b" ".join(text.split()) if table.whole and not is_tokenized else plain_lines(text)
         if not texts:
             return Row((), None, False, kept)
+    if len(text) > LINE_BYTES:
+        raise ValueError(f"has more than {LINE_BYTES:,} bytes; split it")
     if not table.label:
         return Row((), text, is_tokenized, kept)
     pairs = zip(table.label, values[count:first], strict=True)
@@ -374,7 +372,7 @@ def _opened(path: str, kind: str, reader: Any = None) -> tuple[Any, Any]:
     import pyarrow as pa
 
     if kind == "an Arrow stream":
-        source = pa.ipc.open_stream(checked_stream(path, reader) if reader else path)
+        source = pa.ipc.open_stream(reader or path)
     elif path == STANDARD or is_address(path) or not Path(path).is_file():
         raise CorpusError(f"{path}: {kind} is read from regular files only; give a file")
     elif kind == "Parquet":
@@ -402,22 +400,23 @@ def _arrow_records(
     try:
         if kind == "Parquet":
             groups = range(source.num_row_groups) if table.group is None else [table.group]
-            most = _rows_at_once(check_pages(table.path, chosen, table.group))
+            most = _rows_at_once(table.path, source.metadata)
             batches = source.iter_batches(most, groups, columns=chosen, use_threads=False)
         elif kind == "Arrow":
-            with pa.OSFile(table.path) as whole_file:
-                check_file(table.path, whole_file)
             batches = map(source.get_batch, range(source.num_record_batches))
         else:
             batches = iter(source)
         for batch in batches:
             whole = batch.select(chosen)
             whole.validate(full=True)  # offsets of a damaged file lead out of its memory
-            _check_types(whole.schema.types)
-            for part in _parts(whole):
-                columns = [_column(part, name).to_pylist() for name in table.names]
-                text = _joined(columns[0]) if joined else None
-                yield from zip(*columns, strict=True) if text is None else [text]
+            check_expansion(table.path, stored_size(table) or file.bytes_read, whole.nbytes)
+            columns = [_column(whole, name) for name in table.names]
+            _check_types(column.type for column in columns)
+            step = BYTES_AT_ONCE * whole.num_rows // max(whole.nbytes, 1)
+            step = min(max(step, 1), ROWS_AT_ONCE)
+            for values in zip(*(_lists(column, step) for column in columns), strict=True):
+                text = _joined(values[0]) if joined else None
+                yield from zip(*values, strict=True) if text is None else [text]
     except pa.ArrowException as error:
         raise ValueError(str(error)) from None
 
@@ -434,76 +433,66 @@ def _column(batch: Any, name: str) -> Any:
 
 
 def _check_types(types: Iterable[Any]) -> None:
-    """Raise for types in which many rows may have the same bytes, so that no size is known."""
+    """Raise for types in which many values may have the same bytes, so that no size is known."""
     import pyarrow as pa
 
     for one in types:
-        if pa.types.is_run_end_encoded(one) or "list_view" in str(one):
+        inner = [one.field(number).type for number in range(one.num_fields)]
+        if pa.types.is_dictionary(one):
+            inner = [one.value_type]
+        if (
+            pa.types.is_run_end_encoded(one)
+            or "list_view" in str(one)
+            or any(map(pa.types.is_dictionary, inner))
+        ):
             raise ValueError(f"has the type {one!s:.60}; convert it to text or lists")
-        _check_types(one.field(number).type for number in range(one.num_fields))
+        _check_types(inner)
 
 
-def _parts(batch: Any) -> Iterator[Any]:
-    """Yield slices of a batch that are converted at once."""
-    rows = batch.num_rows
-    size = sum(map(_decoded_size, batch.columns)) if rows <= ROWS_AT_ONCE else 0
-    if rows > ROWS_AT_ONCE or (rows > 1 and size > BYTES_AT_ONCE):
-        yield from _parts(batch.slice(0, rows // 2))
-        yield from _parts(batch.slice(rows // 2))
-    elif size > LINE_BYTES:
-        raise ValueError(f"has more than {LINE_BYTES:,} bytes; split it")
-    elif rows:
-        yield batch
+def _lists(column: Any, step: int) -> Iterator[list[Any]]:
+    """Yield the values of some rows of a column at a time.
 
-
-def _decoded_size(array: Any) -> int:
-    """Return about how many bytes the values have, each counted as often as it occurs."""
+    A value of a dictionary is one object, however many rows have it.
+    """
     import pyarrow as pa
 
-    kind = array.type
-    if pa.types.is_struct(kind):
-        return sum(map(_decoded_size, array.flatten()))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return VALUE_BYTES * len(array) + _decoded_size(array.flatten())
-    return VALUE_BYTES * len(array) + int(_lengths(array).sum())
-
-
-def _lengths(array: Any) -> I64:
-    """Return the bytes of each value of a column without parts."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kind = array.type
-    if kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()):
-        found = pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False)
-    elif kind in (pa.string_view(), pa.binary_view()):
-        views = np.frombuffer(array.buffers()[1] or b"", np.int32)
-        found = views[::4][array.offset :][: len(array)]
-    elif pa.types.is_dictionary(kind):
-        indices = pc.fill_null(array.indices.cast(pa.int64()), len(array.dictionary))
-        found = np.append(_lengths(array.dictionary), 0)[indices.to_numpy(zero_copy_only=False)]
-    else:
-        found = np.zeros(len(array))
-    return found.astype(np.int64)
+    words = column.dictionary.to_pylist() if pa.types.is_dictionary(column.type) else None
+    for first in range(0, len(column), step):
+        part = column.slice(first, step)
+        if words is None:
+            yield part.to_pylist()
+        else:
+            yield [None if place is None else words[place] for place in part.indices.to_pylist()]
 
 
 def _joined(values: list[Any]) -> bytes | None:
     """Return rows of text as lines; None where one may not be one line of text."""
     try:
-        text = "\n".join(["" if value is None else value for value in values])
+        texts = ["" if value is None else value for value in values]
+        text = "\n".join(texts) if sum(map(len, texts)) <= BYTES_AT_ONCE else "\0"
     except TypeError:
         return None
     is_plain = "\0" not in text and text.count("\n") == len(values) - 1
     return text.encode("utf-8", "replace") if is_plain else None
 
 
-def _rows_at_once(groups: Iterable[tuple[int, int, int]]) -> int:
-    """Return the number of rows of Parquet to be decoded at once."""
-    most = DECODED_ROWS
-    for count, size, stored in groups:
+def _rows_at_once(path: str, metadata: Any) -> int:
+    """Return the number of rows of Parquet to be decoded at once.
+
+    The metadata of single columns is not read, because pyarrow ends the process if it is damaged.
+
+    Raises
+    ------
+    CorpusError
+        By the metadata, a row group decodes to far more bytes than the file has.
+    """
+    most, stored = DECODED_ROWS, Path(path).stat().st_size
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    sizes = [max(group.total_byte_size, 1) for group in groups]
+    for group, size in zip(groups, sizes, strict=True):
+        check_expansion(path, stored, size)
         # A row may have all bytes of a dictionary, which is large where it compresses so well.
-        rows = count if size < MOST_COMPRESSED * stored else 16
+        rows = group.num_rows if sum(sizes) < MOST_COMPRESSED * stored else 16
         most = min(most, BYTES_AT_ONCE * rows // size)
     return max(most, 1)
 

@@ -17,7 +17,6 @@ from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.columns import Table, kind_of_table, read_rows
 from dcme_w2v.formats.corpus import Corpus
 from dcme_w2v.formats.documents import read_documents
-from dcme_w2v.formats.parquet import _Parser
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.text.encode import count, encode
@@ -470,7 +469,7 @@ def arrow_bombs():
 @pytest.mark.parametrize("kind", BINARY)
 def test_what_decodes_to_far_more_is_an_error(monkeypatch, name, kind):
     table = package("pyarrow").table({"x": arrow_bombs()[name]})
-    monkeypatch.setattr("dcme_w2v.files.opening.ALWAYS_DECODED", 1 << 20)
+    monkeypatch.setattr("dcme_w2v.files.opening.ALWAYS_DECODED", 5 << 19)
     if kind != "parquet":
         ipc = package("pyarrow").ipc
         options = ipc.IpcWriteOptions(compression="zstd")
@@ -502,14 +501,6 @@ def test_a_row_of_csv_has_a_limit(monkeypatch, count, lines):
         lines_of("t", "x")
 
 
-def test_numbers_of_parquet_have_ten_bytes_at_most():
-    """Longer ones would take the square of their length."""
-    assert _Parser(b"\x15" + b"\xff" * 8 + b"\x01\x00").struct()
-    for length in (10, 60_000):
-        with pytest.raises(ValueError, match="damaged"):
-            _Parser(b"\x15" + b"\xff" * length + b"\x01\x00").struct()
-
-
 @pytest.mark.parametrize("kind", ["tsv.gz", "jsonl.gz", "parquet"])
 def test_documents_that_decode_to_far_more_are_not_held(cli, monkeypatch, kind):
     """As text they are read to the end."""
@@ -530,7 +521,7 @@ def test_documents_that_decode_to_far_more_are_not_held(cli, monkeypatch, kind):
 
 
 def test_a_row_of_parquet_has_a_limit_of_decoded_bytes():
-    write("t.parquet", [{"x": ["a"]}, {"x": ["a"] * 4_000_000}])
+    write("t.parquet", [{"x": ["ab"]}, {"x": ["ab"] * 4_000_000}])
     assert Path("t.parquet").stat().st_size < 20_000
     with pytest.raises(CorpusError, match="row 2: has more than 8,388,608 bytes; split it"):
         text_of("t.parquet", "x")
