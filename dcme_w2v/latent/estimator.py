@@ -136,10 +136,7 @@ class LatentClassModel(ProbabilityMixin, TransformerMixin, Estimator):  # type: 
     @property
     def coef_(self) -> F32:
         """Weights of the latent classes, shape (latent, features)."""
-        table: F32 = self._model.weights.get()[:-1]
-        if self._model.right is not None:
-            table = self._model.right @ table
-        return table.T
+        return self._model.original_weights().T
 
     @property
     def intercept_(self) -> F32:

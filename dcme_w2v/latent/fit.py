@@ -14,6 +14,7 @@ from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import DivergedError
 from dcme_w2v.numeric.arrays import F32, F64
 from dcme_w2v.numeric.components import singular_vectors
+from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.progress import QUIET, Reporter
 
 from .cost import Cost, Observations
@@ -153,12 +154,13 @@ def learn(
     """
     options = resolved(options, len(classes), *matrix.shape)
     right = None
-    if options.lsa:
-        reporter.stage("latent semantic analysis", None, "rows")
-        found = singular_vectors(matrix, options.lsa, options.seed, centered=False)
-        right = found[-1].astype(np.float32)
-        matrix = reduced(matrix, right)
-    solution, record = fit(Observations.of(matrix, labels, len(classes)), options, reporter)
+    with one_blas_thread():
+        if options.lsa:
+            reporter.stage("latent semantic analysis", None, "rows")
+            found = singular_vectors(matrix, options.lsa, options.seed, centered=False)
+            right = found[-1].astype(np.float32)
+            matrix = reduced(matrix, right)
+        solution, record = fit(Observations.of(matrix, labels, len(classes)), options, reporter)
     latent = solution.weights.shape[1]
     weights = Weights(len(solution.weights) - 1, latent, 1.0)
     weights.set(solution.weights)

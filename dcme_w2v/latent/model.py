@@ -17,6 +17,7 @@ from dcme_w2v.classify.trainer import CHUNK, Weights
 from dcme_w2v.declarations import threads_of
 from dcme_w2v.formats.artifact import Model, load_model
 from dcme_w2v.numeric.arrays import F32, F64, Array, specificity, unit_vectors
+from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike
 
@@ -97,12 +98,20 @@ class LatentClassifier(Predictor):
         if self.alpha is None:
             return weights[:, number]
         chances = self.alpha[:, number] * np.maximum(self.shares, 1e-9)
-        return weights @ (chances / chances.sum())
+        with one_blas_thread():
+            return weights @ (chances / chances.sum())
+
+    def original_weights(self) -> F32:
+        """Return the weights of the latent classes by column before the reduction."""
+        table: F32 = self.weights.get()[:-1]
+        if self.right is None:
+            return table
+        with one_blas_thread():
+            return self.right @ table
 
     def feature_weights(self) -> F32:
         """Return weights less their mean over the latent classes, shape (features, latent)."""
-        table = self.weights.get()[:-1]
-        table = table if self.right is None else self.right @ table
+        table = self.original_weights()
         return table - table.mean(axis=1, keepdims=True)
 
     def describe(self, count: int = 10) -> list[dict[str, Any]]:
@@ -177,7 +186,8 @@ def through_alpha(log_p: F64, alpha: NDArray[np.floating]) -> F64:
     """Return log sum_k p_k alpha_km from log p, shape (documents, classes)."""
     largest = log_p.max(axis=1, keepdims=True)  # at least -log latent: exp cannot underflow
     alpha = alpha.astype(np.float64)
-    inner = np.exp(log_p - largest) @ (alpha / alpha.sum(axis=1, keepdims=True))
+    with one_blas_thread():
+        inner = np.exp(log_p - largest) @ (alpha / alpha.sum(axis=1, keepdims=True))
     return np.log(np.maximum(inner, MIN_ALPHA)) + largest
 
 

@@ -4,7 +4,6 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.numeric.arrays import F32, unit_vectors
-from dcme_w2v.numeric.parallel import one_blas_thread
 
 ROWS = 4096  # rows that are dense at a time
 
@@ -12,8 +11,7 @@ ROWS = 4096  # rows that are dense at a time
 def reduced(matrix: csr_matrix, right: F32) -> csr_matrix:
     """Return rows times singular vectors, shape (n, r), of unit length; rows of zeros stay."""
     data = np.empty((matrix.shape[0], right.shape[1]), dtype=np.float32)
-    with one_blas_thread():
-        for begin in range(0, len(data), ROWS):
-            part = np.asarray(matrix[begin : begin + ROWS] @ right, dtype=np.float64)
-            data[begin : begin + ROWS] = unit_vectors(part)
+    for begin in range(0, len(data), ROWS):
+        part = np.asarray(matrix[begin : begin + ROWS] @ right, dtype=np.float64)
+        data[begin : begin + ROWS] = unit_vectors(part)
     return csr_matrix(data)

@@ -16,7 +16,6 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.numeric.arrays import F64, I32, unit_vectors
 from dcme_w2v.numeric.components import singular_vectors
 from dcme_w2v.numeric.kmeans import kmeans
-from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.training.progress import Reporter
 
 from .cost import OWN, Observations
@@ -76,8 +75,7 @@ class Quadratic:
 
     def smoothed(self, xi: F64) -> F64:
         """Return H xi."""
-        with one_blas_thread():
-            found: F64 = self.left @ (self.shrinkage[:, None] * (self.left.T @ xi))
+        found: F64 = self.left @ (self.shrinkage[:, None] * (self.left.T @ xi))
         return found
 
     def product(self, xi: F64) -> F64:

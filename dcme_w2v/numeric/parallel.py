@@ -3,7 +3,8 @@
 Results do not depend on the number of threads, and neither do sums over them in block order.
 """
 
-import functools
+import contextlib
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -46,19 +47,46 @@ def over_blocks(function: Callable[[slice], R], count: int, threads: int | None)
     return ordered_map(function, blocks_of_rows(count), threads)
 
 
-def one_blas_thread() -> Any:
-    """Return a context in which BLAS uses one thread.
+class _Blas:
+    """The number of BLAS threads, which all threads of Python share: the last user restores it."""
+
+    def __init__(self) -> None:
+        self._lock, self._users = threading.Lock(), 0
+        self._control: Any = None
+
+    @contextlib.contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """Let BLAS use one thread until the last of the users that overlap has finished."""
+        with self._lock:
+            if not self._users:
+                self._limit = self._found().limit(limits=1, user_api="blas")
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._limit.restore_original_limits()
+
+    def _found(self) -> Any:
+        """Return the control of the libraries; finding them takes milliseconds."""
+        if self._control is None:
+            import scipy.linalg  # noqa: F401  loads its own
+            from threadpoolctl import ThreadpoolController
+
+            self._control = ThreadpoolController()
+        return self._control
+
+
+_BLAS = _Blas()
+
+
+def one_blas_thread() -> contextlib.AbstractContextManager[None]:
+    """Return a context, or a decorator, in which BLAS uses one thread.
 
     The threads of BLAS synchronize at every product, which takes longer than the products if
-    several threads multiply or the machine is busy.
+    several threads multiply or the machine is busy. Besides, a product has other bits with another
+    number of threads. The number is restored when no thread of Python is in such a context.
     """
-    return _blas().limit(limits=1, user_api="blas")
-
-
-@functools.cache
-def _blas() -> Any:
-    """Return the control of BLAS's threads; finding the libraries takes milliseconds."""
-    import scipy.linalg  # noqa: F401  loads its own
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
+    return _BLAS.one_thread()

@@ -26,7 +26,7 @@ from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.numeric.arrays import F32, I32, I64, U32
 from dcme_w2v.numeric.kmeans import kmeans
-from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread, ordered_map
+from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
 from dcme_w2v.text.token_ids import NEW_WORDS, Batch, Numbering, Spool
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 from dcme_w2v.words.neighbors import inverse_lengths
@@ -284,11 +284,10 @@ def _clusters(
         "converged": fitted.converged,
     }
     parts = []
-    with one_blas_thread():
-        for rows in blocks_of_rows(words):
-            shares = fitted.mixture.posteriors(matrix[rows]).astype(np.float32)
-            shares[shares < MIN_POSTERIOR] = 0
-            parts.append(sparse.csr_matrix(shares))
+    for rows in blocks_of_rows(words):
+        shares = fitted.mixture.posteriors(matrix[rows]).astype(np.float32)
+        shares[shares < MIN_POSTERIOR] = 0
+        parts.append(sparse.csr_matrix(shares))
     return sparse.vstack(parts, format="csr"), fitted.mixture, facts
 
 

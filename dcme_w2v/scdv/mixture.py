@@ -47,7 +47,8 @@ class Mixture:
 
     def posteriors(self, points: NDArray[np.floating]) -> F64:
         """Return P(component | point), shape (n, k), in double precision."""
-        found = np.asarray(_Form.of(self).logits(np.asarray(points, dtype=np.float64)))
+        with one_blas_thread():
+            found = np.asarray(_Form.of(self).logits(np.asarray(points, dtype=np.float64)))
         _log_sum(found)  # replaces the logits by posteriors
         return found
 

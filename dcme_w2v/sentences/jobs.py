@@ -22,6 +22,7 @@ from dcme_w2v.formats.npy import npy_header, read_npy
 from dcme_w2v.formats.sparse_io import writing_rows
 from dcme_w2v.formats.texts import Text, Tokenized, bytes_of, valid
 from dcme_w2v.numeric.arrays import F32
+from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.cache import IdCache
 from dcme_w2v.text.tokenizer import TokenizeLike
@@ -151,7 +152,8 @@ def _without_components(parts: Iterable[F32], columns: int) -> Iterator[F32]:
     products, spool, lengths = np.zeros((columns, columns)), IdCache("the sentence vectors"), []
     with contextlib.closing(spool):
         for part in parts:
-            products += part.T.astype(np.float64) @ part
+            with one_blas_thread():
+                products += part.T.astype(np.float64) @ part
             lengths.append(part.size)
             spool.write(spool.length, np.ascontiguousarray(part).reshape(-1).view(np.uint32))
         components, first = Components.of_products(products), 0

@@ -136,7 +136,8 @@ class Pooling:
 
     def unseen_rows(self, vectors: F32) -> F32:
         """Return the rows of vectors of words that are not in the vocabulary."""
-        return (self._shaped(vectors) * self.unseen_weight).astype(np.float32)
+        with one_blas_thread():
+            return (self._shaped(vectors) * self.unseen_weight).astype(np.float32)
 
     def _shaped(self, vectors: F32) -> F64:
         shaped = vectors.astype(np.float64)
@@ -201,12 +202,14 @@ class Components:
     @classmethod
     def of(cls, sentences: F32) -> Components:
         """Find the components of sentence vectors."""
-        return cls.of_products(sentences.T.astype(np.float64) @ sentences)
+        with one_blas_thread():
+            return cls.of_products(sentences.T.astype(np.float64) @ sentences)
 
     @classmethod
     def of_products(cls, products: F64) -> Components:
         """Find the components from the sum of x xT over the sentence vectors x, shape (d, d)."""
-        values, axes = np.linalg.eigh(products)
+        with one_blas_thread():
+            values, axes = np.linalg.eigh(products)
         most = USIF_COMPONENTS
         values, axes = np.maximum(values[::-1][:most], 0), axes[:, ::-1][:, :most]
         weights = values / max(values.sum(), np.finfo(np.float64).tiny)
@@ -214,4 +217,5 @@ class Components:
 
     def removed_from(self, sentences: F32) -> F32:
         """Return the sentence vectors without their weighted projections on the components."""
-        return sentences - (sentences @ self.axes.T * self.weights) @ self.axes
+        with one_blas_thread():
+            return sentences - (sentences @ self.axes.T * self.weights) @ self.axes

@@ -1,15 +1,21 @@
 """Equal bits: what docs/reference/promises.md says about results, kind by kind of model."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from data import DOCS, make_texts, word_vectors
 from scipy.sparse import csr_matrix
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from dcme_w2v import SCDV, LatentClassModel, TextClassifier
 from dcme_w2v.cli.main import run
 from dcme_w2v.formats import artifact
+from dcme_w2v.numeric.parallel import one_blas_thread, ordered_map
 
 TEXTS = [text.decode() for text in make_texts()]
 LABELS = np.arange(len(TEXTS)) % 3
@@ -19,6 +25,53 @@ def rows(features=70):
     """Return dense rows, and a label of three for each."""
     found = np.random.default_rng(3).normal(size=(len(TEXTS), features)) + LABELS[:, None] / 4
     return csr_matrix(found.astype(np.float32))
+
+
+# ---- threads ----
+
+RESULTS = Path(__file__).parent.parent / "results.py"
+
+
+def digests(blas_threads, threads):
+    """Return the digests of results in a process with so many threads of BLAS, and of fits."""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": str(blas_threads)}
+    command = [sys.executable, "-W", "ignore", str(RESULTS), str(threads)]
+    return json.loads(subprocess.check_output(command, env=environment))
+
+
+@pytest.mark.bits
+def test_results_do_not_depend_on_threads():
+    wanted, found = digests(1, 1), digests(2, 3)
+    assert len(wanted) > 9
+    assert [name for name in wanted if found[name] != wanted[name]] == []
+
+
+def blas_threads():
+    """Return how many threads each library has now."""
+    return {one["filepath"]: one["num_threads"] for one in threadpool_info()
+            if one["user_api"] == "blas"}  # fmt: skip
+
+
+def test_the_threads_of_blas_are_restored_by_the_last_user():
+    with threadpool_limits(2, "blas"):
+        before = blas_threads()
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert set(blas_threads().values()) == {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == before
+        assert 2 in before.values()
+
+
+def test_two_fits_in_two_threads_leave_blas_as_it_was():
+    with threadpool_limits(2, "blas"):
+        before = blas_threads()
+        for count in (1, 2, 3):
+            models = [LatentClassModel(latent=3, epochs=count + i) for i in range(3)]
+            list(ordered_map(lambda model: model.fit(rows()), models, 3))
+            assert blas_threads() == before
 
 
 # ---- what is saved ----
@@ -42,6 +95,7 @@ SAVED = {
 }
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("kind", SAVED)
 def test_arrays_are_saved_as_they_lie_in_memory(kind, monkeypatch):
     """A product has other bits in another layout, and what is read from a file is in C order."""
