@@ -60,8 +60,7 @@ LINES = [
     "phrases c.txt --output o --connectors words",
     "classes i.safetensors --classes 2 --output o",
     "convert i.safetensors o.txt",
-    "convert v.txt o.npy",
-    "convert v.txt o.safetensors --quantize int8",
+    "convert v.txt o.safetensors",
     "convert i.safetensors om --to sentence-transformers --scores sc.json",
     "classify train d.txt --output om --holdout d2.txt --log-json ol --epochs 1 --quiet",
     "classify train d.txt --output om --resume kc --checkpoint okc --checkpoint-every 1 "

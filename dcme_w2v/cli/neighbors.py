@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import bisect
 import contextlib
-import functools
 import importlib
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +15,7 @@ from dcme_w2v.errors import DcmeError, UsageError, warn
 from dcme_w2v.files.atomic import STANDARD, standard_input
 from dcme_w2v.files.paths import READS
 
-from .command import Command
+from .command import command
 from .options import arguments, count_option, flag, json_option
 
 if TYPE_CHECKING:
@@ -27,23 +24,6 @@ if TYPE_CHECKING:
     Solve = Callable[[Sequence[Sequence[str]]], Iterator["Answer"]]
 
 _LONGEST = 1 << 20  # bytes of a line
-_COMPLETIONS = 200
-_OPTION = re.compile(r"--.+|-k[0-9]*|-h")
-
-
-class SignedCommand(Command):
-    """A command whose words may have signs: ``+king -man``, which are not options."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse; signed words are behind ``--``, if a word starts with +."""
-        if "--" in args or not any(argument.startswith("+") for argument in args):
-            return super().parse_args(ctx, args)
-        options: list[str] = []
-        words: list[str] = []
-        for argument in self.repeated(args):
-            value = options[-1:] in (["-k"], ["--topn"], ["--among"], ["--stability"])
-            (options if value or _OPTION.fullmatch(argument) else words).append(argument)
-        return super().parse_args(ctx, [*options, "--", *words])
 
 
 class Answer(NamedTuple):
@@ -54,16 +34,16 @@ class Answer(NamedTuple):
     error: DcmeError | None = None
 
 
-def answer(words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequence[str]) -> None:
+def answer(words: Sequence[str], as_json: bool, solve: Solve) -> None:
     """Print the answer to words, or without words the answers to the lines of standard input.
 
     The error of a line is printed and does not end a batch; as of `grep`, the exit code is 1 if no
-    line had an answer. On a terminal, words of `vocabulary` are completed.
+    line had an answer.
     """
     from dcme_w2v.formats.texts import tokens_of
 
     failed = answered = False
-    for lines in [[" ".join(words)]] if words else _lines(vocabulary):
+    for lines in [[" ".join(words)]] if words else _lines():
         questions = [parts for line in lines if (parts := tokens_of(line))]
         if words and not questions:  # an empty variable of the shell, for example
             raise UsageError("the words are empty; give one, or none to read standard input")
@@ -87,10 +67,10 @@ def answer(words: Sequence[str], as_json: bool, solve: Solve, vocabulary: Sequen
 # ---- lines ----
 
 
-def _lines(vocabulary: Sequence[str]) -> Iterator[list[str]]:
+def _lines() -> Iterator[list[str]]:
     """Yield lists of lines: one of a prompt, otherwise as many as are there to be read."""
     if sys.stdin is not None and sys.stdin.isatty():
-        yield from ([line] for line in _prompted(vocabulary))
+        yield from ([line] for line in _prompted())
         return
     from dcme_w2v.files.opening import arriving_lines
 
@@ -104,37 +84,20 @@ def _decoded(line: bytes) -> str:
     return line.decode("utf-8", "surrogateescape")
 
 
-def _prompted(vocabulary: Sequence[str]) -> Iterator[str]:
-    """Yield lines that are typed, with line editing, history and completion of words by Tab."""
+def _prompted() -> Iterator[str]:
+    """Yield lines that are typed, with line editing and history."""
     with contextlib.suppress(ImportError):
-        readline = importlib.import_module("readline")
-        readline.set_completer(completer(vocabulary))
-        readline.set_completer_delims(" \t\n")
-        with_libedit = "libedit" in (readline.__doc__ or "")
-        readline.parse_and_bind("bind ^I rl_complete" if with_libedit else "tab: complete")
+        importlib.import_module("readline")
     prompt = "> " if sys.stdout.isatty() else ""  # not into a file
     with contextlib.suppress(EOFError):
         while True:
             yield input(prompt)
 
 
-def completer(vocabulary: Sequence[str]) -> Callable[[str, int], str | None]:
-    """Return what completes words of the vocabulary, also behind a sign, for readline."""
-    words = functools.cache(lambda: sorted(vocabulary))  # at the first Tab
-
-    @functools.cache
-    def matches(text: str) -> list[str]:
-        first = bisect.bisect_left(words(), text)
-        near = words()[first : first + _COMPLETIONS]
-        found = [word for word in near if word.startswith(text)]
-        if not found and text[:1] in ("+", "-"):
-            found = [text[0] + word for word in matches(text[1:])]
-        return found
-
-    return lambda text, number: next(iter(matches(text)[number:]), None)
-
-
-@click.command(cls=SignedCommand, example="dcme-w2v neighbors vectors.bin king paris -k 5")
+@command(
+    example="dcme-w2v neighbors vectors.bin king paris -k 5\n"
+    "dcme-w2v neighbors vectors.bin '+king -man +woman'"
+)
 @arguments("<vectors words=[WORD]...")
 @count_option
 @flag("--among WORDS", "print only these words, separated by spaces")
@@ -157,12 +120,12 @@ def neighbors(
     """Print the nearest neighbors of words.
 
     Each line has a word, a neighbor and their cosine, separated by tabs. Out-of-vocabulary words
-    are listed on stderr and skipped. Words with signs are one query, a sum of vectors of unit
-    length: +king -man +woman answers "man is to king as woman is to ?". With --stability, a line
-    ends with the number of files, VECTORS among them, in whose list the neighbor is.
+    are listed on stderr and skipped. Words with signs, in quotes, are one query, a sum of vectors
+    of unit length: '+king -man +woman' answers "man is to king as woman is to ?". With --stability,
+    a line ends with the number of files, VECTORS among them, in whose list the neighbor is.
 
-    Without WORD, queries are read from standard input, one per line; on a terminal with line
-    editing, history and completion of words by Tab.
+    Without WORD, queries are read from standard input, one per line; a terminal has
+    line editing and history.
     """
     import dcme_w2v as dw
     from dcme_w2v.formats.texts import tokens_of
@@ -197,7 +160,7 @@ def neighbors(
                     warn(f"{text}; skipped")
             yield Answer({"neighbors": record, "missing": missing}, rows, error)
 
-    answer(words, as_json, solve, v.words)
+    answer(words, as_json, solve)
 
 
 def _words_near(

@@ -41,4 +41,4 @@ def predict_word(model: str, words: tuple[str, ...], topn: int, as_json: bool) -
             rows = [(question, word, f"{share:.6g}") for word, share in found]
             yield Answer({"question": question, "predictions": found}, rows)
 
-    answer(words, as_json, solve, loaded.words)
+    answer(words, as_json, solve)

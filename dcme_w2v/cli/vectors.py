@@ -45,13 +45,12 @@ RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
     group="Output",
 )
 def convert(source: str, target: str, **values: Any) -> None:
-    """Convert word vectors: text, binary, safetensors, npy, tables, folders of other programs.
+    """Convert word vectors: text, binary, safetensors, tables, folders of other programs.
 
     The format of IN is detected from its content, that of OUT follows from its suffix. IN may be
     compressed (gzip, bzip2, xz, zstd), have no header (GloVe), or no newlines after binary vectors.
     - is standard input or output. X.parquet and X.jsonl are tables with columns word, count and
-    vector, a list, as vector databases load them; they are not read again. The words of X.npy are
-    in X.vocab in the same folder.
+    vector, a list, as vector databases load them; they are not read again.
     """
     import dcme_w2v as dw
     from dcme_w2v.words.exports import KV

@@ -325,7 +325,7 @@ def find_checkpoint(options: CheckpointOptions, kind: str) -> Checkpoint | None:
         found = Checkpoint.load(generations[-1])
         found.check_kind(kind)
         return found
-    if options.continues:
+    if options.checkpoint is not None and options.continues:
         return None
     raise UsageError(
         f"{options.resume}: has no checkpoint; give --resume a folder with one, or omit it"

@@ -1,4 +1,4 @@
-"""Centers, reduces and quantizes word vectors, and writes them for other programs."""
+"""Centers and reduces word vectors, and writes them for other programs."""
 
 import json
 from collections.abc import Mapping
@@ -14,9 +14,6 @@ from dcme_w2v.formats.vectors.vectors_io import (
     blocks_of,
     check_before_writing,
     check_target,
-    read_with,
-    save_vectors,
-    vocabulary_path,
     warn_of_suffix,
 )
 from dcme_w2v.numeric.arrays import F32, I8
@@ -57,18 +54,6 @@ def as_int8(matrix: F32) -> tuple[I8, F32]:
         codes[rows] = np.rint(block * factor[:, None])
         scales[rows] = largest / _LARGEST
     return codes, scales
-
-
-def mean_cosine(matrix: F32, codes: I8) -> float:
-    """Return the mean cosine between rows before and after; rows of zeros are left out."""
-    total, count = 0.0, 0
-    for rows in blocks_of_rows(len(matrix)):
-        before, after = matrix[rows].astype(np.float64), codes[rows].astype(np.float64)
-        lengths = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
-        found = lengths > 0
-        total += float((np.einsum("ij,ij->i", before, after)[found] / lengths[found]).sum())
-        count += int(found.sum())
-    return total / count if count else 1.0
 
 
 def agreement(matrix: F32, codes: I8, seed: int = 1) -> float:
@@ -128,19 +113,11 @@ def convert(
     """
     save = None if options.format else TABLES.get(Path(target).suffix.lower())
     format = "table" if save else check_target(target, options.format)
-    beside = str(vocabulary_path(target)) if format == "npy" and target else None
-    sources = [source, *read_with(source)]
-    guard((READS, "IN", sources), (WRITES, "OUT", target), (WRITES, "OUT", beside))
+    guard((READS, "IN", source), (WRITES, "OUT", target))
     if save is None:
         warn_of_suffix(target, options.format)
     if options.no_header and format != "text":
         raise UsageError(f"--no-header: is for text; {target} has another format")
-    if options.quantize and format != "safetensors":
-        raise UsageError(
-            f"--quantize: is for safetensors; name OUT .safetensors instead of {target}"
-        )
-    if options.quantize == "float16":
-        raise UsageError("--quantize=float16: is for --to=sentence-transformers")
     with reporting_to(progress) as reporter:
         vectors, faults = _loaded(source, options)
         for what, count in faults.items():
@@ -159,8 +136,6 @@ def convert(
         if save is not None:
             check_before_writing(target, vectors.words, vectors.vectors)
             save(target, vectors)
-        elif options.quantize:
-            reporter.message(f"{source}: {_save_int8(target, vectors)}")
         else:
             vectors.save(target, options.format, header=not options.no_header)
     return vectors
@@ -232,18 +207,3 @@ KV = (
     "--to=kv: gensim's .kv files are Python pickles, which are not written here; convert to .bin, "
     "then in Python: gensim.models.KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"
 )
-
-
-def _save_int8(path: str, vectors: Vectors) -> str:
-    """Write safetensors with 8 bits per number; return a message of what was lost."""
-    matrix = vectors.vectors
-    check_before_writing(path, vectors.words, matrix)
-    codes, scales = as_int8(matrix)
-    save_vectors(
-        path, vectors.words, codes, counts=vectors.counts, scales=scales,
-        manifest=vectors.manifest, format="safetensors",
-    )  # fmt: skip
-    return (
-        f"int8: mean cosine of vectors before and after {mean_cosine(matrix, codes):.6f}; 10 "
-        f"nearest neighbors agree to {100 * agreement(matrix, codes):.1f} %"
-    )

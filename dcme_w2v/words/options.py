@@ -321,9 +321,10 @@ class PostprocessOptions(Checked):
     no_header: bool = option(False, "write text without a header, as GloVe's files")
     quantize: str | None = option(
         None,
-        "write safetensors with 8 bits per number and a scale per row, a quarter of the size; "
-        "reports the loss. Folders of sentence-transformers can also have float16",
+        "numbers of --to: 8 bits with a scale for each row, or 16 bits (default: float32)",
         choices=("int8", "float16"),
+        needs=("to",),
+        strict=True,
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dcme_w2v._core.models import row_stride
 from dcme_w2v.declarations import check_conflicts, filled, options_in, paths_in, values_of
-from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.errors import CorpusError
 from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import PARTIAL, READS, guard
 from dcme_w2v.files.space import (
@@ -159,8 +159,6 @@ class TrainJob(
             check_model_name(path)
             return job
         chosen = check_target(path, job.format)
-        if chosen == "npy":
-            raise UsageError(f"--output={path}: name .safetensors; convert writes .npy")
         warn_of_suffix(path, job.format)
         return filled(job, {"format": chosen})
 

@@ -197,7 +197,7 @@ class Vectors(Immutable, metaclass=_Habits):
         limit : int, optional
             Read the first rows only.
         mmap : bool
-            Memory-map the vectors of a large .safetensors or npy file, or the n-grams' vectors of
+            Memory-map the vectors of a large .safetensors file, or the n-grams' vectors of
             a fastText model; then what uses all of them checks that they are finite. Text and
             binary files are always read. A mapped file must not be cut or written into, but may be
             replaced.
@@ -205,8 +205,7 @@ class Vectors(Immutable, metaclass=_Habits):
         Returns
         -------
         Vectors
-            With all that a .safetensors file has; with counts from the ``.vocab`` file beside an
-            npy file or from a fastText model.
+            With all that a .safetensors file has; with counts from a fastText model.
 
         Raises
         ------
@@ -254,14 +253,14 @@ class Vectors(Immutable, metaclass=_Habits):
         """Write words and vectors.
 
         The write is atomic. A .safetensors file has counts, context vectors and the manifest, too.
-        The manifest of other files goes to ``PATH.json``, counts of an npy file to ``X.vocab``.
+        The manifest of other files goes to ``PATH.json``.
 
         Parameters
         ----------
         path : path
             ``-`` is standard output (text, binary).
         format : {"text", "binary", "safetensors"}, optional
-            Default: by suffix, .bin: binary, .safetensors, .npy, others: text.
+            Default: by suffix, .bin: binary, .safetensors, others: text.
         header : bool
             Write the numbers of rows and dimensions on the first line of text.
 

@@ -31,7 +31,7 @@ def files(here):
         centers = random.normal(size=(5, 20)) * 2
         words = HOSTILE + [f"w{i}" for i in range(300 - len(HOSTILE))]
         matrix = centers[np.arange(300) % 5] + random.normal(size=(300, 20))
-        save(here / f"{name}.npy", words, matrix, counts=np.arange(399, 99, -1))
+        save(here / f"{name}.safetensors", words, matrix, counts=np.arange(399, 99, -1))
 
 
 def page_of(line):
@@ -59,9 +59,9 @@ def block(text, name):
 
 
 def test_a_page_contains_its_data_and_forbids_the_network():
-    text = page_of("a.npy").read_text(encoding="utf-8")
-    assert page_of("a.npy").read_text(encoding="utf-8") == text
-    loaded = Vectors.load("a.npy")
+    text = page_of("a.safetensors").read_text(encoding="utf-8")
+    assert page_of("a.safetensors").read_text(encoding="utf-8") == text
+    loaded = Vectors.load("a.safetensors")
     assert json.loads(block(text, "names0")) == list(loaded.words)
     short = np.frombuffer(block(text, "vectors0"), dtype=np.int8).reshape(loaded.vectors.shape)
     exact = loaded.vectors / np.abs(loaded.vectors).max(axis=1, keepdims=True) * 127
@@ -79,7 +79,7 @@ def test_a_page_contains_its_data_and_forbids_the_network():
 def test_a_layout_by_tsne_keeps_topics_together(monkeypatch):
     pytest.importorskip("openTSNE")
     monkeypatch.setattr(projection, "default_threads", lambda: 1)  # others would wait, mostly
-    items = read_items("a.npy", None, 1, 100, 1)
+    items = read_items("a.safetensors", None, 1, 100, 1)
     seen = []
     points = plane(items.matrix, "tsne", 1, seen.append)
     assert seen[-1] == ITERATIONS and points.shape == (100, 2)
@@ -119,18 +119,19 @@ def test_every_title_is_kept(titles):
 
 
 def test_two_files_of_the_same_words_share_a_map_and_colors():
-    loaded = Vectors.load("a.npy")
+    loaded = Vectors.load("a.safetensors")
     turn = np.linalg.qr(np.random.default_rng(2).normal(size=(20, 20)))[0]
     words = [*loaded.words[:299], "new"]
-    save(Path("c.npy"), words, (loaded.vectors @ turn).astype(np.float32))
-    text = page_of("a.npy c.npy").read_text()
+    save(Path("c.safetensors"), words, (loaded.vectors @ turn).astype(np.float32))
+    text = page_of("a.safetensors c.safetensors").read_text()
     maps = [np.frombuffer(block(text, f"points{n}"), dtype="<i2") for n in range(2)]
     assert np.abs(maps[0].astype(int) - maps[1]).max() <= 2
     assert block(text, "groups0") == block(text, "groups1")
     one, other = (one["labels"] for one in json.loads(block(text, "about")))
     assert [label[2:] for label in one] == [label[2:] for label in other]
     assert json.loads(block(text, "about"))[0]["changes"] == []
-    assert len(json.loads(block(page_of("a.npy c.npy --limit 15").read_text(), "about"))) == 2
+    text = page_of("a.safetensors c.safetensors --limit 15").read_text()
+    assert len(json.loads(block(text, "about"))) == 2
 
 
 # ---- in a browser ----
@@ -184,19 +185,19 @@ def results(tab):
 
 
 def test_answers_equal_those_of_the_command_line(opened, cli):
-    tab = opened("a.npy")
+    tab = opened("a.safetensors")
     for text, command in {
-        "w7": "neighbors a.npy w7",
-        "+w1 -w2 +w3": "neighbors a.npy +w1 -w2 +w3",
-        "w1 w2 w3": "neighbors a.npy +w2 -w1 +w3",
+        "w7": "neighbors a.safetensors w7",
+        "+w1 -w2 +w3": "neighbors a.safetensors -- +w1 -w2 +w3",
+        "w1 w2 w3": "neighbors a.safetensors -- +w2 -w1 +w3",
     }.items():
         found = ask(tab, text)
         cosines = dict(found)
-        for row in cli.rows(f"{command} -k 5"):
+        for row in cli.rows(command.replace("a.safetensors", "a.safetensors -k 5")):
             assert cosines[row[-2]] == pytest.approx(float(row[-1]), abs=0.01)
         assert len(found) == 20
         assert [cosine for _, cosine in found] == sorted(cosines.values(), reverse=True)
-    loaded = Vectors.load("a.npy")
+    loaded = Vectors.load("a.safetensors")
     odd = loaded.doesnt_match(["w1", "w2", "w3"])
     notes = tab.locator(".note").all_text_contents()
     assert notes == ["w1 is to w2 as w3 is to", f"odd one out: {odd}"]
@@ -208,9 +209,8 @@ def test_answers_equal_those_of_the_command_line(opened, cli):
 
 
 def test_words_are_text_and_never_html(opened):
-    for suffix in (".npy", ".vocab"):
-        Path(f"a{suffix}").rename(f"<b>x{suffix}")
-    tab = opened("<b>x.npy b.npy")
+    Path("a.safetensors").rename("<b>x.safetensors")
+    tab = opened("<b>x.safetensors b.safetensors")
     for word in HOSTILE:
         assert len(ask(tab, word)) == 40, word
     tab.fill("#query", "<")
@@ -222,7 +222,7 @@ def test_words_are_text_and_never_html(opened):
 
 
 def test_clicks_keys_and_completion(opened):
-    tab = opened("a.npy")
+    tab = opened("a.safetensors")
     tab.type("#query", "+w1 -w2")
     assert tab.locator("#completions li").all_text_contents()[:2] == ["w2", "w20"]
     tab.press("#query", "ArrowDown")
@@ -250,8 +250,8 @@ def test_clicks_keys_and_completion(opened):
 
 
 def test_two_files_side_by_side(opened):
-    tab = opened("a.npy b.npy")
-    found = compare("a.npy", "b.npy", topn=100)
+    tab = opened("a.safetensors b.safetensors")
+    found = compare("a.safetensors", "b.safetensors", topn=100)
     for order, factor in (("largest change", -1), ("unusual first", 0)):
         tab.get_by_text(order).click()
         words = tab.locator(".changes .word").all_text_contents()
@@ -260,8 +260,8 @@ def test_two_files_side_by_side(opened):
     lists = [" ".join(near.word for near in one[:3]) for one in found[0][3:]]
     assert tab.locator(".near").first.text_content() == " → ".join(lists)
     ask(tab, "w5")
-    assert tab.locator(".answer h2").all_text_contents() == ["a.npy", "b.npy"]
-    for number, path in enumerate(("a.npy", "b.npy")):
+    assert tab.locator(".answer h2").all_text_contents() == ["a.safetensors", "b.safetensors"]
+    for number, path in enumerate(("a.safetensors", "b.safetensors")):
         words = tab.locator(".answer").nth(number).locator(".word").all_text_contents()
         expected = [near.word for near in Vectors.load(path).most_similar("w5", topn=20)]
         assert len({*words} & {*expected}) >= 17
@@ -270,7 +270,7 @@ def test_two_files_side_by_side(opened):
 
 
 def test_the_start_shows_examples_and_back_returns_to_them(opened):
-    tab = opened("a.npy")
+    tab = opened("a.safetensors")
     assert "300 words of 20 dimensions" in tab.locator(".note").text_content()
     examples = tab.locator(".examples button").all_text_contents()
     assert len(examples) == 6 and not tab.locator("#fit").is_visible()
@@ -294,7 +294,7 @@ def test_the_start_shows_examples_and_back_returns_to_them(opened):
 
 def test_a_phone_shows_all_without_scrolling_sideways(opened):
     size = {"width": 360, "height": 740}
-    tab = opened("a.npy b.npy", viewport=size, has_touch=True, is_mobile=True)
+    tab = opened("a.safetensors b.safetensors", viewport=size, has_touch=True, is_mobile=True)
     ask(tab, "w5")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     for name in ("#query", "#map", "#answers"):

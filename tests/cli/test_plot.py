@@ -63,25 +63,25 @@ def test_every_seed_is_a_seed(here):
 
 def test_words_on_a_plane(cli):
     words = ["a$b", "<script>", "übel", "d", "e", "f_g"]
-    save(Path("v.npy"), words, np.random.default_rng(0).normal(size=(6, 5)))
-    line = "plot v.npy --output p.svg --method pca"
+    save(Path("v.safetensors"), words, np.random.default_rng(0).normal(size=(6, 5)))
+    line = "plot v.safetensors --output p.svg --method pca"
     cli(line)
     svg = Path("p.svg").read_text(encoding="utf-8")
     assert all(f">{word}<" in svg for word in ("a$b", "&lt;script&gt;", "übel", "f_g"))
-    figure = dw.plot(dw.Vectors.load("v.npy"), words="d e a$b", method="pca")
+    figure = dw.plot(dw.Vectors.load("v.safetensors"), words="d e a$b", method="pca")
     assert [text.get_text() for text in figure.axes[0].texts] == ["d", "e", "a$b"]
     assert figure._repr_png_().startswith(MAGIC[".png"])
     cli(f"{line} --words", "a$b d e")
     assert ">f_g<" not in Path("p.svg").read_text(encoding="utf-8")
-    rows = np.load("v.npy")
+    rows = np.load("v.safetensors")
     rows[2, 1] = np.nan
-    np.save("v.npy", rows)
-    assert "v.npy: 'übel' has numbers that are NaN" in cli.error(line)
+    np.save("v.safetensors", rows)
+    assert "v.safetensors: 'übel' has numbers that are NaN" in cli.error(line)
 
 
 def test_a_missing_package_is_named(cli, monkeypatch):
-    save(Path("v.npy"), list("abcd"), np.eye(4))
+    save(Path("v.safetensors"), list("abcd"), np.eye(4))
     for module, method in (("matplotlib.figure", "pca"), ("openTSNE", "tsne")):
         monkeypatch.setitem(sys.modules, module, None)
-        error = cli.error(f"plot v.npy --method {method} --output p.png")
+        error = cli.error(f"plot v.safetensors --method {method} --output p.png")
         assert f"pip install {module.split('.')[0]}" in error

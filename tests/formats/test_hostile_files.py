@@ -31,10 +31,10 @@ SMALL = "--dim 4 --epochs 1 --threads 1 --min-count 1 --quiet"
 def folder(here):
     write_corpus(here / "c.txt", lines=60)
     Path("d.txt").write_text("x\ta b\ny\tc d\n")
-    save(Path("v.npy"), ["a", "b"], [[1, 2], [3, 4]])
+    save(Path("a.bin"), ["a", "b"], [[1, 2], [3, 4]])
 
 
-INITIAL = ["c.txt", "d.txt", "v.npy", "v.vocab"]
+INITIAL = ["a.bin", "c.txt", "d.txt"]
 
 
 def there():
@@ -200,15 +200,15 @@ def test_a_stray_folder_is_no_checkpoint(cli, name):
 # What somebody plants: a shell command, a command of ours, and how it ends.
 TRAIN, CLASSIFY = f"train c.txt {SMALL} --output", "classify train d.txt --epochs 1 --output"
 PLANTED = [
-    ("ln -s victim .w.bin.$(hostname)-1-0a1b2c3d.part", "convert v.npy w.bin", 0),
-    ("ln -s victim .w.bin.$(hostname)-999999-0a1b2c3d.part", "convert v.npy w.bin", 0),
+    ("ln -s victim .w.bin.$(hostname)-1-0a1b2c3d.part", "convert a.bin w.bin", 0),
+    ("ln -s victim .w.bin.$(hostname)-999999-0a1b2c3d.part", "convert a.bin w.bin", 0),
     ("mkdir .m.$(hostname)-999999-0a1b2c3d.part", f"{CLASSIFY} m", 0),
     ("mkdir k; ln -s ../victim k/000001.safetensors", f"{TRAIN} w.bin --checkpoint k", 0),
     ("mkdir k; ln -s ../victim/letter k/.lock", f"{TRAIN} w.bin --checkpoint k", 2),
     ("mkdir -p k/20240101; cp victim/letter k/20240101", f"{TRAIN} k/w.bin --checkpoint k", 0),
     ("mkdir k; cp victim/letter k/000007.safetensors", f"{TRAIN} k/w.bin --resume k", 1),
-    ("mkfifo w.bin.json", "convert v.npy w.bin", 0),
-    ("mkfifo v.npy.json", "info v.npy", 0),
+    ("mkfifo w.bin.json", "convert a.bin w.bin", 0),
+    ("mkfifo a.bin.json", "info a.bin", 0),
     ("mkdir k; mkfifo k/000001.safetensors", f"{TRAIN} w.bin --resume k", 2),
     ("mkfifo m", f"{CLASSIFY} m", 2),
 ]
@@ -230,9 +230,6 @@ def test_what_is_planted_is_neither_followed_nor_waited_for(cli, plant, line, co
 @pytest.mark.parametrize(
     "pipe, line",
     [
-        ("v.vocab", "neighbors v.npy a"),
-        ("v.vocab", "check v.npy"),
-        ("v.vocab", "convert v.npy w.txt --invalid skip"),
         ("x.npz", "classify train x.npz --labels c.txt --output m"),
     ],
 )
@@ -346,7 +343,7 @@ def test_a_write_that_fails_or_does_not_reach_the_disk_leaves_nothing(monkeypatc
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_root_does_not_take_the_files_of_others(cli):
-    line = "convert v.npy m --to sentence-transformers"
+    line = "convert a.bin m --to sentence-transformers"
     cli(line)
     files = ["c.txt", "m", *(str(one) for one in Path("m").iterdir())]
     for path in files:

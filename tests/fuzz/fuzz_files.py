@@ -63,7 +63,7 @@ def read_text(path):
 
 # A file of `write_files` or `write_more`, and what reads it: a function, or a command line.
 READERS = {
-    **dict.fromkeys(("v.txt", "v.bin", "v.npy", "v.safetensors", "int8.safetensors"), read_vectors),
+    **dict.fromkeys(("v.txt", "v.bin", "v.safetensors"), read_vectors),
     "i.bin": "neighbors i.bin aa unseen",
     "voc": "vocab --merge voc --output o",
     "tab": "phrases c.txt --output o --read-table tab",
@@ -100,8 +100,7 @@ def write_more(folder):
     for kind in ("csr", "csc", "coo"):
         sparse.save_npz(f"{kind}.npz", rows.asformat(kind))
     for line in (
-        *(f"convert v.txt v.{suffix}" for suffix in ("bin", "npy", "safetensors")),
-        "convert v.txt int8.safetensors --quantize int8",
+        *(f"convert v.txt v.{suffix}" for suffix in ("bin", "safetensors")),
         f"train c.txt --output o --output-tables order --preset likelihood --negative 2 {SMALL}",
     ):
         command(line)

@@ -171,7 +171,7 @@ def test_what_is_no_list_of_sentences_is_an_error(vectors, texts):
 
 @pytest.fixture
 def files(vectors):
-    vectors.save("v.npy")
+    vectors.save("v.safetensors")
     Path("s.txt").write_text("the king\n\nTea Café, TEA!\n?\n")
 
 
@@ -182,7 +182,7 @@ def files(vectors):
 def test_the_command_writes_what_the_estimator_returns(files, vectors, pooling, output, cli):
     encoder = dw.SentenceEncoder(vectors, pooling=pooling, tokenize="words")
     expected = encoder.fit_transform(["the king", "", "Tea Café, TEA!", "?"])
-    out = cli(f"encode v.npy s.txt --pooling {pooling} --tokenize words -o {output}")
+    out = cli(f"encode v.safetensors s.txt --pooling {pooling} --tokenize words -o {output}")
     assert "4 sentences, 2 without any known word" in cli.err
     read = {
         "o.npy": np.load,
@@ -206,7 +206,7 @@ def test_text_that_is_not_utf8_is_an_error_and_nothing_is_written(
     files, text, output, message, cli
 ):
     Path("s.txt").write_bytes(text)
-    assert message in cli.error(f"encode v.npy s.txt -o {output}")
+    assert message in cli.error(f"encode v.safetensors s.txt -o {output}")
     assert not Path(output).exists()
 
 
@@ -223,7 +223,7 @@ def test_tokens_that_are_not_utf8_are_skipped_or_repaired(errors, row, cli):
 def test_a_line_that_is_longer_than_a_block_is_one_sentence(files, vectors, cli):
     texts = ["tea", "the king " * 200_000, "x" * 3_000_000, "王" * 700_000, "queen"]
     Path("s.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
-    cli("encode v.npy s.txt -o o.npy --pooling mean")
+    cli("encode v.safetensors s.txt -o o.npy --pooling mean")
     expected = dw.SentenceEncoder(vectors, pooling="mean").fit_transform(texts)
     assert_allclose(np.load("o.npy"), expected, rtol=1e-4)
 
@@ -237,6 +237,6 @@ def test_sts_is_pearson_and_spearman_of_the_cosines(files, vectors, cli):
     cosines = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in sentences]
     assert score.pearson == pytest.approx(np.corrcoef([5, 1.5, 0], cosines)[0, 1], abs=1e-6)
     assert (score.sets[0].pairs, score.skipped_lines) == (3, 1)
-    assert cli.json("eval sts v.npy sts.tsv --pooling mean")["pearson"] == score.pearson
+    assert cli.json("eval sts v.safetensors sts.tsv --pooling mean")["pearson"] == score.pearson
     Path("sts.tsv").write_text("1\ta\tb\n1\tc\td\n")
-    assert "two pairs of different scores" in cli.error("eval sts v.npy sts.tsv")
+    assert "two pairs of different scores" in cli.error("eval sts v.safetensors sts.tsv")

@@ -88,7 +88,9 @@ def test_tolerated_variants_have_no_fault(content):
     assert check(Path("v")).faults == []
 
 
-@pytest.mark.parametrize("name, format", [("x.txt", "text"), ("x.bin", "binary"), ("x.npy", "npy")])
+@pytest.mark.parametrize(
+    "name, format", [("x.txt", "text"), ("x.bin", "binary"), ("x.safetensors", "safetensors")]
+)
 def test_vectors_too_large_for_cosines_are_named_and_loaded(cli, name, format):
     matrix = np.ones((3, 4), dtype=np.float32)
     matrix[1] = 3e38

@@ -114,5 +114,5 @@ def test_neighbors_in_files_of_other_seeds_are_counted(vectors, here, cli):
     assert {one["word"]: one["files"] for one in found} == counts
     assert {*map(len, cli.rows(f"{line} -k 3", stdin=None))} == {4}
     dw.Vectors(["zz", "z"], [[1], [2]]).save("z.txt")
-    signed = cli.rows("neighbors a0.safetensors +w0x1 -w1x1 -k 4 --stability z.txt")
+    signed = cli.rows("neighbors a0.safetensors -k 4 --stability z.txt --", "+w0x1 -w1x1")
     assert [row[3] for row in signed] == ["1"] * 4

@@ -162,11 +162,11 @@ def test_zero_vectors_are_wrong_answers_without_warnings(questions, pairs):
 
 
 def test_the_commands_print_the_scores(questions, pairs, cli):
-    analogy_vectors().save("v.npy")
+    analogy_vectors().save("v.bin")
     for command, path, score in (
         ("analogies", questions, analogies), ("similarity", pairs, similarity)
     ):  # fmt: skip
-        found = score("v.npy", path)
-        assert cli.json(f"eval {command} v.npy {path}") == found.as_dict()
+        found = score("v.bin", path)
+        assert cli.json(f"eval {command} v.bin {path}") == found.as_dict()
         assert f"skipped {found.skipped_lines} line" in cli.err
-    assert cli("eval similarity v.npy pairs.tsv").startswith(f"spearman {found.spearman:.4f}\n")
+    assert cli("eval similarity v.bin pairs.tsv").startswith(f"spearman {found.spearman:.4f}\n")

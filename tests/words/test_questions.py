@@ -24,7 +24,7 @@ ROWS = [[1, 1, 0], [0.1, 1, 1], [1, 0, 0], [0, 0, 1], [0, -1, 0], [-1, 0, 0]]
 
 @pytest.fixture(autouse=True)
 def path(here):
-    return str(save(here / "v.npy", WORDS, ROWS))
+    return str(save(here / "v.bin", WORDS, ROWS))
 
 
 # ---- search ----
@@ -109,30 +109,31 @@ def test_the_most_frequent_of_equal_answers_is_chosen(method, here):
 
 @pytest.mark.parametrize(
     "words",
-    ["+king -man +woman", "king -man +woman", "-- king -man woman", "-man +king +woman"],
-)
+    [["+king -man +woman"], ["king -man +woman"], ["--", "king -man woman"],
+     ["--", "-man", "+king", "+woman"], ["+king", "+woman -man"]],
+)  # fmt: skip
 def test_a_query_of_signed_words(words, path, cli):
-    ((question, word, cosine),) = cli.rows(f"neighbors -k 1 v.npy {words}")
-    assert word == "queen" and question == words.removeprefix("-- ")
+    ((question, word, cosine),) = cli.rows("neighbors -k 1 v.bin", *words)
+    assert word == "queen" and question == " ".join(words).removeprefix("-- ")
     expected = Vectors.load(path).most_similar(["king", "woman"], "man", topn=1)[0].similarity
     assert float(cosine) == pytest.approx(expected, abs=1e-6)
-    assert cli.rows("neighbors -k 1 v.npy", "king -man woman")[0][1:] == ["queen", cosine]
+    assert cli.rows("neighbors -k 1 v.bin", "king -man woman")[0][1:] == ["queen", cosine]
 
 
 def test_only_given_words_are_printed(cli):
-    assert cli.rows("neighbors v.npy king --among", "woman queen king") == [
+    assert cli.rows("neighbors v.bin king --among", "woman queen king") == [
         ["king", "queen", "0.548630"], ["king", "woman", "0.000000"]
     ]  # fmt: skip
-    assert cli.rows("neighbors v.npy +king --among", "man nobody", "-queen")[0][1] == "man"
-    assert "warning: v.npy: no vector for nobody; skipped" in cli.err
-    assert "--among: v.npy has none of these words" in cli.error("neighbors v.npy king --among x")
+    assert cli.rows("neighbors v.bin --among", "man nobody", "+king -queen")[0][1] == "man"
+    assert "warning: v.bin: no vector for nobody; skipped" in cli.err
+    assert "--among: v.bin has none of these words" in cli.error("neighbors v.bin king --among x")
 
 
 def test_options_among_signed_words(cli):
-    found = cli.json("neighbors v.npy +king -k 1 -man")
+    found = cli.json("neighbors v.bin", "+king -man", "-k", "1")
     assert list(found["neighbors"]) == ["+king -man"]
-    assert "no vector for nobody" in cli.error("neighbors v.npy +king -nobody")
-    cli("neighbors v.npy king -man", code=2)  # no + at all: an option
+    assert "no vector for nobody" in cli.error("neighbors v.bin", "+king -nobody")
+    cli("neighbors v.bin king -man", code=2)  # not in quotes: an option
 
 
 # ---- commands ----
@@ -140,7 +141,7 @@ def test_options_among_signed_words(cli):
 
 def test_lines_of_standard_input(cli):
     lines = "+king -man +woman\r\n\nnobody\nman -nobody\nman\nman"
-    out = cli("neighbors v.npy -k 1", stdin=lines).splitlines()
+    out = cli("neighbors v.bin -k 1", stdin=lines).splitlines()
     expected = ["+king -man +woman\tqueen", "man\tking", "man\tking"]
     assert [a.startswith(b) for a, b in zip(out, expected, strict=True)] == [True] * len(out)
     assert "nobody" in cli.err
@@ -151,7 +152,7 @@ def test_lines_of_standard_input(cli):
 ])  # fmt: skip
 @pytest.mark.parametrize("flags", ["", "--json"])
 def test_lines_of_which_none_has_an_answer_are_a_failure(cli, stdin, code, flags):
-    cli(f"neighbors v.npy {flags}", stdin=stdin, code=code)
+    cli(f"neighbors v.bin {flags}", stdin=stdin, code=code)
     assert "error:" not in cli.err
 
 
@@ -169,7 +170,7 @@ def test_a_no_break_space_separates_no_words(cli):
 
 
 def test_every_line_of_input_gives_a_json_object(cli):
-    out = cli("neighbors v.npy --json", stdin=b"king -man +woman\nking \xff\xfe\n" * 500)
+    out = cli("neighbors v.bin --json", stdin=b"king -man +woman\nking \xff\xfe\n" * 500)
     records = [json.loads(line) for line in out.splitlines()]
     assert len(records) == 1000
     assert records[0]["neighbors"]["king -man +woman"][0]["word"] == "queen"
@@ -177,7 +178,7 @@ def test_every_line_of_input_gives_a_json_object(cli):
 
 
 def test_a_last_line_without_a_line_feed(cli):
-    said = cli.error("neighbors v.npy", stdin=b"x" * (3 << 20))
+    said = cli.error("neighbors v.bin", stdin=b"x" * (3 << 20))
     assert "a line is longer than 1,048,576 bytes" in said
 
 
@@ -195,7 +196,7 @@ def test_an_open_pipe_gets_each_answer_immediately(path):
 # ---- the prompt ----
 
 
-def test_a_terminal_completes_words_by_tab(path):
+def test_a_terminal_has_a_prompt(path):
     pytest.importorskip("readline")
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "dcme_w2v", "neighbors", path, "-k", "1"]
@@ -206,7 +207,7 @@ def test_a_terminal_completes_words_by_tab(path):
     os.close(theirs)
     try:
         expect(ours, b"> ")
-        os.write(ours, b"wom\t\n")
+        os.write(ours, b"woman\n")
         expect(ours, b"woman\tqueen\t")
         expect(ours, b"> ")  # Ctrl-D before the prompt is ignored
         os.write(ours, b"\x04")

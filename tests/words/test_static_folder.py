@@ -16,7 +16,7 @@ WORDS = ["the", "king", "queen", "tea", "café", "car"]
 NEW = ["x", "Tea,", "kings", "tealeaf", "2024", "t" * 1001, "\u03a9a"]
 COUNTS = np.array([50, 20, 10, 8, 5, 2])
 TEXTS = ["The KING's car, and tea!", "Cafe\u0301; queen", "", "?", "unknown words", "the the tea"]
-CONVERT = "convert v.npy m --to sentence-transformers --tokenize words"
+CONVERT = "convert v.safetensors m --to sentence-transformers --tokenize words"
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def vectors():
 
 @pytest.fixture(autouse=True)
 def folder(vectors):
-    vectors.save("v.npy")
+    vectors.save("v.safetensors")
     Path("s.txt").write_text("King!\n")
 
 
@@ -76,8 +76,8 @@ def test_the_vectors_of_the_folder_are_the_pooled_rows(vectors):
     assert list(loaded.words) == WORDS[:5]
     assert_allclose(loaded.vectors, saved.vectors[:5], atol=0.01)
     assert loaded.manifest["tokenizer"]["tokenize"] == "words"
-    loaded.save("w.npy")
-    assert_allclose(dw.Vectors.load("w.npy").vectors, loaded.vectors)
+    loaded.save("w.safetensors")
+    assert_allclose(dw.Vectors.load("w.safetensors").vectors, loaded.vectors)
 
 
 def test_rows_of_the_mean_keep_neighbors(cli, vectors):
@@ -216,11 +216,11 @@ def test_a_damaged_folder_is_one_error_line(cli, damage):
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("convert v.npy m --tokenize words", "are for --to"),
+        ("convert v.safetensors m --tokenize words", "are for --to"),
         (f"{CONVERT} --normalize", "leave out"),
-        ("convert v.npy other --to sentence-transformers", "other content"),
-        ("convert m w.npy --invalid skip", "is a folder"),
-        ("convert v.npy . --to sentence-transformers", "would be replaced"),
+        ("convert v.safetensors other --to sentence-transformers", "other content"),
+        ("convert m w.safetensors --invalid skip", "is a folder"),
+        ("convert v.safetensors . --to sentence-transformers", "would be replaced"),
         ("convert m m2 --to sentence-transformers", "have a pooling already"),
         ("encode m s.txt -o o.tsv --pooling usif", "have a pooling already"),
         ("encode m s.txt -o m/o.tsv", "is in the folder"),

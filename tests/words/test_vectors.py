@@ -189,12 +189,12 @@ def test_inconsistent_arguments_are_errors(arguments, message):
 @pytest.mark.parametrize(
     "call, error, message",
     [
-        (lambda v: v.load("v.npy", binary=True), TypeError, "unknown option binary"),
+        (lambda v: v.load("v.safetensors", binary=True), TypeError, "unknown option binary"),
         (lambda v: v.load(v), TypeError, "must be a path, not Vectors; vectors of gensim"),
         (lambda v: v.save("v.txt", write_header=False), TypeError, "use header"),
         (lambda v: v.save("v", format="glove"), ValueError, "format=glove: must be one of text"),
-        (lambda v: v.save("v.npy.gz"), ValueError, "npy is two files, mapped into memory"),
-        (lambda v: v.load("v.npy", limit=-1), ValueError, "limit=-1: must be at least 0"),
+        (lambda v: v.save("v.npy.gz"), ValueError, "vectors are not written as .npy"),
+        (lambda v: v.load("v.safetensors", limit=-1), ValueError, "limit=-1: must be at least 0"),
         (lambda v: v.most_similar([("king", 0.5)]), ValueError, "a weighted sum is a vector"),
         (lambda v: v.most_similar(3), ValueError, r"of shape \(\): must be of shape \(3,\)"),
         (lambda v: v[[0, 1]], KeyError, "rows by number are in .vectors"),
@@ -204,7 +204,7 @@ def test_inconsistent_arguments_are_errors(arguments, message):
 )
 def test_what_other_programs_have_is_answered(call, error, message):
     v = make_vectors()
-    v.save("v.npy")
+    v.save("v.safetensors")
     with pytest.raises(error, match=message):
         call(v)
 

@@ -30,7 +30,7 @@ def same_words(path, words, matrix, **options):
     return loaded
 
 
-SUFFIX = {"text": ".txt", "binary": ".bin", "npy": ".npy", "safetensors": ".safetensors"}
+SUFFIX = {"text": ".txt", "binary": ".bin", "safetensors": ".safetensors"}
 FORMATS = [*SUFFIX]
 QUICK = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -100,17 +100,6 @@ def test_binary_is_header_words_and_little_endian_floats():
     )  # fmt: skip
 
 
-def test_npy_is_a_plain_array_with_a_file_of_words():
-    matrix = np.arange(6, dtype=np.float32).reshape(3, 2)
-    path = save(Path("v.npy"), ["a", "b", "c"], matrix, counts=np.array([9, 5, 1]))
-    assert path.read_bytes()[:8] == b"\x93NUMPY\x01\x00"
-    read = np.load(path, allow_pickle=False)
-    assert read.dtype == np.float32 and (read == matrix).all()
-    assert Path("v.vocab").read_bytes() == b"a 9\nb 5\nc 1\n"
-    loaded = Vectors.load(path)
-    assert (loaded.vectors == matrix).all() and loaded.counts.tolist() == [9, 5, 1]
-
-
 def test_safetensors_have_all_that_vectors_have():
     words, numbers = ["a", "b", "c"], np.arange(6, dtype=np.float32).reshape(3, 2)
     made = {"options": {"dim": 2}, "argv": None}
@@ -133,7 +122,6 @@ def test_safetensors_have_all_that_vectors_have():
         ({"vectors": np.ones((2, 0), "f4")}, {}, "have no dimensions"),
         ({"vectors": np.array([[1], [np.nan]], "f4")}, {}, "vectors: has a number that is NaN"),
         ({"vectors": np.ones((2, 1), "i1")}, {}, "vectors: is int8"),
-        ({"scales": np.ones(2, "f4")}, {}, "must be int8"),
         ({"counts": np.ones(1, "i8")}, {}, "counts: is"),
         ({"counts": -np.ones(2, "i8")}, {}, "counts: has a negative number"),
         ({"context": np.ones((3, 1), "f4")}, {}, "context: is"),
@@ -164,18 +152,13 @@ USES = {
 
 
 @pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("name", ["v.safetensors", "v.npy"])
-def test_mapped_vectors_are_checked_where_they_are_used(monkeypatch, name, use):
+def test_mapped_vectors_are_checked_where_they_are_used(monkeypatch, use):
     monkeypatch.setattr(npy, "READ_BYTES", 0)
-    rows = np.array([[1, 2], [np.nan, 3]], "f4")
-    if name == "v.npy":
-        np.save(name, rows)
-        Path("v.vocab").write_text("the\na\n")
-    else:
-        save(Path(name), ["the", "a"], [[1, 2], [2, 3]])
-        edit(name, {"vectors": rows, "context": rows, "counts": np.array([2, 1])})
-        with pytest.raises(FormatError, match="vectors: has a number that is NaN"):
-            Vectors.load(name, mmap=False)
+    rows, name = np.array([[1, 2], [np.nan, 3]], "f4"), "v.safetensors"
+    save(Path(name), ["the", "a"], [[1, 2], [2, 3]])
+    edit(name, {"vectors": rows, "context": rows, "counts": np.array([2, 1])})
+    with pytest.raises(FormatError, match="vectors: has a number that is NaN"):
+        Vectors.load(name, mmap=False)
     Path("pairs").write_text("the\ta\t1\na\tthe\t2\n")
     found = Vectors.load(name)
     assert isinstance(found.vectors, np.memmap)
@@ -188,7 +171,7 @@ import os
 import dcme_w2v as dw
 from dcme_w2v.formats import npy
 npy.READ_BYTES = 0
-for name in ("v.safetensors", "v.npy", "v.bin"):
+for name in ("v.safetensors", "v.bin"):
     v = dw.Vectors.load(name)
     os.truncate(name, 1)
     for use in (v.most_similar, lambda word: dw.train([[word]], init=v, dim=2),
@@ -204,18 +187,20 @@ for name in ("v.safetensors", "v.npy", "v.bin"):
 
 def test_a_mapped_file_that_is_cut_is_an_error():
     """Reading its numbers would end the process."""
-    for name in ("v.safetensors", "v.npy"):
-        save(Path(name), ["the", "a"], [[1, 2], [2, 3]])
+    save(Path("v.safetensors"), ["the", "a"], [[1, 2], [2, 3]])
     write_model(Path("v.bin"))
     subprocess.run([sys.executable, "-c", CUT], check=True, timeout=200)
 
 
-def test_words_of_others_are_not_replaced():
-    Path("v.vocab").write_text("mine")
-    with pytest.raises(UsageError, match=r"v\.vocab: would be replaced"):
-        save(Path("v.npy"), ["a"], [[1]])
-    for _ in range(2):  # the words of a file that was removed are its own
-        save(Path("w.npy"), ["a"], [[1]], counts=np.array([3])).unlink()
+def test_an_array_without_words_is_no_file_of_vectors():
+    np.save("v.npy", np.ones((2, 1), "f4"))
+    with pytest.raises(FormatError, match=r"v\.npy: is a numpy array, which has no words"):
+        Vectors.load("v.npy")
+    with pytest.raises(UsageError, match=r"vectors are not written as \.npy"):
+        Vectors(["a"], [[1]]).save("w.npy")
+
+
+def test_a_record_of_another_kind_is_not_replaced():
     Path("v.bin.json").write_text('["mine"]')
     with pytest.warns(UserWarning, match="is a file of another kind, which stays"):
         Vectors(["a"], [[1]], manifest={"options": {}}).save("v.bin")
@@ -244,19 +229,13 @@ def test_round_trip_over_many_blocks(format):
     same_words(path, words[:8000], matrix[:8000], limit=8000)
 
 
-@pytest.mark.parametrize("format", ["text", "binary", "npy"])
+@pytest.mark.parametrize("format", ["text", "binary"])
 def test_gensim_reads_every_format(format):
     models = pytest.importorskip("gensim.models")
     words = ["the", "naïve", "\u00a0x", "</s>", "日本"]
     matrix = np.random.default_rng(3).standard_normal((5, 4)).astype(np.float32)
     path = save(Path(f"v{SUFFIX[format]}"), words, matrix, counts=np.arange(5, 0, -1))
-    if format == "npy":
-        theirs = models.KeyedVectors(4)
-        lines = Path("v.vocab").read_text(encoding="utf-8").splitlines()
-        theirs.add_vectors([line.split(" ")[0] for line in lines], np.load(path))
-    else:
-        binary = format == "binary"
-        theirs = models.KeyedVectors.load_word2vec_format(str(path), binary=binary)
+    theirs = models.KeyedVectors.load_word2vec_format(str(path), binary=format == "binary")
     assert theirs.index_to_key == words and same_bits(theirs.vectors, matrix)
 
 
@@ -328,7 +307,6 @@ CORRUPT = {
     "no dimension": (b"1 0\na\n", ":1: a header of"),
     "negative": (b"-1 2\na 1 2\n", ":2: wrong dimension"),
     "header over 2^63": (b"99999999999999999999 2\na 1 2\n", ":2: wrong dimension"),
-    "npy header of code": (b"\x93NUMPY\x01\0\x20\0__import__('os').system('true')\n", "corrupt"),
     "promises more than the file": (b"2000000000 200000\na 1 2\n", ":1: the header has"),
     "promises more, packed": (gzip.compress(b"2000000000 200000\na 1 2\n"), ":2: wrong dimension"),
     "packing cut": (gzip.compress(b"1 1\na 1\n")[:-6], "truncated at byte"),
@@ -350,36 +328,6 @@ def test_a_row_longer_than_a_block_is_an_error():
     Path("v").write_bytes(b"2 1\na 1\nb" + b" " * (BLOCK + 9) + b"1\n")
     with pytest.raises(FormatError, match=r":3: no row ends within"):
         Vectors.load("v")
-
-
-@pytest.mark.parametrize(
-    "array", [np.ones((2, 1)), np.ones(2, dtype=np.float32), np.array([["a"]], dtype=object)]
-)
-def test_other_arrays_are_errors(array):
-    np.save("v.npy", array)
-    Path("v.vocab").write_bytes(b"a\nb\n")
-    with pytest.raises(FormatError, match=r"v\.npy"):
-        Vectors.load("v.npy")
-
-
-@pytest.mark.parametrize("words, said", [
-    (None, "requires its .vocab file"), (b"a\n", "1 words for 2 rows"),
-    (b"a\na\n", "v.vocab:2: duplicate word"), (b"a 3\nb\n", "v.vocab:2: "),
-])  # fmt: skip
-def test_words_that_do_not_fit_an_npy_file_are_errors(words, said):
-    np.save("v.npy", np.ones((2, 1), "f4"))
-    if words:
-        Path("v.vocab").write_bytes(words)
-    with pytest.raises(FormatError) as caught:
-        Vectors.load("v.npy")
-    assert said in caught.value.message
-
-
-def test_a_truncated_npy_file_is_an_error():
-    path = Path(save("v.npy", ["a", "b"], [[1, 2], [3, 4]]))
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(FormatError, match="is corrupt"):
-        Vectors.load(path)
 
 
 def test_binary_vectors_need_a_header():

@@ -1,1 +1,1 @@
-"""Files of word vectors: text, binary, npy, safetensors, fastText; their manifest."""
+"""Files of word vectors: text, binary, safetensors, fastText; their manifest."""

@@ -35,12 +35,12 @@ from dcme_w2v.files.atomic import (
 )
 from dcme_w2v.files.opening import read_json
 from dcme_w2v.numeric.arrays import F32, Array
+from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike, set_access
 
 from ..artifact import fault, read_tensors, tensor_pieces
 from ..texts import tokens_of
 from ..vocabulary import Words
-from .vectors_io import from_int8
 from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 
 ROWS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
@@ -276,4 +276,7 @@ def _matrix_of(path: Path, count: int) -> F32:
         return np.asarray(rows, dtype=np.float32) if rows.dtype != np.float32 else rows
     if weights.shape != (count,):
         raise fault(path, f"weights of shape {weights.shape} for {count} tokens", AGAIN)
-    return from_int8(rows, weights)
+    matrix = np.empty(rows.shape, dtype=np.float32)
+    for block in blocks_of_rows(len(rows)):
+        np.multiply(rows[block], weights[block][:, None], out=matrix[block])
+    return matrix

@@ -1,4 +1,4 @@
-"""Files of word vectors: safetensors, which is mapped, word2vec's text and binary, npy."""
+"""Files of word vectors: safetensors, which is mapped, word2vec's text and binary."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -8,33 +8,26 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dcme_w2v._core.codec import check_words, find_duplicates, read_counts, write_rows
+from dcme_w2v._core.codec import check_words, find_duplicates, write_rows
 from dcme_w2v.errors import FormatError, UsageError, warn
 from dcme_w2v.files.atomic import (
     NOT_TEXT,
     atomic_write,
-    compression_of,
-    is_stream,
     uncompressed_name,
 )
-from dcme_w2v.files.opening import read_regular
-from dcme_w2v.numeric.arrays import F32, I8, I64, U8, ChunkedArray, unit_vectors
-from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
+from dcme_w2v.numeric.arrays import F32, I64, U8, ChunkedArray, unit_vectors
+from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike
 
 from ..artifact import check_model_target, load_model, save_model, words_arrays
-from ..npy import npy_header, read_npy
-from ..vocabulary import Vocabulary, Words, check_lengths, count_lines
+from ..vocabulary import Vocabulary, Words, check_lengths
 from .manifest import read_manifest, write_manifest
 from .vectors_reader import (
-    COUNT,
     DUPLICATE,
     FAULT_NAMES,
     MAX_DIM,
-    MAX_ROWS,
     Part,
     RowReader,
-    kind_of_file,
     no_faults,
     open_rows,
     words_of,
@@ -88,16 +81,14 @@ class CombinedRows:
 
 
 FORMATS = ("text", "binary", "safetensors")
-SUFFIXES = {".bin": "binary", ".npy": "npy", ".safetensors": "safetensors"}
+SUFFIXES = {".bin": "binary", ".safetensors": "safetensors"}
 KIND, VERSION = "vectors", 1  # of the native format, safetensors
 CHECKPOINT = "checkpoint"  # whose arrays have the same names
 NEIGHBORS = ("left", "right")  # tables of a training with word order
-VOCABULARY = ".vocab"
-MAX_VOCABULARY = 1 << 40  # bytes
 _NO_VECTORS = NOT_TEXT | {".svm", ".svmlight", ".libsvm", ".svg"}
 _NOT_SO = {".csv", ".tsv", ".json", ".jsonl"}  # suffixes of other text and tables
 _WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
-Matrix: TypeAlias = F32 | I8 | CombinedRows
+Matrix: TypeAlias = F32 | CombinedRows
 
 
 def save_vectors(
@@ -108,7 +99,6 @@ def save_vectors(
     counts: I64 | None = None,
     context: F32 | None = None,
     neighbors: tuple[F32, F32] | None = None,
-    scales: F32 | None = None,
     format: str | None = None,
     header: bool = True,
     manifest: Mapping[str, Any] | None = None,
@@ -123,15 +113,13 @@ def save_vectors(
     matrix : ndarray of float32, shape (n, d), or CombinedRows
         May be a view with any strides; it is not copied as a whole.
     counts : ndarray of int64, shape (n,), optional
-        Written to safetensors, and to the .vocab file of an npy file.
+        Written to safetensors only.
     context : ndarray of float32, shape (n, d), optional
         The context vectors, written to safetensors only.
     neighbors : tuple of ndarray of float32, shape (n, d), optional
         With word order: the vectors of words just left and just right, as `context`.
-    scales : ndarray of float32, shape (n,), optional
-        Factors of the rows of an int8 matrix, for safetensors.
     format : {"text", "binary", "safetensors"}, optional
-        Default: by suffix, .bin: binary, .safetensors, .npy, others: text.
+        Default: by suffix, .bin: binary, .safetensors, others: text.
     header : bool
         Write the numbers of rows and dimensions on the first line of text.
     manifest : mapping, optional
@@ -150,16 +138,13 @@ def save_vectors(
         blocks = ChunkedArray(
             matrix.shape, matrix.dtype, lambda: (block for _, block in blocks_of(matrix))
         )
-        given = {"counts": counts, "context": context, "scales": scales}
+        given = {"counts": counts, "context": context}
         given |= dict(zip(NEIGHBORS, neighbors or (), strict=False))
         more = {name: array for name, array in given.items() if array is not None}
         arrays = {"vectors": blocks, **words_arrays(words), **more}
         save_model(path, KIND, VERSION, arrays, {"manifest": manifest and dict(manifest)})
         return
-    if chosen == "npy":
-        _save_npy(path, words, matrix, counts)
-    else:
-        _save_rows(path, words, matrix, chosen == "binary", header)
+    _save_rows(path, words, matrix, chosen == "binary", header)
     write_manifest(manifest, path)
 
 
@@ -172,21 +157,6 @@ def _save_rows(path: PathLike, words: Words, matrix: Matrix, is_binary: bool, he
             file.write(b"%d %d\n" % matrix.shape)
         for rows in ordered_map(as_bytes, blocks_of(matrix)):
             file.write(rows.data)
-
-
-def _save_npy(path: PathLike, words: Words, matrix: Matrix, counts: I64 | None) -> None:
-    plain = (f"{word}\n".encode() for word in words)
-    lines = b"".join(plain if counts is None else count_lines(words, counts))
-    beside = vocabulary_path(path)
-    alone = beside.exists() and not Path(path).exists()
-    if alone and read_regular(beside, MAX_VOCABULARY) != lines:
-        raise UsageError(f"{beside}: would be replaced; move it, or name another file")
-    with atomic_write(beside) as file:
-        file.write(lines)
-    with atomic_write(path) as file:
-        file.write(npy_header(np.dtype("<f4"), matrix.shape))
-        for _, block in blocks_of(matrix):
-            file.write(block.data.cast("B"))
 
 
 def check_format(format: str | None) -> None:
@@ -209,8 +179,6 @@ def check_target(path: PathLike, format: str | None) -> str:
     chosen = format or SUFFIXES.get(suffix, "text")
     if chosen == "safetensors":
         check_model_target(path, KIND)
-    elif chosen == "npy" and (is_stream(path) or compression_of(path) is not None):
-        raise UsageError(f"{name}: npy is two files, mapped into memory; name a file for it")
     if format is None and chosen == "text" and suffix.lower() in _NO_VECTORS:
         raise UsageError(
             f"{name}: vectors are not written as {suffix}; name a .safetensors, .bin or .txt"
@@ -222,12 +190,7 @@ def warn_of_suffix(path: str | None, format: str | None) -> None:
     """Warn if the suffix of a target is the suffix of another format than will be written."""
     suffix = Path(path or "").suffix.lower()
     if format is None and suffix in _NOT_SO:
-        warn(f"{path}: will have word2vec's text, not {suffix}; name a .txt, .bin or .npy")
-
-
-def vocabulary_path(path: PathLike) -> Path:
-    """Return the path of the words of an npy file."""
-    return Path(path).parent / f"{Path(path).stem}{VOCABULARY}"
+        warn(f"{path}: will have word2vec's text, not {suffix}; name a .txt, .bin or .safetensors")
 
 
 def blocks_of(matrix: Matrix) -> Iterator[tuple[int, F32]]:
@@ -291,11 +254,8 @@ def load_vectors(
     """
     if kind == "safetensors":
         return _load_safetensors(path, limit, mmap)
-    if kind == "npy":
-        found = _load_npy(Path(path), limit, mmap)
-    else:
-        with open_rows(path, None if kind is None else kind == "binary") as reader:
-            found = _load_rows(reader, limit)
+    with open_rows(path, None if kind is None else kind == "binary") as reader:
+        found = _load_rows(reader, limit)
     return replace(found, manifest=read_manifest(path))
 
 
@@ -338,45 +298,6 @@ def _damaged(place: str, what: str, path: str) -> FormatError:
     return FormatError(f"{place}: {what}; run dcme-w2v check {path} for all faults")
 
 
-def _load_npy(path: Path, limit: int | None, mmap: bool) -> Contents:
-    vocabulary, faults = vocabulary_path(path), no_faults()
-    matrix = read_npy(path)
-    if matrix.ndim != 2 or matrix.dtype != np.float32 or matrix.shape[1] < 1:
-        raise FormatError(
-            f"{path}: {matrix.dtype} of shape {matrix.shape}; give a float32 matrix "
-            "with one row per word"
-        )
-    try:
-        data = read_regular(vocabulary, MAX_VOCABULARY)
-    except FileNotFoundError:
-        raise FormatError(
-            f"{vocabulary}: there is no such file; an npy file requires its .vocab file"
-        ) from None
-    text, offsets, counts, counted = read_counts(
-        np.frombuffer(data, np.uint8), MAX_ROWS if limit is None else limit, faults
-    )
-    if 0 < counted < len(counts) and not faults[:, 0].any():
-        faults[COUNT] = (len(counts) - counted, np.argmin(counts), 0)
-    find_duplicates(text, offsets, faults)
-    for kind in np.flatnonzero(faults[:, 0]):
-        place = f"{vocabulary}:{faults[kind, 1] + 1}"
-        raise _damaged(place, FAULT_NAMES[kind], str(path))
-    words, matrix = Words(text, offsets), matrix[:limit]
-    if len(words) != len(matrix):
-        raise _damaged(
-            str(vocabulary), f"{len(words)} words for {len(matrix)} rows of {path}", str(path)
-        )
-    return Contents(words, matrix if mmap else np.array(matrix), counts if counted else None)
-
-
-def from_int8(codes: I8, scales: F32) -> F32:
-    """Return the rows that codes and scales stand for."""
-    matrix = np.empty(codes.shape, dtype=np.float32)
-    for rows in blocks_of_rows(len(codes)):
-        np.multiply(codes[rows], scales[rows][:, None], out=matrix[rows])
-    return matrix
-
-
 def _load_safetensors(path: PathLike, limit: int | None, mmap: bool) -> Contents:
     model = load_model(path, (KIND, CHECKPOINT), VERSION)
     words = model.words()
@@ -388,8 +309,7 @@ def _load_safetensors(path: PathLike, limit: int | None, mmap: bool) -> Contents
         found = model.array(name, dtype, len(words), *shape, finite=checked)[:limit]
         return found if mmap else np.array(found)
 
-    scales, counts = rows("scales", "float32"), rows("counts", "int64")
-    matrix = rows("vectors", "float32" if scales is None else "int8", None)
+    counts, matrix = rows("counts", "int64"), rows("vectors", "float32", None)
     context, left, right = (rows(name, "float32", None) for name in ("context", *NEIGHBORS))
     neighbors = None if left is None or right is None else (left, right)
     manifest = model.description.get("manifest")
@@ -399,12 +319,4 @@ def _load_safetensors(path: PathLike, limit: int | None, mmap: bool) -> Contents
         raise model.fault("manifest", "is not an object")
     if counts is not None and counts.min(initial=0) < 0:
         raise model.fault("counts", "has a negative number")
-    if scales is not None:
-        matrix = from_int8(matrix, scales)
     return Contents(words[:limit], matrix, counts, context, neighbors, manifest)
-
-
-def read_with(vectors: str) -> list[str]:
-    """Return the file that is read with vectors: X.vocab of X.npy."""
-    is_npy = not is_stream(vectors) and Path(vectors).is_file() and kind_of_file(vectors) == "npy"
-    return [str(vocabulary_path(vectors))] if is_npy else []

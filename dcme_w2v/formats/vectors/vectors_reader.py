@@ -35,6 +35,7 @@ _FOREIGN = {
     "pickle": "a Python pickle, such as gensim's save() writes, which can run code, not word "
     "vectors; write the vectors in Python: "
     "gensim.models.KeyedVectors.load(FILE).save_word2vec_format(VECTORS, binary=True)",
+    "npy": "a numpy array, which has no words; in Python: Vectors(WORDS, numpy.load(FILE))",
     "HDF5": "an HDF5 file, not word vectors; write a word and its numbers a line",
     "Parquet": "a Parquet file, not word vectors; write a word and its numbers a line",
     "safetensors": "a safetensors file; give the file itself, not compressed or by a pipe",
@@ -43,13 +44,13 @@ _FOREIGN = {
 
 
 def kind_of_file(path: PathLike) -> str | None:
-    """Return "npy", "safetensors" or "fasttext"; None for rows of words, and for a stream."""
+    """Return "safetensors" or "fasttext"; None for rows of words, and for a stream."""
     if is_stream(path):
         return None
     with Path(path).open("rb") as file:
         head = file.read(16)
     kind = sniff(head)
-    return kind if kind in ("npy", "fasttext", "safetensors") else None
+    return kind if kind in ("fasttext", "safetensors") else None
 
 
 BLOCK = 8 << 20  # bytes per block, and the maximum length of a row
