@@ -205,14 +205,6 @@ def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list
                 break
 
 
-def file_limit() -> int | None:
-    """Return the maximum file size in bytes (``ulimit -f``); None if unlimited."""
-    if resource is None:
-        return None
-    soft, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    return None if soft == resource.RLIM_INFINITY else soft
-
-
 def fresh_memory(size: int) -> mmap.mmap:
     """Return so many bytes of the system, used page by page, which are freed with the object.
 

@@ -17,7 +17,6 @@ from scipy.sparse import csr_matrix
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import Checked, threads_of
 from dcme_w2v.errors import UsageError
-from dcme_w2v.files.space import require_disk
 from dcme_w2v.formats.artifact import (
     Model,
     load_artifact,
@@ -29,7 +28,6 @@ from dcme_w2v.formats.texts import Text, as_texts
 from dcme_w2v.numeric.arrays import (
     F32,
     F64,
-    Array,
 )
 from dcme_w2v.numeric.shown import Rows, Shown
 from dcme_w2v.numeric.sparse_rows import ones, truncate_columns
@@ -447,13 +445,6 @@ def store_text(
         if text.buckets is not None:
             arrays["buckets"] = text.buckets
         store_tag_pairs(text, arrays)
-
-
-def require_room(output: str, text: TextFeatures | None, numbers: int) -> None:
-    """Raise before the work if a model of text and so many float32 numbers does not fit on disk."""
-    arrays: dict[str, Array] = {}
-    store_text(text, arrays, {})
-    require_disk(output, 4 * numbers + sum(array.nbytes for array in arrays.values()))
 
 
 def store_tag_pairs(text: TextFeatures, arrays: dict[str, Any]) -> None:

@@ -1,9 +1,8 @@
-"""What memory and disk space training a classifier takes, and whether it is there."""
+"""What memory training a classifier takes, and whether it is there."""
 
 from collections.abc import Iterable, Sized
 from typing import Any
 
-import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.files.space import memory_limit, shortage
@@ -40,10 +39,8 @@ def resource_estimate(
     rows = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes + 16 * count
     width = -(-classes // PAD) * PAD
     table = 4 * (features + 1) * width
-    occurring = len(np.unique(matrix.indices))  # only these have weights
-    output = min(4 * (features + 1), 8 * occurring) * classes
     if options.objective == "tree":
-        memory, output = tree_bytes(features, rows, count, classes, TREES)
+        memory = tree_bytes(features, rows, count, classes, TREES)
     elif options.solver == "lbfgs":  # in float64: points, gradients, direction, and pairs
         memory = table + 8 * (features + 1) * classes * (2 * HISTORY + 8)
         memory += 8 * matrix.nnz  # the documents by feature
@@ -61,18 +58,15 @@ def resource_estimate(
         "features": features,
         "memory_bytes": rows + memory,
         "memory_available_bytes": memory_limit(),
-        "output_bytes": output + 12 * features,
         "refused": shortage(rows + memory, what, remedy),
     }
 
 
-def tree_bytes(
-    features: int, documents_bytes: int, labels: int, classes: int, trees: int
-) -> tuple[int, int]:
-    """Return about how much memory training takes beside the documents, and the bytes on disk.
+def tree_bytes(features: int, documents_bytes: int, labels: int, classes: int, trees: int) -> int:
+    """Return about how much memory training takes beside the documents.
 
     A label of a document leaves about ten weights in a tree, and two rows of features (EURLEX57K).
     """
-    output = trees * (150 * labels + 64 * classes)
+    weights = trees * (150 * labels + 64 * classes)
     root = 4 * features * min(ROOT, max(1, classes // 32))
-    return documents_bytes + root + 1024 * (features + 2 * classes) + output, output
+    return documents_bytes + root + 1024 * (features + 2 * classes) + weights

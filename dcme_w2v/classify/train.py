@@ -13,7 +13,7 @@ import numpy as np
 from dcme_w2v.declarations import filled
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import PARTIAL
-from dcme_w2v.files.space import Result, disk_plan, require_disk, write_with_fallback
+from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.options import CheckpointOptions, HoldoutOptions
 from dcme_w2v.text.split import check_file
@@ -121,8 +121,8 @@ def train(
     -------
     Classifier, or dict for a dry run
         Its `record` has the counts, the epochs and, as "heldout", the measures; or the resources of
-        `dcme_w2v.classify.resources.resource_estimate`, as "disk" the folder that is written to,
-        and as "refused" the error if there is not enough memory.
+        `dcme_w2v.classify.resources.resource_estimate`, as "refused" the error if there is not
+        enough memory.
 
     Raises
     ------
@@ -199,17 +199,13 @@ def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | Non
 def _resolved(
     job: TrainJob, given: ClassifyOptions, corpus: Dataset, remote: RemoteTraining | None
 ) -> ClassifyOptions:
-    """Return the options with every default; raise if the memory or the disk is too small."""
+    """Return the options with every default; raise if the memory is too small."""
     classes = len(corpus.classes)
     options = resolved(given, classes, corpus.multilabel)
     _check_learner(job, options, remote)
     plan = resource_estimate(corpus.matrix, corpus.labels, classes, options)
     if plan["refused"]:
         raise plan["refused"]
-    columns = corpus.matrix.shape[1]
-    table, idf, counts = plan["output_bytes"] - 12 * columns, 4 * columns, 8 * columns
-    if job.output:
-        require_disk(job.output, table + idf + counts, max(table, counts))
     return options
 
 
@@ -298,8 +294,7 @@ def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> 
     corpus = max(map(sets.under, sets.settings), key=lambda one: one.matrix.shape[1])
     classes = len(corpus.classes)
     options = resolved(options, classes, corpus.multilabel)
-    plan = resource_estimate(corpus.matrix, corpus.labels, classes, options)
-    return {**plan, "disk": disk_plan(job.output, plan["output_bytes"])}
+    return resource_estimate(corpus.matrix, corpus.labels, classes, options)
 
 
 class _Fit(Fit):

@@ -287,19 +287,16 @@ class Value(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic
 
 threads_option = options_of(ThreadsOptions)
 log_json_option = options_of(LogOptions)
-dry_run_option = flag(
-    "--dry-run", "report the memory and disk space needed, then stop", group="Run"
-)
+dry_run_option = flag("--dry-run", "report the memory needed, then stop", group="Run")
 
 
 def show_plan(plan: dict[str, Any], as_json: bool = False) -> None:
-    """Print a plan; raise the error under "refused", if the memory or disk space is not there.
+    """Print a plan; raise the error under "refused", if the memory is not there.
 
     Parameters
     ----------
     plan : dict
-        Figures by name, perhaps "disk", a list of folders with their bytes, and "refused", an
-        error or None.
+        Figures by name, and "refused", an error or None.
     as_json : bool
         Print one JSON object; "refused" is the error's message.
     """
@@ -309,10 +306,7 @@ def show_plan(plan: dict[str, Any], as_json: bool = False) -> None:
         print_json({**plan, "refused": message}, indent=2)
     else:
         for name, value in plan.items():
-            if value is not None and name not in ("refused", "disk"):
+            if value is not None and name != "refused":
                 click.echo(f"{name.replace('_', ' ')}: {value:,}")
-        for one in plan.get("disk", ()):
-            figures = f"{one['bytes']:,} bytes needed at most, {one['free_bytes']:,} free"
-            click.echo(f"disk of {one['folder']}: {figures}")
     if refused:
         raise refused

@@ -19,7 +19,7 @@ from dcme_w2v.classify.dataset import (
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.fit import Labeled
-from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier, require_room
+from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier
 from dcme_w2v.classify.options import SUBWORDS, ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.sequences import tag_pairs
 from dcme_w2v.declarations import filled, threads_of
@@ -45,7 +45,6 @@ from .statistics import (
 )
 
 DOCUMENTS_AT_ONCE = 4096
-BYTES_OF_PAIR = 9  # on disk: a weight, and a level with its column
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,6 @@ def fit_files(
         reporter.message(corpus_line(counted, classes))
         for warning in check_data(data, classes, bool(job.resume_statistics)):
             reporter.message(warning)
-        require_room(job.output, text, read.matrix.shape[1] * len(classes) * BYTES_OF_PAIR // 4)
         found = _fitted(job, data, text, classes, reference, reporter)
         model = FusedModel(
             classes, text, options, read.multilabel, record=found.record, weights=found.weights,

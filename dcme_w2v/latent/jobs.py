@@ -17,7 +17,7 @@ from dcme_w2v.classify.dataset import (
 )
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import COLUMNS, require_room
+from dcme_w2v.classify.model import COLUMNS
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.classify.predict import held_out_line, measured
 from dcme_w2v.errors import UsageError
@@ -79,9 +79,8 @@ def fit_files(
             job.check_classes(classes, OR_CLUSTER)
         reporter.message(corpus_line(read, classes, " left out", "labels"))
         check_held_out(HoldoutOptions(job.holdout), read, classes)
-        checked = [resolved(one, len(classes), *read.matrix.shape) for one in wanted]
-        width = min(one.lsa or one.latent or 2 for one in checked)
-        require_room(job.output, text, width * read.matrix.shape[1])
+        for one in wanted:
+            resolved(one, len(classes), *read.matrix.shape)
         models = [_fitted(one, read, classes, reporter) for one in wanted]
         best = max(models, key=lambda one: one.record["heldout"].get("log_likelihood", 0.0))
         best.record |= {

@@ -15,9 +15,7 @@ from scipy import sparse
 from dcme_w2v.errors import CorpusError, FormatError
 from dcme_w2v.files.space import (
     Result,
-    disk_plan,
     memory_limit,
-    require_disk,
     shortage,
     write_with_fallback,
 )
@@ -88,7 +86,7 @@ def fit_documents(
     Returns
     -------
     DocumentModel, or dict for a dry run
-        The figures of the fit are its `figures`; or the memory and disk space that fitting needs,
+        The figures of the fit are its `figures`; or the memory that fitting needs,
         and as "refused" the error if the memory is not there.
 
     Raises
@@ -104,13 +102,11 @@ def fit_documents(
     if output is not None:
         check_model_target(output, KIND)
     if dry_run:
-        return _resources(texts, vectors, options, output or ".")
+        return _resources(texts, vectors, options)
     with contextlib.closing(Spool()) as spool, reporting_to(progress) as reporter:
         texts = _watched(texts, reporter)
         counted = count_words(texts, vectors, options, spool)
         kept = counted.kept
-        if output is not None:
-            require_disk(output, 4 * vectors.dim * counted.with_vectors)
         model = _with_words(vectors, counted, options, threads, reporter)
         model.facts.update(vectors.tokenizer.entry())
         if options.features == "scdv" and options.sparsity:
@@ -125,10 +121,8 @@ def fit_documents(
         return model
 
 
-def _resources(
-    texts: Iterable[Text], vectors: Vectors, options: ScdvOptions, output: str
-) -> dict[str, Any]:
-    """Return the memory and disk space that fitting needs.
+def _resources(texts: Iterable[Text], vectors: Vectors, options: ScdvOptions) -> dict[str, Any]:
+    """Return the memory that fitting needs.
 
     The posteriors of the words, a number for each word and cluster, are counted in full, although
     most of them are 0 in the end.
@@ -144,8 +138,6 @@ def _resources(
         "words": len(counted.kept),
         "memory_bytes": memory,
         "memory_available_bytes": memory_limit(),
-        "output_bytes": table + posteriors,
-        "disk": disk_plan(output, table + posteriors),
         "refused": shortage(memory, "fitting", remedy),
     }
 

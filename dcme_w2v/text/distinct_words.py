@@ -5,16 +5,13 @@ in the order of their first appearance: the result does not depend on the number
 memory is too small for all words, they are written to disk.
 """
 
-from pathlib import Path
-
 import numpy as np
 
 from dcme_w2v._core import text as core
-from dcme_w2v.files.space import free_bytes, memory_limit, require_memory
+from dcme_w2v.files.space import memory_limit, require_memory
 from dcme_w2v.numeric.arrays import I64, U32
 from dcme_w2v.training.progress import Reporter
 
-from .cache import ID_BYTES
 from .select_vocabulary import Given, starting_table
 from .spill import SpilledWords
 
@@ -103,12 +100,9 @@ class DistinctWords:
             self._spilled = SpilledWords()
         self._spilled.add(self.table)
         if self._spilled.words == len(self.table):
-            folder = self._spilled.file.folder
-            written, free = self._spilled.file.length * ID_BYTES, free_bytes(Path(folder))
             self._reporter.message(
                 f"counting: memory is too small for more than {len(self.table):,} distinct words, "
-                f"which go to disk: {written / 1e6:,.0f} MB so far in {folder}, "
-                f"{free / 1e6:,.0f} MB free"
+                f"which go to disk, in {self._spilled.file.folder}"
             )
         self.table = core.Table()
         core.release_freed()

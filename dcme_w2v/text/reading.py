@@ -9,7 +9,6 @@ import re
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ import numpy as np
 from dcme_w2v._core import text as core
 from dcme_w2v.declarations import ENCODING_ERRORS
 from dcme_w2v.errors import CorpusError, without_secrets
-from dcme_w2v.files.space import free_bytes
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.numeric.arrays import I64, U32
@@ -31,8 +29,6 @@ from .raw_text import SAMPLE_BYTES, refuse_vectors, warn_of_raw_text
 from .select_vocabulary import Given
 from .split import HeldOutLines, held_out_counts
 from .tokenizer import Tokenizer
-
-FORECAST_BLOCKS = 64  # after which the size of the cache is forecast
 
 # Sentence-final punctuation with quotes and brackets behind it, then space; of ideographs, none.
 _SENTENCE_END = re.compile(
@@ -77,7 +73,7 @@ class Reading:
         self._buffers: list[U32] = []  # for the ids of a block
         self._tables: list[core.Table] = []  # that are cleared
         self.numbering = core.Renumbering()
-        self._blocks = self.tokens = self._file = self._lines = 0
+        self.tokens = self._file = self._lines = 0
         self.held_out: I64 | None = None  # counts, by id
         self.held_out_tokens = 0
 
@@ -149,23 +145,11 @@ class Reading:
         self._tables.append(found.table)
         self._lines += found.newlines
         self.tokens += found.tokens
-        self._blocks += 1
         if self.cache and found.ids is not None:
             ids, to = found.ids, self._buffer(found.tokens + 1)
             written = self.numbering.add(ids[: found.tokens], map, found.newline_first, to)
             self.cache.write(self.cache.length, to[:written])
             self._buffers += [ids, to]
-            if (total := self.corpus.bytes_total) and self._blocks == FORECAST_BLOCKS:
-                self._forecast_cache(self.cache.folder, self.tokens * total / block.bytes_read)
-
-    def _forecast_cache(self, folder: str, tokens: float) -> None:
-        """Report the size of the id cache of a corpus of so many tokens."""
-        needed = tokens * ID_BYTES
-        free = free_bytes(Path(folder)) + self.tokens * ID_BYTES
-        line = f"id cache: about {needed / 1e6:,.0f} MB in {folder}, {free / 1e6:,.0f} MB free"
-        if needed > free:
-            line = f"warning: {line}: set TMPDIR to another folder"
-        self.reporter.message(line)
 
     def _encoding_error(self, block: Block, bad: int) -> str:
         line = 1 + self._lines + bytes(block.text[:bad]).count(b"\n")

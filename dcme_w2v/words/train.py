@@ -20,9 +20,7 @@ from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import PARTIAL, READS, guard
 from dcme_w2v.files.space import (
     Result,
-    disk_plan,
     memory_limit,
-    require_disk,
     shortage,
     write_with_fallback,
 )
@@ -55,7 +53,6 @@ from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given
 from dcme_w2v.text.split import HeldOutLines, check_file
 from dcme_w2v.text.tokenizer import Tokenizer
-from dcme_w2v.training.checkpoint_folder import KEPT as KEPT_CHECKPOINTS
 from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
@@ -87,7 +84,6 @@ RECORDED = (*KEPT, HoldoutOptions, OutputOptions)
 PROCESS_BYTES = 24 << 20  # Python, NumPy, this package
 WORD_BYTES = 28  # count, offset, probability of being kept, cell of the noise distribution
 SAVED_BYTES = 22  # at most, a word's count in a file
-TEXT_NUMBER_BYTES = 13  # approximate: sign, nine digits, point, space
 TREE_BYTES_A_WORD = 120  # paths of some 20 steps, and what building them takes
 
 
@@ -206,12 +202,6 @@ class Machine:
         rows = (4 if job.word_order else 2) * words + buckets
         tables = 0 if job.cluster else rows * row_stride(words + buckets, job.dim) * 4
         memory = tables + state + lists + words * (WORD_BYTES + SAVED_BYTES) + 2 * text
-        number_bytes = TEXT_NUMBER_BYTES if job.format == "text" else 4
-        file = words * job.dim * number_bytes + text
-        whole = 4 * rows * job.dim + text + SAVED_BYTES * words
-        output = whole if job.format == FASTTEXT else file * (job.output is not None)
-        both = whole * (job.output_tables is not None)
-        written, checkpoint = output + both, whole + state if job.folder else 0
         return {
             "threads": job.threads,
             "vocabulary": words,
@@ -221,10 +211,6 @@ class Machine:
             "memory_bytes": PROCESS_BYTES + max(memory, corpus.counting_bytes),
             "memory_available_bytes": memory_limit(),
             "cache_bytes": len(corpus.ids) * 4,
-            "output_bytes": written,
-            "largest_file_bytes": max(file, output, both, checkpoint),
-            "checkpoint_bytes": checkpoint,
-            "disk": disk_plan(job.output or ".", written + (KEPT_CHECKPOINTS + 1) * checkpoint),
         }
 
     def run(
@@ -306,8 +292,6 @@ def train_job(
             return {**plan, "refused": refused}
         if refused:
             raise refused
-        if job.output is not None and not is_stream(job.output):
-            require_disk(job.output, plan["disk"][0]["bytes"], plan["largest_file_bytes"])
         threads = f"{job.threads} thread" + "s" * (job.threads != 1)
         megabytes = plan["memory_bytes"] / 1e6
         reporter.message(f"training: {threads}, {megabytes:,.0f} MB of memory")

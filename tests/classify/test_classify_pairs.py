@@ -83,4 +83,4 @@ def test_very_many_labels_have_single_words(cli, monkeypatch, classes, of_lead):
 
 def test_a_dry_run_counts_the_pairs(cli):
     plans = [cli.json(f"{TRAIN} --output m --dry-run {more}") for more in ("", "--ngrams 1")]
-    assert plans[0]["output_bytes"] > 2 * plans[1]["output_bytes"]
+    assert plans[0]["features"] > 2 * plans[1]["features"]

@@ -128,7 +128,7 @@ def test_other_models_have_subwords(cli, corpus, command):
 
 def test_a_dry_run_counts_them(cli, corpus):
     plans = [cli.json(f"{TRAIN} --output m --dry-run {more}") for more in ("", "--subwords none")]
-    assert plans[0]["output_bytes"] > plans[1]["output_bytes"]
+    assert plans[0]["features"] > plans[1]["features"]
 
 
 @pytest.mark.parametrize("more", ["--hashing 99", "--by token"])

@@ -13,7 +13,6 @@ import pytest
 import dcme_w2v as dw
 from dcme_w2v.classify import fit as fit_module
 from dcme_w2v.files import atomic as files
-from dcme_w2v.files import space
 from dcme_w2v.words import train as run_module
 
 SMALL = "--dim 4 --epochs 1 --threads 1 --quiet"
@@ -134,16 +133,6 @@ def test_interrupted_vectors_that_cannot_be_written_are_kept(work, cli, failing,
 
 
 # ---- before the work ----
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_file_size_limit_is_checked_before_the_work(work, cli, monkeypatch, name):
-    monkeypatch.setattr(run_module, "Trainer", None)
-    monkeypatch.setattr(fit_module, "ClassifierTrainer", None)
-    monkeypatch.setattr("dcme_w2v.scdv.fit._with_words", None)
-    monkeypatch.setattr(space, "file_limit", lambda: 100)
-    assert "the file-size limit is 100: raise it with ulimit -f" in cli.error(COMMANDS[name])
-    assert not list(Path("to").iterdir())
 
 
 LIMITED = """

@@ -1,4 +1,4 @@
-"""Memory and disk that a run needs: --dry-run; an error before training if they are not there."""
+"""Memory that a run needs: --dry-run; an error before training if it is not there."""
 
 import contextlib
 import json
@@ -53,30 +53,8 @@ def test_insufficient_memory_is_an_error_before_training(cli, monkeypatch):
 @pytest.mark.parametrize("needed", [99, 100, 101])
 def test_exactly_what_there_is_suffices(monkeypatch, needed):
     monkeypatch.setattr(space, "memory_limit", lambda: 100)
-    for limit, free, require in (
-        (None, 100, lambda: space.require_memory(needed, "it", "take less")),
-        (None, 100, lambda: space.require_disk("o", needed)),
-        (100, 200, lambda: space.require_disk("o", needed)),
-        (100, 200, lambda: space.require_disk("o", 200, largest=needed)),
-    ):
-        monkeypatch.setattr(space, "file_limit", lambda limit=limit: limit)
-        monkeypatch.setattr(space, "free_bytes", lambda folder, free=free: free)
-        with pytest.raises(ResourceError) if needed > 100 else contextlib.nullcontext():
-            require()
-
-
-def test_insufficient_disk_is_an_error_before_training(cli, monkeypatch):
-    monkeypatch.setattr(space, "free_bytes", lambda folder: 500)
-    monkeypatch.setattr(run_module, "Trainer", None)
-    assert "needs about" in cli.error(LINE)
-
-
-def test_outputs_and_checkpoints_are_added_up():
-    plain, both = plan_of(), plan_of(output_tables="tables")
-    kept = plan_of(checkpoint="k")
-    assert both["output_bytes"] > plain["output_bytes"] + 2 * 4 * plain["vocabulary"]
-    assert kept["disk"][0]["bytes"] == plain["disk"][0]["bytes"] + 3 * kept["checkpoint_bytes"]
-    assert plain["checkpoint_bytes"] == 0 < kept["checkpoint_bytes"]
+    with pytest.raises(ResourceError) if needed > 100 else contextlib.nullcontext():
+        space.require_memory(needed, "it", "take less")
 
 
 def test_a_failed_allocation_is_one_line_of_error(cli, monkeypatch):
@@ -147,7 +125,6 @@ COMMANDS = (
 def test_a_dry_run_reports_and_writes_nothing(cli, line):
     lines = cli(f"{line} --dry-run").splitlines()
     assert any(line.startswith("memory bytes: ") for line in lines)
-    assert any(line.startswith("disk of ") for line in lines)
     assert {path.name for path in Path().iterdir()} == {"c", "d.txt", "v.txt"}
 
 

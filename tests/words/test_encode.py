@@ -20,7 +20,7 @@ from dcme_w2v.files import space
 from dcme_w2v.files.opening import MAGIC
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.options import VocabularyOptions
-from dcme_w2v.text import cache, distinct_words, reading
+from dcme_w2v.text import cache, distinct_words
 from dcme_w2v.text.distinct_words import DistinctWords
 from dcme_w2v.text.encode import count, encode
 from dcme_w2v.text.select_vocabulary import InitialWords
@@ -47,10 +47,10 @@ RUNS = {"block_bytes": st.integers(1, 64) | st.just(4096), "threads": st.integer
 
 @pytest.fixture(autouse=True, scope="module")
 def short_pieces():
-    """Short texts have many pieces, and a forecast of the cache."""
-    before, reading.FORECAST_BLOCKS, cache.PIECE = (reading.FORECAST_BLOCKS, cache.PIECE), 3, 50
+    """Short texts have many pieces."""
+    before, cache.PIECE = cache.PIECE, 50
     yield
-    reading.FORECAST_BLOCKS, cache.PIECE = before
+    cache.PIECE = before
 
 
 def respell(word, errors):
@@ -251,7 +251,7 @@ def test_words_spill_to_disk_before_memory_ends(monkeypatch, threads, more):
         full = lambda self, *needed: len(self.table) > 9_000 and self._spill()  # noqa: E731
         monkeypatch.setattr(DistinctWords, "_require", full)
     again = encode(paths, options, reporter=reporter, **run, **more)
-    assert sum("go to disk: " in line and "MB so far in ." in line for line in messages) == 1
+    assert sum("go to disk, in ." in line for line in messages) == 1
     for name in vars(whole).keys() - {"vocabulary", "seconds", "counting_bytes"}:
         assert np.array_equal(getattr(whole, name), getattr(again, name)), name
     assert words_of(again.vocabulary) == words_of(whole.vocabulary)
@@ -273,18 +273,6 @@ def test_a_disk_too_small_for_counted_words(monkeypatch):
             count(paths, ALL, _block_bytes=2_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
-def test_the_size_of_the_cache_is_reported_while_reading(monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", ".")
-    monkeypatch.setattr(reading, "free_bytes", lambda folder: 1_000_000)
-    paths, messages = write(b"a b c d\n" * 500_000), []
-    reporter = Reporter()
-    reporter.message = messages.append
-    encode(paths, ALL, reporter=reporter, _block_bytes=100_000).close()
-    assert messages == [
-        "warning: id cache: about 8 MB in ., 2 MB free: set TMPDIR to another folder"
-    ]
 
 
 def test_a_limit_of_addresses_is_named(monkeypatch):
