@@ -2,7 +2,7 @@
  *
  * For scores s = W x and target i, ascend log p_i = s_i - log sum_j exp(s_j):
  * w_j += rate e_j x with e_j = 1[j = i] - p_j (the gradient of (4)), for all documents of a batch
- * at once; an instance's weight multiplies its rate.
+ * at once; an instance's weight, about 1 at most, multiplies its rate.
  */
 #include "classify/class_objective.h"
 

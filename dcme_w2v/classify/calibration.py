@@ -1,176 +1,187 @@
-"""Probabilities of labels by themselves, and the threshold of the predicted ones.
+"""What makes probabilities of scores, fitted to documents that were not learned.
 
-With the hinge loss, the score of a label says how far a document is on its side. The logistic
-function of a score times a plus b, the same for all labels, is its probability (Platt 1999), and
-labels above the probability with the best micro F1 are predicted. Rare labels have too low scores
-after few epochs; they gain a multiple of the logarithm of the documents that they lack, if the
-order of labels is better then (logit adjustment, Menon et al. 2021). With one label a document, a
-and b are the most likely ones of probabilities that sum to 1.
+The softmax needs none. With the hinge loss, the score of a class says how far a document is on its
+side. With several labels a document, a probability is the logistic function of an increasing
+function of the score, the same for all labels: linear in pieces, since scores gather at both
+margins, where their logarithmic odds are not linear (Platt 1999 has one piece). With one label, it
+is sigma(a s + b) of the scores minus their mean, divided by the sum over the classes.
 """
 
+from __future__ import annotations
+
+import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from dcme_w2v._core.models import SparseRows
-from dcme_w2v.numeric.arrays import F64, I64
-from dcme_w2v.training.progress import Reporter
+from dcme_w2v.numeric.arrays import F64
 
-from .choose import OutOfFold, Problem, Search
-from .constants import BALANCES, CERTAIN, CLEARLY, FOLDS, LEARNED
-from .fit import Labeled
-from .metrics import (
-    Calibration,
-    best_threshold,
-    calibrated,
-    calibration_of,
-    log_softmax,
-    ndcg,
-    relevance,
-)
-from .options import ClassifyOptions
-from .trainer import Scorer, Weights
+from .metrics import check_scores, log_softmax, relevance
 
-MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23
-
-_Scores = tuple[F64, list[Sequence[int]]]
-FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # ranges of a, or a factor, and of b
-PRECISION = 1e-5  # of the log-likelihood, and of the derivatives by log a and b
-PLAIN = Calibration("logistic", 1.0, 0.0)
+FACTORS, BIASES = (1e-3, 20.0), (-30.0, 30.0)  # ranges of a slope or factor, and of a constant
+PRECISION = 1e-5  # of the log-likelihood, and of its derivatives
+KNOTS = (-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)  # the margin of the hinge loss is 4
+BINS, FARTHEST = 64, 64.0  # bins of a unit; the score from which all are the same
 NEVER = -1e9  # score of a class without documents
+KINDS = ("softmax", "normalized", "logistic")
 
 
-class Calibrated(NamedTuple):
-    """What left-out documents say of the scores of a model.
+@dataclass(frozen=True)
+class Calibration:
+    """What makes log-probabilities of scores.
 
     Attributes
     ----------
-    offsets : ndarray of float64, shape (labels,)
-        Added to the scores of documents with several labels; no numbers for none.
-    by : Calibration or None
-        Of the scores with these offsets; None for the softmax.
-    threshold : float
-        Of the probabilities of several labels.
+    kind : {"softmax", "normalized", "logistic"}
+        "logistic": of each label by itself. "normalized": of one label a document.
+    slopes : tuple of float
+        The slope of the logarithmic odds by the score: one, or one for each piece between `KNOTS`.
+    constant : float
+        The logarithmic odds at the score 0.
     """
 
-    offsets: F64 = np.zeros(0)
-    by: Calibration | None = None
-    threshold: float = 0.5
+    kind: str = "softmax"
+    slopes: tuple[float, ...] = (1.0,)
+    constant: float = 0.0
 
-    def adjust(self, weights: Scorer) -> None:
-        """Shift the scores of a linear model."""
-        if isinstance(weights, Weights) and len(self.offsets):
-            weights.shift(self.offsets)
+    @classmethod
+    def fit(
+        cls, kind: str, scores: F64, labels: Sequence[Sequence[int]], weights: F64
+    ) -> Calibration:
+        """Return the most likely calibration.
+
+        Parameters
+        ----------
+        kind : str
+        scores : ndarray of float64, shape (documents, classes)
+            Of documents that were not learned; without documents, scores stay as they are.
+        labels : sequence of sequence of int
+            Class indices of each document; -1 is a label that is not a class.
+        weights : ndarray of float64, shape (documents,)
+        """
+        if kind == "softmax" or not any(labels):
+            return cls(kind)
+        fitted = _logistic if kind == "logistic" else _normalized
+        return fitted(scores, labels, weights)
+
+    def apply(self, scores: F64) -> F64:
+        """Return the log-probabilities of scores, shape (documents, classes).
+
+        Raises
+        ------
+        DivergedError
+            A score is NaN or infinite.
+        """
+        if self.kind == "softmax":
+            return log_softmax(scores)
+        check_scores(scores)
+        if self.kind == "normalized":
+            scores = scores - scores.mean(axis=1, keepdims=True)
+        found: F64 = -np.logaddexp(0.0, -self._odds(scores))
+        return log_softmax(found) if self.kind == "normalized" else found
+
+    def _odds(self, scores: F64) -> F64:
+        if len(self.slopes) == 1:
+            return self.slopes[0] * scores + self.constant
+        found: F64 = np.interp(scores, KNOTS, np.cumsum(_steps(self.slopes)))
+        found += self.slopes[0] * np.minimum(scores - KNOTS[0], 0)
+        found += self.slopes[-1] * np.maximum(scores - KNOTS[-1], 0)
+        return found + self.constant
+
+    def stored(self) -> list[Any]:
+        """Return the kind and the numbers for a file."""
+        return [self.kind, self.constant, *self.slopes]
+
+    @classmethod
+    def restored(cls, stored: Any) -> Calibration:
+        """Return a stored calibration; raise ValueError if it is none."""
+        kind, *rest = stored if isinstance(stored, list) and stored else [""]
+        numbers: list[Any] = rest
+        is_sound = all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
+        if kind not in KINDS or len(numbers) not in (2, 2 + len(KNOTS)) or not is_sound:
+            raise ValueError("is not a kind and its numbers")
+        if min(numbers[1:]) <= 0:
+            raise ValueError("has a slope that is not above 0")
+        return cls(kind, tuple(map(float, numbers[1:])), float(numbers[0]))
 
 
-def calibration_on(
-    weights: Scorer,
-    data: Labeled,
-    options: ClassifyOptions,
-    counts: I64 | None = None,
-    may_be_none: bool = False,
-) -> Calibrated:
-    """Return the calibration of scores by documents.
+def _steps(slopes: Sequence[float]) -> F64:
+    """Return what the logarithmic odds gain up to each knot, from the first one; 0 at score 0."""
+    gains = np.diff(KNOTS) * slopes[1:-1]
+    below = gains[: KNOTS.index(0.0)].sum()
+    return np.append(-below, gains)
 
-    Where no document has a label that is a class, scores stay as they are, and the threshold is .5.
 
-    Parameters
-    ----------
-    weights : Scorer
-    data : Labeled
-        Documents that the weights were not trained on; some of them are enough.
-    options : ClassifyOptions
-        Resolved.
-    counts : ndarray of int64, shape (labels,), optional
-        Training documents of each label; none where documents have one label.
-    may_be_none : bool
-        Whether documents may have no label above the threshold.
+def _pieces(scores: F64) -> F64:
+    """Return how much of each piece a score covers from 0, shape (scores, pieces)."""
+    ends = [-np.inf, *KNOTS, np.inf]
+    parts = [
+        np.clip(scores, low, high) - min(max(0.0, low), high)
+        for low, high in itertools.pairwise(ends)
+    ]
+    return np.stack(parts, axis=1)
+
+
+def _logistic(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
+    """Fit slopes and constant to pairs of document and label, counted in bins of scores.
+
+    As in Platt's paper, the targets are (n + 1) / (n + 2) of n relevant pairs and 1 / (m + 2) of m
+    others. Slopes of neighboring pieces differ only where the pairs say so.
     """
-    if counts is not None and not isinstance(weights, Weights):  # no offsets
-        counts = np.ones_like(counts)
-    return _calibration(
-        *scores_of(weights, data, options.threads or 1), options, counts, may_be_none
-    )
+    relevant = relevance(labels, scores.shape[1])
+    bins = np.rint(np.clip(scores, -FARTHEST, FARTHEST) * BINS).astype(np.int64)
+    bins -= (first := int(bins.min()))
+    by_pair = np.broadcast_to(weights[:, None], scores.shape)
+    ours = np.bincount(bins[relevant], by_pair[relevant], int(bins.max()) + 1)
+    all_pairs = np.bincount(bins.ravel(), by_pair.ravel())
+    used = np.flatnonzero(all_pairs)
+    ours, others = ours[used], (all_pairs - ours)[used]
+    n, m = ours.sum(), others.sum()
+    wanted = ours * (n + 1) / (n + 2) + others / (m + 2)
+    pairs, count = ours + others, len(KNOTS) + 1
+    features = np.append(_pieces((used + first) / BINS), np.ones((len(used), 1)), axis=1)
+
+    def loss(at: F64) -> tuple[float, F64]:
+        odds, bends = features @ at, np.diff(at[:count])
+        gradient = features.T @ (pairs * expit(odds) - wanted)
+        gradient[1:count] += 2 * bends
+        gradient[: count - 1] -= 2 * bends
+        value = pairs @ np.logaddexp(0.0, odds) - wanted @ odds + bends @ bends
+        return float(value) / n, gradient / n
+
+    start = np.append(np.ones(count), 0.0)
+    found = minimize(loss, start, jac=True, bounds=[FACTORS] * count + [BIASES], tol=1e-9).x
+    return Calibration("logistic", tuple(map(float, found[:count])), float(found[count]))
 
 
-def scores_of(weights: Scorer, data: Labeled, threads: int) -> _Scores:
-    """Return the scores of documents whose labels are known, some if they are many, and these."""
-    count = min(MAX_DOCUMENTS, max(1, MAX_SCORES // weights.classes))
-    known = [i for i, labels in enumerate(data.labels) if min(labels) >= 0][:count]
-    rows, labels = data.matrix[known], [data.labels[i] for i in known]
-    return weights.scores(SparseRows(rows), 0, len(known), threads), labels
-
-
-def _calibration(
-    scores: F64,
-    labels: Sequence[Sequence[int]],
-    options: ClassifyOptions,
-    counts: I64 | None,
-    may_be_none: bool,
-) -> Calibrated:
-    if counts is None:
-        return Calibrated(by=likeliest(scores, labels) if len(labels) else None)
-    size = len(counts)  # a further class is for documents without a label
-    scores, labels = scores[:, :size], [[one for one in own if one < size] for own in labels]
-    offsets, by = np.zeros(0), None
-    if options.loss == "hinge":
-        if options.bias != 0:
-            offsets = _best_offsets(scores, labels, counts)
-            if len(offsets):
-                scores += offsets
-        by = calibration_of(scores, labels) if any(labels) else PLAIN
-    if not any(labels):
-        return Calibrated(by=by)
-    threshold = best_threshold(calibrated(scores, by), labels, may_be_none)
-    return Calibrated(offsets=offsets, by=by, threshold=threshold)
-
-
-def _best_offsets(scores: F64, labels: Sequence[Sequence[int]], counts: I64) -> F64:
-    """Return what labels gain by their number of documents, such that nDCG@5 is highest.
-
-    No numbers if no gain is clear.
-    """
-    best, relevant = np.zeros(0), relevance(labels, len(counts))
-    has = relevant.any(axis=1)
-    relevant, scores = relevant[has], scores[has]
-    if len(scores) < 2:
-        return best
-    lacking = math.log(max(counts.max(), 1)) - np.log(np.maximum(counts, 1))
-    first, highest = ndcg(scores, relevant), 0.0
-    for balance in BALANCES:
-        gained = ndcg(scores + balance * lacking, relevant) - first
-        mean, error = gained.mean(), gained.std() / math.sqrt(len(gained))
-        if mean > max(highest, CLEARLY * error):
-            highest, best = mean, balance * lacking
-    return best
-
-
-def likeliest(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
-    """Return a and b of `calibrated` that give labels, one a document, the highest likelihood.
+def _normalized(scores: F64, labels: Sequence[Sequence[int]], weights: F64) -> Calibration:
+    """Fit a and b to the labels of documents, one each.
 
     As b falls, the probabilities become the softmax of a times the scores. Of each document one
     part in n + 1 has the uniform distribution; see `likeliest_factors`.
     """
-    count, classes = scores.shape
+    (count, classes), own = scores.shape, weights / weights.sum()
     wanted = np.full(scores.shape, 1 / ((1 + count) * classes))
-    wanted[np.arange(count), np.ravel(labels)] += count / (1 + count)
+    wanted[np.arange(count), [one[0] for one in labels]] += count / (1 + count)
+    wanted *= own[:, None]
     centered = scores - scores.mean(axis=1, keepdims=True)
 
     def loss(at: F64) -> tuple[float, F64]:
         a, b = math.exp(at[0]), at[1]
-        log_p = calibrated(scores, Calibration("normalized", a, b))
+        log_p = Calibration("normalized", (a,), b).apply(scores)
         # the derivative of log sigma(x) is sigma(-x)
-        slopes = (np.exp(log_p) - wanted) * expit(-(a * centered + b))
+        slopes = (own[:, None] * np.exp(log_p) - wanted) * expit(-(a * centered + b))
         gradient = np.array([a * np.vdot(slopes, centered), slopes.sum()])
-        return -float(np.vdot(wanted, log_p)) / count, gradient / count
+        return -float(np.vdot(wanted, log_p)), gradient
 
     bounds = [(math.log(FACTORS[0]), math.log(FACTORS[1])), BIASES]
     found = minimize(loss, np.zeros(2), jac=True, tol=PRECISION, bounds=bounds).x
-    return Calibration("normalized", math.exp(found[0]), float(found[1]))
+    return Calibration("normalized", (math.exp(found[0]),), float(found[1]))
 
 
 def likeliest_factors(
@@ -190,13 +201,13 @@ def likeliest_factors(
     labels : sequence of sequence of int
         Class indices of each document.
     weights : ndarray of float64, shape (n,), optional
-        Weights of the documents, with one label each.
+        Weights of the documents.
     """
     if not len(labels):
         return np.ones(len(parts)), 0.0
     rows = np.repeat(np.arange(len(labels)), [len(one) for one in labels])
     wanted, uniform = np.concatenate(labels), 1 / (1 + len(labels))
-    own = np.ones(len(rows)) if weights is None else weights
+    own = np.ones(len(rows)) if weights is None else weights[rows]
     own = own / own.sum()
     unknown = np.any([scores <= NEVER / 2 for scores in parts], axis=0)
     target = np.bincount(rows, own)[:, None] * np.where(unknown, 0.0, uniform / unknown.shape[1])
@@ -219,45 +230,3 @@ def likeliest_factors(
     log_p = log_probabilities(found)
     log_p[unknown] = math.log(uniform / unknown.shape[1])
     return found, float(own @ log_p[rows, wanted])
-
-
-def left_out_of(count: int) -> int:
-    """Return how many of many documents are left out for their calibration."""
-    return min(count, CERTAIN) // FOLDS
-
-
-def calibration_data(
-    data: Labeled,
-    classes: int,
-    options: ClassifyOptions,
-    reporter: Reporter,
-    counts: I64 | None = None,
-    may_be_none: bool = False,
-    scores: OutOfFold | None = None,
-) -> tuple[Labeled, Labeled | None, Calibrated | None]:
-    """Return the documents to train on, those left out, or the calibration of another training.
-
-    Parameters
-    ----------
-    data : Labeled
-    classes : int
-    options : ClassifyOptions
-        Resolved.
-    reporter : Reporter
-    counts, may_be_none
-        See `calibration_on`.
-    scores : OutOfFold, optional
-        Of these options and documents, if they are known.
-    """
-    count = len(data.labels)
-    order = np.random.default_rng(options.seed).permutation(count)
-    if count >= LEARNED:
-        left_out = left_out_of(count)
-        return data.some(np.sort(order[left_out:])), data.some(np.sort(order[:left_out])), None
-    if count < FOLDS:
-        return data, None, None
-    if scores is None:
-        reporter.stage("calibrating the probabilities", None, "documents")
-        scores = Search(Problem.of(data, classes, options), reporter=reporter).scores({})
-    found = _calibration(scores.scores, scores.labels, options, counts, may_be_none)
-    return data, None, found

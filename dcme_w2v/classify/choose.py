@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import flag_of, threads_of
 from dcme_w2v.errors import CorpusError, DivergedError
-from dcme_w2v.numeric.arrays import F32, F64, I64, Bools
+from dcme_w2v.numeric.arrays import F64, I64, Bools
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
@@ -41,7 +40,7 @@ from .constants import (
     RATE_OF_HINGE,
     TABLE_CLASSES,
 )
-from .fit import Labeled
+from .labeled import Labeled, instances_of
 from .metrics import check_scores, log_softmax, ndcg, relevance
 from .options import BIAS, MAX_BIAS, ClassifyOptions, is_hinge_possible, resolved
 from .solver import solve
@@ -78,40 +77,52 @@ class Problem:
 
     Attributes
     ----------
-    labels : sequence of sequence of int
-        Class indices of each document's labels.
+    data : Labeled
+        The documents; those of a group share a fold.
     classes : int
     given : ClassifyOptions
         Not resolved; an option that is not None is not searched.
-    rows : callable
-        Returns the documents under a setting of their features.
+    several : bool
+        Whether documents may have several labels.
     features : sequence of dict
         The settings of the features; the first is kept unless another is clearly better.
-    weights : ndarray of float32, shape (documents,), optional
-    groups : ndarray of int64, shape (documents,), optional
-        Documents of a group share a fold.
+    under : callable, optional
+        Returns the rows of the documents under a setting of their features.
     simple : dict, optional
         The features under which the other options are compared (default: the first).
     """
 
-    labels: Sequence[Sequence[int]]
+    data: Labeled
     classes: int
     given: ClassifyOptions
-    rows: Callable[[Setting], csr_matrix]
+    several: bool = False
     features: Sequence[Setting] = ({},)
-    weights: F32 | None = None
-    groups: I64 | None = None
+    under: Callable[[Setting], csr_matrix] | None = None
     simple: Setting | None = None
 
-    @classmethod
-    def of(cls, data: Labeled, classes: int, given: ClassifyOptions) -> Problem:
-        """Return the problem of documents whose features are as they are."""
-        return cls(data.labels, classes, given, lambda _: data.matrix, weights=data.weights)
+    def with_none(self) -> Problem:
+        """Return the problem with a further class for documents without a label, if there are any.
 
-    @cached_property
-    def several(self) -> bool:
-        """Whether a document has several labels."""
-        return any(len(one) > 1 for one in self.labels)
+        The core needs a label or more. Only the hinge loss learns that a document has no label;
+        for others, such documents are left out.
+        """
+        empty = np.array([not own for own in self.data.labels], dtype=bool)
+        if not empty.any():
+            return self
+        given, objective = self.given, self.options({}).objective
+        if self.options({}).loss != "hinge" or objective == "tree":
+            kept, under = np.flatnonzero(~empty), self.under
+            own = None if under is None else lambda setting: under(setting)[kept]
+            return replace(self, data=self.data.some(kept), under=own)
+        labels = [own or [self.classes] for own in self.data.labels]
+        return replace(
+            self, data=replace(self.data, labels=labels), classes=self.classes + 1,
+            given=replace(given, loss="hinge"),
+        )  # fmt: skip
+
+    def rows(self, setting: Setting) -> csr_matrix:
+        """Return the documents under a setting of their features."""
+        return self.data.matrix if self.under is None else self.under(setting)
 
     @property
     def measure(self) -> Measure:
@@ -156,7 +167,7 @@ def like_svm(problem: Problem, best: Setting) -> Setting:
     are rare, the learning rate is twice as high, and the fewest documents alone need as many epochs
     as usual; with many documents as well, the defaults of the hinge loss are as good.
     """
-    count, many = len(problem.labels), problem.classes >= FEW_CLASSES
+    count, many = len(problem.data.labels), problem.classes >= FEW_CLASSES
     rare = many and not problem.several
     found: Setting = {"loss": "hinge", "lr": RATE_OF_HINGE * (2 if rare else 1)}
     if not (rare and count > LEARNED):
@@ -166,7 +177,7 @@ def like_svm(problem: Problem, best: Setting) -> Setting:
         found["epochs"] = LONG if is_long else 2 * LONG
         found["l2"] = float(f"{0.5 / (c * count):.2g}")
         if not (many or problem.several):
-            square, _ = length_and_steps(rows, np.arange(count), problem.weights)
+            square, _ = length_and_steps(rows, np.arange(count), problem.data.weights)
             found["bias"] = min(float(f"{2 * BIAS * math.sqrt(square or 1.0):.2g}"), MAX_BIAS)
     return {**best, **problem.open(found)}
 
@@ -229,12 +240,11 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
         losses = Stage(of_losses, measure, shares=shares)
         return [losses, features, Stage(of_lengths, measure, shares=shares)]
     is_open = is_hinge_possible(given) and given.loss != "softmax"
-    is_open = is_open and given.lr is None and given.min_lr is None
     if not is_open or problem.classes > TABLE_CLASSES:
         return []
     if not problem.several:
         return [Stage(of_defaults, measure, REGULARIZED), features]
-    if len(problem.labels) * problem.classes > MANY_NUMBERS:
+    if len(problem.data.labels) * problem.classes > MANY_NUMBERS:
         return [Stage(of_rates, measure)]
     return [Stage(of_defaults, measure, 0.0), features]
 
@@ -242,7 +252,14 @@ def stages_of(problem: Problem, tuned: bool = False) -> list[Stage]:
 # ---- decisions ----
 
 
-def decide(figures: Sequence[F64], clearly: float = CLEARLY) -> int:
+def mean_and_error(figures: F64, weights: F64) -> tuple[float, float]:
+    """Return the weighted mean of figures, and its standard error."""
+    shares = weights / weights.sum()
+    mean = float(shares @ figures)
+    return mean, math.sqrt(float(np.square(shares) @ np.square(figures - mean)))
+
+
+def decide(figures: Sequence[F64], weights: F64, clearly: float = CLEARLY) -> int:
     """Return the first candidate that no other is clearly better than (Breiman et al. 1984).
 
     With a negative margin, another one is taken unless it is clearly worse.
@@ -251,20 +268,27 @@ def decide(figures: Sequence[F64], clearly: float = CLEARLY) -> int:
     ----------
     figures : sequence of ndarray of float64, shape (documents,)
         Of each candidate, the measure of the same documents; -inf where training diverged.
+    weights : ndarray of float64, shape (documents,)
     clearly : float
         Standard errors of the mean difference.
     """
-    means = [float(one.mean()) for one in figures]
+    means = [float(np.average(one, weights=weights)) for one in figures]
     if len(means) < 2:
         return 0
     best = 1 + int(np.argmax(means[1:]))
     if not math.isfinite(means[0] + means[best]):
         return int(np.argmax(means))
     for i in [0, *(i for i in range(1, best) if means[i] > means[0])]:
-        gained = figures[best] - figures[i]
-        if not gained.mean() > clearly * gained.std() / math.sqrt(len(gained)):
+        gained, error = mean_and_error(figures[best] - figures[i], weights)
+        if not gained > clearly * error:
             return i
     return best
+
+
+def rarest(labels: Sequence[Sequence[int]], classes: int) -> I64:
+    """Return the label of each document that the fewest documents have."""
+    counts = np.bincount(instances_of(labels)[1], minlength=classes).tolist()
+    return np.array([min(own, key=counts.__getitem__) for own in labels], dtype=np.int64)
 
 
 def folds_of(
@@ -291,6 +315,7 @@ class OutOfFold:
 
     scores: F64
     labels: list[Sequence[int]]
+    weights: F64
 
 
 @dataclass
@@ -301,6 +326,9 @@ class Choice:
     ----------
     setting : dict
         Values of the options that were searched, by name.
+    measure, figures, at
+        What was compared, the figures of the setting in its trials, and the numbers of these
+        documents; None without a comparison of all candidates.
     held_out : int
         Documents that were compared.
     trials : list of tuple of dict and float
@@ -313,6 +341,9 @@ class Choice:
     """
 
     setting: Setting
+    measure: Measure | None = field(default=None, repr=False)
+    figures: F64 | None = field(default=None, repr=False)
+    at: I64 | None = field(default=None, repr=False)
     held_out: int = 0
     trials: list[tuple[Setting, float]] = field(default_factory=list)
     seconds: float = 0.0
@@ -392,14 +423,16 @@ class Search:
         self._received, self._failed = received or ReceivedSignal(), False
         self._start, self._end = time.monotonic(), time.monotonic() + seconds
         self._found: dict[tuple[Any, ...], list[_Trial]] = {}
-        count, random = len(problem.labels), np.random.default_rng(problem.given.seed)
-        self._folds = folds_of(np.zeros(count, np.int64), FOLDS, random, problem.groups)
+        data, random = problem.data, np.random.default_rng(problem.given.seed)
+        count = len(data.labels)
+        self._folds = folds_of(rarest(data.labels, problem.classes), FOLDS, random, data.groups)
         self._order = random.permutation(count)
         size = max(1, min(count // FOLDS, HELD_OUT))
         self._held = [
             self._order[self._folds[self._order] == fold][:HELD_OUT]
             for fold in range(min(FOLDS, math.ceil(CERTAIN / size)))
         ]
+        self._weights = np.ones(count) if data.weights is None else data.weights.astype(np.float64)
         self._is_whole = count - size <= LEARNED
         self._keeps = sum(map(len, self._held)) * problem.classes <= KEPT_SCORES and self._is_whole
 
@@ -424,9 +457,11 @@ class Search:
                 f"written; the best so far: {choice.flags}",
                 self._received.number,
             )
-        if stages and choice.complete and self._keeps:
-            key = _key(choice.setting, stages[-1].measure, 1.0)
-            choice.scores = self._out_of_fold(self._found[key]) if key in self._found else None
+        measure = stages[-1].measure if stages else self.problem.measure
+        if choice.complete and (own := self._found.get(_key(choice.setting, measure, 1.0))):
+            choice.scores = self._out_of_fold(own) if self._keeps else None
+            choice.measure, choice.at = measure, np.concatenate(self._held)
+            choice.figures = np.concatenate([one.figures for one in own])
         choice.seconds = time.monotonic() - self._start
         return choice
 
@@ -444,14 +479,15 @@ class Search:
                 continue
             trials = self._measured(left, stage.measure, share)
             figures = [np.concatenate([one.figures for one in own]) for own in trials]
-            means = [float(one.mean()) for one in figures]
+            own = self._weights[np.concatenate(self._held[: len(trials[0])])]
+            means = [float(np.average(one, weights=own)) for one in figures]
             choice.trials += zip(left, means, strict=True)
             if share < 1:
                 ranked = sorted(range(len(left)), key=lambda i: -means[i])
                 kept = {0, *ranked[: math.ceil(len(left) / KEPT)]}
                 left = [left[i] for i in sorted(kept)]
         choice.held_out = len(figures[0])
-        choice.setting = left[decide(figures, stage.clearly)]
+        choice.setting = left[decide(figures, own, stage.clearly)]
 
     def _measured(
         self, settings: Sequence[Setting], measure: Measure, share: float
@@ -481,7 +517,7 @@ class Search:
         problem, held = self.problem, self._held[fold]
         rest = self._order[self._folds[self._order] != fold][:LEARNED]
         learned = np.sort(rest[: max(math.ceil(share * len(rest)), FEW)])
-        data = Labeled(problem.rows(setting), problem.labels, problem.weights)
+        data = replace(problem.data, matrix=problem.rows(setting))
         part, out = data.some(learned), data.some(held)
         try:
             weights = self._learned(problem.options(setting), part)
@@ -503,10 +539,10 @@ class Search:
     def _learned(self, options: ClassifyOptions, data: Labeled) -> Weights:
         """Train on some documents: the penalty is the same in proportion to the sum of losses."""
         documents, labels = data.instances()
-        l2 = (options.l2 or 0.0) * len(self.problem.labels) / len(data.labels)
+        l2 = (options.l2 or 0.0) * self.problem.data.total / data.total
         options = replace(options, l2=l2, threads=1)
         task = (data.matrix, documents, labels, self.problem.classes, options)
-        sample_weight = None if data.weights is None else data.weights[documents]
+        sample_weight = data.instance_weights()
         if options.solver == "lbfgs":
             weights = solve(*task, lambda *_: self._is_over(), sample_weight)
         else:
@@ -525,14 +561,16 @@ class Search:
         return late or self._failed or self._received.number is not None
 
     def _out_of_fold(self, trials: Sequence[_Trial]) -> OutOfFold:
-        scores, labels = [], list[Sequence[int]]()
+        scores, labels, kept = [], list[Sequence[int]](), [np.zeros(0, np.int64)]
         for held, trial in zip(self._held, trials, strict=True):
             if trial.scores is None:
                 continue
             has = np.ones(len(held), dtype=bool) if trial.known is None else trial.known
             scores.append(trial.scores[has])
-            labels += [self.problem.labels[i] for i in held[has]]
-        return OutOfFold(np.concatenate(scores or [np.zeros((0, self.problem.classes))]), labels)
+            labels += [self.problem.data.labels[i] for i in held[has]]
+            kept.append(held[has])
+        found = np.concatenate(scores or [np.zeros((0, self.problem.classes))])
+        return OutOfFold(found, labels, self._weights[np.concatenate(kept)])
 
 
 def choose(
@@ -553,7 +591,7 @@ def choose(
     CorpusError
         There are too few documents for --tune.
     """
-    stages, count = stages_of(problem, seconds is not None), len(problem.labels)
+    stages, count = stages_of(problem, seconds is not None), len(problem.data.labels)
     if seconds is not None and count < MIN_TUNED:
         raise CorpusError(
             f"--tune={seconds:g}: {count} documents of {problem.classes} classes are too few to "

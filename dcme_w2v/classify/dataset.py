@@ -27,7 +27,7 @@ from dcme_w2v.options import HoldoutOptions
 
 from .constants import SHORT_TEXT
 from .features import TextFeatures
-from .fit import Labeled, class_weights
+from .labeled import Labeled, class_weights, of_documents
 from .model import COLUMNS, Predictor
 from .options import FeatureOptions
 
@@ -118,19 +118,26 @@ class Dataset:
     @functools.cached_property
     def data(self) -> Labeled:
         """The training documents."""
-        labels, weights = numbers_of(self.labels, self.classes), None
-        if self.class_weight is not None:
-            weights = class_weights(self.class_weight, self.classes, labels).astype(np.float32)
-            if not weights.all():
-                raise UsageError("--class-weight: must be above 0; leave the documents out")
-        return Labeled(self.matrix, labels, weights)
+        labels = numbers_of(self.labels, self.classes)
+        groups = self.groups if self.text is not None and self.text.is_by_token else None
+        return self._weighted(Labeled(self.matrix, labels, groups=groups))
+
+    def _weighted(self, data: Labeled) -> Labeled:
+        """Return documents with the weights of their classes, which training documents decide."""
+        if self.class_weight is None:
+            return data
+        labels = numbers_of(self.labels, self.classes)
+        by_class = class_weights(self.class_weight, self.classes, labels)
+        if not by_class.all():
+            raise UsageError("--class-weight: must be above 0; leave the documents out")
+        return data.weighted(of_documents(by_class, data.labels))
 
     @functools.cached_property
     def holdout(self) -> Labeled | None:
         """The held-out documents."""
         if not self.held_labels:
             return None
-        return Labeled(self.held_matrix, numbers_of(self.held_labels, self.classes))
+        return self._weighted(Labeled(self.held_matrix, numbers_of(self.held_labels, self.classes)))
 
     @functools.cached_property
     def multilabel(self) -> bool:

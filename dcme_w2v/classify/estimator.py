@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix, issparse, vstack
 
 from dcme_w2v._core.models import SparseRows
-from dcme_w2v.declarations import threads_of
+from dcme_w2v.declarations import filled, threads_of
 from dcme_w2v.errors import UsageError
-from dcme_w2v.numeric.arrays import F64, I64
+from dcme_w2v.numeric.arrays import F64
 from dcme_w2v.numeric.sklearn_base import (
     Estimator,
     check_all_labeled,
@@ -22,17 +22,20 @@ from dcme_w2v.numeric.sklearn_base import (
     check_weights,
     options_of,
     parameters,
+    unchanged_if_failed,
 )
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.progress import Reporter, reporting_to
 
-from .calibration import PLAIN, Calibrated, calibration_data, calibration_on
-from .choose import MIN_COMPARED, OutOfFold, Problem, choose
+from .calibration import Calibration
+from .choose import MIN_COMPARED, Problem
 from .constants import SMALL
-from .fit import Fit, Labeled, RemoteTraining, class_weights
-from .metrics import Calibration, calibrated, check_scores
+from .fit import Fitted, Job, RemoteTraining, fit_linear
+from .labeled import Labeled, class_weights, of_documents
+from .metrics import check_scores
 from .mixins import LinearMixin, check_classes
 from .options import (
+    L2_OF_LBFGS,
     SECONDS,
     ClassifyOptions,
     TuneOptions,
@@ -50,6 +53,7 @@ from .trainer import (
     warn_of_short_rows,
 )
 
+MOST_VISITS = 100  # of a row in a call of partial_fit
 MAX_LABELS = 2**31 - 2  # the core has numbers of 32 bits; one class is for rows without a label
 
 
@@ -86,15 +90,25 @@ def label_sets(y: Any, rows: int) -> tuple[list[list[int]], int]:
     return [part.tolist() for part in np.split(found.indices, found.indptr[1:-1])], found.shape[1]
 
 
-def is_small(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> bool:
-    """Return whether L-BFGS reaches the optimum as fast, and no option of another solver is set.
+def for_numbers(given: ClassifyOptions, matrix: csr_matrix, classes: int) -> ClassifyOptions:
+    """Return options with the softmax where L-BFGS reaches its optimum as fast, and that solver.
 
-    Few documents of text have more words than documents; the hinge loss is better on them.
+    An option of SGD keeps the loss. Few documents of text have more words than documents; the hinge
+    loss is better on them.
     """
-    own = (given.solver, given.loss, given.lr, given.min_lr, given.epochs, given.batch)
-    is_short = (matrix.shape[1] + 1) * classes <= SMALL[0] and matrix.nnz * classes <= SMALL[1]
-    is_short = is_short and (matrix.shape[1] < matrix.shape[0] or is_dense(matrix))
-    return is_short and is_hinge_possible(given) and not any(one is not None for one in own)
+    rows, columns = matrix.shape
+    is_small = (columns + 1) * classes <= SMALL[0] and matrix.nnz * classes <= SMALL[1]
+    is_small = is_small and (columns < rows or is_dense(matrix))
+    if is_small and is_hinge_possible(given) and given.loss is None:
+        own = (given.solver, given.lr, given.min_lr, given.epochs, given.batch)
+        if any(one is not None for one in own):
+            return replace(given, loss="softmax")
+        if rows >= max(MIN_COMPARED, 2 * classes):
+            return replace(given, solver="lbfgs")
+        given = replace(given, solver="lbfgs")
+    if given.solver == "lbfgs":  # penalties are chosen where the solver is
+        return filled(given, {"l2": L2_OF_LBFGS})
+    return given
 
 
 @parameters(
@@ -186,7 +200,7 @@ class MaxentClassifier(LinearMixin, Estimator):
     _learned = "_weights"
     _weights: Scorer
     _indicator: tuple[bool, Any] | None = None  # whether y was sparse, its type
-    _calibration: Calibration | None = None
+    _calibration: Calibration = Calibration()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> MaxentClassifier:
         """Fit to rows and their labels.
@@ -199,10 +213,8 @@ class MaxentClassifier(LinearMixin, Estimator):
             One label per row; or an indicator matrix, 1 for each label of a row and 0 for the
             others. A row may have no label.
         sample_weight : array, shape (rows,), optional
-            Weights of the rows: 2 is equivalent to two copies of the row, 0 to none (but copies
-            change which rows are held out, where these choose settings). With L-BFGS
-            the weights are part of the objective, otherwise they multiply the learning rate of the
-            row.
+            Weights of the rows, of which only the proportions count: a row of a weight of 2 counts
+            as two rows in all that is learned, chosen and calibrated, a row of 0 is left out.
 
         Raises
         ------
@@ -212,7 +224,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         KeyboardInterrupt
             While the weights are trained; `partial` is this classifier with the weights so far.
         """
-        with reporting_to(self._progress) as reporter:
+        with reporting_to(self._progress) as reporter, unchanged_if_failed(self):
             learn = self._fit_sets if is_indicator(y) else self._fit_labels
             return learn(X, y, sample_weight, reporter)
 
@@ -226,49 +238,25 @@ class MaxentClassifier(LinearMixin, Estimator):
         check_classes(self.classes_)
         given, remote = options_of(self), self._remote_training()
         warn_of_short_rows(matrix, given.bias)
+        classes, seconds = len(self.classes_), _seconds_of(self.tune)
+        if given.objective == "tree":
+            raise UsageError('objective="tree": is only for files; see dcme-w2v classify train')
         if remote is not None:
             given = remote.prepare(given, CheckpointOptions())
-        elif not self.tune and is_small(given, matrix, len(self.classes_)):
-            given = replace(given, solver="lbfgs")
-        data = self._weighted(matrix, numbers[:, None].tolist(), sample_weight)
-        options, scores = self._options_for(data, given, remote is not None, reporter)
-        self._indicator = self._calibration = None
-        by = self._learn(data, len(self.classes_), options, scores, reporter, remote=remote)
-        self._calibration = None if by is None else by.by
-        return self
-
-    def _options_for(
-        self, data: Labeled, given: ClassifyOptions, is_remote: bool, reporter: Reporter
-    ) -> tuple[ClassifyOptions, OutOfFold | None]:
-        """Return the options of the training, and scores of the rows that chose them."""
-        classes, seconds = len(self.classes_), _seconds_of(self.tune)
-        options = resolved(given, classes)
-        if options.objective == "tree":
-            raise UsageError('objective="tree": is only for files; see dcme-w2v classify train')
-        if is_remote:
             if seconds is not None:
                 raise UsageError(f"tune={self.tune}: is not supported with cluster; omit one")
-            return options, None
-        is_path = given.solver == "lbfgs" and seconds is None
-        enough = len(data.labels) >= max(MIN_COMPARED, 2 * classes)
-        if is_path and (given.solver == self.solver or given.l2 is not None or not enough):
-            return options, None  # penalties are chosen where L-BFGS is
-        problem = Problem.of(data, classes, given)
-        choice = choose(problem, seconds, reporter)
-        if choice is None:
-            return options, None
-        if seconds is not None:
-            self.tuned_ = dict(choice.setting)
-        return problem.options(choice.setting), choice.scores
+        elif seconds is None:
+            given = for_numbers(given, matrix, classes)
+        data = self._weighted(matrix, numbers[:, None].tolist(), sample_weight)
+        job = Job(reporter, seconds=seconds, remote=remote)
+        self._take(self._fitted(Problem(data, classes, given), job))
+        self._indicator = None
+        return self
 
     def _sets_of(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, reset: bool
-    ) -> tuple[Labeled, int]:
-        """Return rows with their columns of an indicator matrix, and how many classes these are.
-
-        Rows without a label have a class of their own, the last one: the core needs a label or
-        more.
-        """
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, reset: bool, once: bool = True
+    ) -> Labeled:
+        """Return rows with their columns of an indicator matrix."""
         given = options_of(self)
         if not is_hinge_possible(given) or given.loss == "softmax":
             raise UsageError(
@@ -283,10 +271,9 @@ class MaxentClassifier(LinearMixin, Estimator):
         if shortage := resource_estimate(matrix, sets, count, options)["refused"]:
             raise shortage
         self.classes_ = np.arange(count)
-        data = self._weighted(matrix, sets, sample_weight)
-        own = [one or [count] for one in data.labels]
+        data = self._weighted(matrix, sets, sample_weight, once)
         self._indicator = (issparse(y), y.dtype if hasattr(y, "dtype") else np.dtype(np.int64))
-        return Labeled(data.matrix, own, data.weights), count + any(one == [count] for one in own)
+        return data
 
     def _fit_sets(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, reporter: Reporter
@@ -295,51 +282,34 @@ class MaxentClassifier(LinearMixin, Estimator):
         for name in ("tune", "cluster"):
             if (value := getattr(self, name)) not in (None, False):
                 raise UsageError(f"{name}={value}: is not supported with an indicator matrix")
-        data, classes = self._sets_of(X, y, sample_weight, reset=True)
-        given, count = replace(options_of(self), loss="hinge"), len(self.classes_)
-        counts = np.bincount(data.instances()[1], minlength=count)[:count]
-        if not counts.any():
+        data = self._sets_of(X, y, sample_weight, reset=True)
+        if not any(data.labels):
             raise UsageError("y has no label: all its entries are 0")
+        given = replace(options_of(self), loss="hinge")
         warn_of_short_rows(data.matrix, given.bias)
-        options, scores = resolved(given, count, multilabel=True), None
-        if choice := choose(problem := Problem.of(data, classes, given), None, reporter):
-            options, scores = problem.options(choice.setting), choice.scores
-        found = self._learn(data, classes, options, scores, reporter, counts)
-        by = found or Calibrated(by=PLAIN)
-        self._weights = resized(self._linear(), count)
-        by.adjust(self._weights)
-        self._calibration, self.threshold_ = by.by, by.threshold
+        problem = Problem(data, len(self.classes_), given, several=True)
+        self._take(self._fitted(problem, Job(reporter)))
         return self
 
-    def _learn(
-        self,
-        data: Labeled,
-        classes: int,
-        options: ClassifyOptions,
-        scores: OutOfFold | None,
-        reporter: Reporter,
-        counts: I64 | None = None,
-        remote: RemoteTraining | None = None,
-    ) -> Calibrated | None:
-        """Train, and return the calibration of the hinge loss; `counts` are those of sets."""
-        left_out = by = None
-        several = counts is not None
-        if options.loss == "hinge" and remote is None:
-            own = (classes, options, reporter, counts, several, scores)
-            data, left_out, by = calibration_data(data, *own)
-        task = Fit(data, classes, options, multilabel=several, remote=remote)
+    def _fitted(self, problem: Problem, job: Job) -> Fitted:
         try:
-            task.train(reporter)
+            return fit_linear(problem, job)
         except KeyboardInterrupt as error:
-            error.partial = self  # type: ignore[attr-defined]
+            if isinstance(partial := getattr(error, "partial", None), Fitted):
+                self._take(partial)
+                error.partial = self  # type: ignore[attr-defined]
             raise
-        finally:
-            self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
-            self._weights, self.epochs_ = task.scorer, task.records
-            self.n_iter_ = len(task.records)
-        if left_out is not None:
-            by = calibration_on(task.scorer, left_out, options, counts, several)
-        return by
+
+    def _take(self, fitted: Fitted) -> None:
+        """Set what was fitted."""
+        options = fitted.options
+        self._weights, self._calibration = fitted.scorer, fitted.calibration
+        if fitted.threshold is not None:
+            self.threshold_ = fitted.threshold
+        if self.tune and fitted.choice is not None:
+            self.tuned_ = dict(fitted.choice.setting)
+        self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
+        self.epochs_, self.n_iter_ = fitted.records, len(fitted.records)
 
     def _remote_training(self) -> RemoteTraining | None:
         """Return the training on `cluster`, which the class of `dcme_w2v.cluster` supports."""
@@ -363,7 +333,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         classes : array, optional
             All labels of all calls; required in the first call, except with an indicator matrix.
         sample_weight : array, shape (rows,), optional
-            Multiplies the learning rate of each row.
+            How many copies of each row are learned, at most 100.
         """
         first, several = not hasattr(self, "_weights"), is_indicator(y)
         if not first and several != (self._indicator is not None):
@@ -372,30 +342,34 @@ class MaxentClassifier(LinearMixin, Estimator):
             )
         if self.class_weight == "balanced":
             raise UsageError('class_weight="balanced": is for fit; give partial_fit a dict')
-        options = replace(options_of(self), epochs=1, solver="sgd")
-        if several:
-            data, count = self._sets_of(X, y, sample_weight, reset=first)
-            options = replace(options, loss="hinge")
-        else:
-            data, count = self._labeled(X, y, classes, sample_weight, first)
-        if several and classes is not None and not np.array_equal(self.classes_, classes):
-            raise UsageError(f"partial_fit: classes must be the columns, 0 to {count - 1}")
-        options = resolved(options, len(self.classes_), multilabel=several)
-        self.objective_ = options.objective
-        options = replace(options, min_lr=options.lr)
-        documents, labels = data.instances()
-        training = ClassifierTrainer(
-            data.matrix, documents, labels, count, options,
-            None if first else resized(self._linear(), count),
-            None if data.weights is None else data.weights[documents],
-        )  # fmt: skip
-        training.epoch(0)
-        self._weights = resized(training.weights, len(self.classes_))
-        if several and first:
-            self._calibration, self.threshold_ = PLAIN, 0.5
-        elif options.loss != "hinge":
-            self._calibration = None
-        self.n_iter_ = 1 if first else self.n_iter_ + 1
+        with unchanged_if_failed(self):
+            options = replace(options_of(self), epochs=1, solver="sgd")
+            if options.loss is None and not first and is_hinge_possible(options):
+                options = replace(options, loss=self.loss_)
+            if several:
+                data = self._sets_of(X, y, sample_weight, reset=first, once=False)
+                options = replace(options, loss="hinge")
+            else:
+                data = self._labeled(X, y, classes, sample_weight, first)
+            count = len(self.classes_)
+            if several and classes is not None and not np.array_equal(self.classes_, classes):
+                raise UsageError(f"partial_fit: classes must be the columns, 0 to {count - 1}")
+            problem = Problem(data, count, options, several).with_none()
+            options, data = problem.options({}), problem.data
+            start = None if first else resized(self._linear(), problem.classes)
+            training = ClassifierTrainer(
+                data.matrix, *data.instances(), problem.classes,
+                replace(options, min_lr=options.lr), start, data.instance_weights(),
+            )  # fmt: skip
+            training.epoch(0)
+            self._weights = resized(training.weights, count)
+            self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
+            if first:
+                self._calibration = Calibration("logistic" if several else "softmax")
+                self.threshold_ = 0.5
+            elif options.loss != "hinge":
+                self._calibration = Calibration()
+            self.n_iter_ = 1 if first else self.n_iter_ + 1
         return self
 
     def _labeled(
@@ -405,8 +379,8 @@ class MaxentClassifier(LinearMixin, Estimator):
         classes: ArrayLike | None,
         sample_weight: ArrayLike | None,
         first: bool,
-    ) -> tuple[Labeled, int]:
-        """Return rows with one label of `classes`, and how many these are."""
+    ) -> Labeled:
+        """Return rows with one label of `classes`."""
         matrix, labels = check_training(self, X, y, reset=first)
         if first:
             if classes is None:
@@ -419,8 +393,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         known = self.classes_[np.minimum(numbers, len(self.classes_) - 1)] == labels
         if not known.all():
             raise UsageError(f"partial_fit: label {labels[~known][0]} is not one of classes")
-        data = self._weighted(matrix, numbers[:, None].tolist(), sample_weight)
-        return data, len(self.classes_)
+        return self._weighted(matrix, numbers[:, None].tolist(), sample_weight, once=False)
 
     def predict(self, X: Any) -> Any:
         """Return the most probable label of each row, shape (rows,).
@@ -461,7 +434,7 @@ class MaxentClassifier(LinearMixin, Estimator):
 
         After `fit` with an indicator matrix, each label has a probability by itself.
         """
-        return calibrated(self._scores(X), self._calibration)
+        return self._calibration.apply(self._scores(X))
 
     def _linear(self) -> Weights:
         if not isinstance(self._weights, Weights):
@@ -475,17 +448,27 @@ class MaxentClassifier(LinearMixin, Estimator):
         return self._weights.scores(SparseRows(matrix), 0, matrix.shape[0], threads)
 
     def _weighted(
-        self, matrix: csr_matrix, labels: Sequence[Sequence[int]], sample_weight: ArrayLike | None
+        self,
+        matrix: csr_matrix,
+        labels: Sequence[Sequence[int]],
+        sample_weight: ArrayLike | None,
+        once: bool = True,
     ) -> Labeled:
-        """Return rows of these classes that have a weight."""
+        """Return rows of these classes that have a weight.
+
+        Only the proportions count; in `partial_fit`, which sees some of the rows, the weights.
+        """
+        data = Labeled(matrix, labels)
         if sample_weight is None and self.class_weight is None:
-            return Labeled(matrix, labels)
+            return data
         weights = check_weights(sample_weight, len(labels))
         if self.class_weight is not None:
             own = class_weights(self.class_weight, self.classes_.tolist(), labels, weights)
-            weights = check_weights(weights * own, len(labels))
-        found = weights.astype(np.float32)
-        return Labeled(matrix, labels, found).some(np.flatnonzero(found))
+            weights = check_weights(weights * of_documents(own, labels), len(labels))
+        if once:
+            return data.weighted(weights)
+        visits = np.minimum(weights, MOST_VISITS).astype(np.float32)
+        return data.with_weights(visits).some(np.flatnonzero(visits))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

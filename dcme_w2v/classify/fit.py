@@ -1,131 +1,313 @@
-"""Training of a linear classifier: epochs, held-out measures, early stopping, best weights."""
+"""The fit of a linear classifier: the choice of settings, the training, and the calibration.
+
+`fit_linear` is the one place that does it, for files, estimators, few labels and clusters.
+"""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from numbers import Real
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.models import SparseRows
-from dcme_w2v.errors import UsageError, warn
-from dcme_w2v.numeric.arrays import F32, F64, I32, I64
+from dcme_w2v.errors import DivergedError, warn
+from dcme_w2v.numeric.arrays import F32, F64
+from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.training.interrupts import ReceivedSignal
-from dcme_w2v.training.progress import Reporter
-from dcme_w2v.training.run import Checkpointer, TrainingRun, interrupted, run_epochs
+from dcme_w2v.training.checkpoint_folder import Checkpoint, CheckpointFolder
+from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.training.progress import QUIET, Reporter
+from dcme_w2v.training.run import Checkpointer, TrainingRun, run_epochs
 from dcme_w2v.training.trainer import Fingerprint, hash_of
 
+from .calibration import Calibration
+from .choose import (
+    MIN_COMPARED,
+    Choice,
+    OutOfFold,
+    Problem,
+    Search,
+    Setting,
+    choose,
+    mean_and_error,
+)
+from .constants import BALANCES, CERTAIN, CLEARLY, FOLDS, LEARNED
 from .forest import Forest
 from .label_tree import train_trees
-from .metrics import Measures, log_softmax
+from .labeled import Labeled
+from .metrics import Measures, best_threshold, log_softmax, ndcg, relevance
 from .options import ClassifyOptions
 from .solver import solve
-from .trainer import (
-    ClassifierTrainer,
-    Scorer,
-    Weights,
-)
+from .trainer import ClassifierTrainer, Scorer, Weights, resized
 
-MOST_WEIGHT = 1_000_000  # of a class; weights are of single precision
 EndIteration = Callable[[int, float], bool]
+MAX_DOCUMENTS, MAX_SCORES = 5000, 1 << 23  # whose scores calibrate at once
+LEFT_OUT_OF_SETS = 1000  # documents of several labels: most labels are rare
+FALL = 10.0  # standard errors by which a training may not be worse than its trials
 
 
-def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
-    """Return an instance for each label of documents: indices of documents and of classes."""
-    sizes = [len(own) for own in labels]
-    flat = [label for own in labels for label in own]
-    return np.repeat(np.arange(len(sizes)), sizes), np.array(flat, dtype=np.int32)
-
-
-def class_weights(
-    given: Any, names: Sequence[Any], labels: Sequence[Sequence[int]], weights: F64 | None = None
-) -> F64:
-    """Return the weight of each document's class, of several the mean.
-
-    Parameters
-    ----------
-    given : mapping or {"balanced"}
-        Weights by name, 1 by default; "balanced" gives all classes the same total weight.
-    names : sequence
-        The classes.
-    labels : sequence of sequence of int
-        Class indices of each document.
-    weights : ndarray of float64, shape (documents,), optional
-        Of the documents themselves.
-
-    Raises
-    ------
-    UsageError
-        A name is no class, or a weight is no number from 0 to `MOST_WEIGHT`.
-    """
-    (rows, numbers), found = instances_of(labels), np.ones(len(names))
-    if given == "balanced":
-        sums = np.bincount(numbers, None if weights is None else weights[rows], len(names))
-        held = sums > 0
-        found[held] = sums.sum() / (held.sum() * sums[held])
-    elif not isinstance(given, Mapping):
-        raise UsageError(f"--class-weight={given!r}: must be balanced, or a weight for each label")
-    else:
-        place = {name: number for number, name in enumerate(names)}
-        for name, weight in given.items():
-            if name not in place:
-                if place.keys() <= given.keys():  # as in scikit-learn
-                    continue
-                raise UsageError(f"--class-weight: no document has the label {name!r}; omit it")
-            if not isinstance(weight, Real) or not 0 <= float(weight) <= MOST_WEIGHT:
-                raise UsageError(
-                    f"--class-weight: {name!r} has {weight!r}; give a number above 0, at most "
-                    f"{MOST_WEIGHT:,}"
-                )
-            found[place[name]] = weight
-    sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, found[numbers]))
-    return np.where(sizes, sums / np.maximum(sizes, 1), 1.0)
-
-
-@dataclass(frozen=True)
-class Labeled:
-    """Documents and the class indices of their labels; -1 is a label that is not a class.
+@dataclass
+class Fitted:
+    """The result of `fit_linear`.
 
     Attributes
     ----------
-    matrix : csr_matrix of float32, shape (documents, features)
-        The documents.
-    labels : sequence of sequence of int
-        The labels of each document, at least one.
-    weights : ndarray of float32, shape (documents,), optional
-        Weights of the documents, above 0; 1 by default.
+    scorer : Scorer
+        The weights, votes or trees.
+    options : ClassifyOptions
+        As trained, with every default.
+    calibration : Calibration
+    threshold : float or None
+        Of the probability of predicted labels, where documents have several; None: not fitted.
+    records : list of dict
+        Each epoch's `epoch`, `seconds`, `loss`, `lr`, and the held-out measures.
+    choice : Choice or None
+        What was chosen on held-out documents.
+    seconds : float
+        Of the training.
+    cluster : dict or None
+        The record of a training on a cluster.
     """
 
-    matrix: csr_matrix
-    labels: Sequence[Sequence[int]]
-    weights: F32 | None = None
+    scorer: Scorer
+    options: ClassifyOptions
+    calibration: Calibration = field(default_factory=Calibration)
+    threshold: float | None = None
+    records: list[dict[str, Any]] = field(default_factory=list)
+    choice: Choice | None = None
+    seconds: float = 0.0
+    cluster: dict[str, Any] | None = None
 
-    def instances(self) -> tuple[I64, I32]:
-        """Return an instance for each label: indices of documents and of classes."""
-        return instances_of(self.labels)
 
-    def some(self, chosen: I64) -> Labeled:
-        """Return the documents of these numbers."""
-        weights = None if self.weights is None else self.weights[chosen]
-        return Labeled(self.matrix[chosen], [self.labels[i] for i in chosen], weights)
+@dataclass
+class Job:
+    """How `fit_linear` is run, beside what is learned; by default nothing is shown or saved.
+
+    Attributes
+    ----------
+    reporter, received
+        Take the progress, and signals.
+    seconds : float, optional
+        Of a search of settings (--tune).
+    chooses, calibrates : bool
+        Whether settings that are not given are chosen, and probabilities are calibrated.
+    holdout : callable, optional
+        Returns the held-out documents under a setting; they are measured after every epoch, and
+        with `patience` choose the epoch.
+    begin : callable, optional
+        Is told the setting and the options before the training.
+    partial : callable, optional
+        Saves the result so far after a signal, and returns a message.
+    checkpoints, folder, found
+        Where and when SGD saves its state, and what it resumes from.
+    recorded : mapping
+        Further options; a resumed run must have the same.
+    described : str
+        The data, for messages.
+    remote : RemoteTraining, optional
+        Trains on the workers of an executor.
+    """
+
+    reporter: Reporter = QUIET
+    received: ReceivedSignal = field(default_factory=ReceivedSignal)
+    seconds: float | None = None
+    chooses: bool = True
+    calibrates: bool = True
+    holdout: Callable[[Setting], Labeled | None] = lambda _: None
+    begin: Callable[[Setting, ClassifyOptions], None] = lambda *_: None
+    partial: Callable[[Fitted], str | None] = lambda _: None
+    checkpoints: CheckpointOptions | None = None
+    folder: CheckpointFolder | None = None
+    found: Checkpoint | None = None
+    recorded: Mapping[str, Any] = field(default_factory=dict)
+    described: str = ""
+    remote: RemoteTraining | None = None
+
+
+def fit_linear(problem: Problem, job: Job | None = None) -> Fitted:
+    """Choose settings, train, and calibrate the probabilities and the threshold.
+
+    A document of weight w counts w times in all of that.
+
+    Raises
+    ------
+    Interrupted
+        A signal arrived.
+    DivergedError
+        The training diverged, or is far worse than its trials were.
+    KeyboardInterrupt
+        While training; its attribute `partial` is the result so far.
+    """
+    with one_blas_thread():
+        whole = problem.with_none()
+        fitted = _fit_linear(whole, job or Job(), problem.classes)
+        if whole.classes > problem.classes and isinstance(fitted.scorer, Weights):
+            fitted.scorer = resized(fitted.scorer, problem.classes)
+        return fitted
+
+
+def _fit_linear(problem: Problem, job: Job, size: int) -> Fitted:
+    """Fit to classes of which the first `size` are labels; see `Problem.with_none`."""
+    choice = None
+    if job.chooses and job.remote is None:
+        choice = choose(problem, job.seconds, job.reporter, job.received)
+    setting = choice.setting if choice else {}
+    options = problem.options(setting)
+    if choice is not None and choice.flags:
+        job.reporter.message(f"settings: {choice.line}")
+    job.begin(setting, options)
+    data = replace(problem.data, matrix=problem.rows(setting))
+    learned, left_out = _divided(data, problem, options, job)
+    start = time.monotonic()
+    task = Task(learned, problem.classes, options, job.holdout(setting), problem.several, job)
+    try:
+        task.train()
+    except KeyboardInterrupt as error:
+        error.partial = task.fitted()  # type: ignore[attr-defined]
+        raise
+    fitted = task.fitted()
+    fitted.choice, fitted.seconds = choice, task.seconds or time.monotonic() - start
+    if choice is not None:
+        _check_against(choice, fitted.scorer, data, options.threads or 1)
+    if job.remote is not None:
+        left_out = job.holdout(setting)
+        fitted.cluster = job.remote.finish(task.weights, left_out)
+    if job.calibrates and options.loss == "hinge":
+        _calibrate(fitted, data, problem, left_out, size, job)
+    return fitted
+
+
+# ---- calibration ----
+
+
+def _divided(
+    data: Labeled, problem: Problem, options: ClassifyOptions, job: Job
+) -> tuple[Labeled, Labeled | None]:
+    """Return the documents to train on, and those that are left out for the calibration.
+
+    Of few documents, none are left out: folds calibrate, except trees.
+    """
+    count = len(data.labels)
+    is_tree = options.objective == "tree"
+    few = count < (MIN_COMPARED if is_tree else LEARNED)
+    if options.loss != "hinge" or not job.calibrates or job.remote is not None or few:
+        return data, None
+    left_out = min(count, CERTAIN) // FOLDS
+    if problem.several and count >= LEARNED:
+        left_out = LEFT_OUT_OF_SETS
+    groups = np.arange(count) if data.groups is None else data.groups
+    order = np.random.default_rng(options.seed).permutation(count)
+    is_out = np.isin(groups, groups[order[:left_out]])
+    return data.some(np.flatnonzero(~is_out)), data.some(np.flatnonzero(is_out))
+
+
+def scores_of(scorer: Scorer, data: Labeled, threads: int) -> OutOfFold:
+    """Return the scores of documents whose labels are known; of many, some from all of the file."""
+    known = np.array([i for i, labels in enumerate(data.labels) if min(labels) >= 0], dtype=int)
+    count = min(MAX_DOCUMENTS, max(1, MAX_SCORES // scorer.classes), len(known))
+    at = known[np.linspace(0, len(known) - 1, count).astype(int)] if count else known
+    some = data.some(at)
+    scores = scorer.scores(SparseRows(some.matrix), 0, count, threads)
+    return OutOfFold(scores, list(some.labels), count * some.shares())
+
+
+def _calibrate(
+    fitted: Fitted,
+    data: Labeled,
+    problem: Problem,
+    left_out: Labeled | None,
+    size: int,
+    job: Job,
+) -> None:
+    """Set the calibration and the threshold, by documents that were not learned."""
+    options, several = fitted.options, problem.several
+    kind = "logistic" if several else "normalized"
+    if several or options.objective == "tree":
+        fitted.calibration = Calibration(kind)
+    held = fitted.choice.scores if fitted.choice else None
+    if left_out is not None:
+        held = scores_of(fitted.scorer, left_out, options.threads or 1)
+    elif options.objective == "tree" or job.remote is not None:
+        return
+    elif held is None and len(data.labels) >= FOLDS:
+        job.reporter.stage("calibrating the probabilities", None, "documents")
+        given = replace(problem, data=data, under=None, given=options)
+        held = Search(given, reporter=job.reporter, received=job.received).scores({})
+    if held is None or not held.labels:
+        return
+    scores, labels = held.scores, held.labels
+    if several:
+        scores, labels = scores[:, :size], [[one for one in own if one < size] for own in labels]
+        if options.bias != 0 and isinstance(fitted.scorer, Weights):
+            offsets = _best_offsets(scores, labels, data.counts(problem.classes)[:size])
+            scores = scores + offsets
+            fitted.scorer.shift(np.append(offsets, np.zeros(problem.classes - size)))
+    fitted.calibration = Calibration.fit(kind, scores, labels, held.weights)
+    if several and any(labels):
+        log_p = fitted.calibration.apply(scores)
+        may_be_none = size < problem.classes
+        fitted.threshold = best_threshold(log_p, labels, held.weights, may_be_none)
+
+
+def _best_offsets(scores: F64, labels: list[Any], counts: F64) -> F64:
+    """Return what labels gain by the documents that they lack, such that nDCG@5 is highest.
+
+    After few epochs, rare labels have too low scores (logit adjustment, Menon et al. 2021). Nothing
+    if no gain is clear.
+    """
+    relevant = relevance(labels, len(counts))
+    has = relevant.any(axis=1)
+    relevant, scores = relevant[has], scores[has]
+    best, highest = np.zeros(len(counts)), 0.0
+    if len(scores) < 2:
+        return best
+    lacking = math.log(max(counts.max(), 1)) - np.log(np.maximum(counts, 1))
+    first = ndcg(scores, relevant)
+    for balance in BALANCES:
+        gained = ndcg(scores + balance * lacking, relevant) - first
+        mean, error = gained.mean(), gained.std() / math.sqrt(len(gained))
+        if mean > max(highest, CLEARLY * error):
+            highest, best = mean, balance * lacking
+    return best
+
+
+def _check_against(choice: Choice, scorer: Scorer, data: Labeled, threads: int) -> None:
+    """Raise if the documents that chose the settings are now predicted far worse."""
+    if choice.figures is None or choice.at is None or choice.measure is None:
+        return
+    some = data.some(choice.at)
+    scores = [*scorer.batches(SparseRows(some.matrix), threads)]
+    found = choice.measure(np.concatenate(scores), some.labels)
+    weights = np.ones(len(found)) if some.weights is None else some.weights.astype(np.float64)
+    fall, error = mean_and_error(choice.figures - found, weights)
+    if fall > FALL * error:
+        now = float(np.average(found, weights=weights))
+        raise DivergedError(
+            f"the training diverged: documents that it has learned are predicted with {now:.4f}, "
+            f"and trials without them had {now + fall:.4f}; give a lower --lr, or other weights"
+        )
+
+
+# ---- training ----
 
 
 def measure(scorer: Scorer, data: Labeled, measures: Measures, threads: int) -> dict[str, Any]:
     """Return the measures of a classifier on labeled documents."""
     begin = 0
     for scores in scorer.batches(SparseRows(data.matrix), threads):
-        measures.add(log_softmax(scores), data.labels[begin : begin + len(scores)])
+        own = slice(begin, begin + len(scores))
+        weights = None if data.weights is None else data.weights[own]
+        measures.add(log_softmax(scores), data.labels[own], weights)
         begin += len(scores)
     return measures.result()
 
 
-class Fit(TrainingRun):
-    """Training of a classifier by one of `LEARNERS`.
+class Task:
+    """The training of one set of weights: what learners take, and where they leave the result.
 
     Parameters
     ----------
@@ -140,31 +322,19 @@ class Fit(TrainingRun):
         epoch with the best accuracy (with several labels: precision at 1) are kept.
     multilabel : bool
         Whether documents may have several labels.
-    others : mapping, optional
-        Further options; a resumed run must have the same.
-    described : str
-        The data, for messages.
-    remote : RemoteTraining, optional
-        Trains this task on the workers of an executor, in place of `LEARNERS`.
+    job : Job, optional
 
     Attributes
     ----------
-    data, classes, resolved
-        As given.
     learned, sample_weight
-        What learners take: the documents, their instances, `classes` and `resolved`; and the
-        weights of the instances.
-    total_weight : float
-        Of all instances.
+        The documents, their instances, `classes` and `options`; and the weights of the instances.
     weights : Weights
         The current weights; after training the weights of the best epoch. Trees have none.
     scorer : Scorer
         What scores documents so far: the weights, votes or trees.
     records : list of dict
-        Each epoch's `epoch`, `seconds`, `loss`, `lr`, and with `holdout` its measures.
+        See `Fitted`.
     """
-
-    kind, unit = "classes", "documents"
 
     def __init__(
         self,
@@ -173,105 +343,66 @@ class Fit(TrainingRun):
         options: ClassifyOptions,
         holdout: Labeled | None = None,
         multilabel: bool = False,
-        others: Mapping[str, Any] | None = None,
-        described: str = "",
-        remote: RemoteTraining | None = None,
+        job: Job | None = None,
     ) -> None:
-        documents, labels = data.instances()
-        sample_weight = None if data.weights is None else data.weights[documents]
-        self.learned = (data.matrix, documents, labels, classes, options)
-        self.sample_weight = sample_weight
+        self.data, self.classes, self.options, self.holdout = data, classes, options, holdout
+        self.job, self.multilabel = job or Job(), multilabel
+        self.learned = (data.matrix, *data.instances(), classes, options)
+        self.sample_weight = data.instance_weights()
         self.records: list[dict[str, Any]] = []
-        self._data, self._holdout, self._multilabel = data, holdout, multilabel
-        self._described = described
-        self._measured = f"heldout_{'precision_at_1' if multilabel else 'accuracy'}"
-        self._best, self._best_epoch = -1.0, 0
-        self.data, self.classes, self.resolved = data, classes, options
-        self.total_weight = (
-            float(len(labels))
-            if sample_weight is None
-            else float(sample_weight.sum(dtype=np.float64))
-        )
-        self._remote = remote
-        if options.learner != "sgd" or remote is not None:
+        self.seconds = 0.0
+        self.figure = f"heldout_{'precision_at_1' if multilabel else 'accuracy'}"
+        self.best, self.best_epoch = -1.0, 0
+        self.training: ClassifierTrainer | None = None
+        if options.learner == "sgd" and self.job.remote is None:
+            self.training = ClassifierTrainer(*self.learned, sample_weight=self.sample_weight)
+            self.weights = self.training.weights
+        else:
             features = 0 if options.learner == "tree" else data.matrix.shape[1]
             self.weights = Weights(features, classes, options.bias)
-        else:
-            training = ClassifierTrainer(*self.learned, sample_weight=sample_weight)
-            named = {**asdict(options), **(others or {})}
-            super().__init__(training, named, training.count * training.epochs)
-            self.weights = training.weights
         self.scorer: Scorer = self.weights
-        self._best_tables: dict[str, F32] = {}
+        self.best_tables: dict[str, F32] = {}
         if holdout is not None and options.patience:
-            self._best_tables = {k: np.zeros_like(v) for k, v in self.weights.tables.items()}
+            self.best_tables = {k: np.zeros_like(v) for k, v in self.weights.tables.items()}
 
-    # ---- what the engine calls ----
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights of all instances."""
+        weights = self.sample_weight
+        return float(len(self.learned[2]) if weights is None else weights.sum(dtype=np.float64))
 
-    def fingerprint(self) -> Fingerprint:
-        """Return hashes of the documents and their labels."""
-        hashes = {"documents": _hash_of(self._data)}
-        if self._holdout is not None:
-            hashes["holdout"] = _hash_of(self._holdout)
-        return Fingerprint(hashes, self._described)
+    def fitted(self) -> Fitted:
+        """Return the result so far."""
+        return Fitted(self.scorer, self.options, records=self.records)
 
     def scores(self) -> dict[str, Any]:
         """Return the measures on the held-out documents."""
-        if self._holdout is None:
+        if self.holdout is None:
             return {}
         wanted = ("accuracy", "top5_accuracy", "log_likelihood", "precision_at_1")
-        measures = Measures(self.classes, self._multilabel)
-        found = measure(self.scorer, self._holdout, measures, self.resolved.threads or 1)
+        measures = Measures(self.classes, self.multilabel)
+        found = measure(self.scorer, self.holdout, measures, self.options.threads or 1)
         return {f"heldout_{name}": found[name] for name in wanted if name in found}
 
     def end_epoch(self, record: Mapping[str, Any]) -> None:
         """Store the figures of an epoch, and its weights if they are the best."""
         self.records.append(dict(record))
-        if self._best_tables:
-            figure = record[self._measured]
-            if figure >= self._best:  # few documents have ties, where more training is better
-                self._best, self._best_epoch = figure, record["epoch"]
+        if self.best_tables:
+            figure = record[self.figure]
+            if figure >= self.best:  # few documents have ties, where more training is better
+                self.best, self.best_epoch = figure, record["epoch"]
                 for name, table in self.weights.tables.items():
-                    self._best_tables[name][:] = table
+                    self.best_tables[name][:] = table
 
     def is_over(self) -> bool:
         """Return whether the measure has not improved for `patience` epochs."""
-        patience = self.resolved.patience
-        if not patience or self._holdout is None or not self.records:
+        patience = self.options.patience
+        if not patience or self.holdout is None or not self.records:
             return False
-        figures = [one[self._measured] for one in self.records]
+        figures = [one[self.figure] for one in self.records]
         return len(figures) - 1 - figures.index(max(figures)) >= patience
 
-    def tables(self) -> Mapping[str, F32]:
-        """Return the current weights and the best ones."""
-        best = {f"best_{name}": table for name, table in self._best_tables.items()}
-        return {**self.trainer.tables, **best}
-
-    def notes(self) -> dict[str, Any]:
-        """Return the figures of all epochs so far."""
-        return {"epochs": self.records, "best": self._best, "best_epoch": self._best_epoch}
-
-    def take_notes(self, notes: Mapping[str, Any]) -> None:
-        """Restore them."""
-        self.records = [{**one, "epoch": int(one["epoch"])} for one in notes["epochs"]]
-        self._best, self._best_epoch = float(notes["best"]), int(notes["best_epoch"])
-
-    def current_model(self) -> object:
-        """Return what scores documents so far."""
-        return self.scorer
-
-    def save_partial(self) -> str | None:
-        """Save nothing: there is no output."""
-        return None
-
-    # ---- the training ----
-
-    def train(
-        self,
-        reporter: Reporter,
-        received: ReceivedSignal | None = None,
-        checkpointer: Checkpointer | None = None,
-    ) -> None:
+    def train(self) -> None:
         """Train until the last epoch or early stopping, and use the weights of the best epoch.
 
         Raises
@@ -279,32 +410,23 @@ class Fit(TrainingRun):
         Interrupted, DivergedError
             See `dcme_w2v.training.run.run_epochs`.
         """
-        self.checkpointer = checkpointer or Checkpointer(self, reporter)
-        learn = self._remote.train if self._remote else LEARNERS[self.resolved.learner]
-        learn(self, reporter, received or ReceivedSignal())
-        if self._best_tables and self._best_epoch and len(self.records) > 1:
+        learn = self.job.remote.train if self.job.remote else LEARNERS[self.options.learner]
+        learn(self)
+        if self.best_tables and self.best_epoch and len(self.records) > 1:
             for name, table in self.weights.tables.items():
-                table[:] = self._best_tables[name]
-            reporter.message(
-                f"the weights are from epoch {self._best_epoch}, the best on held-out documents"
+                table[:] = self.best_tables[name]
+            self.job.reporter.message(
+                f"the weights are from epoch {self.best_epoch}, the best on held-out documents"
             )
 
-    def iterate(
-        self,
-        run: Callable[[EndIteration, Callable[[], None]], None],
-        reporter: Reporter,
-        received: ReceivedSignal,
-    ) -> None:
+    def iterate(self, run: Callable[[EndIteration, Callable[[], None]], None]) -> None:
         """Call `run`, whose iterations are reported as epochs.
 
         It gets a function for the end of each iteration, with its number and loss, that returns
         whether to stop, and one that raises Interrupted if a signal was received.
         """
+        reporter, start = self.job.reporter, time.monotonic()
         reporter.stage("training", None, "iterations")
-        start = time.monotonic()
-
-        def check_signals() -> None:
-            self.check(received)
 
         def iterated(iteration: int, loss: float) -> bool:
             nonlocal start
@@ -314,47 +436,116 @@ class Fit(TrainingRun):
             self.end_epoch(record)
             reporter.epoch(record)
             start = time.monotonic()
-            self.checkpointer.end_epoch()
-            check_signals()
+            self.check_signals()
             return self.is_over()
 
-        run(iterated, check_signals)
+        run(iterated, self.check_signals)
 
-    def check(self, received: ReceivedSignal) -> None:
-        """Raise Interrupted if a signal was received."""
+    def check_signals(self) -> None:
+        """Save the result so far and raise Interrupted if a signal was received."""
+        received = self.job.received
         if received.number is not None:
-            raise interrupted(self, self.checkpointer, received)
+            epoch = len(self.records) + 1
+            saved = self.save_partial() or "nothing was saved"
+            message = f"stopped by {received.name} in epoch {epoch}: {saved}"
+            raise Interrupted(message, received.number)
+
+    def save_partial(self) -> str | None:
+        """Save the result so far; None if there is none, on workers or in nodes of trees."""
+        if not self.records and (self.job.remote or self.options.learner == "tree"):
+            return None
+        return self.job.partial(self.fitted())
 
 
-def _by_sgd(task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
-    run_epochs(task, task.checkpointer, reporter, received)
+class SgdRun(TrainingRun):
+    """The epochs of stochastic gradient descent, which can be resumed."""
+
+    kind, unit = "classes", "documents"
+
+    def __init__(self, task: Task, training: ClassifierTrainer) -> None:
+        named = {**asdict(task.options), **task.job.recorded}
+        super().__init__(training, named, training.count * training.epochs)
+        self._task = task
+
+    def scores(self) -> dict[str, Any]:
+        """Return the measures on the held-out documents."""
+        return self._task.scores()
+
+    def end_epoch(self, record: Mapping[str, Any]) -> None:
+        """Store the figures of an epoch."""
+        self._task.end_epoch(record)
+
+    def is_over(self) -> bool:
+        """Return whether the measure has not improved for `patience` epochs."""
+        return self._task.is_over()
+
+    def current_model(self) -> Fitted:
+        """Return the result so far."""
+        return self._task.fitted()
+
+    def save_partial(self) -> str | None:
+        """Save the result so far."""
+        return self._task.save_partial()
+
+    def fingerprint(self) -> Fingerprint:
+        """Return hashes of the documents and their labels."""
+        hashes = {"documents": _hash_of(self._task.data)}
+        if self._task.holdout is not None:
+            hashes["holdout"] = _hash_of(self._task.holdout)
+        return Fingerprint(hashes, self._task.job.described)
+
+    def tables(self) -> Mapping[str, F32]:
+        """Return the current weights and the best ones."""
+        best = {f"best_{name}": table for name, table in self._task.best_tables.items()}
+        return {**self.trainer.tables, **best}
+
+    def notes(self) -> dict[str, Any]:
+        """Return the figures of all epochs so far."""
+        task = self._task
+        return {"epochs": task.records, "best": task.best, "best_epoch": task.best_epoch}
+
+    def take_notes(self, notes: Mapping[str, Any]) -> None:
+        """Restore them."""
+        task = self._task
+        task.records[:] = [{**one, "epoch": int(one["epoch"])} for one in notes["epochs"]]
+        task.best, task.best_epoch = float(notes["best"]), int(notes["best_epoch"])
 
 
-def _by_lbfgs(task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
+def _by_sgd(task: Task) -> None:
+    job, training = task.job, task.training
+    assert training is not None
+    run = SgdRun(task, training)
+    checkpointer = Checkpointer(run, job.reporter, job.folder, job.checkpoints, job.found)
+    run_epochs(run, checkpointer, job.reporter, job.received)
+    task.seconds = checkpointer.position.seconds
+
+
+def _by_lbfgs(task: Task) -> None:
     def run(end: EndIteration, _: Callable[[], None]) -> None:
         solve(*task.learned, end, task.sample_weight, task.weights)
 
-    task.iterate(run, reporter, received)
-    if len(task.records) == task.resolved.epochs:
+    task.iterate(run)
+    if len(task.records) == task.options.epochs:
         warn(
-            f"L-BFGS was stopped after {task.resolved.epochs} iterations, before the optimum: "
+            f"L-BFGS was stopped after {task.options.epochs} iterations, before the optimum: "
             "raise --epochs, or give a larger --l2"
         )
 
 
-def _by_trees(task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
-    reporter.stage("training", None, "documents of nodes")
+def _by_trees(task: Task) -> None:
+    task.job.reporter.stage("training", None, "documents of nodes")
 
     def watch(done: int) -> None:
-        reporter.advance(done)
-        task.check(received)
+        task.job.reporter.advance(done)
+        task.check_signals()
 
-    task.scorer = Forest(train_trees(*task.learned, watch), task.classes)
+    task.scorer = Forest(train_trees(*task.learned, watch, task.sample_weight), task.classes)
 
 
-Learner = Callable[[Fit, Reporter, ReceivedSignal], None]
 # What trains a task, by `ClassifyOptions.learner`; `RemoteTraining.train` is another.
-LEARNERS: dict[str, Learner] = {"sgd": _by_sgd, "lbfgs": _by_lbfgs, "tree": _by_trees}
+LEARNERS: dict[str, Callable[[Task], None]] = {
+    "sgd": _by_sgd, "lbfgs": _by_lbfgs, "tree": _by_trees,
+}  # fmt: skip
 
 
 class RemoteTraining(Protocol):
@@ -363,7 +554,7 @@ class RemoteTraining(Protocol):
     def prepare(self, options: ClassifyOptions, checkpoints: CheckpointOptions) -> ClassifyOptions:
         """Return the options of a worker; raise UsageError for options that are not supported."""
 
-    def train(self, task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
+    def train(self, task: Task) -> None:
         """Train to the end."""
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:

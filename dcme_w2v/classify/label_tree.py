@@ -105,6 +105,7 @@ def train_trees(
     classes: int,
     options: ClassifyOptions,
     watch: Callable[[int], None],
+    sample_weight: F32 | None = None,
 ) -> list[Tree]:
     """Train trees of labels.
 
@@ -116,9 +117,14 @@ def train_trees(
         `threads`, `seed`, and of the nodes `epochs`, `lr`, `min_lr`, `l2`, `bias`.
     watch : callable
         Gets the number of documents learned so far, one for each node that it reaches.
+    sample_weight : ndarray of float32, shape (instances,), optional
+        Weights of the instances, the same for all of a document.
     """
     matrix.sort_indices()
-    done, found = 0, []
+    done, found, weights = 0, [], None
+    if sample_weight is not None:
+        weights = np.ones(matrix.shape[0], dtype=np.float32)
+        weights[documents] = sample_weight
 
     def advance(count: int) -> None:
         nonlocal done
@@ -131,7 +137,7 @@ def train_trees(
         with one_blas_thread():
             points = centroids(matrix, documents, labels, classes, random)
             groups = balanced_groups(points, random)
-        found.append(_train(matrix, documents, labels, groups, options, advance))
+        found.append(_train(matrix, documents, labels, groups, options, advance, weights))
     return found
 
 
@@ -200,6 +206,7 @@ def _train(
     groups: Sequence[I64],
     options: ClassifyOptions,
     advance: Callable[[int], None],
+    weights: F32 | None,
 ) -> Tree:
     """Train the nodes of a tree whose leaves have these labels."""
     order = np.concatenate(groups)
@@ -221,7 +228,7 @@ def _train(
         jobs.append(_nodes(documents, number, above, parent))
 
     def train(job: tuple[I64, I64, int]) -> tuple[int, _Rows]:
-        return len(job[0]), _train_node(matrix, *job, own)
+        return len(job[0]), _train_node(matrix, *job, own, weights)
 
     nodes = (job for level in jobs for job in level)
     for count, rows in ordered_map(train, nodes, options.threads):
@@ -270,6 +277,7 @@ def _train_node(
     child: I64,
     children: int,
     options: ClassifyOptions,
+    weights: F32 | None,
 ) -> _Rows:
     """Return the weights of a node that are not small, of features that have any."""
     if not len(documents):
@@ -281,12 +289,14 @@ def _train_node(
     columns = np.flatnonzero(used).astype(np.int32)
     place = np.cumsum(used, dtype=np.int32) - 1
     rows = csr_matrix((rows.data, place[rows.indices], rows.indptr), (len(own), len(columns)))
-    training = ClassifierTrainer(rows, number, child.astype(np.int32), children, options)
+    task = (rows, number, child.astype(np.int32), children, options)
+    of_instances = None if weights is None else weights[documents]
+    training = ClassifierTrainer(*task, sample_weight=of_instances)
     for epoch in range(training.epochs):
         training.epoch(epoch)
-    weights = training.weights.get()
-    weights[:-1][np.abs(weights[:-1]) < SMALLEST] = 0
-    is_kept = np.asarray(weights.any(axis=1))
+    learned = training.weights.get()
+    learned[:-1][np.abs(learned[:-1]) < SMALLEST] = 0
+    is_kept = np.asarray(learned.any(axis=1))
     is_kept[-1] = True
-    table = csr_matrix(weights[is_kept])
+    table = csr_matrix(learned[is_kept])
     return np.append(columns, np.int32(matrix.shape[1]))[is_kept], table

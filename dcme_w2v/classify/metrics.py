@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,25 +12,8 @@ from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 from dcme_w2v.numeric.nearest import top_columns
 
 RANKS = (1, 3, 5)
-NEWTON_STEPS = 50  # at most
 Top = tuple[I32, F64]  # numbers of classes and their scores, each of shape (documents, count)
 PROPENSITY = 0.55, 1.5  # A and B of Jain, Prabhu and Varma (2016)
-
-
-class Calibration(NamedTuple):
-    """What makes probabilities of scores s; without it, they are the softmax.
-
-    Attributes
-    ----------
-    kind : str
-        "logistic": of each label by itself, sigma(a s + b). "normalized": of one label a document,
-        the same of scores minus their mean, divided by their sum.
-    a, b : float
-    """
-
-    kind: str
-    a: float
-    b: float
 
 
 def log_softmax(scores: F64) -> F64:
@@ -54,64 +37,6 @@ def log_of_probability(least: float) -> float:
     if not 0 <= least <= 1:
         raise UsageError(f"--min-probability={least}: must be from 0 to 1")
     return math.log(least or math.ulp(0.0))
-
-
-def calibrated(scores: F64, by: Calibration | None) -> F64:
-    """Return log-probabilities, by the softmax or a calibration.
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (documents, classes)
-    by : Calibration or None
-
-    Raises
-    ------
-    DivergedError
-        A score is NaN or infinite.
-    """
-    if by is None:
-        return log_softmax(scores)
-    check_scores(scores)
-    if by.kind == "normalized":
-        scores = scores - scores.mean(axis=1, keepdims=True)
-    found: F64 = -np.logaddexp(0.0, -(by.a * scores + by.b))
-    return log_softmax(found) if by.kind == "normalized" else found
-
-
-def calibration_of(scores: F64, labels: Sequence[Sequence[int]]) -> Calibration:
-    """Return a and b of the most likely sigma(a s + b), by Newton's method (Platt 1999).
-
-    As in the paper, the targets are (n + 1) / (n + 2) of n relevant pairs of document and label and
-    1 / (m + 2) of m others, so that a stays finite where the scores separate them.
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (documents, classes)
-    labels : sequence of sequence of int
-        Class indices of each document; -1 is a label that is not a class.
-    """
-    flat, point = scores.ravel(), np.array([1.0, 0.0])
-    relevant = relevance(labels, scores.shape[1]).ravel()
-    count, others = int(relevant.sum()), int((~relevant).sum())
-    wanted = np.where(relevant, (count + 1) / (count + 2), 1 / (others + 2))
-    features = np.stack([flat, np.ones_like(flat)])
-
-    def loss(at: F64) -> float:
-        margins = at @ features
-        return float((np.logaddexp(0.0, margins) - wanted * margins).sum())
-
-    value = loss(point)
-    for _ in range(NEWTON_STEPS):
-        p = 1 / (1 + np.exp(-np.clip(point @ features, -500, 500)))
-        curvature = (features * (p * (1 - p))) @ features.T + 1e-9 * np.eye(2)
-        step = np.linalg.solve(curvature, features @ (p - wanted))
-        while loss(point - step) > value and np.abs(step).max() > 1e-9:
-            step = step / 2
-        point = point - step
-        value, last = loss(point), value
-        if last - value < 1e-9 * max(value, 1.0):
-            break
-    return Calibration("logistic", float(max(point[0], 1e-6)), float(point[1]))
 
 
 def best_classes(scores: F64, count: int) -> Top:
@@ -183,72 +108,82 @@ class Measures:
         self._gains = gains
         self._gained = {k: np.zeros(2) for k in RANKS}  # sums of gains, and of the best possible
         self._documents = self._unknown = 0
+        self._total = 0.0  # of the weights
         self._sums: dict[str, float] = {}
-        self._right = np.zeros(classes, dtype=np.int64)
-        self._predicted = np.zeros(classes, dtype=np.int64)
-        self._wanted = np.zeros(classes + 1, dtype=np.int64)  # the last is for unknown labels
+        self._right, self._predicted = np.zeros(classes), np.zeros(classes)
+        self._wanted = np.zeros(classes + 1)  # the last is for unknown labels
 
-    def add(self, log_p: F64, labels: Sequence[Sequence[int]]) -> None:
-        """Add documents: log-probabilities (documents, classes) and labels.
+    def add(
+        self,
+        log_p: F64,
+        labels: Sequence[Sequence[int]],
+        weights: NDArray[np.floating] | None = None,
+    ) -> None:
+        """Add documents: log-probabilities (documents, classes), labels and weights, by default 1.
 
         A label of -1 is unknown to the model: it is true and never predicted.
         """
+        own = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
         self._documents += len(labels)
-        for wanted in labels:
+        self._total += float(own.sum())
+        for wanted, weight in zip(labels, own, strict=True):
             self._unknown += -1 in wanted
-            np.add.at(self._wanted, list(wanted), 1)
+            np.add.at(self._wanted, list(wanted), weight)
         if self._multilabel:
-            for row, wanted in zip(log_p, labels, strict=True):
-                self._add_several(row, [label for label in wanted if label >= 0], len(wanted))
+            for row, wanted, weight in zip(log_p, labels, own, strict=True):
+                known = [label for label in wanted if label >= 0]
+                self._add_several(row, known, len(wanted), float(weight))
                 if self._gains is not None:
                     self._add_gains(row, wanted, self._gains)
         else:
-            self._add_single(log_p, np.array([wanted[0] for wanted in labels], dtype=np.int64))
+            self._add_single(log_p, np.array([one[0] for one in labels], dtype=np.int64), own)
 
-    def _count(self, **values: float) -> None:
+    def _count(self, weight: float = 1.0, **values: float) -> None:
         for name, value in values.items():
-            self._sums[name] = self._sums.get(name, 0.0) + float(value)
+            self._sums[name] = self._sums.get(name, 0.0) + weight * float(value)
 
-    def _add_single(self, log_p: F64, wanted: I64) -> None:
+    def _add_single(self, log_p: F64, wanted: I64, weights: F64) -> None:
         best, known = log_p.argmax(axis=1), wanted >= 0
-        np.add.at(self._predicted, best, 1)
-        np.add.at(self._right, best[best == wanted], 1)
+        is_right = best == wanted
+        np.add.at(self._predicted, best, weights)
+        np.add.at(self._right, best[is_right], weights[is_right])
         reached = log_p[known, wanted[known]]
         above = (log_p[known] > reached[:, None]).sum(axis=1)
         self._count(
-            accuracy=(best == wanted).sum(), top5_accuracy=(above < 5).sum(),
-            log_likelihood=reached.sum(), known=known.sum(),
+            accuracy=weights @ is_right, top5_accuracy=weights[known] @ (above < 5),
+            log_likelihood=(weights[known] * reached).sum(), known=weights[known].sum(),
         )  # fmt: skip
         if self._may_be_none:
             answered = log_p.max(axis=1) >= self._least
-            right = (best == wanted)[answered].sum()
-            self._count(answered=answered.sum(), answered_accuracy=right)
+            right = weights @ (is_right & answered)
+            self._count(answered=weights @ answered, answered_accuracy=right)
 
-    def _add_several(self, row: F64, known: list[int], wanted: int) -> None:
+    def _add_several(self, row: F64, known: list[int], wanted: int, weight: float) -> None:
         order = np.argsort(-row, kind="stable")
         relevant = np.zeros(self._classes, dtype=bool)
         relevant[known] = True
         hits = relevant[order]
         chosen = row >= self._least
         chosen[order[0]] |= not self._may_be_none
-        self._predicted += chosen
-        self._right += chosen & relevant
+        self._predicted += weight * chosen
+        self._right += weight * (chosen & relevant)
         discounts = 1 / np.log2(np.arange(2, max(RANKS) + 2))
         for k in RANKS:
             ideal = discounts[: min(k, wanted)].sum()
             gained = (hits[:k] * discounts[: len(hits[:k])]).sum()
             found = float(hits[:k].sum())
-            self._count(**{f"precision_at_{k}": found / k, f"ndcg_at_{k}": gained / ideal})
+            self._count(weight, **{f"precision_at_{k}": found / k, f"ndcg_at_{k}": gained / ideal})
             if k > 1:
-                self._count(**{f"r_precision_at_{k}": found / min(k, wanted)})
-        self._count(exact_match=set(np.flatnonzero(chosen)) == set(known) and len(known) == wanted)
+                self._count(weight, **{f"r_precision_at_{k}": found / min(k, wanted)})
+        is_exact = set(np.flatnonzero(chosen)) == set(known) and len(known) == wanted
+        self._count(weight, exact_match=is_exact)
         if known:
             # ties count against the model, as in the usual definitions
             ranks = np.array([(row >= row[label]).sum() for label in known])
             among = np.array([(row[known] >= row[label]).sum() for label in known])
             self._count(
-                coverage=ranks.max(), label_ranking_average_precision=(among / ranks).mean(),
-                known=1,
+                weight, coverage=ranks.max(), known=1,
+                label_ranking_average_precision=(among / ranks).mean(),
             )  # fmt: skip
 
     def _add_gains(self, row: F64, wanted: Sequence[int], gains: F64) -> None:
@@ -261,25 +196,26 @@ class Measures:
     def per_class(self) -> list[tuple[float, ...]]:
         """Return precision, recall, F1 and documents of each class."""
         wanted = self._wanted[:-1]
-        figures = (*_f1(self._right, self._predicted, wanted), wanted)
+        counts = np.rint(wanted).astype(np.int64)
+        figures = (*_f1(self._right, self._predicted, wanted), counts)
         return list(zip(*(one.tolist() for one in figures), strict=True))
 
     def result(self) -> dict[str, Any]:
         """Return the metrics by name."""
-        sums, documents = dict(self._sums), max(1, self._documents)
+        sums, total = dict(self._sums), self._total or 1.0
         known = sums.pop("known", 0.0)
         over_known = ("log_likelihood", "coverage", "label_ranking_average_precision")
         found: dict[str, Any] = {
             "documents": self._documents,
             "unknown_label_documents": self._unknown,
         }
-        for name, total in sums.items():
+        for name, value in sums.items():
             if name == "answered_accuracy":
-                found[name] = total / max(1.0, sums["answered"])
+                found[name] = value / (sums["answered"] or 1.0)
             elif name not in over_known:
-                found[name] = total / documents
+                found[name] = value / total
             elif known:  # not defined without a known label
-                found[name] = total / known
+                found[name] = value / known
         if self._multilabel and self._gains is not None:
             for k, (gained, possible) in self._gained.items():
                 found[f"propensity_precision_at_{k}"] = float(gained / max(possible, 1e-300))
@@ -301,9 +237,9 @@ class Measures:
 
 def _f1(right: Any, predicted: Any, wanted: Any) -> tuple[Any, Any, Any]:
     """Return precision, recall and their harmonic mean; 0 if not defined."""
-    precision = right / np.maximum(predicted, 1)
-    recall = right / np.maximum(wanted, 1)
-    return precision, recall, 2 * right / np.maximum(predicted + wanted, 1)
+    precision, recall = (right / np.where(one > 0, one, 1.0) for one in (predicted, wanted))
+    both = predicted + wanted
+    return precision, recall, 2 * right / np.where(both > 0, both, 1.0)
 
 
 def propensity_gains(counts: Sequence[int], documents: int) -> F64:
@@ -329,20 +265,22 @@ def propensity_gains(counts: Sequence[int], documents: int) -> F64:
     return 1 + scale * (np.append(counts, 0) + b) ** -a
 
 
-def best_threshold(log_p: F64, labels: Sequence[Sequence[int]], may_be_none: bool = False) -> float:
-    """Return the probability threshold with the best micro F1.
+def best_threshold(
+    log_p: F64, labels: Sequence[Sequence[int]], weights: F64, may_be_none: bool = False
+) -> float:
+    """Return the probability threshold with the best micro F1 of documents with weights.
 
     The most probable label of a document is always predicted, unless `may_be_none`.
     """
     relevant, least = relevance(labels, log_p.shape[1]), 1
-    flat = log_p.ravel()
+    flat, by_pair = log_p.ravel(), np.repeat(weights, log_p.shape[1])
     if not may_be_none:
         first = np.zeros(log_p.shape, dtype=bool)
         first[np.arange(len(log_p)), log_p.argmax(axis=1)] = True
         flat, least = np.where(first.ravel(), 0.0, flat), len(log_p)
     order = np.argsort(-flat, kind="stable")
-    right = np.cumsum(relevant.ravel()[order])
-    f1 = 2 * right / (np.arange(1, len(order) + 1) + relevant.sum())
+    right = np.cumsum((relevant.ravel() * by_pair)[order])
+    f1 = 2 * right / (np.cumsum(by_pair[order]) + right[-1])
     best = least - 1 + int(f1[least - 1 :].argmax())
     ends = np.exp(flat[order[[best, min(best + 1, len(order) - 1)]]])
     return float(ends.mean())  # between the least probable label that is predicted and the next

@@ -33,13 +33,12 @@ from dcme_w2v.numeric.shown import Rows, Shown
 from dcme_w2v.numeric.sparse_rows import ones, truncate_columns
 from dcme_w2v.platform import PathLike
 
+from .calibration import Calibration
 from .features import TextFeatures
 from .forest import Forest
 from .metrics import (
-    Calibration,
     Top,
     best_classes,
-    calibrated,
     check_scores,
     log_of_probability,
 )
@@ -101,8 +100,8 @@ class Predictor(Shown, ABC):
         With several labels, the minimum probability of a predicted label.
     record : dict
         Other entries of the record about the training.
-    calibration : Calibration, optional
-        What makes probabilities of scores; None for the softmax.
+    calibration : Calibration
+        What makes probabilities of scores.
     """
 
     classes: list[str]
@@ -111,7 +110,7 @@ class Predictor(Shown, ABC):
     multilabel: bool = False
     threshold: float = THRESHOLD
     record: dict[str, Any] = field(default_factory=dict)
-    calibration: Calibration | None = None
+    calibration: Calibration = field(default_factory=Calibration)
 
     @property
     @abstractmethod
@@ -293,7 +292,8 @@ class Predictor(Shown, ABC):
             "record": self.record,
             **more,
         }
-        return found if self.calibration is None else {**found, "calibration": self.calibration}
+        is_plain = self.calibration == Calibration()
+        return found if is_plain else {**found, "calibration": self.calibration.stored()}
 
     def write(self, path: PathLike, kind: str, arrays: dict[str, Any], **more: Any) -> None:
         """Write the model's file, with the features of text."""
@@ -376,7 +376,7 @@ class Classifier(Predictor):
             return
         documents = SparseRows(self.align_features(matrix))
         for numbers, scores in self.weights.best(documents, count, threads_of(threads)):
-            yield numbers, calibrated(scores, self.calibration)
+            yield numbers, self.calibration.apply(scores)
 
     def log_probabilities(self, matrix: csr_matrix, threads: int | None = None) -> Iterator[F64]:
         """Yield the log-probabilities of all classes; see `Predictor.log_probabilities`."""
@@ -385,7 +385,7 @@ class Classifier(Predictor):
         if threads is None and rows.nnz * len(self.classes) < ALONE:
             threads = 1
         for scores in scorer.batches(SparseRows(rows), threads_of(threads)):
-            yield calibrated(scores, self.calibration)
+            yield self.calibration.apply(scores)
 
     def scorer_of(self, rows: csr_matrix) -> Scorer:
         """Return what scores rows; it may have the weights of their features only."""
@@ -418,18 +418,13 @@ class Classifier(Predictor):
         return cls(*own, weights=weights)
 
 
-def _calibration_in(model: Model) -> Calibration | None:
-    """Return the stored calibration, if there is one."""
+def _calibration_in(model: Model) -> Calibration:
+    """Return the stored calibration, by default the softmax."""
     found = model.description.get("calibration")
-    if found is None:
-        return None
-    kind, *rest = found if isinstance(found, list) and found else [""]
-    numbers: list[Any] = rest
-    is_sound = kind in ("logistic", "normalized") and len(numbers) == 2
-    is_sound = is_sound and all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
-    if not is_sound or numbers[0] <= 0:
-        raise model.fault("calibration", "is not a kind and two numbers, the first above 0")
-    return Calibration(kind, float(numbers[0]), float(numbers[1]))
+    try:
+        return Calibration() if found is None else Calibration.restored(found)
+    except ValueError as error:
+        raise model.fault("calibration", str(error)) from None
 
 
 def store_text(

@@ -182,8 +182,8 @@ class ClassifyOptions(Checked):
     )
     loss: str | None = option(
         None,
-        "softmax, or the squared hinge loss, one class against the rest (default: hinge with "
-        "several labels, and up to 5,000 classes unless --lr is given)",
+        "softmax, or the squared hinge loss, one class against the rest (default: hinge up to "
+        "5,000 classes; softmax above, for tokens, and with --objective, --clusters or lbfgs)",
         choices=("softmax", "hinge"),
         advanced=True,
         group="Objective",
@@ -351,7 +351,7 @@ def class_weights_of(given: Sequence[str]) -> dict[str, float] | str | None:
 # A higher one gains accuracy, but loses likelihood.
 PAPER_RATE = 1.0
 BIAS = 0.1
-L2_OF_SETS = 1e-6  # hinge, several labels a document
+L2_OF_LBFGS = L2_OF_SETS = 1e-6  # without a choice; and of the hinge, several labels a document
 BATCH_MAX, CLASSES_A_DOCUMENT = 64, 16
 # Documents of a long batch all correct the same error (docs/decisions/classifier-defaults.md).
 BATCH_OF_HINGE = 16
@@ -396,7 +396,7 @@ def resolved(options: ClassifyOptions, classes: int, multilabel: bool = False) -
         ),
         "epochs": 100 if exact else 5,
         "lr": PAPER_RATE if paper else rate,
-        "l2": 1e-6 if exact else L2_OF_SETS if sets else 0.0,
+        "l2": L2_OF_LBFGS if exact else L2_OF_SETS if sets else 0.0,
         "bias": BIAS,
         "threads": default_threads(),
     }

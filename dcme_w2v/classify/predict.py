@@ -13,7 +13,7 @@ from dcme_w2v.numeric.arrays import F64
 
 from . import sequences
 from .dataset import numbers_of, pieces
-from .fit import Labeled
+from .labeled import Labeled
 from .metrics import ClusterMeasures, Measures, propensity_gains
 from .model import Predictor, scored
 
@@ -194,7 +194,8 @@ def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
     several = model.multilabel or any(len(one) > 1 for one in data.labels)
     measures = Measures(len(model.classes), several, model.threshold)
     for rows, log_p in scored(model, data.matrix, None):
-        measures.add(log_p, data.labels[rows])
+        weights = None if data.weights is None else data.weights[rows]
+        measures.add(log_p, data.labels[rows], weights)
     found = measures.result()
     return {name: found[name] for name in MEASURED if name in found}
 

@@ -8,8 +8,6 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from dcme_w2v.declarations import filled
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import PARTIAL
@@ -20,11 +18,10 @@ from dcme_w2v.text.split import check_file
 from dcme_w2v.training.checkpoint_folder import find_checkpoint, open_folder
 from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
-from dcme_w2v.training.run import Checkpointer, interruptible
 
 from . import sequences
-from .calibration import PLAIN, Calibrated, calibration_data, calibration_on, left_out_of
-from .choose import MIN_COMPARED, Choice, OutOfFold, Problem, Setting, choose
+from .calibration import Calibration
+from .choose import Problem, Setting, flags_of
 from .constants import FEW, KEPT_BYTES, TABLE_CLASSES
 from .dataset import (
     Dataset,
@@ -35,8 +32,9 @@ from .dataset import (
 )
 from .dataset import read as read_documents
 from .features import TextFeatures
-from .fit import Fit, Labeled, RemoteTraining
-from .model import COLUMNS, KIND, Classifier
+from .fit import Fitted, Job, RemoteTraining, SgdRun, fit_linear
+from .labeled import Labeled
+from .model import COLUMNS, KIND, THRESHOLD, Classifier
 from .options import (
     NO_SUBWORDS,
     SUBWORDS,
@@ -48,7 +46,7 @@ from .options import (
 )
 from .predict import held_out_line, measured
 from .resources import resource_estimate
-from .trainer import Scorer, warn_of_short_rows
+from .trainer import warn_of_short_rows
 
 # a resumed run has these from its start
 OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2", "batch", "bias")
@@ -137,7 +135,7 @@ def train(
     if remote is not None:
         options = remote.prepare(options, job.checkpoints)
     start = time.monotonic()
-    found = find_checkpoint(job.checkpoints, Fit.kind)
+    found = find_checkpoint(job.checkpoints, SgdRun.kind)
     if found is not None:
         options = found.with_run_values(options, *OF_RUN)
         own = ("lead", "lead_ngrams", "tokens", "ngrams", "subwords")
@@ -154,35 +152,31 @@ def train(
             return _resources(job, options, sets)
         received = stack.enter_context(signals or contextlib.nullcontext(ReceivedSignal()))
         _resolved(job, options, corpus, remote)  # raises before a search
-        choice = None
-        if remote is None:
-            choice = _chosen(job, options, sets, reporter, received)
-            corpus = sets.under(choice.setting if choice else {}).with_held()
-            if choice is not None:
-                options = sets.problem(options).options(choice.setting)
-        features = features.with_lead() if corpus.text is None else corpus.text.options
-        given, options = options, _resolved(job, options, corpus, remote)
-        if given.objective == "auto" and options.solver == "sgd":
-            reporter.message(_objective_line(given, options, len(corpus.classes)))
-        scores = choice.scores if choice else None
-        data, calibration = _divided(options, corpus, scores, remote, reporter)
-        task = _Fit(job, features, options, corpus, data, remote)
-        checkpointer = None
-        if options.learner == "sgd" and remote is None:
-            checkpointer = Checkpointer(task, reporter, folder, job.checkpoints, found)
-        read_seconds = time.monotonic() - start
-        with interruptible(task, contextlib.nullcontext(received)) as received:
-            task.train(reporter, received, checkpointer)
-            model = task.current_model()
-            seconds = time.monotonic() - start - read_seconds
-            seconds = checkpointer.position.seconds if checkpointer else seconds
-            model.record["read_seconds"] = round(read_seconds, 3)
-            model.record["train_seconds"] = round(seconds, 3)
-            if choice is not None:
-                model.record["choice"] = choice.record
-            if remote is not None:
-                model.record["cluster"] = remote.finish(task.weights, corpus.holdout)
-            return _saved(job, model, corpus, calibration(model.weights), remote, reporter)
+        by_token = corpus.text is not None and corpus.text.is_by_token
+        models = _Models(job, sets, remote)
+        recorded = {**asdict(features.with_lead() if corpus.text is None else corpus.text.options)}
+        work = Job(
+            reporter, received, job.tune.tune,
+            chooses=job.tune.tune is not None or not by_token,  # tags are chosen by --tune only
+            holdout=lambda setting: sets.under(setting).with_held().holdout,
+            begin=lambda setting, chosen: models.begin(setting, chosen, options, reporter),
+            partial=models.save_partial, checkpoints=job.checkpoints, folder=folder, found=found,
+            recorded={**recorded, "class_weight": job.class_weight},
+            described=f"{len(corpus.labels):,} documents of {len(corpus.classes):,} classes in "
+            + ", ".join(map(str, job.docs[:3])),
+            remote=remote,
+        )  # fmt: skip
+        began = time.monotonic()
+        try:
+            fitted = fit_linear(sets.problem(options), work)
+        except KeyboardInterrupt as error:
+            if isinstance(partial := getattr(error, "partial", None), Fitted):
+                error.partial = models.model(partial)  # type: ignore[attr-defined]
+            raise
+        model = models.model(fitted)
+        model.record["read_seconds"] = round(began - start, 3)
+        model.record["train_seconds"] = round(fitted.seconds, 3)
+        return _saved(job, model, models.corpus, fitted, reporter)
 
 
 def _check(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
@@ -209,64 +203,11 @@ def _resolved(
     return options
 
 
-def _divided(
-    options: ClassifyOptions,
-    corpus: Dataset,
-    scores: OutOfFold | None,
-    remote: RemoteTraining | None,
-    reporter: Reporter,
-) -> tuple[Labeled, Callable[[Scorer], Calibrated | None]]:
-    """Return the documents to train on, and what makes the calibration of the trained weights.
-
-    The hinge loss is calibrated by scores out of fold, or by documents that are left out, which
-    trees always do; on a cluster, by the held-out documents.
-    """
-    data, multilabel, classes = corpus.data, corpus.multilabel, len(corpus.classes)
-    if options.loss != "hinge":
-        return data, lambda _: None
-    counts = np.bincount(data.instances()[1], minlength=classes) if multilabel else None
-    left_out, by = corpus.holdout, None
-    if options.objective == "tree":
-        by = Calibrated(by=PLAIN if multilabel else PLAIN._replace(kind="normalized"))
-        data, left_out = _with_left_out(data, options.seed)
-    elif remote is None:
-        data, left_out, by = calibration_data(
-            data, classes, options, reporter, counts, scores=scores
-        )
-
-    def calibration(weights: Scorer) -> Calibrated | None:
-        found = by
-        if left_out is not None:
-            found = calibration_on(weights, left_out, options, counts)
-        if found is not None:
-            found.adjust(weights)
-        return found
-
-    return data, calibration
-
-
-def _with_left_out(data: Labeled, seed: int) -> tuple[Labeled, Labeled | None]:
-    """Return documents to train trees on, and others for their calibration."""
-    order = np.random.default_rng(seed).permutation(len(data.labels))
-    if len(order) < MIN_COMPARED:
-        return data, None
-    count = left_out_of(len(order))
-    return data.some(np.sort(order[count:])), data.some(np.sort(order[:count]))
-
-
 def _saved(
-    job: TrainJob,
-    model: Classifier,
-    corpus: Dataset,
-    calibration: Calibrated | None,
-    remote: RemoteTraining | None,
-    reporter: Reporter,
+    job: TrainJob, model: Classifier, corpus: Dataset, fitted: Fitted, reporter: Reporter
 ) -> Classifier:
-    """Complete a trained model, report its held-out measures, and save and return it."""
-    if calibration is not None:
-        model.calibration = calibration.by
-        model.threshold = calibration.threshold if model.multilabel else model.threshold
-    patience, holdout = model.options.patience, corpus.holdout
+    """Report the held-out measures of a trained model, and save and return it."""
+    holdout = corpus.holdout
     if job.compress is not None:
         try:
             model, holdout = job.compress(model, corpus.data, holdout, reporter, job.max_bytes)
@@ -276,11 +217,14 @@ def _saved(
             raise UsageError(f"{error.message}; the whole model is in {whole.path}") from None
     found = {} if holdout is None else measured(model, holdout)
     if holdout is not None:
+        cluster = fitted.cluster or {}
         chose = {
-            "the epoch": patience, "the size of levels": job.max_bytes,
-            "the calibration": remote and model.calibration,
+            "the epoch": fitted.options.patience is not None,
+            "the size of levels": job.max_bytes is not None,
+            "the calibration": bool(cluster) and model.calibration != Calibration(),
+            "the size of the scores": "score_factor" in cluster,
         }  # fmt: skip
-        own = [name for name, value in chose.items() if value is not None]
+        own = [name for name, is_so in chose.items() if is_so]
         reporter.message(held_out_line(found, len(holdout.labels), own))
     if job.output:
         write_with_fallback([Result(job.output, "model", model.save)])
@@ -297,45 +241,44 @@ def _resources(job: TrainJob, options: ClassifyOptions, sets: "FeatureSets") -> 
     return resource_estimate(corpus.matrix, corpus.labels, classes, options)
 
 
-class _Fit(Fit):
-    """Training of a `Classifier` on `data`, documents of `corpus`."""
+class _Models:
+    """Makes models of what is fitted to the documents under the chosen features."""
 
-    def __init__(
-        self,
-        job: TrainJob,
-        features: FeatureOptions,
-        options: ClassifyOptions,
-        corpus: Dataset,
-        data: Labeled,
-        remote: RemoteTraining | None = None,
+    def __init__(self, job: TrainJob, sets: "FeatureSets", remote: RemoteTraining | None) -> None:
+        self._job, self._sets, self._remote = job, sets, remote
+        self.corpus = sets.under({})
+
+    def begin(
+        self, setting: Setting, options: ClassifyOptions, given: ClassifyOptions, reporter: Reporter
     ) -> None:
-        self._job, self._corpus, self.multilabel = job, corpus, corpus.multilabel
-        documents, classes = len(corpus.labels), len(corpus.classes)
-        described = (
-            f"{documents:,} documents of {classes:,} classes in {', '.join(map(str, job.docs[:3]))}"
-        )
-        super().__init__(
-            data, classes, options, corpus.holdout, corpus.multilabel,
-            {**asdict(features), "class_weight": job.class_weight}, described, remote,
-        )  # fmt: skip
+        """Take the chosen features; raise if memory or disk is too small."""
+        columns = self.corpus.matrix.shape[1]
+        self.corpus = self._sets.under(setting).with_held()
+        if self.corpus.matrix.shape[1] != columns:
+            reporter.message(f"{self.corpus.matrix.shape[1]:,} features with these")
+        _resolved(self._job, options, self.corpus, self._remote)
+        reporter.message(_training_line(given, options, len(self.corpus.classes)))
 
-    def current_model(self) -> Classifier:
-        """Return the classifier so far."""
-        corpus = self._corpus
+    def model(self, fitted: Fitted) -> Classifier:
+        """Return the model of a fit."""
+        corpus = self.corpus
         record = {
             "documents": len(corpus.labels), "labels": corpus.counts, COLUMNS: corpus.columns,
-            "epochs": self.records,
+            "epochs": fitted.records,
         }  # fmt: skip
         if corpus.class_weight is not None:
             record["class_weight"] = corpus.class_weight
-        own = (corpus.classes, corpus.text, self.resolved, self.multilabel)
-        return Classifier(*own, record=record, weights=self.scorer)
+        if fitted.choice is not None:
+            record["choice"] = fitted.choice.record
+        if fitted.cluster is not None:
+            record["cluster"] = fitted.cluster
+        threshold = THRESHOLD if fitted.threshold is None else fitted.threshold
+        own = (corpus.classes, corpus.text, fitted.options, corpus.multilabel, threshold, record)
+        return Classifier(*own, fitted.calibration, weights=fitted.scorer)
 
-    def save_partial(self) -> str | None:
+    def save_partial(self, fitted: Fitted) -> str:
         """Save the classifier so far beside the output."""
-        if not self.records and (self._remote or self.resolved.learner == "tree"):
-            return None  # the weights are on the workers, or in nodes
-        result = Result(self._job.output + PARTIAL, "model", self.current_model().save)
+        result = Result(self._job.output + PARTIAL, "model", self.model(fitted).save)
         write_with_fallback([result])
         return f"the model so far is in {result.path}"
 
@@ -394,10 +337,10 @@ class FeatureSets:
 
     def problem(self, options: ClassifyOptions) -> Problem:
         """Return the problem of choosing settings."""
-        data = self._corpus.data
+        corpus = self._corpus
         return Problem(
-            data.labels, len(self._corpus.classes), options, lambda one: self.under(one).matrix,
-            self.settings, data.weights, self._corpus.groups, self._simple,
+            corpus.data, len(corpus.classes), options, corpus.multilabel, self.settings,
+            lambda one: self.under(one).data.matrix, self._simple,
         )  # fmt: skip
 
 
@@ -429,32 +372,12 @@ def _read_documents(
     return read
 
 
-def _chosen(
-    job: TrainJob,
-    options: ClassifyOptions,
-    sets: FeatureSets,
-    reporter: Reporter,
-    received: ReceivedSignal,
-) -> Choice | None:
-    """Choose settings by held-out documents; tags of tokens are chosen by --tune only."""
-    corpus = sets.under({})
-    if job.tune.tune is None and corpus.text is not None and corpus.text.is_by_token:
-        return None
-    found = choose(sets.problem(options), job.tune.tune, reporter, received)
-    if found is not None:
-        reporter.message(f"settings: {found.line}")
-        columns = sets.under(found.setting).matrix.shape[1]
-        if columns != corpus.matrix.shape[1]:
-            reporter.message(f"{columns:,} features with these")
-    return found
-
-
 def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraining | None) -> None:
     """Raise if something excludes what learns: the one list of what learners do not do."""
     kept, tuned = job.checkpoints, job.tune.tune
     given = {
         "--checkpoint": kept.checkpoint, "--resume": kept.resume, "--cluster": remote,
-        "--tune": tuned, "--max-bytes": job.max_bytes, "--class-weight": job.class_weight,
+        "--tune": tuned, "--max-bytes": job.max_bytes,
     }  # fmt: skip
     resumed = ("--checkpoint", "--resume")
     for what, applies, excluded, remedy in (
@@ -469,12 +392,14 @@ def _check_learner(job: TrainJob, options: ClassifyOptions, remote: RemoteTraini
             raise UsageError(f"{flags[0]}: is not supported with {what}; {remedy}")
 
 
-def _objective_line(given: ClassifyOptions, options: ClassifyOptions, classes: int) -> str:
-    chosen = options.objective
-    if chosen == "tree":
-        chosen = f"{TREES} trees of labels"
-    elif options.loss != given.loss and options.loss == "hinge":
-        return f"several labels a document: --loss hinge, for {classes:,} classes"
-    if chosen == "dcme" and options.dcme_update == "robust":
-        chosen += f" with {options.clusters} clusters"
-    return f"--objective auto: {chosen}, for {classes:,} classes"
+def _training_line(given: ClassifyOptions, options: ClassifyOptions, classes: int) -> str:
+    """Return what learns, with what was not given."""
+    if options.objective == "tree":
+        return f"training: {TREES} trees of labels, for {classes:,} classes"
+    own: Setting = {"loss": options.loss, "solver": options.solver}
+    if options.solver == "sgd":
+        own |= {"objective": options.objective, "lr": options.lr}
+        if options.objective == "dcme" and options.dcme_update == "robust":
+            own["clusters"] = options.clusters
+    own |= {"epochs": options.epochs, "l2": options.l2}
+    return f"training: {flags_of(own)}, for {classes:,} classes"

@@ -6,7 +6,7 @@ here are in the order of the caller.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from dcme_w2v._core import models as core
 from dcme_w2v.errors import warn
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, drop_pages, unit_vectors
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table
-from dcme_w2v.training.trainer import Trainer
+from dcme_w2v.training.trainer import Progress, Trainer
 
 from .options import BIAS, INNER, NOISE_POWER, ClassifyOptions
 
@@ -78,6 +78,8 @@ SCORES_AT_ONCE = 1 << 23  # of all classes: with many of them, fewer documents
 SHORT_TRAINING = 1 << 33  # products of a value and a weight
 SHORT = 0.1  # of the bias: from here the hinge loss diverges
 WEIGHTS_AT_ONCE = 1 << 18  # copied at once
+DIVERGED, DIVERGED_AT_LAST = 10.0, 1.5  # times the loss without training, after an epoch
+ROUNDED = 1e-4  # of a weight, which does not take a further visit
 
 
 def documents_at_once(classes: int) -> int:
@@ -251,6 +253,33 @@ def _as_sets(
     return documents[first], labels, weights, np.append(first, len(labels))
 
 
+def untrained_loss(options: ClassifyOptions, classes: int) -> float:
+    """Return the loss of weights that are 0."""
+    if options.loss == "hinge":
+        return classes / 2
+    if options.objective in ("nce", "ns"):
+        return math.inf  # it depends on what was drawn
+    return math.log(classes)
+
+
+def visits_of(weights: F32) -> tuple[I64, F32]:
+    """Return how often instances are visited in an epoch, and the weight of each visit.
+
+    A step of a weight far above 1 would be too long: an instance of the weight 2.5 is visited three
+    times, with a weight of 2.5 / 3 each.
+    """
+    visits = np.maximum(np.ceil(weights - ROUNDED), 1).astype(np.int64)
+    rows = np.repeat(np.arange(len(weights)), visits)
+    return rows, (weights / visits)[rows].astype(np.float32)
+
+
+def _repeated(labels: I32, sets: I64, rows: I64) -> tuple[I32, I64]:
+    """Return the sets of labels of some rows, which may be there several times."""
+    sizes = np.diff(sets)[rows]
+    ends = np.append(0, np.cumsum(sizes))
+    return labels[np.repeat(sets[rows] - ends[:-1], sizes) + np.arange(ends[-1])], ends
+
+
 def length_and_steps(
     matrix: csr_matrix, documents: I64, sample_weight: F32 | None
 ) -> tuple[float, F32 | None]:
@@ -318,13 +347,14 @@ class ClassifierTrainer(Trainer):
     weights : Weights, optional
         Initial weights; zeros by default.
     sample_weight : ndarray of float32, shape (instances,), optional
-        Weights of the instances, above 0, which multiply the learning rate; 1 by default.
+        Weights of the instances, above 0, of a mean near 1; 1 by default. An instance is visited as
+        often as its weight says; see `visits_of`.
 
     Attributes
     ----------
     count : int
-        Examples of an epoch: the instances, or with the hinge loss the documents, each with the set
-        of its labels.
+        Visits of an epoch: of the instances, or with the hinge loss of the documents, each with the
+        set of its labels.
     """
 
     def __init__(
@@ -360,6 +390,20 @@ class ClassifierTrainer(Trainer):
         sets = None
         if options.loss == "hinge" and has_sets(documents):
             documents, placed, sample_weight, sets = _as_sets(documents, placed, sample_weight)
+        self._weight = 1.0  # mean of the visits
+        self._untrained = untrained_loss(options, classes)
+        if sample_weight is not None:
+            rows, visited = visits_of(sample_weight)
+            self._weight = float(visited.mean(dtype=np.float64))
+            if len(rows) > len(documents):  # the same instance often in a batch is a longer step
+                often = 2 * len(rows) // int(np.bincount(rows).max())
+                options = replace(options, batch=max(1, min(options.batch or 1, often)))
+                if sets is None:
+                    placed = placed[rows]
+                else:
+                    placed, sets = _repeated(placed, sets, rows)
+                documents = documents[rows]
+            sample_weight = visited
         self.count = len(documents)
         self.instances = core.Instances(
             documents, placed, matrix.shape[0], classes, sample_weight, sets
@@ -369,3 +413,20 @@ class ClassifierTrainer(Trainer):
             values[name] /= squares or 1.0
         learner = core.Learner(values, self.documents, self.instances, counts, weights.linear)
         super().__init__(learner, options, weights.tables, kernels_named())
+
+    def progress(self) -> Progress:
+        """Return the progress; the loss is a mean weighted by instance."""
+        found = super().progress()
+        return replace(found, loss=found.loss / self._weight)
+
+    def epoch(
+        self, number: int, watch: Callable[[Progress], bool | None] | None = None
+    ) -> Progress:
+        """Train an epoch; see `Trainer.epoch`. Worse than no training at all is divergence."""
+        found = super().epoch(number, watch)
+        is_last = number + 1 == self.epochs > 1
+        limit = (DIVERGED_AT_LAST if is_last else DIVERGED) * self._untrained
+        if self.unfinished is None and found.loss > limit:
+            what = f"the loss is {found.loss:.4g}, without any training {self._untrained:.4g}"
+            raise self._diverged(number, what)
+        return found

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v.classify.calibration import likeliest_factors, scores_of
-from dcme_w2v.classify.fit import EndIteration, Fit, Labeled
+from dcme_w2v.classify.calibration import likeliest_factors
+from dcme_w2v.classify.fit import EndIteration, Task, scores_of
+from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions
 from dcme_w2v.classify.solver import loss_and_gradient_at, minimized
 from dcme_w2v.classify.trainer import Weights
@@ -24,8 +25,6 @@ from dcme_w2v.numeric.arrays import F32, F64, I64, Array, mean_by_counts
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.text.split import splitmix64
 from dcme_w2v.training.executor import Executor, Future, given_value
-from dcme_w2v.training.interrupts import ReceivedSignal
-from dcme_w2v.training.progress import QUIET, Reporter
 
 from .address import open_cluster, parsed
 from .mixing import in_turn
@@ -66,13 +65,14 @@ def learn(
     data: Labeled, classes: int, options: ClassifyOptions, number: int, start: F32 | None
 ) -> Piece:
     """Train on a shard: all epochs from zeros, or the epoch `number` from `start`."""
-    task = Fit(data, classes, options)
+    task = Task(data, classes, options)
     if start is None:
-        task.train(QUIET)
+        task.train()
         loss = task.records[-1]["loss"] if task.records else 0.0
     else:
+        assert task.training is not None
         task.weights.set(start)
-        loss = task.trainer.epoch(number).loss
+        loss = task.training.epoch(number).loss
     weights, table = task.weights, task.weights.get()
     if not np.isfinite(table).all():
         raise DivergedError("training diverged (NaN or infinity); lower --lr")
@@ -84,7 +84,7 @@ def gradient(data: Labeled, classes: int, options: ClassifyOptions, point: F32) 
     weights = Weights(data.matrix.shape[1], classes, options.bias)
     weights.table[:, :classes] = point
     documents, labels = data.instances()
-    by_instance = None if data.weights is None else data.weights[documents]
+    by_instance = data.instance_weights()
     loss, found = loss_and_gradient_at(
         weights, data.matrix, documents, labels, options, by_instance
     )()
@@ -96,7 +96,7 @@ def _rows_of(data: Labeled) -> I64:
 
 
 class Distributed:
-    """Trains a `Fit` on a cluster.
+    """Trains a `Task` on a cluster.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class Distributed:
             raise UsageError(f"{flag}={folder}: is not supported with --cluster; omit one")
         return dataclasses.replace(options, threads=options.threads or 1)
 
-    def train(self, task: Fit, reporter: Reporter, received: ReceivedSignal) -> None:
+    def train(self, task: Task) -> None:
         """Train to the end.
 
         Raises
@@ -144,7 +144,7 @@ class Distributed:
             See `dcme_w2v.training.executor`.
         """
         assert self._distribute.cluster is not None
-        with open_cluster(self._distribute.cluster, reporter) as executor:
+        with open_cluster(self._distribute.cluster, task.job.reporter) as executor:
 
             def run(end: EndIteration, check_signals: Callable[[], None]) -> None:
                 executor.watch = check_signals
@@ -153,24 +153,24 @@ class Distributed:
                 _Work(executor, task, shards).train(method, end)
                 self.record = {"distribute": method, "shards": len(shards), **executor.figures()}
 
-            task.iterate(run, reporter, received)
+            task.iterate(run)
 
     def finish(self, weights: Weights, holdout: Labeled | None) -> dict[str, Any]:
         """Scale averaged weights by held-out documents, and return the record of the training."""
         averaged = self.record["distribute"] in ("mixture", "iterate") and self.record["shards"] > 1
         if averaged and holdout is not None:
             # averaged weights are too small: weights of shards that disagree cancel
-            scores, labels = scores_of(weights, holdout, 1)
-            (factor,), _ = likeliest_factors([scores], labels)
+            held = scores_of(weights, holdout, 1)
+            (factor,), _ = likeliest_factors([held.scores], held.labels, held.weights)
             weights.scale(factor)
             self.record["score_factor"] = float(factor)
         return self.record
 
 
-def _dealt(executor: Executor, task: Fit, count: int) -> list[Shard]:
+def _dealt(executor: Executor, task: Task, count: int) -> list[Shard]:
     """Send the documents of each shard as arguments of a task, which can be repeated."""
     data, found = task.data, []
-    dealt = shards_of(len(data.labels), count, task.resolved.seed)
+    dealt = shards_of(len(data.labels), count, task.options.seed)
     for k in range(count):
         own = data if count == 1 else data.some(np.flatnonzero(dealt == k))
         if not own.labels:
@@ -194,9 +194,9 @@ def _dealt(executor: Executor, task: Fit, count: int) -> list[Shard]:
 class _Work:
     """The training of one task on its shards."""
 
-    def __init__(self, executor: Executor, task: Fit, shards: list[Shard]) -> None:
+    def __init__(self, executor: Executor, task: Task, shards: list[Shard]) -> None:
         self._executor, self._task, self._shards = executor, task, shards
-        self._options, self._counts = task.resolved, [one.counts for one in shards]
+        self._options, self._counts = task.options, [one.counts for one in shards]
 
     def train(self, method: str, end: EndIteration) -> None:
         """Train by a method of `DistributeOptions`.

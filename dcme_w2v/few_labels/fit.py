@@ -17,13 +17,13 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.calibration import NEVER, calibration_data, likeliest_factors
+from dcme_w2v.classify.calibration import NEVER, likeliest_factors
 from dcme_w2v.classify.choose import Problem, folds_of
 from dcme_w2v.classify.choose import choose as choose_settings
-from dcme_w2v.classify.fit import Fit, Labeled
+from dcme_w2v.classify.fit import Job, fit_linear
+from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.model import Predictor
 from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.classify.options import resolved as classifier_options
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.numeric.arrays import F64, I64, Bools
@@ -104,7 +104,7 @@ class TrainingRows:
         """Return the labeled documents, each with all of its labels."""
         _, first = np.unique(self.documents, return_index=True)
         labels = [own.tolist() for own in np.split(self.labels, first[1:])]
-        return Labeled(self.labeled.matrix[first], labels)
+        return Labeled(self.labeled.matrix[first], labels, groups=self.groups[first])
 
     @functools.cached_property
     def classifier(self) -> ClassifyOptions:
@@ -115,22 +115,18 @@ class TrainingRows:
             loss="hinge" if several else None, threads=self.threads, seed=self.options.seed
         )
         is_by_token = not np.array_equal(self.documents, self.groups)
-        problem = Problem.of(data, self.classes, given)
-        if not is_by_token and (choice := choose_settings(problem)):
-            return problem.options(choice.setting)
-        return classifier_options(given, self.classes, several)
+        problem = Problem(data, self.classes, given, several)
+        choice = None if is_by_token else choose_settings(problem)
+        return problem.options(choice.setting if choice else {})
 
     def supervised(self) -> Weights:
         """Return the classifier of `classify train`; never predicts a class without documents."""
         options = replace(self.classifier, threads=1)  # several would make every run another one
         data, counts = self.with_all_labels(), np.bincount(self.labels, minlength=self.classes)
-        task = Fit(data, self.classes, options)
-        task.train(QUIET)
-        weights = task.weights
-        if len(self.labels) > len(data.labels):  # scores of rare labels gain
-            calibration = calibration_data(data, self.classes, options, QUIET, counts)[2]
-            if calibration is not None:
-                calibration.adjust(weights)
+        several = len(self.labels) > len(data.labels)  # where scores of rare labels gain
+        problem = Problem(data, self.classes, options, several)
+        weights = fit_linear(problem, Job(chooses=False, calibrates=several)).scorer
+        assert isinstance(weights, Weights)
         weights.offset[counts == 0] = NEVER
         return weights
 

@@ -18,7 +18,7 @@ from dcme_w2v.classify.dataset import (
 )
 from dcme_w2v.classify.dataset import read as read_documents
 from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.fit import Labeled
+from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.model import COLUMNS, Predictor, load_classifier
 from dcme_w2v.classify.options import SUBWORDS, ClassifyOptions, FeatureOptions
 from dcme_w2v.classify.sequences import tag_pairs
@@ -151,11 +151,10 @@ def _chosen(read: Dataset, options: FusedOptions, reporter: Reporter) -> Dataset
         return wide
     labeled = {"none": read.by_label()[0], SUBWORDS: wide.by_label()[0]}
     words = labeled["none"]
+    given = ClassifyOptions(threads=options.threads, seed=options.seed)
     problem = Problem(
-        numbers_of(words.labels, words.classes), len(words.classes),
-        ClassifyOptions(threads=options.threads, seed=options.seed),
-        lambda one: labeled[one["subwords"]].matrix,
-        [{"subwords": name} for name in labeled], None, words.groups,
+        words.data, len(words.classes), given, words.multilabel,
+        [{"subwords": name} for name in labeled], lambda one: labeled[one["subwords"]].matrix,
     )  # fmt: skip
     stage = Stage(of_features, problem.measure, clearly=1.0)
     found = Search(problem).run([stage], like_svm(problem, problem.features[0]))

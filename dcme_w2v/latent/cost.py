@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v._core import models as core
-from dcme_w2v.classify.fit import Labeled
+from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.trainer import PAD, Weights
 from dcme_w2v.files.space import require_memory
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64

@@ -287,6 +287,21 @@ def _sound(X: Any) -> Any:
     return check_rows(X) if issparse(X) else X
 
 
+@contextlib.contextmanager
+def unchanged_if_failed(estimator: Any) -> Iterator[None]:
+    """Restore what an estimator has learned before if the block raises an error.
+
+    After an interruption the result so far is kept.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except Exception:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
 def check_weights(sample_weight: Any, count: int) -> F64:
     """Return the weights of rows: ones for None, equal weights for a number.
 

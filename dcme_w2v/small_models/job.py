@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.classify import predict
 from dcme_w2v.classify.constants import IDLE, SMALL
-from dcme_w2v.classify.fit import Labeled
+from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.classify.solver import is_dense
 from dcme_w2v.classify.trainer import Weights

@@ -394,7 +394,7 @@ def ranking_of(model: Classifier, squares: F64 | None = None) -> WeightRanking:
     """
     if not isinstance(model.weights, Weights):
         raise UsageError("votes and trees have no single table of weights; train a linear model")
-    centered = model.calibration is None or not model.multilabel
+    centered = model.calibration.kind == "softmax" or not model.multilabel
     found = squares_of(model) if squares is None else squares
     return WeightRanking(model.weights, found, centered=centered)
 

@@ -5,6 +5,7 @@ import math
 import re
 import shlex
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ from dcme_w2v.classify.choose import (
     stages_of,
 )
 from dcme_w2v.classify.constants import TABLE_CLASSES
-from dcme_w2v.classify.fit import Labeled
+from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
@@ -54,7 +55,8 @@ def labelled(wrong=0.0, count=600, classes=12, seed=0):
 
 def problem(data=None, classes=12, **given):
     given = ClassifyOptions(**{"threads": 1, **given})
-    return Problem.of(data or labelled(), classes, given)
+    data = data or labelled()
+    return Problem(data, classes, given, several=any(len(own) > 1 for own in data.labels))
 
 
 def text_of(data):
@@ -100,7 +102,7 @@ def test_more_candidates():
 
 @pytest.mark.parametrize("given, data, classes, chosen", [
     ({}, None, 12, 2), ({}, None, 5000, 2), ({}, None, 5001, 0), ({"loss": "hinge"}, None, 12, 2),
-    ({"loss": "softmax"}, None, 12, 0), ({"lr": 1.0}, None, 12, 0), ({"min_lr": 0.1}, None, 12, 0),
+    ({"loss": "softmax"}, None, 12, 0), ({"lr": 1.0}, None, 12, 2), ({"min_lr": 0.1}, None, 12, 2),
     ({"objective": "gd"}, None, 12, 0), ({"clusters": 2}, None, 12, 0),
     ({"solver": "lbfgs"}, None, 12, 1), ({}, several(), 12, 2),
     ({}, several(), TABLE_CLASSES + 1, 0), ({}, several(14_000), TABLE_CLASSES, 1),
@@ -130,7 +132,10 @@ def figures(*parts):
 ])  # fmt: skip
 def test_another_candidate_has_to_be_clearly_better(scores, wanted):
     """A candidate that diverged has -inf, which is below every likelihood."""
-    assert decide(scores) == wanted
+    assert decide(scores, np.ones(len(scores[0]))) == wanted
+    # a document of the weight 0 does not count, and neither does the scale of weights
+    more = [np.append(one, [9.0 * i, -9.0 * i]) for i, one in enumerate(scores)]
+    assert decide(more, np.append(np.full(len(scores[0]), 7.0), [0, 0])) == wanted
 
 
 @pytest.mark.parametrize("wrong, wanted", [(0, 1), (1, 1), (20, 0)])
@@ -138,7 +143,7 @@ def test_the_candidate_against_wrong_labels_wins_unless_it_is_clearly_worse(wron
     first = np.arange(1000) % 2
     other = np.where(np.arange(1000) < 200, 1 - first, first)  # as many gained as lost
     other[201 : 201 + 2 * wrong : 2] = 0
-    assert decide([first, other], REGULARIZED) == wanted
+    assert decide([first, other], np.ones(1000), REGULARIZED) == wanted
 
 
 @pytest.mark.parametrize("size", [1, 3])
@@ -249,9 +254,7 @@ def test_a_signal_ends_the_search(monkeypatch):
 def test_tags_of_a_sentence_share_a_fold():
     """Their features are their neighbors."""
     data, groups = labelled(), np.repeat(np.arange(100), 6)
-    found = Search(
-        Problem(data.labels, 12, ClassifyOptions(), lambda _: data.matrix, groups=groups)
-    )
+    found = Search(Problem(replace(data, groups=groups), 12, ClassifyOptions()))
     for held in found._held:
         assert (np.bincount(groups[held])[np.unique(groups[held])] == 6).all()
 
@@ -261,7 +264,8 @@ def test_a_trial_that_diverges_does_not_win():
     data = labelled(0.3)
     wild = Labeled(data.matrix * np.inf, data.labels)
     rows = {1.0: data.matrix, np.inf: wild.matrix}
-    one = Problem(data.labels, 12, ClassifyOptions(loss="softmax"), lambda at: rows[at["length"]])
+    given = ClassifyOptions(loss="softmax")
+    one = Problem(data, 12, given, under=lambda at: rows[at["length"]])
     stage = Stage(lambda *_: [{"length": np.inf}, {"length": 1.0}], log_likelihood, 0.0)
     assert Search(one).run([stage], {}).setting == {"length": 1.0}
 

@@ -11,12 +11,12 @@ from scipy.special import log_softmax
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v._core.models import SparseRows
-from dcme_w2v.classify.fit import Fit, Labeled
+from dcme_w2v.classify.fit import Task
+from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.classify.trainer import ClassifierTrainer
 from dcme_w2v.errors import DivergedError, UsageError
 from dcme_w2v.numeric.sklearn_base import split_labels
-from dcme_w2v.training.progress import QUIET
 
 OBJECTIVES = ["gd", "dcme", "nce", "ns"]
 
@@ -104,8 +104,8 @@ def test_a_learning_rate_that_is_too_high_is_reported():
 
 def trained(*arguments):
     """Return the weights and the figures of all epochs."""
-    task = Fit(*arguments)
-    task.train(QUIET)
+    task = Task(*arguments)
+    task.train()
     return task.weights, task.records
 
 

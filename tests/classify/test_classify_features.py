@@ -129,7 +129,18 @@ def test_words_in_too_few_or_too_many_documents_are_dropped():
 def test_rare_words_are_features_where_classes_are_few(tmp_path):
     docs, model = tmp_path / "docs.tsv", tmp_path / "m"
     docs.write_text("".join(f"{i % 2}\tw{2 * i} w{2 * i + 1}\n" for i in range(10_800)))
-    train = ["classify", "train", str(docs), "--lr", "1", "--epochs", "1", "--quiet"]
+    train = [
+        "classify",
+        "train",
+        str(docs),
+        "--loss",
+        "softmax",
+        "--lr",
+        "1",
+        "--epochs",
+        "1",
+        "--quiet",
+    ]
     for more, count in ((["--features", "30000"], 30_000), ([], 32_400)):
         assert run([*train, "--output", str(model), *more]) == 0
         assert Classifier.load(model).text.columns == count

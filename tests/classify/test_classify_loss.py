@@ -1,7 +1,6 @@
 """`--loss hinge`: the squared hinge loss, one class against the rest."""
 
 import contextlib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +11,14 @@ from sklearn.svm import LinearSVC
 
 from dcme_w2v import MaxentClassifier
 from dcme_w2v._core.models import SparseRows
-from dcme_w2v.classify.calibration import _calibration, likeliest_factors
+from dcme_w2v.classify.calibration import Calibration, likeliest_factors
 from dcme_w2v.classify.choose import Problem, like_svm
-from dcme_w2v.classify.fit import Fit, Labeled
-from dcme_w2v.classify.metrics import Calibration, calibrated, calibration_of, log_softmax
+from dcme_w2v.classify.fit import Task, _best_offsets
+from dcme_w2v.classify.labeled import Labeled
+from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
-from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import DcmeWarning, DivergedError
-from dcme_w2v.training.progress import QUIET
 
 
 def problem(classes=5, rows=60, features=12, seed=0):
@@ -45,7 +43,26 @@ def test_calibration_finds_the_logistic_function_of_scores():
     scores = random.normal(size=(4000, 6)) * 3
     p = 1 / (1 + np.exp(-(0.7 * scores - 1.5)))
     labels = [list(np.flatnonzero(row)) for row in random.random(p.shape) < p]
-    assert calibration_of(scores, labels)[1:] == pytest.approx((0.7, -1.5), abs=0.05)
+    found = Calibration.fit("logistic", scores, labels, np.ones(4000))
+    assert found.slopes == pytest.approx([0.7] * len(found.slopes), abs=0.2)
+    assert np.exp(found.apply(scores)) == pytest.approx(p, abs=0.03)
+
+
+def test_calibration_bends_where_the_odds_do():
+    """As of scores that gather at the margins; one slope would be .03 off on the mean."""
+    random = np.random.default_rng(0)
+    scores = random.normal(size=(4000, 6)) * 3
+    p = 1 / (1 + np.exp(-np.interp(scores, [-9, -4, -3, 0, 9], [-9, -6, -2, -1, 3])))
+    labels = [list(np.flatnonzero(row)) for row in random.random(p.shape) < p]
+    found = Calibration.fit("logistic", scores, labels, np.ones(4000))
+    assert np.abs(np.exp(found.apply(scores)) - p).mean() < 0.01
+    assert Calibration.restored(found.stored()) == found
+    # half of the documents as two of a weight of .5, and others of nearly no weight
+    weights = np.r_[np.ones(2000), np.full(4000, 0.5), np.full(50, 1e-9)]
+    more = np.concatenate([scores, scores[2000:], random.normal(size=(50, 6))])
+    names = [*labels, *labels[2000:], *[[0]] * 50]
+    same = Calibration.fit("logistic", more, names, weights)
+    assert same.apply(scores) == pytest.approx(found.apply(scores), abs=1e-3)
 
 
 def test_many_rare_classes_are_learned_to_the_optimum():
@@ -58,9 +75,9 @@ def test_many_rare_classes_are_learned_to_the_optimum():
     rows[:, 0] += 0.01  # none is empty
     rows = csr_matrix(unit_rows(rows))
     data, given = Labeled(rows, labels[:, None].tolist()), ClassifyOptions(threads=1)
-    near = Problem.of(data, 520, given)
-    task = Fit(data, 520, near.options(like_svm(near, {})))
-    task.train(QUIET)
+    near = Problem(data, 520, given)
+    task = Task(data, 520, near.options(like_svm(near, {})))
+    task.train()
     scores = task.weights.scores(SparseRows(rows), 0, 1600, 1)
     svm = LinearSVC().fit(rows, labels).decision_function(rows)
     assert np.corrcoef(scores.ravel(), svm.ravel())[0, 1] > 0.8
@@ -96,37 +113,25 @@ def test_rare_labels_gain_if_left_out_documents_are_ranked_better():
     scores[np.arange(300), np.concatenate(labels)] += 2
     fair = scores.copy()
     scores += 0.5 * np.log(counts)
-    options = resolved(ClassifyOptions(loss="hinge"), 20, True)
-    found = _calibration(scores.copy(), labels, options, counts, may_be_none=False)
-    assert found.offsets[:10] == pytest.approx(0)
-    assert 0.2 * np.log(100) <= found.offsets[10] <= 0.8 * np.log(100)
-    assert not len(_calibration(fair, labels, options, counts, may_be_none=False).offsets)
-    # a class for documents without a label is none of the labels
-    more = np.append(scores, np.full((len(scores), 1), 3.0), axis=1)
-    same = _calibration(more, [*labels[:-1], [len(counts)]], options, counts, may_be_none=True)
-    empty = _calibration(scores.copy(), [*labels[:-1], []], options, counts, may_be_none=True)
-    assert (same.by, same.threshold) == (empty.by, empty.threshold)
-    no_bias = replace(options, bias=0.0)  # which would hold the offsets
-    assert not len(_calibration(scores, labels, no_bias, counts, may_be_none=False).offsets)
-    weights = Weights(3, 20, 0.1, np.arange(20)[::-1].copy())
-    found.adjust(weights)
-    assert weights.get()[-1] * 0.1 == pytest.approx(found.offsets, abs=1e-5)
+    found = _best_offsets(scores, labels, counts)
+    assert found[:10] == pytest.approx(0)
+    assert 0.2 * np.log(100) <= found[10] <= 0.8 * np.log(100)
+    assert not _best_offsets(fair, labels, counts).any()
 
 
 def test_one_label_has_the_likeliest_logistic_function_of_scores():
     random = np.random.default_rng(0)
     scores = 2 * random.normal(size=(4000, 6)) + random.normal(size=(4000, 1))
-    log_p = calibrated(scores, Calibration("normalized", 1.4, 1.0))
+    log_p = Calibration("normalized", (1.4,), 1.0).apply(scores)
     labels = [[int(one)] for one in (log_p + random.gumbel(size=log_p.shape)).argmax(axis=1)]
-    options = resolved(ClassifyOptions(loss="hinge"), 6)
-    by = _calibration(scores, labels, options, None, may_be_none=False).by
-    assert by[1:] == pytest.approx((1.4, 1.0), abs=0.15)
-    found, wanted = calibrated(scores, by), np.ravel(labels)
+    by = Calibration.fit("normalized", scores, labels, np.ones(4000))
+    assert (*by.slopes, by.constant) == pytest.approx((1.4, 1.0), abs=0.15)
+    found, wanted = by.apply(scores), np.ravel(labels)
     assert np.exp(found).sum(axis=1) == pytest.approx(1)
     assert (found.argmax(axis=1) == scores.argmax(axis=1)).all()
     _, by_factor = likeliest_factors([scores], labels)  # 0.04 lower
     assert found[np.arange(4000), wanted].mean() > by_factor + 0.02
-    shifted = calibrated(scores + 3, by)
+    shifted = by.apply(scores + 3)
     assert shifted == pytest.approx(found)
 
 
@@ -136,11 +141,11 @@ def test_every_prediction_of_one_label_is_calibrated(cli):
     Path("d.tsv").write_text("".join(f"c{y}\t{t}\n" for y, t in zip(labels, lines, strict=True)))
     cli("classify train d.tsv --loss hinge --output m --threads 1")
     model = load_classifier("m")
-    assert model.calibration is not None
+    assert model.calibration.kind == "normalized"
     matrix = model.rows([line.encode() for line in lines])
     (log_p,) = model.log_probabilities(matrix)
     scores = model.weights.scores(SparseRows(matrix), 0, 300, 1)
-    assert log_p == pytest.approx(calibrated(scores, model.calibration))
+    assert log_p == pytest.approx(model.calibration.apply(scores))
     numbers, top = map(np.concatenate, zip(*model.most_probable(matrix, 5), strict=True))
     assert (numbers == np.argsort(-scores, axis=1, kind="stable")).all()
     assert top == pytest.approx(-np.sort(-log_p, axis=1))
@@ -153,10 +158,10 @@ def test_every_prediction_of_one_label_is_calibrated(cli):
     (of_small,) = small.log_probabilities(small.rows([line.encode() for line in lines]))
     assert np.abs(np.exp(of_small) - np.exp(log_p)).max() < 0.1
     estimator = MaxentClassifier(loss="hinge", threads=1).fit(rows, labels)
-    own = calibrated(estimator.decision_function(rows), estimator._calibration)
+    own = estimator._calibration.apply(estimator.decision_function(rows))
     assert estimator.predict_log_proba(rows) == pytest.approx(own)
     estimator.partial_fit(rows, labels)
-    assert estimator._calibration is not None
+    assert estimator._calibration.kind == "normalized" and estimator.loss_ == "hinge"
     estimator.set_params(loss="softmax").partial_fit(rows, labels)
     assert estimator.predict_log_proba(rows) == pytest.approx(
         log_softmax(estimator.decision_function(rows))

@@ -74,7 +74,7 @@ def test_precision_of_the_first_labels():
 def test_the_best_threshold_has_the_highest_f1():
     log_p = log_softmax(2 * RANDOM.normal(size=(80, 6)))
     labels = [[int(row.argmax()), int(np.argsort(row)[-2])] for row in log_p]
-    best = best_threshold(log_p, labels)
+    best = best_threshold(log_p, labels, np.ones(80))
     figures = {t: measured(log_p, labels, True, t)["micro_f1"] for t in (best, 0.05, 0.2, 0.5)}
     assert max(figures.values()) == pytest.approx(figures[best])
 
@@ -82,7 +82,7 @@ def test_the_best_threshold_has_the_highest_f1():
 def test_the_most_probable_label_is_part_of_every_threshold():
     log_p = np.log(np.tile([0.5, 0.2, 0.3], (4, 1)))
     log_p[0, 1:] = np.log([0.4, 0.1])  # F1 2/3 of the first label alone, 4/7 of the first five
-    assert best_threshold(log_p, [[0, 1], [], [], []]) == pytest.approx(0.35)
+    assert best_threshold(log_p, [[0, 1], [], [], []], np.ones(4)) == pytest.approx(0.35)
 
 
 def test_rare_labels_count_more_in_the_propensity_scored_precision():

@@ -1,17 +1,22 @@
 """Weights of rows and of classes: their effect on the optimum and on each objective's steps."""
 
+import warnings
+
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
+from helpers import unit_rows
+from scipy.sparse import csr_matrix, vstack
 from scipy.sparse import random as sparse_random
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
 
-from dcme_w2v import MaxentClassifier
+from dcme_w2v import MaxentClassifier, TextClassifier
 from dcme_w2v._core import models as core
-from dcme_w2v.classify.metrics import log_softmax
+from dcme_w2v.classify import fit
+from dcme_w2v.classify.metrics import Measures, log_softmax
 from dcme_w2v.classify.trainer import Weights
-from dcme_w2v.errors import DcmeWarning
+from dcme_w2v.errors import DcmeWarning, DivergedError
 
 OBJECTIVES = [
     {"objective": "gd"},
@@ -85,15 +90,93 @@ def test_a_weight_of_zero_removes_a_row(objective, solver):
     assert (model.fit(X[kept], y[kept], weights[kept]).coef_ == with_zeros).all()
 
 
-@pytest.mark.parametrize("l2", [0.0, 1e-2])
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_a_weight_multiplies_the_learning_rate(objective, l2):
-    X, y, _ = problem()
-    given = {**objective, "threads": 1, "l2": l2}
-    weighted = MaxentClassifier(**given, lr=0.05).fit(X, y, np.full(60, 3.0))
-    faster = MaxentClassifier(**given, lr=0.15).fit(X, y)
-    assert weighted.coef_ == pytest.approx(faster.coef_, rel=1e-4, abs=1e-5)
-    assert weighted.epochs_[0]["loss"] == pytest.approx(3 * faster.epochs_[0]["loss"], rel=1e-4)
+FITS = {
+    "lbfgs": {"solver": "lbfgs", "l2": 1e-2, "tolerance": 1e-12, "epochs": 500},
+    "penalties by folds": {},
+    "softmax": {"solver": "sgd", "loss": "softmax"},
+    "hinge": {"loss": "hinge"},
+    **{
+        f"{one['objective']} {one.get('dcme_update', '')}": one | {"lr": 1.0}
+        for one in OBJECTIVES[1:]
+    },
+}
+
+
+def spread(rows=900, seed=0, noise=1.5):
+    """Rows of five classes around their centers."""
+    random = np.random.default_rng(seed)
+    y = random.choice(5, rows, p=[0.4, 0.3, 0.2, 0.07, 0.03])
+    return csr_matrix(unit_rows(random.normal(0, noise, (rows, 20)) + 3 * np.eye(5, 20)[y])), y
+
+
+def figures(model, X, y):
+    log_p = model.predict_log_proba(X)
+    return np.array([model.score(X, y), log_p[np.arange(len(y)), y].mean()])
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_only_the_proportions_of_weights_count(name):
+    X, y = spread()
+    model = MaxentClassifier(**FITS[name], threads=1)
+    own = np.random.default_rng(1).integers(1, 5, len(y)).astype(float)
+    once = model.fit(X, y, own)
+    p, coef = once.predict_proba(X), once.coef_
+    for factor in (1000.0, 1e-12):
+        assert model.fit(X, y, factor * own).coef_ == pytest.approx(coef, rel=1e-5, abs=1e-6)
+        assert model.predict_proba(X) == pytest.approx(p, abs=1e-5)
+    equal = MaxentClassifier(**FITS[name], threads=1).fit(X, y, np.full(len(y), 7.5))
+    plain = MaxentClassifier(**FITS[name], threads=1).fit(X, y)
+    assert np.array_equal(equal.coef_, plain.coef_)
+    assert np.array_equal(equal.predict_proba(X), plain.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_weight_of_two_is_two_rows(name):
+    """Exact for the optimum; of descent, whose order differs, within .05."""
+    (X, y), (other, wanted) = spread(), spread(4000, 1)
+    twice = np.random.default_rng(2).random(len(y)) < 0.5
+    rows = np.append(np.arange(len(y)), np.flatnonzero(twice))
+    model = MaxentClassifier(**FITS[name], threads=1)
+    weighted = figures(model.fit(X, y, 1.0 + twice), other, wanted)
+    copies = figures(model.fit(X[rows], y[rows]), other, wanted)
+    assert weighted == pytest.approx(copies, abs={"lbfgs": 1e-4}.get(name, 0.05))
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_noise_of_nearly_no_weight_changes_no_figure(name):
+    (X, y), (other, wanted) = spread(2000), spread(4000, 1)
+    random = np.random.default_rng(3)
+    noise = csr_matrix(unit_rows(random.normal(size=(2000, 20))))
+    weights = np.repeat([1.0, 1e-9], 2000)
+    model = MaxentClassifier(**FITS[name], threads=1)
+    plain = figures(model.fit(X, y), other, wanted)
+    both = model.fit(vstack([X, noise], "csr"), np.append(y, random.integers(0, 5, 2000)), weights)
+    assert figures(both, other, wanted) == pytest.approx(plain, abs=0.005)
+
+
+@pytest.mark.parametrize("loss", [None, "softmax", "hinge"])
+def test_great_weights_do_not_diverge(loss):
+    """Of classes with two rows of 1,500, and of one row that counts as a thousand."""
+    random = np.random.default_rng(0)
+    y = np.append(np.repeat(np.arange(20), 2), random.integers(20, 22, 1460))
+    X = csr_matrix(unit_rows(random.normal(size=(1500, 200)) + 6 * np.eye(22, 200)[y]))
+    plain = MaxentClassifier(loss=loss, solver="sgd", threads=1).fit(X, y).score(X, y)
+    balanced = MaxentClassifier(loss=loss, solver="sgd", threads=1, class_weight="balanced")
+    assert balanced.fit(X, y).score(X, y) > 0.95 * plain
+    assert balanced.epochs_[-1]["loss"] < balanced.epochs_[0]["loss"]
+    weights = np.append(1e6, np.ones(1499))
+    one = MaxentClassifier(loss=loss, solver="sgd", threads=1).fit(X, y, weights)
+    assert one.predict(X[:1]) == y[:1]
+
+
+@pytest.mark.parametrize("given", [
+    {"loss": "hinge", "lr": 2.5}, {"objective": "gd", "lr": 300.0},
+    {"objective": "dcme", "lr": 300.0},
+])  # fmt: skip
+def test_worse_than_without_training_is_divergence(given):
+    X, y = spread()
+    with pytest.raises(DivergedError, match="without any training"):
+        MaxentClassifier(**given, solver="sgd", epochs=3, threads=1).fit(X, y)
 
 
 @pytest.mark.parametrize("given, least", [({"loss": "hinge"}, 0.9), ({"objective": "nce"}, 0.65)])
@@ -108,6 +191,7 @@ def test_rows_of_very_different_lengths_are_learned(given, least):
 
 def test_partial_fit_uses_weights():
     X, y, weights = problem()
+    weights = np.minimum(weights, 1)
     given = {"objective": "gd", "batch": 500, "threads": 1}
     weighted = MaxentClassifier(**given, lr=0.01, class_weight={1: 2.0})
     weighted.partial_fit(X, y, classes=[0, 1, 2], sample_weight=weights)
@@ -163,3 +247,76 @@ def test_a_given_solver_is_used_for_few_numbers_as_well():
     model = MaxentClassifier(solver="sgd", threads=1).fit(rows, labels)
     assert model.n_iter_ in (5, 20)
     assert MaxentClassifier().fit(rows, labels).n_iter_ not in (5, 20)
+
+
+def texts(count=400, seed=0):
+    """Lines of a label or two, and text."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 4, count)
+    words = np.char.add("w", (labels[:, None] * 9 + random.integers(0, 30, (count, 6))).astype(str))
+    return labels, [" ".join(one) for one in words]
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("objective", ["auto", "tree"])
+def test_texts_have_weights_of_classes(several, objective):
+    """All times a thousand change nothing, and a heavy class is found more often."""
+    (labels, rows), (_, others) = texts(), texts(seed=1)
+    names = [[f"c{one}"] + ["even"] * int(one % 2 == 0) if several else f"c{one}" for one in labels]
+
+    def shares(weight):
+        own = dict.fromkeys(["c0", "c1", "c2", "c3", *(["even"] * several)], 1.0) | weight
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DcmeWarning)
+            model = TextClassifier(class_weight=own, objective=objective, threads=1)
+            return model.fit(rows, names).predict_proba(others)
+
+    plain = shares({})
+    assert shares(dict.fromkeys(["c0", "c1", "c2", "c3", *(["even"] * several)], 1e3)) == (
+        pytest.approx(plain, abs=1e-6)
+    )
+    assert shares({"c3": 30.0})[:, 3].mean() > plain[:, 3].mean() + 0.005
+
+
+def test_held_out_figures_are_weighted():
+    """Of three documents of a rare class and one wrong document of another, 3 and .5 each."""
+    log_p, labels = np.log([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]), [[0], [1], [1]]
+    measures = Measures(2, False)
+    measures.add(log_p, labels, np.array([3.0, 0.5, 0.5]))
+    found = measures.result()
+    assert found["accuracy"] == pytest.approx(3.5 / 4) and found["documents"] == 3
+    twice = Measures(2, False)
+    twice.add(np.repeat(log_p, [6, 1, 1], axis=0), [*[[0]] * 6, [1], [1]])
+    same = twice.result()
+    assert {k: same[k] for k in found if k != "documents"} == pytest.approx(
+        {k: v for k, v in found.items() if k != "documents"}
+    )
+    both = []
+    for weights, rows in ((np.array([2.0, 1, 1]), [0, 1, 2]), (None, [0, 0, 1, 2])):
+        several = Measures(2, True, 0.5)
+        several.add(log_p[rows], [[[0], [0, 1], [1]][i] for i in rows], weights)
+        both.append({k: v for k, v in several.result().items() if k != "documents"})
+    assert both[0] == pytest.approx(both[1])
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_balanced_weights_choose_the_penalty_by_weighted_folds(seed):
+    """Rare classes of 3 %; the penalty that is best without weights is far from the best with."""
+    random = np.random.default_rng(seed)
+    y, wanted = (random.choice(4, n, p=[0.91, 0.03, 0.03, 0.03]) for n in (1200, 8000))
+    centers = 1.6 * random.normal(size=(4, 30)) / np.sqrt(30) * 2
+    X, other = (centers[labels] + random.normal(size=(len(labels), 30)) for labels in (y, wanted))
+    found = {}
+    for l2 in (None, 1e-6, 1e-4, 1e-2, 1e-1, 1.0):
+        model = MaxentClassifier(class_weight="balanced", l2=l2, solver=l2 and "lbfgs", threads=1)
+        found[l2] = balanced_accuracy_score(wanted, model.fit(X, y).predict(other))
+    best = max(found[l2] for l2 in (1e-6, 1e-4, 1e-2, 1e-1))
+    assert found[None] > best - 0.02
+
+
+def test_a_training_far_worse_than_its_trials_is_an_error(monkeypatch):
+    X, y = spread()
+    real = fit.LEARNERS["sgd"]
+    monkeypatch.setitem(fit.LEARNERS, "sgd", lambda task: (real(task), task.weights.scale(-1)))
+    with pytest.raises(DivergedError, match="trials without them had"):
+        MaxentClassifier(loss="hinge", threads=1).fit(X, y)

@@ -12,8 +12,8 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.classify import label_tree
-from dcme_w2v.classify.fit import Labeled
 from dcme_w2v.classify.label_tree import ARRAYS, coded, decoded, train_trees
+from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, resolved
 from dcme_w2v.errors import UsageError

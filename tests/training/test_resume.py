@@ -184,7 +184,7 @@ def test_checkpoints_by_epochs_and_by_time(learn, monkeypatch):
 
 
 def test_a_run_that_stopped_early_is_complete_when_resumed(cli):
-    line = f"{CLASSES} --holdout 0.3 --patience 1 --lr 300 --epochs 40"
+    line = f"{CLASSES} --holdout 0.3 --patience 1 --lr 30 --epochs 40"
     cli(f"{line} --checkpoint k --checkpoint-every 1")
     expected = taken()
     assert len(expected[0][1]) < 40

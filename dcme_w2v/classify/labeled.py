@@ -1,0 +1,152 @@
+"""Labeled documents and their weights, as everything that learns or measures takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64
+
+MOST_WEIGHT = 1_000_000  # of a class
+NEGLIGIBLE = 1e-6  # share of all weights below which documents together are left out
+SAME = 1e-6  # relative difference of weights that are equal
+
+
+def instances_of(labels: Sequence[Sequence[int]]) -> tuple[I64, I32]:
+    """Return an instance for each label of documents: indices of documents and of classes."""
+    sizes = [len(own) for own in labels]
+    flat = [label for own in labels for label in own]
+    return np.repeat(np.arange(len(sizes)), sizes), np.array(flat, dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class Labeled:
+    """Documents and the class indices of their labels; -1 is a label that is not a class.
+
+    Attributes
+    ----------
+    matrix : csr_matrix of float32, shape (documents, features)
+        The documents.
+    labels : sequence of sequence of int
+        The labels of each document, at least one.
+    weights : ndarray of float32, shape (documents,), optional
+        How often each document counts, above 0, as `weighted` makes them; 1 by default.
+    groups : ndarray of int64, shape (documents,), optional
+        Documents of a group are held out together; each is a group of its own by default.
+    """
+
+    matrix: csr_matrix
+    labels: Sequence[Sequence[int]]
+    weights: F32 | None = None
+    groups: I64 | None = None
+
+    def weighted(self, weights: F64) -> Labeled:
+        """Return the documents with weights, of which only the proportions count.
+
+        Their mean is made 1, and documents that together have less than a millionth of all weights
+        are left out, as with the weight 0.
+
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (documents,)
+            Not negative, finite, and not all 0.
+        """
+        order = np.argsort(weights, kind="stable")
+        shares = np.cumsum(weights[order] / weights.max())
+        kept = np.sort(order[shares > NEGLIGIBLE * shares[-1]])
+        data, own = self.some(kept), weights[kept] / weights[kept].max()
+        own = own / own.mean()
+        return data if np.ptp(own) <= SAME else data.with_weights(own.astype(np.float32))
+
+    def with_weights(self, weights: F32 | None) -> Labeled:
+        """Return the documents with these weights, as they are."""
+        return Labeled(self.matrix, self.labels, weights, self.groups)
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights."""
+        return float(len(self.labels) if self.weights is None else self.weights.sum(dtype=float))
+
+    def shares(self) -> F64:
+        """Return the weights with the sum 1."""
+        if self.weights is None:
+            return np.full(len(self.labels), 1 / max(1, len(self.labels)))
+        found = self.weights.astype(np.float64)
+        return found / found.sum()
+
+    def instances(self) -> tuple[I64, I32]:
+        """Return an instance for each label: indices of documents and of classes."""
+        return instances_of(self.labels)
+
+    def instance_weights(self) -> F32 | None:
+        """Return the weight of each instance."""
+        return None if self.weights is None else self.weights[self.instances()[0]]
+
+    def counts(self, classes: int) -> F64:
+        """Return the sum of the weights of the documents of each class."""
+        found = np.bincount(self.instances()[1], self.instance_weights(), classes)
+        return found.astype(np.float64)
+
+    def some(self, chosen: I64) -> Labeled:
+        """Return the documents of these numbers."""
+        weights = None if self.weights is None else self.weights[chosen]
+        groups = None if self.groups is None else self.groups[chosen]
+        return Labeled(self.matrix[chosen], [self.labels[i] for i in chosen], weights, groups)
+
+
+def class_weights(
+    given: Any, names: Sequence[Any], labels: Sequence[Sequence[int]], weights: F64 | None = None
+) -> F64:
+    """Return the weight of each class.
+
+    Parameters
+    ----------
+    given : mapping or {"balanced"}
+        Weights by name, 1 by default; "balanced" gives all classes the same total weight.
+    names : sequence
+        The classes.
+    labels : sequence of sequence of int
+        Class indices of each document.
+    weights : ndarray of float64, shape (documents,), optional
+        Of the documents themselves.
+
+    Raises
+    ------
+    UsageError
+        A name is no class, or a weight is no number from 0 to `MOST_WEIGHT`.
+    """
+    (rows, numbers), found = instances_of(labels), np.ones(len(names))
+    if given == "balanced":
+        sums = np.bincount(numbers, None if weights is None else weights[rows], len(names))
+        held = sums > 0
+        found[held] = sums.sum() / (held.sum() * sums[held])
+    elif not isinstance(given, Mapping):
+        raise UsageError(f"--class-weight={given!r}: must be balanced, or a weight for each label")
+    else:
+        place = {name: number for number, name in enumerate(names)}
+        for name, weight in given.items():
+            if name not in place:
+                if place.keys() <= given.keys():  # as in scikit-learn
+                    continue
+                raise UsageError(f"--class-weight: no document has the label {name!r}; omit it")
+            if not isinstance(weight, Real) or not 0 <= float(weight) <= MOST_WEIGHT:
+                raise UsageError(
+                    f"--class-weight: {name!r} has {weight!r}; give a number above 0, at most "
+                    f"{MOST_WEIGHT:,}"
+                )
+            found[place[name]] = weight
+    return found
+
+
+def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
+    """Return the weight of each document's class, of several the mean, of none 1."""
+    rows, numbers = instances_of(labels)
+    own = np.append(class_weights, 1.0)[numbers]  # the label -1 is no class
+    sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, own))
+    return np.where(sizes, sums / np.maximum(sizes, 1), 1.0)
