@@ -164,8 +164,8 @@ def write_declarations() -> None:
     needed = {name: re.findall(r'^#include "(.+)"', text, re.M) for name, text in texts.items()}
     order = TopologicalSorter(needed).static_order()
     text = "".join(declared(name, texts[name], used) for name in order)
-    if not DECLARED.exists() or DECLARED.read_text() != text:
-        DECLARED.write_text(text)
+    if not DECLARED.exists() or DECLARED.read_text(encoding="utf-8") != text:
+        DECLARED.write_text(text, encoding="utf-8")
 
 
 def extension(module: str) -> Extension:

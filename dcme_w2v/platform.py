@@ -186,7 +186,7 @@ def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list
     They are in files of the names `older` in version 1, and in one file in version 2.
     """
     try:
-        groups = GROUP.read_text().splitlines()
+        groups = GROUP.read_text(encoding="utf-8").splitlines()
     except OSError:
         return
     for line in groups:  # hierarchy:controllers:path, without controllers in version 2
@@ -198,7 +198,7 @@ def _group_limits(controller: str, older: list[str], name: str) -> Iterator[list
         for parent in (folder, *folder.parents):
             files = [parent / one for one in (older if kinds else [name])]
             with contextlib.suppress(OSError):
-                words = " ".join(file.read_text() for file in files).split()
+                words = " ".join(file.read_text(encoding="utf-8") for file in files).split()
                 if len(words) == len(older):
                     yield words
             if parent == root:
@@ -222,7 +222,7 @@ def peak_memory() -> int:
     """
     found = None
     with contextlib.suppress(OSError):
-        text = Path("/proc/self/status").read_text()
+        text = Path("/proc/self/status").read_text(encoding="utf-8")
         found = re.search(r"^VmHWM:\s*(\d+) kB$", text, re.MULTILINE)
     if found:
         return int(found[1]) * 1024

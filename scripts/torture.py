@@ -198,11 +198,11 @@ def workplace(seed: int) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="torture-", dir=MEMORY) as name:
         tokens = chance.choices(words, weights, k=60_000)
         lines = (" ".join(tokens[i : i + 15]) for i in range(0, len(tokens), 15))
-        Path(name, "corpus.txt").write_text("\n".join(lines))
+        Path(name, "corpus.txt").write_text("\n".join(lines), encoding="utf-8")
         starts = [i % 60 * 20 for i in range(4000)]
         texts = (" ".join(chance.choices(words[i : i + 60], k=12)) for i in starts)
         docs = (f"c{i}\t{text}\n" for i, text in zip(starts, texts, strict=True))
-        Path(name, "docs.tsv").write_text("".join(docs))
+        Path(name, "docs.tsv").write_text("".join(docs), encoding="utf-8")
         yield Path(name)
 
 
@@ -318,7 +318,7 @@ def soak(minutes: float, place: Path) -> dict[str, Any]:
         child = subprocess.Popen(command, stderr=err, env={**os.environ, "LD_PRELOAD": ""})
     began, seen = time.monotonic(), []
     while child.poll() is None and (past := time.monotonic() - began) < 60 * minutes:
-        status = Path(f"/proc/{child.pid}/status").read_text()
+        status = Path(f"/proc/{child.pid}/status").read_text(encoding="utf-8")
         if past > 12 * minutes:
             seen.append(int(status.partition("VmRSS:")[2].split()[0]))
         time.sleep(1)

@@ -63,7 +63,9 @@ def prepare_streams() -> None:
     sys.stderr = _text(sys.stderr, _Messages(2, "w", closefd=False))
     sys.stderr.reconfigure(line_buffering=True)
     if sys.stdin is None:
-        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)))
+        sys.stdin = io.TextIOWrapper(
+            io.BufferedReader(io.FileIO(0, "r", closefd=False)), encoding="locale"
+        )
 
 
 def ignore_broken_pipe(*targets: str | None) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import Any, BinaryIO, TextIO, cast
 
 from dcme_w2v import platform
-from dcme_w2v.errors import ResourceError, UsageError
+from dcme_w2v.errors import DcmeError, ResourceError, UsageError
 from dcme_w2v.platform import PathLike
 
 STANDARD = "-"
@@ -262,11 +262,11 @@ def write_errors(target: PathLike) -> Iterator[None]:
     """Turn an OSError into a `ResourceError` that names the target."""
     try:
         yield
-    except ResourceError:
+    except DcmeError:
         raise
     except OSError as error:
-        if isinstance(error, BrokenPipeError) and target == _STDOUT:
-            raise  # the reader closed the pipe: not a failure
+        if target == _STDOUT and (isinstance(error, BrokenPipeError) or error.filename is not None):
+            raise  # the reader has closed the pipe, or a file that is read has the fault
         advice = "choose another path"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             advice = f"free some space or {advice}"

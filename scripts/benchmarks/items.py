@@ -68,7 +68,10 @@ def walks(
 def write_items(kind: str, path: str, test: str) -> None:
     """Write the sequences of a kind, a token a number; one in fifty to `test`."""
     made = walks() if kind == "walks" else sessions(1.0 if kind == "popular items" else 0.0)
-    with Path(path).open("w") as train, Path(test).open("w") as held:
+    with (
+        Path(path).open("w", encoding="utf-8") as train,
+        Path(test).open("w", encoding="utf-8") as held,
+    ):
         for number, items in enumerate(made):
             (train if number % 50 else held).write(" ".join(map(str, items)) + "\n")
 

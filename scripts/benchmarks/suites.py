@@ -74,7 +74,7 @@ class Setup:
             run = subprocess.Popen(command, stdout=out, stderr=err, env=variables)
         while run.poll() is None:
             with contextlib.suppress(OSError, TypeError):
-                status = Path(f"/proc/{run.pid}/status").read_text()
+                status = Path(f"/proc/{run.pid}/status").read_text(encoding="utf-8")
                 found = re.search(r"RssAnon:\s*(\d+)", status)
                 memory = max(memory, 1024 * int(found[1]) if found else 0)
             time.sleep(0.005)  # peaks of small corpora are short
@@ -642,7 +642,9 @@ def documents(s: Setup) -> Iterator[Line]:
     for folder, seed in product(s.sets("documents"), s.seeds):
         own = f"--threads {s.threads} --seed {seed} --quiet --output"
         _, lines = _labeled(folder / "train.tsv")
-        Path(s.out("d.txt")).write_text("".join(line.partition("\t")[2] for line in lines))
+        Path(s.out("d.txt")).write_text(
+            "".join(line.partition("\t")[2] for line in lines), encoding="utf-8"
+        )
         vectors = s.out("d.safetensors")
         s.run(f"train {s.out('d.txt')} --tokenize words --model skipgram {own}", vectors)
         for name, options in {

@@ -144,6 +144,7 @@ ERRORS = [
     ("plot r.npz --labels c.txt -o new.png", "has more lines than 20 rows"),
     ("fuse statistics m d.txt -o new.npz", "is a model of kind"),
     ("transform k d.txt -o new.npz", "is a model of kind"),
+    ("classify predict k nosuch.tsv", "error: nosuch.tsv: there is no such file or folder"),
     ("neighbors king v.txt", "king: there is no such file or folder; check the name"),
     ("neighbors http://a/v.bin king", "only text is read from addresses"),
     ("neighbors v.txt king -k 0", "0 is not in the range"),
