@@ -16,6 +16,7 @@ from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.options import ScdvOptions
+from dcme_w2v.words.exports import reduced
 
 random = np.random.default_rng(7)
 LABELS = np.arange(1200) % 4
@@ -50,6 +51,19 @@ def small(threads):
     return model.coef_, texts.predict_proba(TEXTS)
 
 
+def fused(threads):
+    """Few labels, which choose the settings, and rows without labels."""
+    model = dw.FusedFeatures(threads=threads, rounds=1)
+    return model.fit(abs(ROWS), np.where(np.arange(1200) < 60, LABELS, -1)).predict_proba(ROWS)
+
+
+def of_words(_):
+    """Rows with fewer dimensions, and words whose vectors have changed."""
+    other = VECTORS.vectors[::-1] + VECTORS.vectors
+    found = dw.compare(VECTORS, dw.Vectors(WORDS, other, counts=VECTORS.counts))
+    return [reduced(VECTORS.vectors, 20)[0], str(found)]
+
+
 RESULTS = {
     "latent classes": lambda threads: latent(threads, LABELS, latent=40),
     "clusters": lambda threads: latent(threads, None, latent=20, l2=1e-4),
@@ -61,6 +75,8 @@ RESULTS = {
     "singular vectors": lambda _: singular_vectors(ROWS, 20, 1, centered=True),
     "sparse singular vectors": lambda _: singular_vectors(csr_matrix(ROWS), 20, 1, centered=False),
     "classifiers": small,
+    "few labels": fused,
+    "words": of_words,
     "sentences of several threads": lambda threads: [
         *ordered_map(lambda _: sentences(1, "usif"), range(3), threads)
     ],

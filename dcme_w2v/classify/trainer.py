@@ -216,7 +216,8 @@ class Weights(Scorer):
         """Return the scores of the documents from `begin` to `end` in all classes."""
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
-        own = out[:, self.place] if self._is_ordered else out[:, : self.classes]
+        # in C order, as sums over the classes have other bits in another one
+        own = np.take(out, self.place, axis=1) if self._is_ordered else out[:, : self.classes]
         found: F64 = own.astype(np.float64)
         found += self.offset
         return found

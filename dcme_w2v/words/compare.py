@@ -16,6 +16,7 @@ from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import as_paths
 from dcme_w2v.numeric.arrays import F32, F64, I64, unit_vectors
+from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.numeric.shown import Rows
 from dcme_w2v.platform import PathLike
 
@@ -136,7 +137,8 @@ def _aligned(every: Sequence[Vectors], rows: Sequence[I64]) -> list[F32]:
     """Return unit vectors of rows, aligned with those of the first vectors."""
     units = [unit_vectors(one.vectors[row]) for one, row in zip(every, rows, strict=True)]
     base = units[0][:_ANCHORS]
-    return [own @ rotation(own[:_ANCHORS], base) for own in units]
+    with one_blas_thread():
+        return [own @ rotation(own[:_ANCHORS], base) for own in units]
 
 
 def rotation(rows: F32, others: F32) -> F32:

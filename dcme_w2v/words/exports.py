@@ -18,7 +18,7 @@ from dcme_w2v.formats.vectors.vectors_io import (
 )
 from dcme_w2v.numeric.arrays import F32, I8
 from dcme_w2v.numeric.nearest import nearest_rows
-from dcme_w2v.numeric.parallel import blocks_of_rows
+from dcme_w2v.numeric.parallel import blocks_of_rows, one_blas_thread
 from dcme_w2v.training.progress import ProgressLike, reporting_to
 
 from .check import load_without_faults
@@ -170,9 +170,10 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
     if dim > matrix.shape[1]:
         raise UsageError(f"--reduce={dim}: the vectors have {matrix.shape[1]} dimensions")
     rows = centered(matrix)
-    variances, directions = np.linalg.eigh((rows.T @ rows).astype(np.float64))
-    kept = float(variances[-dim:].sum() / max(variances.sum(), np.finfo(np.float64).tiny))
-    return rows @ directions[:, ::-1][:, :dim].astype(np.float32), kept
+    with one_blas_thread():
+        variances, directions = np.linalg.eigh((rows.T @ rows).astype(np.float64))
+        found = rows @ directions[:, ::-1][:, :dim].astype(np.float32)
+    return found, float(variances[-dim:].sum() / max(variances.sum(), np.finfo(np.float64).tiny))
 
 
 def _save_json_lines(path: str, vectors: Vectors) -> None:
