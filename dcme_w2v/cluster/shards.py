@@ -14,14 +14,14 @@ import mmap
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dcme_w2v._core import text as core
-from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError
+from dcme_w2v.errors import CorpusError, NoSuchFileError, UsageError, warn
 from dcme_w2v.files.opening import CorpusFile, is_address
 from dcme_w2v.formats.columns import (
     Source,
@@ -32,14 +32,15 @@ from dcme_w2v.formats.columns import (
     with_columns,
 )
 from dcme_w2v.formats.corpus import Corpus, Span, expand
-from dcme_w2v.formats.vocabulary import Vocabulary
+from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.options import ClusterOptions, VocabularyOptions
 from dcme_w2v.text.encode import CountedCorpus, all_rare, tally
+from dcme_w2v.text.reading import dropped_line
 from dcme_w2v.text.select_vocabulary import select_vocabulary
-from dcme_w2v.text.spill import PARTS, Run, divided, joined, lowest, ordered
 from dcme_w2v.training.executor import Executor, Future, figures_of, given_value, piece_of
 
 from .address import open_cluster, parsed
+from .word_parts import PARTS, Run, divided, joined, lowest, ordered
 
 STDIN = "-"
 _LINE_END, _PARAGRAPH_END = re.compile(rb"\n"), re.compile(rb"\n[ \t\r\f\v]*\n")
@@ -208,24 +209,13 @@ def count(
     CorpusError
         A worker cannot read a file, or the vocabulary would be empty.
     """
-    started, parts = time.perf_counter(), max(1, min(executor.workers, PARTS))
-    tallies = [
-        executor.submit(
-            _tally, shard, options, parts, label=f"shard {k + 1} ({shard.name})", number=k
-        )
-        for k, shard in enumerate(shards)
-    ]
-    executor.wait(tallies)
-    figures = all_figures(executor, tallies)
-    added = [
-        executor.submit(
-            _added, [executor.submit(piece_of, one, part) for one in tallies],
-            options.min_count, label="the vocabulary", number=part,
-        )
-        for part in range(parts)
-    ]  # fmt: skip
-    executor.wait(added)
-    del tallies
+    started = time.perf_counter()
+    added, figures, below = _counted(executor, shards, options)
+    if below and given is None:  # words that some shards have dropped are counted again
+        known = executor.submit(_words_of, added, label="the vocabulary")
+        options = replace(options, min_count=max(options.min_count, below + 1))
+        added, figures, _ = _counted(executor, shards, options, known)
+        warn(dropped_line(below + 1))
     sums = all_figures(executor, added)
     tokens, replaced, skipped = (
         sum(one[name] for one in figures) for name in ("tokens", "replaced", "skipped")
@@ -248,6 +238,43 @@ def count(
         counting_bytes=max(one["counting_bytes"] for one in [*figures, *sums]),
     )  # fmt: skip
     return counted, future
+
+
+def _counted(
+    executor: Executor,
+    shards: Sequence[Shard],
+    options: VocabularyOptions,
+    known: Future | None = None,
+) -> tuple[list[Future], list[dict[str, Any]], int]:
+    """Return the words of each part that may occur often enough, and figures of the shards.
+
+    Also returns how often a word may occur that some shards have dropped.
+
+    Parameters
+    ----------
+    known : Future of Words, optional
+        The words that are counted (default: all).
+    """
+    parts = max(1, min(executor.workers, PARTS))
+    tallies = [
+        executor.submit(
+            _tally, shard, options, parts, known,
+            label=f"shard {k + 1} ({shard.name})", number=k,
+        )
+        for k, shard in enumerate(shards)
+    ]  # fmt: skip
+    executor.wait(tallies)
+    figures = all_figures(executor, tallies)
+    dropped = sum(one["below"] for one in figures)
+    added = [
+        executor.submit(
+            _added, [executor.submit(piece_of, one, part) for one in tallies],
+            max(1, options.min_count - dropped), label="the vocabulary", number=part,
+        )
+        for part in range(parts)
+    ]  # fmt: skip
+    executor.wait(added)
+    return added, figures, dropped
 
 
 def all_figures(executor: Executor, futures: Sequence[Future]) -> list[Any]:
@@ -276,10 +303,10 @@ def count_on(
 
 
 def _tally(
-    shard: Shard, options: VocabularyOptions, parts: int
+    shard: Shard, options: VocabularyOptions, parts: int, known: Words | None
 ) -> tuple[list[Run], dict[str, Any]]:
     """Return the words of a shard in each part, and its figures."""
-    table, figures = tally(shard.corpus(), options)
+    table, figures = tally(shard.corpus(), options, known)
     return list(divided(table, parts)), figures
 
 
@@ -299,13 +326,24 @@ def _added(runs: list[Run], least: int) -> tuple[Run, dict[str, Any]]:
     return found, {"types": len(table), "counting_bytes": table.bytes(0)}
 
 
+def _words_of(parts: list[tuple[Run, dict[str, Any]]]) -> Words:
+    """Return the words of all parts, in the order of first appearance."""
+    table = _joined(parts)
+    return Words(*table.words(np.arange(len(table))))
+
+
 def _selected(
     parts: list[tuple[Run, dict[str, Any]]], options: VocabularyOptions
 ) -> Vocabulary | None:
+    table = _joined(parts)
+    found = select_vocabulary(None, table, table.counts(), options)
+    return None if found is None else found.vocabulary
+
+
+def _joined(parts: list[tuple[Run, dict[str, Any]]]) -> core.Table:
+    """Return the words of all parts in the order of first appearance."""
     table = core.Table()
     for (text, offsets, counts, _), _ in parts:
         if len(counts):
             table.add(text, offsets, counts)
-    table, _ = ordered(table, [run[-1] for run, _ in parts])
-    found = select_vocabulary(None, table, table.counts(), options)
-    return None if found is None else found.vocabulary
+    return ordered(table, [run[-1] for run, _ in parts])[0]

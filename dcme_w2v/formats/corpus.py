@@ -204,6 +204,12 @@ class Corpus:
         self._block_bytes = block_bytes
 
     @property
+    def is_read_once(self) -> bool:
+        """Whether a source is a stream, which cannot be read again."""
+        pairs = zip(self.paths, self.sizes, strict=True)
+        return any(size is None and not is_address(path) for path, size in pairs)
+
+    @property
     def bytes_total(self) -> int | None:
         """Sum of the sizes; None if one is unknown."""
         known = [size for size in self.sizes if size is not None]

@@ -54,6 +54,7 @@ class Sentences:
         self.is_whole = False
         self.column = column
         self._items = items
+        self.is_read_once = not isinstance(items, Sequence)
 
     def __iter__(self) -> Iterator[Block]:
         offset = 0

@@ -2,7 +2,8 @@
 
 The words of each block come in a table of its own, in the order of the corpus, so that words are
 in the order of their first appearance: the result does not depend on the number of threads. If
-memory is too small for all words, they are written to disk.
+memory is too small for all words, the rarest are dropped, by the rule of lossy counting (Manku and
+Motwani 2002): what a word may have lost while it was not in the table is known for each word.
 """
 
 import numpy as np
@@ -10,14 +11,10 @@ import numpy as np
 from dcme_w2v._core import text as core
 from dcme_w2v.files.space import memory_limit, require_memory
 from dcme_w2v.numeric.arrays import I64, U32
-from dcme_w2v.training.progress import Reporter
 
-from .select_vocabulary import Given, starting_table
-from .spill import SpilledWords
-
-# Beyond the first share of memory, counted words are written to disk if they take the second.
-SPILL_SHARE, MIN_SPILL_SHARE = 1 / 2, 1 / 8
-SELECTION_BYTES = 20  # of a distinct word: its count, its id, and in which order
+# Beyond the first share of memory, words are dropped if the counted ones take the second.
+FULL_SHARE, HELD_SHARE = 1 / 2, 1 / 8
+SELECTION_BYTES = 28  # of a distinct word: its count, what it lost, its id, and in which order
 
 
 class DistinctWords:
@@ -27,112 +24,105 @@ class DistinctWords:
     ----------
     errors : int
         Index of ``encoding_errors`` among its choices.
-    given : Vocabulary or InitialWords, optional
-        The first words.
-    reporter : Reporter
-        Reports when words are written to disk.
-    may_spill : bool
-        Whether words may be written to disk.
+    table : core.Table
+        Words that are never dropped, with counts of zero.
+    may_drop : bool
+        Whether words may be dropped.
+    only_known : bool
+        Whether only the words of `table` matter, so that all others may be dropped.
 
     Attributes
     ----------
     table : core.Table
-        All words in the order of their first appearance, given words first.
-    numbers : ndarray of uint32, or None
-        If words have been on disk: for each id so far the id in `table`, or `core.NONE`.
+        The words in the order of their first appearance, known words first. With `only_known`, ids
+        of other words are not lasting.
+    below : int
+        Words that occur more often than this were not dropped.
     replaced, skipped : int
         Tokens that are not UTF-8, replaced by U+FFFD or skipped.
     most_bytes : int
         Memory of the tables when it was largest.
     dropped : int
-        Distinct words that were read back from disk and dropped as too rare.
+        Number of words that were dropped; a word may have been dropped more than once.
     """
 
-    def __init__(
-        self,
-        errors: int,
-        given: Given,
-        reporter: Reporter,
-        *,
-        may_spill: bool,
-    ) -> None:
-        self.table = starting_table(given)
-        self.numbers: U32 | None = None
-        self.replaced = self.skipped = self.most_bytes = self.dropped = self._blocks = 0
-        self._given, self._errors, self._may_spill = len(self.table), errors, may_spill
-        self._reporter = reporter
-        self._spilled: SpilledWords | None = None
+    def __init__(self, errors: int, table: core.Table, *, may_drop: bool, only_known: bool) -> None:
+        self.table, self.known = table, len(table)
+        self.replaced = self.skipped = self.most_bytes = self.dropped = self.below = 0
+        self._errors, self._may_drop, self._only_known = errors, may_drop, only_known
+        self._lost = np.zeros(self.known, dtype=np.int64)  # by id, at most; later words: `below`
+        self._most = self._blocks = self._full = 0
+
+    def __len__(self) -> int:
+        """Return one more than the highest id that a word has had."""
+        return max(self._most, len(self.table))
 
     def merge(self, table: core.Table) -> U32:
         """Add the words of a block; return the id of each, or `core.NONE` if it is skipped."""
         self._require(table)
         ids = np.empty(len(table), dtype=np.uint32)
         replaced, skipped = self.table.merge(table, 0, len(table), self._errors, ids)
-        if self._spilled:  # whose ids are lower
-            ids[ids != core.NONE] += np.uint32(self._spilled.words)
         self.replaced += replaced
         self.skipped += skipped
         self._blocks += 1
         return ids
 
     def _require(self, table: core.Table) -> None:
-        """Write the counted words to disk, or raise, if memory is too small for a block's words.
+        """Drop words, or raise, if memory is too small for a block's words.
 
         The first block never raises.
         """
         limit, block = memory_limit() or np.inf, table.bytes(0)
         needed, held = block + self.table.bytes(len(table)), self.table.bytes(0)
-        full = needed + SELECTION_BYTES * len(self.table) > SPILL_SHARE * limit
-        if self._may_spill and full and held > MIN_SPILL_SHARE * limit:
-            self._spill()
+        full = needed + SELECTION_BYTES * len(self.table) > FULL_SHARE * limit
+        may_drop = self._may_drop and len(self.table) > self.known
+        if may_drop and full and held > HELD_SHARE * limit:
+            self.drop()
             needed = block + self.table.bytes(len(table))
         self.most_bytes = max(self.most_bytes, needed)
         if needed > limit and self._blocks:
             require_memory(
                 needed,
-                f"counting more than {len(self):,} distinct words",
+                f"counting more than {len(self.table):,} distinct words",
                 "count parts of the corpus with dcme-w2v vocab, and merge them",
             )
 
-    def _spill(self) -> None:
-        """Write the counted words to disk, and continue with an empty table."""
-        if self._spilled is None:
-            self._spilled = SpilledWords()
-        self._spilled.add(self.table)
-        if self._spilled.words == len(self.table):
-            self._reporter.message(
-                f"counting: memory is too small for more than {len(self.table):,} distinct words, "
-                f"which go to disk, in {self._spilled.file.folder}"
-            )
-        self.table = core.Table()
+    def _highest(self) -> I64:
+        """Return the highest count that each word may have."""
+        new = np.full(len(self.table) - len(self._lost), self.below, dtype=np.int64)
+        return self.table.counts() + np.concatenate([self._lost, new])
+
+    def drop(self) -> None:
+        """Drop the rarer half of the words, or, if only known words matter, all others."""
+        self._most = len(self)
+        self._full = count = len(self.table)
+        if self._only_known:
+            kept = np.arange(self.known)
+        else:
+            highest = self._highest()
+            rest = highest[self.known :]
+            self.below = int(np.partition(rest, len(rest) // 2)[len(rest) // 2])
+            kept = np.flatnonzero((highest > self.below) | (np.arange(count) < self.known))
+            self._lost = (highest - self.table.counts())[kept]
+        self.dropped += count - len(kept)
+        self.table = _of(self.table, kept, self.table.counts()[kept])
         core.release_freed()
 
-    def finish(self) -> None:
-        """Write the last words, too, if others have been written."""
-        if self._spilled:
-            self._spill()
+    def candidates(self, least: int) -> core.Table:
+        """Return the words that may occur so often, and known ones, with counts of zero.
 
-    def __len__(self) -> int:
-        """Return one more than the highest id of a word."""
-        return self._spilled.words if self._spilled else len(self.table)
-
-    def join_spilled(self, least: int, held_out: I64 | None) -> I64 | None:
-        """Read back from disk the words that occur so often, and given ones.
-
-        Parameters
-        ----------
-        least : int
-            Lowest count.
-        held_out : ndarray of int64, shape (len(self),), or None
-            Counts of the words in held-out lines.
-
-        Returns
-        -------
-        ndarray of int64, shape (len(self.table),), or None
-            These counts, by the new ids.
+        At most half of the words are returned that memory was too small for.
         """
-        if self._spilled is not None:
-            found = self._spilled.join(least, self._given, held_out)
-            self.table, self.numbers, held_out, self.dropped = found
-            self._spilled = None
-        return held_out
+        often = self._highest() >= max(least, self.below + 1)
+        if 2 * np.count_nonzero(often[self.known :]) > self._full:
+            self.drop()
+            often = self._highest() >= max(least, self.below + 1)
+        kept = np.flatnonzero(often | (np.arange(len(often)) < self.known))
+        return _of(self.table, kept, np.zeros(len(kept), dtype=np.int64))
+
+
+def _of(table: core.Table, ids: I64, counts: I64) -> core.Table:
+    found = core.Table()
+    if len(ids):
+        found.add(*table.words(ids), counts)
+    return found

@@ -21,7 +21,7 @@ from dcme_w2v.training.progress import Reporter
 
 from .cache import IdCache
 from .reading import Reading
-from .select_vocabulary import Given, ids_of, select_vocabulary
+from .select_vocabulary import Given, InitialWords, ids_of, select_vocabulary
 from .split import HeldOutLines, compact
 
 
@@ -130,7 +130,7 @@ def count(
     source = _open(corpus, options, _block_bytes)
     reading = Reading(source, options, threads, reporter)
     reading.run()
-    counts = reading.counts()
+    options, counts = reading.options, reading.counts()
     found = select_vocabulary(None, reading.words.table, counts, options)
     if found is None:
         raise CorpusError(_empty_vocabulary(reading, counts, options, None))
@@ -139,20 +139,30 @@ def count(
     return CountedCorpus(found.vocabulary, **reading.figures(counts, kept, started))
 
 
-def tally(corpus: Corpus, options: VocabularyOptions) -> tuple[core.Table, dict[str, Any]]:
-    """Count all words of a corpus.
+def tally(
+    corpus: Corpus, options: VocabularyOptions, known: Words | None = None
+) -> tuple[core.Table, dict[str, Any]]:
+    """Count all words of a part of a corpus, or known ones.
+
+    Parameters
+    ----------
+    known : Words, optional
+        The words that are counted, the first in the table.
 
     Returns
     -------
     table : core.Table
         The words in the order of their first appearance.
     figures : dict
-        The fields of `CountedCorpus` without the vocabulary.
+        The fields of `CountedCorpus` without the vocabulary, and "below": words that do not occur
+        more often than this may be missing, and other counts may be too low by it.
     """
     started = time.perf_counter()
-    reading = Reading(corpus, options, may_spill=False, is_looked_at=False)
-    reading.run()
-    return reading.words.table, reading.figures(reading.counts(), reading.tokens, started)
+    given = None if known is None else InitialWords(known, None, adds=False)
+    reading = Reading(corpus, options, given=given, is_looked_at=False)
+    reading.read()
+    figures = reading.figures(reading.counts(), reading.tokens, started)
+    return reading.words.table, {**figures, "below": reading.words.below}
 
 
 def encode(
@@ -200,20 +210,19 @@ def encode(
             reporter,
             cache=cache,
             given=given,
-            may_spill=unk is None,  # which all other words become
+            may_drop=unk is None,  # which all other words become
             is_looked_at=not isinstance(corpus, Corpus),
         )
         reading.run(holdout)
-        words = reading.words
+        words, options = reading.words, reading.options
         rare = None if unk is None else int(ids_of(words.table, Words.from_words([unk]))[0])
         counts = reading.counts()
         kept = select_vocabulary(given, words.table, counts, options, rare)
         if kept is None or not kept.counts.sum():
             raise NoWordsError(_empty_vocabulary(reading, counts, options, given))
         check_lengths(kept.vocabulary, reading.corpus.paths[0])
-        ranks = np.append(kept.ranks, np.uint32(core.NONE))
-        if words.numbers is not None:
-            ranks = ranks[np.minimum(words.numbers, len(kept.ranks))]
+        others = len(words) + 1 - len(kept.ranks)  # which were dropped, and what is skipped
+        ranks = np.append(kept.ranks, np.full(others, core.NONE, dtype=np.uint32))
         split = compact(cache, ranks, reading.numbering.lines, holdout)
         figures = reading.figures(counts, len(split["ids"]), started)
         held = reading.held_out_tokens

@@ -5,17 +5,19 @@ The main thread merges these tables in the order of the blocks (`DistinctWords`)
 """
 
 import codecs
+import functools
 import re
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dcme_w2v._core import text as core
 from dcme_w2v.declarations import ENCODING_ERRORS
-from dcme_w2v.errors import CorpusError, without_secrets
+from dcme_w2v.errors import CorpusError, warn, without_secrets
 from dcme_w2v.formats.corpus import Block, Corpus
 from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.numeric.arrays import I64, U32
@@ -26,7 +28,7 @@ from dcme_w2v.training.progress import Reporter
 from .cache import ID_BYTES, IdCache
 from .distinct_words import DistinctWords
 from .raw_text import SAMPLE_BYTES, refuse_vectors, warn_of_raw_text
-from .select_vocabulary import Given
+from .select_vocabulary import Given, InitialWords, starting_table
 from .split import HeldOutLines, held_out_counts
 from .tokenizer import Tokenizer
 
@@ -60,7 +62,7 @@ class Reading:
         *,
         cache: IdCache | None = None,
         given: Given = None,
-        may_spill: bool = True,
+        may_drop: bool = True,
         is_looked_at: bool = True,
     ) -> None:
         errors = ENCODING_ERRORS.index(options.encoding_errors)
@@ -69,16 +71,38 @@ class Reading:
         self._is_looked_at = is_looked_at  # to warn of text that is not plain
         self.tokenizer, self.is_split = Tokenizer(options), options.sentences == "split"
         self.threads, self.reporter, self.cache = threads, reporter or Reporter(), cache
-        self.words = DistinctWords(errors, given, self.reporter, may_spill=may_spill)
+        adds = given is None or (isinstance(given, InitialWords) and given.adds)
+        self._of_table = functools.partial(
+            DistinctWords, errors, may_drop=may_drop and not corpus.is_read_once
+        )
+        self.words = self._of_table(starting_table(given), only_known=not adds)
         self._buffers: list[U32] = []  # for the ids of a block
         self._tables: list[core.Table] = []  # that are cleared
-        self.numbering = core.Renumbering()
-        self.tokens = self._file = self._lines = 0
         self.held_out: I64 | None = None  # counts, by id
         self.held_out_tokens = 0
 
     def run(self, holdout: HeldOutLines | None = None) -> None:
+        """Count the words, and store their ids if there is a cache.
+
+        If memory was too small for all of them, the corpus is read again, and the words that may
+        occur often enough are counted, so that their counts are exact.
+        """
+        self.read()
+        if self.words.below:
+            known = self.words.candidates(self.options.min_count)
+            least = self.words.below + 1
+            self.options = replace(self.options, min_count=max(self.options.min_count, least))
+            self.words = self._of_table(known, only_known=True)
+            self.read()
+            warn(dropped_line(least))
+        if holdout and self.cache:
+            self._exclude(holdout, self.cache)
+
+    def read(self) -> None:
         """Read all blocks and count their words; at most two per worker are pending."""
+        self.numbering, self.tokens, self._file, self._lines = core.Renumbering(), 0, 0, 0
+        if self.cache:
+            self.cache.length = 0
         self.reporter.stage("reading", self.corpus.bytes_total, "bytes")
         pending: deque[tuple[Block, Future[Encoded]]] = deque()
         with ThreadPoolExecutor(self.threads) as pool:
@@ -98,13 +122,10 @@ class Reading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        self.words.finish()
         core.release_freed()  # free the blocks, or their memory adds to the next step's
+        self._is_looked_at = False
         if not self.tokens:
             raise CorpusError(f"{', '.join(self.corpus.paths[:3])}: there are no tokens to read")
-        if holdout and self.cache:
-            self._exclude(holdout, self.cache)
-        self.held_out = self.words.join_spilled(self.options.min_count, self.held_out)
 
     def _encode(self, block: Block, table: core.Table) -> Encoded:
         """Encode a block with the ids of a table of its own; runs in a worker."""
@@ -145,7 +166,7 @@ class Reading:
         self._tables.append(found.table)
         self._lines += found.newlines
         self.tokens += found.tokens
-        if self.cache and found.ids is not None:
+        if self.cache and found.ids is not None and not self.words.below:
             ids, to = found.ids, self._buffer(found.tokens + 1)
             written = self.numbering.add(ids[: found.tokens], map, found.newline_first, to)
             self.cache.write(self.cache.length, to[:written])
@@ -177,7 +198,8 @@ class Reading:
         """Return the counts of `words.table`, without held-out lines."""
         counts = self.words.table.counts()
         if self.held_out is not None:
-            counts[: len(self.held_out)] -= self.held_out
+            length = min(len(counts), len(self.held_out))
+            counts[:length] -= self.held_out[:length]
         return counts
 
     def types(self, counts: I64) -> int:
@@ -197,6 +219,15 @@ class Reading:
             "seconds": time.perf_counter() - started,
             "counting_bytes": self.words.most_bytes,
         }
+
+
+def dropped_line(least: int) -> str:
+    """Return the warning that words were dropped."""
+    return (
+        f"memory is too small for all distinct words: those that occur fewer than {least:,} "
+        f"times are left out, as by --min-count {least}; to keep them, count parts of the "
+        "corpus with dcme-w2v vocab, and merge them"
+    )
 
 
 def _first_bad(text: bytes, refuse: int) -> int:

@@ -16,6 +16,7 @@ from dcme_w2v.cluster.address import open_cluster
 from dcme_w2v.cluster.shards import count, cut
 from dcme_w2v.cluster.words import Plan
 from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.formats.corpus import Corpus
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text import encode as one_machine
@@ -68,6 +69,25 @@ def test_the_ids_equal_those_of_one_machine(files, shards, sentences):
         with encode(shard.corpus(), options, vocabulary=words) as part:
             found.append(np.array(part.ids))
     np.testing.assert_array_equal(np.concatenate(found), ids)
+
+
+def test_the_rarest_words_are_dropped_on_workers_before_memory_ends(monkeypatch):
+    """Words that one shard has dropped and another not are counted again."""
+    numbers = np.random.default_rng(5).zipf(1.2, 300_000) % 150_000
+    lines = [" ".join(map(str, row)) for row in numbers.reshape(-1, 10).tolist()]
+    path = write("c", "\n".join(lines).encode())
+    with (
+        monkeypatch.context() as patch,
+        pytest.warns(match=r"fewer than \d+ times .* count parts") as caught,
+    ):
+        patch.setattr(Corpus.__init__, "__defaults__", (20_000,))
+        patch.setattr("dcme_w2v.text.distinct_words.memory_limit", lambda: 5_000_000)
+        found = counted([path], 3)
+    least = int(str(caught[0].message).split("fewer than ")[1].split()[0])
+    assert len(caught) == 1 and least > 3
+    wanted = one_machine.count([path], VocabularyOptions(min_count=least))
+    assert dict(found.vocabulary.items()) == dict(wanted.vocabulary.items())
+    assert (found.tokens, found.out_of_vocabulary) == (wanted.tokens, wanted.out_of_vocabulary)
 
 
 @pytest.mark.parametrize("count_of_files", [3, 5])

@@ -3,11 +3,14 @@
 import codecs
 import errno
 import io
+import re
 import resource
 import sys
 import tempfile
 import threading
+import warnings
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +21,10 @@ from hypothesis import strategies as st
 from dcme_w2v.errors import CorpusError, OutOfMemoryError, ResourceError
 from dcme_w2v.files import space
 from dcme_w2v.files.opening import MAGIC
+from dcme_w2v.formats.sentences import Sentences
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text import cache, distinct_words
-from dcme_w2v.text.distinct_words import DistinctWords
 from dcme_w2v.text.encode import count, encode
 from dcme_w2v.text.select_vocabulary import InitialWords
 from dcme_w2v.text.split import HeldOutLines
@@ -235,44 +238,53 @@ def test_counting_ends_before_memory_does(monkeypatch, run):
     ],
     ids=["nothing", "threads", "vocabulary", "initial", "held-out lines"],
 )
-def test_words_spill_to_disk_before_memory_ends(monkeypatch, threads, more):
-    monkeypatch.setattr("tempfile.tempdir", ".")
+def test_the_rarest_words_are_dropped_before_memory_ends(monkeypatch, threads, more):
+    """The vocabulary is that of a higher --min-count, with exact counts."""
     numbers = (np.random.default_rng(5).zipf(1.2, 300_000) % 150_000).tolist()
+    numbers[-3000:] = [149_001] * 3000  # which has been dropped before
+    numbers[100:2000:100] = [149_001] * 19
     words = [b"w%d" % n if n % 50 else b"w\xff%d" % (n // 7) for n in numbers]
     paths = write(b"\n".join(b" ".join(words[i : i + 9]) for i in range(0, len(words), 9)))
     options = VocabularyOptions(min_count=2, encoding_errors="replace")
     run = {"threads": threads, "_block_bytes": 20_000}
     whole = encode(paths, options, **run, **more)
-    counted, messages, reporter = count(paths, options, **run), [], Reporter()
-    reporter.message = messages.append
-    if threads == 1:
-        monkeypatch.setattr(distinct_words, "memory_limit", lambda: 7_000_000)
-    else:  # so that the spills depend on no table of a worker
-        full = lambda self, *needed: len(self.table) > 9_000 and self._spill()  # noqa: E731
-        monkeypatch.setattr(DistinctWords, "_require", full)
-    again = encode(paths, options, reporter=reporter, **run, **more)
-    assert sum("go to disk, in ." in line for line in messages) == 1
-    for name in vars(whole).keys() - {"vocabulary", "seconds", "counting_bytes"}:
-        assert np.array_equal(getattr(whole, name), getattr(again, name)), name
-    assert words_of(again.vocabulary) == words_of(whole.vocabulary)
-    recounted = count(paths, options, **run)
-    assert words_of(recounted.vocabulary) == words_of(counted.vocabulary)
-    assert recounted.types == counted.types
-    assert isinstance(recounted.types, int)  # as JSON needs it
-    assert sorted(map(str, Path().iterdir())) == paths
+    is_known = isinstance(more.get("vocabulary"), Vocabulary)
+    with monkeypatch.context() as few, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        few.setattr(distinct_words, "memory_limit", lambda: 7_000_000)
+        again = encode(paths, options, **run, **more)
+        counted = count(paths, options, **run)
+    said = re.compile(r"fewer than (\d+) times .* min_count \1; .*count parts")
+    least = [int(said.search(str(one.message))[1]) for one in caught]
+    assert len(least) == (1 if is_known else 2) and 2 < min(least) <= max(least) < 100
+    wanted = whole
+    if not is_known:
+        wanted = encode(paths, replace(options, min_count=least[0]), **run, **more)
+    for name in ("tokens", "out_of_vocabulary", "replaced", "lines", "held_out_tokens"):
+        assert getattr(again, name) == getattr(wanted, name), name
+    assert dict(again.vocabulary.items()) == dict(wanted.vocabulary.items())
+    for name in ("ids", "held_out"):
+        kept = [texts_of(one.vocabulary, getattr(one, name)) for one in (again, wanted)]
+        assert kept[0] == kept[1]
+    frequent = count(paths, replace(options, min_count=least[-1]), **run)
+    assert dict(counted.vocabulary.items()) == dict(frequent.vocabulary.items())
+    assert counted.types >= frequent.types and isinstance(counted.types, int)  # as JSON needs it
 
 
-def test_a_disk_too_small_for_counted_words(monkeypatch):
-    """The folder is full when words are written, not when ids are."""
-    monkeypatch.setattr(distinct_words, "memory_limit", lambda: 9_000_000)
-    paths = write(b" ".join(b"word%d" % n for n in range(60_000)))
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, limits[1]))
-    try:
-        with pytest.raises(ResourceError, match=r"counted words cannot be written.*ulimit -f"):
-            count(paths, ALL, _block_bytes=2_000)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+def texts_of(vocabulary, ids):
+    """Return the words of encoded lines, and which of them end a line."""
+    words = list(vocabulary)
+    return [(words[number & (LAST - 1)], number >= LAST) for number in ids.tolist()]
+
+
+def test_words_of_a_stream_are_not_dropped(monkeypatch):
+    """It cannot be read again."""
+    for module in space, distinct_words:
+        monkeypatch.setattr(module, "memory_limit", lambda: 5_000_000)
+    monkeypatch.setattr("dcme_w2v.formats.sentences.BLOCK_BYTES", 50_000)
+    lines = (" ".join(f"w{number}" for number in range(i, i + 50)) for i in range(0, 90_000, 50))
+    with pytest.raises(OutOfMemoryError, match=r"distinct words needs .* count parts"):
+        count(Sentences(lines), ALL)
 
 
 def test_a_limit_of_addresses_is_named(monkeypatch):

@@ -1,0 +1,66 @@
+"""Words of the shards of a corpus, counted in parts by a hash, each part by one worker."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from dcme_w2v._core import text as core
+from dcme_w2v.numeric.arrays import I64, U8, U32, Array
+
+PARTS = 64
+STEP = 1 << 18  # words that are hashed at a time
+Run = tuple[U8, I64, I64, Array]  # words as `Words` has them, counts, ids in ascending order
+
+
+def divided(table: core.Table, parts: int = PARTS) -> Iterator[Run]:
+    """Yield the words of each part; a word is in the part of this number in all tables."""
+    hashes = np.zeros(len(table), dtype=np.uint8)
+    for first in range(0, len(table), STEP):
+        text, offsets = table.words(np.arange(first, min(first + STEP, len(table))))
+        np.add.reduceat(text, offsets[:-1], out=hashes[first : first + STEP], dtype=np.uint8)
+    hashes %= parts
+    counts = table.counts()
+    for part in range(parts):
+        ids = np.flatnonzero(hashes == part)
+        yield *table.words(ids), counts[ids], ids
+
+
+def joined(runs: Iterable[Run]) -> tuple[core.Table, Array, U32]:
+    """Count the words of one part again.
+
+    Parameters
+    ----------
+    runs : iterable of Run
+        The ids of each are higher than the ids before.
+
+    Returns
+    -------
+    table : core.Table
+    ids : ndarray, shape (n,)
+        The ids of all runs.
+    index : ndarray of uint32, shape (n,)
+        For each of them, the id in the table.
+    """
+    whole, parts = core.Table(), list[Array]()
+    found = [np.zeros(0, dtype=np.uint32)]
+    for text, offsets, counts, ids in runs:
+        parts.append(ids)
+        if len(ids):
+            table, index = core.Table(), np.empty(len(ids), dtype=np.uint32)
+            table.add(text, offsets, counts)
+            whole.merge(table, 0, len(table), 0, index)
+            found.append(index)
+    return whole, np.concatenate(parts), np.concatenate(found)
+
+
+def lowest(ids: Array, index: U32) -> Array:
+    """Return the lowest id of each word of a table that was joined."""
+    return np.asarray(ids[np.unique(index, return_index=True)[1]])
+
+
+def ordered(table: core.Table, firsts: Sequence[Array]) -> tuple[core.Table, I64]:
+    """Return a table in the order of the words' first ids, and this order."""
+    order, total = np.argsort(np.concatenate(firsts)), core.Table()
+    if len(order):
+        total.add(*table.words(order), table.counts()[order])
+    return total, order
