@@ -1,6 +1,7 @@
 """The program ``dcme-w2v``, also ``python -m dcme_w2v``."""
 
 import contextlib
+import signal
 import sys
 
 from dcme_w2v import __version__
@@ -8,15 +9,14 @@ from dcme_w2v import __version__
 
 def main() -> None:
     """Run the program and exit; its version is printed before anything else is imported."""
+    # Until a command runs, Ctrl-C ends the program as the system does: an exception could be lost
+    # in what is imported, or be shown as its traceback.
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.argv[1:] == ["--version"] and sys.stdout is not None:
         with contextlib.suppress(OSError):  # which the run below reports
             print(f"dcme-w2v, version {__version__}", flush=True)
             return
-    import signal
-
-    # Until the program handles signals, Ctrl-C ends it without the traceback of an import.
-    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from dcme_w2v.cli.main import main as run
 
     run()

@@ -3,6 +3,8 @@
     kills    -9, -15 and -2 at random times and inside random writes, each followed by a resume that
              must end with the bytes of an uninterrupted run; of `train` and of `classify train`
     writes   every writing call fails once (no space, I/O error, read-only), or writes only half
+    starts   SIGINT at random times from the program's first line on, while a command starts; it must
+             end with one line or none, and the exit code of a signal
     soak     one long run, whose resident memory must stay flat
 
 Kills at a rename, readers against writers and planted files are in
@@ -308,6 +310,50 @@ def after_fault(run: Run, code: int) -> str | None:
     return run.unfinished()
 
 
+# What each command would wait for is never sent, so that a signal that is lost is a run that hangs.
+WAITING = (
+    "vocab - --output {0}/out",
+    "train - --output {0}/out.bin",
+    "classify train - --output {0}/out",
+    "classify train {0}/docs.tsv - --output {0}/out",
+    "latent fit - --output {0}/out",
+    "scdv fit - --vectors {0}/v.txt --output {0}/out",
+    "encode {0}/v.txt - --output {0}/out.npy",
+    "neighbors {0}/v.txt",
+)
+PROGRAM = "import os; os.write(1, b'x'); from dcme_w2v.__main__ import main; main()"
+START_SECONDS = 1.5
+
+
+def starts(count: int, chance: random.Random, place: Path) -> dict[str, Any]:
+    """Interrupt commands that start, `count` times."""
+    failures: list[str] = []
+    codes: collections.Counter[str] = collections.Counter()
+    (place / "v.txt").write_text("2 2\nword1 1 2\nword2 2 1\n")
+    for _ in range(count):
+        command = chance.choice(WAITING).format(place).split()
+        argv = [sys.executable, "-c", PROGRAM, *command]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe) as child:
+            assert child.stdin and child.stdout and child.stderr
+            child.stdout.read(1)
+            time.sleep(chance.uniform(0, START_SECONDS))
+            child.send_signal(signal.SIGINT)
+            try:
+                code = child.wait(PATIENCE / 10)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                code = HANG
+            said = child.stderr.read().decode()
+        codes[str(code)] += 1
+        errors = [line for line in said.splitlines() if line.startswith("error: ")]
+        is_silent = code == -signal.SIGINT and not errors
+        is_told = code == 128 + signal.SIGINT and len(errors) == 1
+        if not (is_silent or is_told) or "Traceback" in said or "Exception" in said:
+            failures.append(f"{' '.join(command)}: exit code {code}: {said!r}")
+    return {"part": "starts", "codes": dict(codes), "failures": failures}
+
+
 def soak(minutes: float, place: Path) -> dict[str, Any]:
     """Train for a long time; return minimum and maximum resident memory after the first fifth."""
     corpus = str(place / "corpus.txt")
@@ -350,9 +396,10 @@ def with_shim() -> None:
 def main() -> None:
     """Run the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parts = ["kills", "writes"]
+    parts = ["kills", "writes", "starts"]
     parser.add_argument("parts", nargs="*", default=parts, help=f"{' '.join(parts)} soak")
     parser.add_argument("--kills", type=int, default=60, help="how many")
+    parser.add_argument("--starts", type=int, default=200, help="how many to interrupt")
     parser.add_argument("--faults", type=int, default=100, help="how many writes to fail; 0: all")
     parser.add_argument("--minutes", type=float, default=30, help="of the soak")
     parser.add_argument("--seed", type=int, default=1)
@@ -368,6 +415,8 @@ def main() -> None:
                 found = soak(wanted.minutes, place)
             elif part == "kills":
                 found = kills(wanted.kills, chance, place)
+            elif part == "starts":
+                found = starts(wanted.starts, chance, place)
             else:
                 found = writes(wanted.faults or None, chance, place)
         found["seconds"] = round(time.monotonic() - began, 1)

@@ -85,7 +85,7 @@ def coded(
 ) -> tuple[I8, F64]:
     """Return weights, not 0, as signed levels from 1 to LEVELS, and the lowest and highest size."""
     sizes = np.abs(values.astype(np.float64))
-    ends = np.array([sizes.min(), sizes.max()])
+    ends = np.array([sizes.min(), sizes.max()]) if len(sizes) else np.ones(2)
     step = max(float(np.log(ends[1] / ends[0])) / (LEVELS - 1), 1e-9)
     levels = np.rint(np.log(sizes / ends[0]) / step) + 1
     return (levels * np.sign(values)).astype(np.int8), ends

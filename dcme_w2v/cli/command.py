@@ -112,6 +112,8 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the paths, and warn of options that have no effect; then run the command."""
+        if ctx.obj is not None:
+            ctx.obj()
         values = ctx.params
         if values.get("quiet"):
             warnings.simplefilter("ignore", DcmeWarning)

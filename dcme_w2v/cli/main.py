@@ -4,7 +4,7 @@ import contextlib
 import importlib
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -16,7 +16,7 @@ from dcme_w2v.hints import option_hint
 
 from .command import Group, shown_name
 from .options import dashed, flag
-from .signals import number_of, raise_on_signals
+from .signals import end_on_signals, number_of, raise_on_signals
 from .streams import drop_output, prepare_streams
 
 # Name of a command -> the module of it, imported only when the command is used.
@@ -86,10 +86,10 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     prepare_streams()
     try:
-        raise_on_signals()
-        code = run(arguments)
-    except KeyboardInterrupt as error:  # before or after the command
+        code = run(arguments, raise_on_signals)
+    except KeyboardInterrupt as error:  # after the command
         code = _report(error, "interrupted", 128 + number_of(error), arguments)
+    end_on_signals()
     if code:  # the error already covers output that was not written
         drop_output()
     sys.exit(code)
@@ -113,15 +113,15 @@ def _printed_warnings() -> Iterator[None]:
 
 
 @_printed_warnings()
-def run(arguments: list[str]) -> int:
-    """Run one command line and return its exit code."""
+def run(arguments: list[str], prepare: Callable[[], None] | None = None) -> int:
+    """Run one command line and return its exit code; `prepare` is called before the command."""
     try:
         try:  # of a request of shell completion, which exits
             program._main_shell_completion({}, "dcme-w2v")
         except (LookupError, ValueError):
             said = "COMP_WORDS and COMP_CWORD are not set as by a shell"
             raise UsageError(said) from None
-        with program.make_context("dcme-w2v", [*arguments]) as context:
+        with program.make_context("dcme-w2v", [*arguments], obj=prepare) as context:
             program.invoke(context)
         return 0
     except click.ClickException as error:

@@ -1,12 +1,14 @@
 """Signals: recorded while there is work to save, and otherwise the end of the program.
 
-`dcme_w2v.cli.main` turns SIGTERM and SIGHUP into exceptions as SIGINT is one; commands that train
+`dcme_w2v.cli.main` turns all of them into exceptions when a command runs; commands that train
 give `recording_signals` to the run engine, which saves what there is. The library itself installs
 no handler.
 """
 
 import contextlib
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
@@ -14,24 +16,77 @@ from types import FrameType
 from dcme_w2v.platform import HANGUP, SIGNALS
 from dcme_w2v.training.interrupts import ReceivedSignal
 
+_AGAIN_SECONDS = 0.05
+
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP arrived; which is its argument."""
+    """One of `SIGNALS` arrived; ``args[0]`` is its number."""
 
 
-def terminate(number: int, frame: FrameType | None) -> None:
-    """Handle SIGTERM and SIGHUP: raise as Python does for SIGINT."""
-    if HANGUP is not None:
-        signal.signal(HANGUP, signal.SIG_IGN)  # see `recording_signals`
-    raise Terminated(number)
+class _Terminate:
+    """The handler of signals: raises, or tries again during an import, where that may be lost.
+
+    Modules of Cython, for example, clear what is raised while they register their types.
+    """
+
+    def __init__(self) -> None:
+        self._raised = threading.Event()
+        self._sender = threading.Thread()
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        while frame is not None:
+            if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+                self.send_again(number)
+                return
+            frame = frame.f_back
+        self._raised.set()
+        if HANGUP is not None:
+            signal.signal(HANGUP, signal.SIG_IGN)  # see `recording_signals`
+        raise Terminated(number)
+
+    def send_again(self, number: int) -> None:
+        """Send a signal until it is raised; a call of the system may begin after it arrived."""
+        if HANGUP is not None:
+            signal.signal(HANGUP, self)
+        self._raised.clear()
+        if not self._sender.is_alive():
+            self._sender = threading.Thread(target=self._send, args=(number,), daemon=True)
+            self._sender.start()
+
+    def _send(self, number: int) -> None:
+        is_own = True
+        while is_own and not self._raised.wait(_AGAIN_SECONDS):
+            is_own = signal.getsignal(number) is self
+            os.kill(os.getpid(), number)
+
+
+terminate = _Terminate()
 
 
 def raise_on_signals() -> None:
-    """Let all of `SIGNALS` raise, except those that the process was started to ignore."""
+    """Let all of `SIGNALS` raise, except those that the process was started to ignore.
+
+    An exception that is lost, because it was raised in a destructor, is raised again.
+    """
     for number in SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
-            own = signal.default_int_handler if number == signal.SIGINT else terminate
-            signal.signal(number, own)
+            signal.signal(number, terminate)
+    others = sys.unraisablehook
+
+    def hook(lost: "sys.UnraisableHookArgs") -> None:
+        if isinstance(lost.exc_value, Terminated):
+            terminate.send_again(lost.exc_value.args[0])
+        else:
+            others(lost)
+
+    sys.unraisablehook = hook
+
+
+def end_on_signals() -> None:
+    """Let all of `SIGNALS` that raise end the process, as the system does."""
+    for number in SIGNALS:
+        if signal.getsignal(number) == terminate:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def number_of(error: BaseException) -> int:

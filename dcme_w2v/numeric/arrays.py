@@ -141,9 +141,16 @@ def _map_of(array: Array) -> np.memmap[Any, Any] | None:
 
 def unit_vectors(rows: Array) -> Array:
     """Return rows of shape (n, d) divided by their lengths; rows of zeros stay."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1)
+    units: Array = rows / np.where(lengths > 0, lengths, 1)
+    # Squares of these numbers are not numbers of their dtype.
+    extreme = np.flatnonzero(~((lengths > 1e-15) & (lengths < 1e15)))
+    if len(extreme) and (largest := np.abs(rows[extreme]).max(axis=1, keepdims=True)).any():
+        scaled = rows[extreme] / np.where(largest > 0, largest, 1)
+        lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+        units[extreme] = scaled / np.where(lengths > 0, lengths, 1)
+    return units
 
 
 def specificity(rarity: Array) -> F64:

@@ -58,7 +58,7 @@ def classes(
     whole_number("classes", classes)
     if classes > (words := len(vectors)):
         raise UsageError(f"--classes={classes}: there are only {words:,} words; give fewer classes")
-    wrong = np.flatnonzero(~np.isfinite(np.linalg.norm(vectors, axis=1)))
+    wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(wrong):
         raise FormatError(f"the vector of word {wrong[0] + 1} has a number that is NaN or infinite")
     points = unit_vectors(vectors).astype(np.float32)

@@ -169,11 +169,14 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
     """
     if dim > matrix.shape[1]:
         raise UsageError(f"--reduce={dim}: the vectors have {matrix.shape[1]} dimensions")
-    rows = centered(matrix)
+    scale = np.float32(max(matrix.max(), -matrix.min())) or np.float32(1)
+    rows = centered(matrix / scale)  # whose products are finite
     with one_blas_thread():
         variances, directions = np.linalg.eigh((rows.T @ rows).astype(np.float64))
         found = rows @ directions[:, ::-1][:, :dim].astype(np.float32)
-    return found, float(variances[-dim:].sum() / max(variances.sum(), np.finfo(np.float64).tiny))
+    kept = float(variances[-dim:].sum() / max(variances.sum(), np.finfo(np.float64).tiny))
+    with np.errstate(over="ignore"):  # infinite vectors are an error where they are written
+        return found * scale, kept
 
 
 def _save_json_lines(path: str, vectors: Vectors) -> None:

@@ -37,12 +37,60 @@ def test_signals_right_after_a_hangup_are_ignored():
 def test_a_signal_outside_of_training_is_the_exit_code(number):
     script = (
         "import os, sys\n"
-        "from dcme_w2v.cli import main\n"
-        f"main.run = lambda arguments: os.kill(os.getpid(), {int(number)})\n"
-        "main.main([])\n"
+        "from dcme_w2v.cli import corpus, main\n"
+        f"corpus.vocab.callback = lambda **given: os.kill(os.getpid(), {int(number)})\n"
+        "main.main(['vocab', '-', '--output', '-'])\n"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (ended.returncode, ended.stderr) == (128 + number, "error: interrupted\n")
+
+
+LOST = {
+    "a destructor": "class Lost:\n    def __del__(self):\n        kill()\nLost()\n",
+    "an import that clears errors": (
+        "class Finder:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        try:\n"
+        "            kill()\n"
+        "        except BaseException:\n"
+        "            pass\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "import this_is_not_there\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("how", LOST)
+def test_a_signal_whose_exception_is_lost_comes_again(number, how):
+    script = (
+        "import contextlib, os, sys, time\n"
+        "from dcme_w2v.cli import corpus, main\n"
+        "def kill():\n"
+        f"    os.kill(os.getpid(), {int(number)})\n"
+        "    time.sleep(0.001)\n"
+        "def command(**given):\n"
+        "    with contextlib.suppress(ImportError):\n"
+        f"        exec({LOST[how]!r}, globals())\n"
+        "    time.sleep(100)\n"
+        "corpus.vocab.callback = command\n"
+        "main.main(['vocab', '-', '--output', '-'])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (128 + number, "error: interrupted\n")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_after_the_command_prints_nothing(number):
+    script = (
+        "import atexit, os, sys, time\n"
+        "from dcme_w2v.cli import main\n"
+        f"atexit.register(lambda: (os.kill(os.getpid(), {int(number)}), time.sleep(9)))\n"
+        "main.run = lambda arguments, prepare: prepare()\n"
+        "main.main([])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (-number, "")
 
 
 def test_an_interrupt_while_modules_are_imported_prints_no_traceback():

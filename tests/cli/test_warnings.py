@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 from data import write_corpus
 from helpers import ALL_COMMANDS
@@ -87,3 +88,41 @@ def test_a_run_that_trains_nothing_fails(here, cli):
     assert [path.name for path in here.iterdir()] == ["c"]
     with pytest.raises(CorpusError, match="no token was trained: 90 have no context"):
         dw.train([["one"], ["two"]] * 9, dim=2, threads=1, sample=0)  # no context
+
+
+EXTREME = {
+    "huge": [3e38, -3e38, 1.0], "mixed": [3e38, -3e38, 1e-45, 0.0, 1.0], "tiny": [1e-45, -1e-45, 1e-38],
+    "zero": [0.0], "large": [1e30, -3e30],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("values", EXTREME)
+def test_extreme_numbers_cause_no_raw_warning(here, cli, values):
+    """Warnings of numpy are errors in tests, and would be reported as a bug."""
+    random = np.random.default_rng(1)
+    rows = random.choice(EXTREME[values], (40, 6)).astype(np.float32)
+    words = [f"w{i}" for i in range(40)]
+    dw.Vectors(words, rows).save("v.txt")
+    (here / "t").write_text("\n".join(" ".join(random.choice(words, 8)) for _ in range(60)))
+    (here / "q").write_text(": a\n" + "w1 w2 w3 w4\n" * 3)
+    (here / "pairs").write_text("w1 w2 1\nw2 w3 2\nw4 w5 3\n")
+    (here / "sts").write_text("w1\tw2 w3\t1\nw2\tw4\t2\n")
+    numbers = (" ".join(f"{i}:{x!r}" for i, x in enumerate(row)) for row in rows.tolist())
+    (here / "d.svm").write_text("\n".join(f"{'ab'[i % 2]} {row}" for i, row in enumerate(numbers)))
+    for command in (
+        "neighbors v.txt w1 w2", "neighbors v.txt +w1 -w2 +w3", "compare v.txt --with v.txt",
+        "classes v.txt --classes 5 --output -", "check v.txt", "eval analogies v.txt q",
+        "eval similarity v.txt pairs", "eval sts v.txt sts", "convert v.txt o.txt --reduce 3",
+        "convert v.txt o.txt --normalize", "convert v.txt o.txt --postprocess center",
+        "convert v.txt o.safetensors --quantize int8", "convert v.txt s --to sentence-transformers",
+        "encode v.txt t --output e.npy", "encode v.txt t --output e.npy --pooling usif",
+        "explore v.txt --output e.html --method pca", "plot v.txt --output p.png --method pca",
+        "classify train d.svm --output m --threads 1",
+        "classify train d.svm --output tree --objective tree --threads 1",
+        "classify train d.svm --output ns --objective ns --threads 1",
+        "classify test m d.svm", "classify predict m d.svm --output p", "classify explain m",
+        "latent fit d.svm --output l --latent 2 --unsupervised", "transform l d.svm --output r.svm",
+        "train t --output i.bin --dim 6 --init v.txt --epochs 1 --threads 1",
+    ):  # fmt: skip
+        assert cli.run(command) in (0, 1, 2)
+        assert "a bug" not in cli.err and cli.err.count("error:") <= 1, command
