@@ -233,11 +233,14 @@ def checks_names(function: Callable[P, R]) -> Callable[P, R]:
 
 def _checked(value: Any, declared: Declaration) -> Any:
     """Return a value converted to its type, or raise if it is not valid."""
-    kind, shown = declared.type, repr(value)
+    kind, flag = declared.type, flag_of(declared.name)
+    if isinstance(value, numbers.Rational) and abs(value) >= _BEYOND:
+        raise UsageError(f"{flag}: is beyond 64 bits; give a smaller number")
+    shown = repr(value)
     if isinstance(value, _ACCEPTED[kind]) and (kind is bool or not isinstance(value, bool)):
         value = kind(value)
         shown = str(value)
-    given = f"{flag_of(declared.name)}={shown}"
+    given = f"{flag}={shown}"
     if type(value) is not kind:
         raise UsageError(f"{given}: must be {_NOUNS[kind]}")
     if declared.choices and value not in declared.choices:
@@ -351,6 +354,7 @@ def whole_number(name: str, value: Any, least: int = 1) -> int:
 
 
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real, str: str, bool: bool}
+_BEYOND: Any = 1 << 63
 _NOUNS = {int: "an integer", float: "a number", str: "a string", bool: "True or False"}
 
 

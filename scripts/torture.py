@@ -3,8 +3,8 @@
     kills    -9, -15 and -2 at random times and inside random writes, each followed by a resume that
              must end with the bytes of an uninterrupted run; of `train` and of `classify train`
     writes   every writing call fails once (no space, I/O error, read-only), or writes only half
-    starts   SIGINT at random times from the program's first line on, while a command starts; it must
-             end with one line or none, and the exit code of a signal
+    starts   SIGINT at random times from the program's first line on, while a command starts; it
+             must end with one line or none, and the exit code of a signal
     soak     one long run, whose resident memory must stay flat
 
 Kills at a rename, readers against writers and planted files are in

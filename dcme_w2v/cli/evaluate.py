@@ -91,7 +91,8 @@ def similarity(vectors: str, pairs: str, limit: int, as_json: bool) -> None:
     "sts", example="dcme-w2v eval sts vectors.safetensors sts-test.tsv --tokenize words"
 )
 @arguments("<vectors <pairs=PAIRS...")
-@options_of(EncodeOptions, TokenizerOptions)
+@options_of(EncodeOptions, only=["pooling", "dim"])
+@options_of(TokenizerOptions)
 @json_option
 def sts(vectors: str, pairs: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """Evaluate sentence vectors made of VECTORS on rated pairs of sentences.

@@ -8,6 +8,7 @@ worker, but not scattered data. No wait is without a limit: the scheduler has to
 import asyncio
 import contextlib
 import logging
+import math
 import signal
 import sys
 import tempfile
@@ -26,7 +27,8 @@ from dask.sizeof import sizeof
 from distributed.scheduler import KilledWorker
 
 from dcme_w2v import __version__
-from dcme_w2v.errors import ClusterError, DcmeError
+from dcme_w2v.errors import ClusterError, DcmeError, ResourceError
+from dcme_w2v.files.atomic import temporary_folder
 from dcme_w2v.platform import SIGNALS
 from dcme_w2v.training.executor import Executor, Future, run_task
 from dcme_w2v.training.progress import Reporter
@@ -34,6 +36,7 @@ from dcme_w2v.training.progress import Reporter
 START_SECONDS, CONNECT_SECONDS, CLOSE_SECONDS = 60.0, 10.0, 5.0
 ANSWER_SECONDS, TRANSFER_SECONDS = 30.0, 600.0  # for an answer of the scheduler, and for a value
 POLL_SECONDS, LOOK_SECONDS = 0.1, 0.5
+SILENT_SECONDS, TTL_MINUTES = 20.0, 5
 FAILED = (OSError, distributed.TimeoutError)
 SCRATCH = "dcme-w2v-cluster-"  # start of the name of the private temporary folder
 CONFIG = {
@@ -41,6 +44,7 @@ CONFIG = {
     # Keep replicas: the only copy of a value must not be on a slow worker.
     "distributed.scheduler.active-memory-manager.start": False,
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS:.0f}s",
+    "distributed.scheduler.worker-ttl": f"{TTL_MINUTES} minutes",
     "distributed.worker.profile.enabled": False,
 }
 
@@ -64,6 +68,7 @@ class DaskExecutor(Executor):
         self._client = client
         self._known: set[str] = set()
         self._lost, self._bytes_given, self._looked = 0, 0, 0.0
+        self._seen: dict[str, tuple[float, float]] = {}  # last sign of a worker, and when that came
 
     @property
     def workers(self) -> int:  # type: ignore[override]
@@ -144,7 +149,18 @@ class DaskExecutor(Executor):
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS:
             return
-        found = set(self._ask(self._client.scheduler.ncores))
+        workers = self._ask(self._client.scheduler.identity)["workers"]
+        found = set(workers)
+        for worker, about in workers.items():
+            sign, since = self._seen.get(worker, (0.0, 0.0))
+            if sign != about["last_seen"]:
+                self._seen[worker] = about["last_seen"], now
+            elif now - since > SILENT_SECONDS:
+                self._seen[worker] = sign, math.inf  # tell it once
+                self.reporter.message(
+                    f"worker {_name(worker)} is silent for {SILENT_SECONDS:g} s: it is stopped or "
+                    f"cut off; its work is repeated after {TTL_MINUTES} minutes"
+                )
         for worker in sorted(self._known - found):
             self._lost += 1
             self.reporter.message(f"worker {_name(worker)} is lost; its work is repeated")
@@ -220,6 +236,8 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about versions, which `check_versions` checks
                 client = _connected(where, security)
+        except ResourceError:
+            raise
         except (*FAILED, ValueError, RuntimeError, TypeError) as error:
             raise ClusterError(
                 f"--cluster={address}: no scheduler answers ({' '.join(str(error).split())}): "
@@ -239,13 +257,20 @@ def opened(address: str, where: int | str, reporter: Reporter) -> Iterator[DaskE
         yield executor
 
 
+class _Client(distributed.Client):
+    """A client that is closed by `_close`; one that never connected would fail in its end."""
+
+    def __del__(self) -> None:
+        """Do nothing."""
+
+
 def _connected(scheduler: Any, security: Any) -> Any:
     """Return a client; Dask's own limit does not cover a scheduler that accepts and is silent."""
     found: list[Any] = []
 
     def connect() -> None:
         try:
-            client = distributed.Client(  # type: ignore[no-untyped-call]
+            client = _Client(  # type: ignore[no-untyped-call]
                 scheduler, timeout=CONNECT_SECONDS, set_as_default=False, security=security
             )
             found.append(client)
@@ -300,7 +325,7 @@ def _started(workers: int, security: Any) -> Iterator[Any]:
     environment = {**dask.config.get("distributed.nanny.pre-spawn-environ"), **KEEP_MEMORY}
     name = "distributed.nanny.pre-spawn-environ"
     with (
-        tempfile.TemporaryDirectory(prefix=SCRATCH) as folder,
+        tempfile.TemporaryDirectory(prefix=SCRATCH, dir=temporary_folder()) as folder,
         dask.config.set({name: environment, "temporary-directory": folder}),
     ):
         cluster = distributed.SpecCluster(  # type: ignore[no-untyped-call]

@@ -279,6 +279,17 @@ def write_errors(target: PathLike) -> Iterator[None]:
         ) from error
 
 
+def temporary_folder() -> str:
+    """Return the folder for temporary files of this system, or raise `ResourceError`."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError:  # a read-only container
+        named = os.environ.get("TMPDIR", "/tmp")
+        raise ResourceError(
+            f"{named}: no folder for temporary files can be written; let TMPDIR name one that can"
+        ) from None
+
+
 def sync_folder(folder: Path) -> None:
     """Flush the entries of a folder to disk, if its file system supports it."""
     with contextlib.suppress(OSError):

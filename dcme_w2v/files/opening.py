@@ -11,6 +11,7 @@ import io
 import itertools
 import json
 import lzma
+import math
 import os
 import stat
 import zlib
@@ -26,6 +27,7 @@ from .atomic import STANDARD, standard_input
 PACKED_BYTES = 64 << 10  # bytes per read from a compressed file
 PIECE_BYTES = 1 << 20  # bytes per decompression
 JSON_BYTES = 1 << 30  # maximum size of a JSON file
+LONGEST_INTEGER = 20  # characters, of 64 bits
 LINE_BYTES = 8 << 20  # maximum length of a line that is held in memory
 # What is decoded at once and would fill the memory; real data does not compress so far.
 MOST_EXPANDED, ALWAYS_DECODED = 100, 64 << 20  # times, bytes
@@ -350,7 +352,7 @@ def read_json(path: PathLike, advice: str) -> dict[str, Any]:
     """
     text = read_regular(path)
     try:
-        found = json.loads(text, parse_constant=_refuse)
+        found = parsed_json(text)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: is not JSON ({error!s:.80}); {advice}") from None
     if not isinstance(found, dict):
@@ -358,8 +360,40 @@ def read_json(path: PathLike, advice: str) -> dict[str, Any]:
     return found
 
 
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
+def parsed_json(text: str | bytes) -> Any:
+    """Return a JSON value without a name twice in an object, and with numbers of 64 bits.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        It is not such a value. Python's parser takes NaN, 1e999 and integers of any length.
+    """
+    return json.loads(
+        text if isinstance(text, str) else text.decode(),
+        object_pairs_hook=distinct, parse_constant=_finite, parse_float=_finite, parse_int=_integer,
+    )  # fmt: skip
+
+
+def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, or raise ValueError if a name is there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {twice!r:.40} is there twice")
+    return found
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text:.40} is not a finite number")
+    return number
+
+
+def _integer(text: str) -> int:
+    if len(text) > LONGEST_INTEGER or not -(1 << 63) <= (number := int(text)) < 1 << 64:
+        raise ValueError(f"{text:.40} has more than 64 bits")
+    return number
 
 
 def split_lines(reader: io.BufferedReader[Any], path: str) -> Iterator[tuple[int, bytes]]:

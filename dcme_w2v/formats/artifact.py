@@ -29,7 +29,7 @@ from dcme_w2v import __version__
 from dcme_w2v.declarations import Checked
 from dcme_w2v.errors import FormatError, UsageError, without_secrets
 from dcme_w2v.files.atomic import atomic_write, check_writable, compression_of, is_stream
-from dcme_w2v.files.opening import open_regular
+from dcme_w2v.files.opening import open_regular, parsed_json
 from dcme_w2v.numeric.arrays import Array, ChunkedArray, all_finite
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike
@@ -437,30 +437,13 @@ def read_tensors(path: PathLike) -> tuple[dict[str, str], dict[str, Array]]:
 def _parsed(path: PathLike, text: str | bytes, what: str) -> dict[str, Any]:
     """Return a JSON object that has no key twice, and finite numbers."""
     try:
-        found = json.loads(
-            text if isinstance(text, str) else text.decode(),
-            object_pairs_hook=_distinct, parse_constant=_finite, parse_float=_finite,
-        )  # fmt: skip
+        found = parsed_json(text)
         if not isinstance(found, dict):
             raise ValueError("no object")
     except (ValueError, RecursionError) as error:
         said = str(error)[:100].encode("unicode_escape").decode()
         raise fault(path, f"{what} is corrupt ({said})") from None
     return found
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name is there twice")
-    return found
-
-
-def _finite(text: str) -> float:
-    """Return a number of a JSON text, which may have NaN, Infinity and 1e999."""
-    if not math.isfinite(number := float(text)):
-        raise ValueError(f"{text[:40]} is not a finite number")
-    return number
 
 
 def _entry(path: PathLike, name: str, entry: Any) -> tuple[int, int, str, np.dtype[Any], Any]:

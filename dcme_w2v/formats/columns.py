@@ -23,6 +23,7 @@ from dcme_w2v.files.opening import (
     PIECE_BYTES,
     CorpusFile,
     check_expansion,
+    distinct,
     is_address,
     sniff,
     split_lines,
@@ -318,7 +319,7 @@ def _json_records(table: Table, lines: Iterator[str]) -> Iterator[Sequence[Any]]
     names, missing, values = table.names, {*table.names}, dict[str, Any]()
     for number, line in enumerate(line for line in lines if line.strip()):
         try:
-            values = json.loads(line)
+            values = json.loads(line, object_pairs_hook=distinct)
         except (ValueError, RecursionError) as error:
             reason = getattr(error, "msg", None) or f"{error!s:.80}"
             raise ValueError(f"is not JSON ({reason}); write one object a line") from None

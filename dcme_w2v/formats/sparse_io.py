@@ -22,6 +22,7 @@ from dcme_w2v.files.atomic import (
     STANDARD,
     atomic_write,
     optional_write,
+    temporary_folder,
     uncompressed_name,
     write_errors,
 )
@@ -304,7 +305,7 @@ class _NpzWriter:
 
     def add(self, rows: csr_matrix, labels: Iterable[tuple[str, ...]]) -> None:
         self._lengths.append(np.diff(rows.indptr).astype(np.int64))
-        with write_errors(tempfile.gettempdir()):
+        with write_errors(temporary_folder()):
             self._values.write(rows.data.astype("<f4", copy=False).data)
             self._numbers.write(rows.indices.astype(self._dtype).data)
 
@@ -339,7 +340,11 @@ def writing_rows(path: PathLike, columns: int) -> Iterator[_SvmWriter | _NpzWrit
         if kind == "svm":
             yield _SvmWriter(file)
             return
-        with tempfile.TemporaryFile() as values, tempfile.TemporaryFile() as numbers:
+        folder = temporary_folder()
+        with (
+            tempfile.TemporaryFile(dir=folder) as values,
+            tempfile.TemporaryFile(dir=folder) as numbers,
+        ):
             writer = _NpzWriter(columns, values, numbers)
             yield writer
             writer.finish(file)
@@ -384,7 +389,7 @@ def _store(archive: zipfile.ZipFile, name: str, array: NDArray[np.generic]) -> N
 
 
 def _store_file(archive: zipfile.ZipFile, name: str, header: bytes, source: BinaryIO) -> None:
-    with write_errors(tempfile.gettempdir()):
+    with write_errors(temporary_folder()):
         source.seek(0)  # flushes the buffer
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
         member.write(header)

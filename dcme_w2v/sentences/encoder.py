@@ -84,13 +84,16 @@ class SentenceEncoder(TextTransformer):
 
     def fit_transform(self, X: Iterable[Sentence], y: Any = None) -> F32:
         """Fit, and return the vectors of the same sentences."""
-        rows = self._fitted(X)
-        return rows if self._components is None else self._components.removed_from(rows)
+        return self._finished(self._fitted(X))
 
     def transform(self, X: Iterable[Sentence]) -> F32:
         """Return the vectors of sentences, float32, shape (sentences, n_features_out_)."""
-        rows = self._table.vectors_of(X, self.threads)
-        return rows if self._components is None else self._components.removed_from(rows)
+        return self._finished(self._table.vectors_of(X, self.threads))
+
+    def _finished(self, rows: F32) -> F32:
+        if self._components is not None:
+            rows = self._components.removed_from(rows)
+        return self._table.scaled(rows)
 
     def _fitted(self, X: Iterable[Sentence]) -> F32:
         if self.vectors is None:

@@ -15,7 +15,7 @@ import numpy as np
 from dcme_w2v import __version__
 from dcme_w2v.declarations import paths_in
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files.opening import read_regular
+from dcme_w2v.files.opening import parsed_json, read_regular
 from dcme_w2v.files.paths import FOLDER, READS, guard
 from dcme_w2v.formats.artifact import command_of, recorded_arguments
 from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
@@ -130,7 +130,7 @@ def _scores_of(path: str) -> list[tuple[str, float, float]]:
     """Return name, Pearson and Spearman of the sets in the output of ``eval sts --json``."""
     text = read_regular(path)
     try:
-        found = json.loads(text)
+        found = parsed_json(text)
         return [
             (PurePath(one["name"]).name, float(one["pearson"]), float(one["spearman"]))
             for one in (*found["sets"], {**found, "name": "mean"})

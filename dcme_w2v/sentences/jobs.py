@@ -41,6 +41,7 @@ def encode(
     *,
     pooling: str = "static",
     dim: int | None = None,
+    unit: bool = False,
     tokenize: TokenizeLike = None,
     encoding_errors: str = "strict",
     threads: int | None = None,
@@ -56,7 +57,7 @@ def encode(
         Files, folders, ``-``, URLs, also compressed; a line is a sentence.
     output : path
         X.npy (float32), X.npz (sparse rows), or X.tsv or ``-`` (numbers separated by tabs).
-    pooling, dim, tokenize
+    pooling, dim, unit, tokenize
         See `dcme_w2v.SentenceEncoder`.
     encoding_errors : {"strict", "replace", "skip"}
         What becomes of tokens that are not UTF-8: an error, U+FFFD, or nothing. The latter two are
@@ -87,7 +88,7 @@ def encode(
     >>> dw.encode("v.safetensors", ["sentences.txt"], "sentences.npy").shape
     (2, 2)
     """
-    options, given, output = EncodeOptions(pooling, dim), listed(texts), os.fspath(output)
+    options, given, output = EncodeOptions(pooling, dim, unit), listed(texts), os.fspath(output)
     guard((READS, "VECTORS", vectors), (READS, "TEXTS", given), (WRITES, "--output", output))
     kind = _kind_of(output)
     table = SentenceTable(for_text(vectors, tokenize), options)
@@ -99,7 +100,7 @@ def encode(
         parts = _without_components(parts, columns)
     rows = zeros = 0
     with _writing(output, kind, columns) as write:
-        for part in parts:
+        for part in map(table.scaled, parts):
             write(part)
             rows += len(part)
             zeros += int((~part.any(axis=1)).sum())

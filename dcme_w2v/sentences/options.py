@@ -22,6 +22,9 @@ class EncodeOptions(Checked):
     dim: int | None = option(
         None, "keep the N directions of the most variance", minimum=1, only={"pooling": ("static",)}
     )
+    unit: bool = option(
+        False, "scale sentence vectors to unit length (default: as a folder of VECTORS declares)"
+    )
 
 
 @dataclass(frozen=True)

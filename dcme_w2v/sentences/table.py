@@ -12,7 +12,7 @@ from dcme_w2v.files.opening import is_utf8
 from dcme_w2v.formats.sentences import Sentence
 from dcme_w2v.formats.texts import Text, Tokenized, as_texts, blocks, bytes_of, joined
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32
+from dcme_w2v.numeric.arrays import F32, unit_vectors
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.text.token_ids import Batch, Numbering
 from dcme_w2v.text.tokenizer import WordPieces, character_pieces
@@ -107,6 +107,7 @@ class SentenceTable:
         file = manifest.get("tokenizer_file")
         self.tokenizer = LibraryTokenizer(file) if file else vectors.tokenizer
         kind = options.pooling
+        self._is_unit = options.unit or manifest.get("unit") is True
         if manifest.get("pooled"):
             if kind not in ("static", "mean") or options.dim is not None:
                 raise UsageError(
@@ -134,6 +135,10 @@ class SentenceTable:
         """
         batches = (self._batch(block) for block in blocks)
         yield from ordered_map(self._pooled, batches, threads)
+
+    def scaled(self, rows: F32) -> F32:
+        """Return finished sentence vectors, of unit length if the options or the folder say so."""
+        return unit_vectors(rows) if self._is_unit else rows
 
     @property
     def columns(self) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dcme_w2v._core import text as core
 from dcme_w2v.errors import OutOfMemoryError, ResourceError
-from dcme_w2v.files.atomic import LIMITED
+from dcme_w2v.files.atomic import LIMITED, temporary_folder
 from dcme_w2v.numeric.arrays import U32
 
 ID_BYTES = 4
@@ -36,7 +36,7 @@ class IdCache:
     """
 
     def __init__(self, name: str = "the id cache") -> None:
-        self._name, self.folder = name, tempfile.gettempdir()
+        self._name, self.folder = name, temporary_folder()
         self.length = 0  # ids
         try:
             self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115

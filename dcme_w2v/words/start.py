@@ -13,6 +13,7 @@ from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.text.select_vocabulary import InitialWords
+from dcme_w2v.training.trainer import hash_of
 
 from .defaults import has_context
 from .likelihood import Neighbors
@@ -60,6 +61,12 @@ class Initial:
     name: str
     options: dict[str, Any]
     path: str | None
+
+    @property
+    def hash(self) -> str:
+        """Some digits of a hash of the vectors, by which a resumed run knows them."""
+        vectors = self.vectors
+        return f"vectors {hash_of([vectors.words.text, vectors.vectors])[:12]}"
 
     def words(self, init_vocab: str) -> InitialWords | None:
         """Return the words that the vocabulary keeps; see `NewWordsOptions`.

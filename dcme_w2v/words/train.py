@@ -275,9 +275,10 @@ def train_job(
     """
     start, machine = time.monotonic(), machine or Machine()
     job, found = _prepared(job, machine)
-    initial = None
-    if job.init is not None and (found is None or job.init_vocab != "new"):  # or only its words
-        initial = load_initial(job.init)
+    initial = None if job.init is None else load_initial(job.init)
+    start_hash = None if initial is None else initial.hash
+    if found is not None and job.init_vocab == "new":
+        initial = None  # not even its words are needed
     with (
         contextlib.nullcontext() if dry_run else open_folder(job) as folder,
         _encoded(job, reporter, initial, machine) as corpus,
@@ -300,6 +301,7 @@ def train_job(
                 "--word-order: to score text with the model later, give --output-tables FILE, too"
             )
         run = machine.run(job, corpus, ngrams, reporter)
+        run.options = {**run.options, "init": start_hash}
         checkpointer = Checkpointer(run, reporter, folder, job, found)
         if found is None and initial is not None:
             start_from(initial, run.training, words)

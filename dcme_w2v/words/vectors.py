@@ -228,7 +228,8 @@ class Vectors(Immutable, metaclass=_Habits):
                 made = Tokenizer.nearest_to(folder.tokenizer).entry()
             if not Tokenizer.of_entry(made, name).is_stated_by(folder.tokenizer):
                 made = {**made, "tokenizer_file": os.fspath(folder.tokenizer_file)}
-            return cls(folder.words, folder.matrix, manifest={**made, "pooled": True})
+            own = {"pooled": True, "unit": folder.is_unit}
+            return cls(folder.words, folder.matrix, manifest={**made, **own})
         if Path(path).is_dir():
             raise FormatError(f"{path}: is a folder without static embeddings; give a file")
         check_format(format)

@@ -1,6 +1,7 @@
 """The program as a whole: exit codes, one-line errors, word2vec.c's command lines."""
 
 import re
+import tempfile
 from pathlib import Path
 
 import click
@@ -300,3 +301,21 @@ def test_wrong_usage_is_one_line_and_writes_nothing(line, message, made, cli, mo
     words = [word.replace("\u00a0", " ").replace("''", "") for word in line.split(" ")]
     assert message in cli.error(words[0], *words[1:])
     assert sorted(made.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", [
+    "train c --output v.bin", "vocab c --output v", "encode v.txt c --output e.npz",
+    "scdv fit c --vectors v.txt --output m", "train c --output v.bin --cluster local:1 --shards 1",
+])  # fmt: skip
+def test_no_folder_for_temporary_files_is_named(here, cli, monkeypatch, command):
+    """As in a read-only container."""
+    (here / "c").write_text("a b c a b c a b\n" * 30)
+    (here / "v.txt").write_text("2 2\na 1 2\nb 2 1\n")
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    if cli.run(command):
+        assert cli.err.endswith("\n") and cli.err.splitlines()[-1].startswith("error: /nowhere: ")
+        assert "TMPDIR" in cli.err
+    else:
+        assert command.startswith("vocab")  # writes no temporary file

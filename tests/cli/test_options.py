@@ -3,6 +3,7 @@
 import copy
 import pickle
 from dataclasses import dataclass
+from fractions import Fraction
 
 import click
 import numpy as np
@@ -88,6 +89,18 @@ def test_the_dataclass_validates_values(arguments, message):
         train_options(*arguments)
     assert str(caught.value) == message
     assert in_shell_terms(caught.value.message) == f"--{message.replace('=', ' ')}"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**400, -(10**400), 2**64, Fraction(10**400), pytest.param(10**5000, id="5000 digits")],
+)
+@pytest.mark.parametrize("cls", CLASSES)
+def test_numbers_beyond_64_bits_are_one_line(cls, value):
+    for item in options_in(cls):
+        if item.type in (int, float):
+            with pytest.raises(UsageError, match="64 bits"):
+                cls(**{item.name: value})
 
 
 def test_numpy_numbers_become_python_numbers():

@@ -257,6 +257,25 @@ def test_an_exception_of_watch_ends_the_wait(cluster, tmp_path):
         (tmp_path / "go").write_text("")
 
 
+def test_a_worker_that_is_stopped_is_named(processes, tmp_path, monkeypatch):
+    monkeypatch.setattr(dask, "SILENT_SECONDS", 4)
+    os.mkfifo(tmp_path / "go")
+
+    class Told(Exception):
+        pass
+
+    def watch():
+        if any("is silent for 4 s" in line for line in cluster.reporter.lines):
+            raise Told
+
+    with opened(processes, 1) as cluster:
+        task, cluster.watch = cluster.submit((tmp_path / "go").read_text), watch
+        processes.workers[0].send_signal(signal.SIGSTOP)
+        with pytest.raises(Told):
+            cluster.wait([task])
+        cluster.watch = lambda: None
+
+
 # ---- the scheduler ----
 
 
@@ -363,6 +382,14 @@ def test_an_unreachable_scheduler(address, monkeypatch):
     monkeypatch.setattr(dask, "CONNECT_SECONDS", 1)
     with pytest.raises(ClusterError, match=r"no scheduler.*certificates"), open_cluster(address):
         pass
+
+
+def test_an_unreachable_scheduler_is_one_line(here):
+    (here / "c").write_text("a b c\n" * 30)
+    program = [sys.executable, "-m", "dcme_w2v", "train", "c", "--output", "v.bin", "--cluster"]
+    ended = subprocess.run([*program, "tls://127.0.0.1:9"], capture_output=True, text=True)
+    assert ended.returncode == 1 and ended.stderr.startswith("error: --cluster tls://127.0.0.1:9:")
+    assert ended.stderr.count("\n") == 1
 
 
 def test_another_version_on_a_worker_is_named(cluster, monkeypatch):

@@ -135,6 +135,34 @@ def test_a_damaged_model_names_its_entry(models, tmp_path, model, what, value, s
     check_refused(path, said)
 
 
+def integers_in(value, place=()):
+    """Yield the place of each integer of a record."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    for name, one in parts:
+        if isinstance(one, dict | list):
+            yield from integers_in(one, (*place, name))
+        elif type(one) is int:
+            yield (*place, name)
+
+
+@pytest.mark.parametrize(
+    "model", ["text", "hashed", "rows", "token", "latent", "scdv", "beside", "distill", "small"]
+)
+def test_an_integer_of_400_digits_is_one_line(models, tmp_path, model):
+    head, arrays = read_artifact(models / model)
+    places = [*integers_in(head)]
+    assert places
+    for *above, last in places:
+        record = json.loads(json.dumps(head))
+        inner = record
+        for name in above:
+            inner = inner[name]
+        inner[last] = 10**400
+        rewrite(tmp_path / "m", json.dumps(record), arrays)
+        with pytest.raises(FormatError, match="more than 64 bits"):
+            dw.load(tmp_path / "m")
+
+
 def test_scores_that_overflow_are_one_line(models, here, cli):
     damage(shutil.copy(models / "rows", here / "m"), "weights[0]", 3e38)
     (here / "docs.svm").write_text("a 0:3e38 1:3e38 2:3e38\n")

@@ -62,7 +62,7 @@ PARAMETERS = """
 check: path
 classes: vectors classes seed threads
 compare: a b topn min_count
-encode: vectors texts output pooling dim tokenize encoding_errors threads progress
+encode: vectors texts output pooling dim unit tokenize encoding_errors threads progress
 eval_analogies: vectors questions limit method
 eval_likelihood: model corpus window analogies threads
 eval_similarity: vectors pairs limit

@@ -215,6 +215,8 @@ def kept(generations, here):
     (WORDS, "--dim 9", "--dim is 9 and was"),
     (WORDS, "--word-order", "--word-order is True and was False"),  # --lr differs because of it
     (WORDS, "--tokenize words", "--tokenize is words and was "),
+    (WORDS, "--init v.txt", "--init is vectors "),
+    (CLUSTER, "--init v.txt", "--init is vectors "),
     (WORDS, "--holdout 0.5", "with the same --holdout"),
     (WORDS, "--resume classes", "is a checkpoint of classes, not of words"),
     (WORDS, "--resume shards", "is a checkpoint of words on a cluster"),
@@ -232,6 +234,7 @@ def kept(generations, here):
 def test_what_differs_from_the_checkpoint_is_an_error(kept, cli, line, flags, said):
     if not flags:
         edit(generations_in(Path(KEPT[line]))[-1], notes={"epochs": 3})
+    Path("v.txt").write_text(f"1 16\nw1 {'1 ' * 16}\n")
     assert said in cli.error(f"{line} --quiet --resume {KEPT[line]} {flags}")
 
 

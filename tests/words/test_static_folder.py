@@ -144,12 +144,13 @@ BASE = np.random.default_rng(5).normal(size=(15, 6)).astype(np.float32)
     {}, {"quantize_to": "int8"}, {"quantize_to": "float64"}, {"vocabulary_quantization": 3},
     {"dimensionality": 3},
 ])  # fmt: skip
-def test_folders_that_model2vec_saves(cli, change):
+@pytest.mark.parametrize("normalize", [False, True])
+def test_folders_that_model2vec_saves(cli, change, normalize):
     static_model = pytest.importorskip("model2vec").StaticModel
-    static_model(BASE, bert_tokenizer(), normalize=True).save_pretrained("base")
+    static_model(BASE, bert_tokenizer(), normalize=normalize).save_pretrained("base")
     static_model.from_pretrained("base", **change).save_pretrained("m")
     ours, theirs = dw.SentenceEncoder("m").fit_transform(THEIRS), encoded_by("model2vec", THEIRS)
-    assert_allclose(cosines(ours), cosines(theirs), atol=1e-5)
+    assert_allclose(ours, theirs, atol=1e-5)
     cli("neighbors m King -k 1")
     cli("check m")
     assert dw.Vectors.load("m").tokenizer.tokens("CAF\u00c9, tea") == ["cafe", ",", "tea"]
@@ -233,6 +234,23 @@ def test_wrong_use(cli, line, message):
     Path("other", "mine.txt").write_text("mine")
     assert message in cli.error(line)
     assert Path("other", "mine.txt").read_text() == "mine"
+
+
+def test_rows_of_unit_length(cli, vectors):
+    """A folder declares them, in either file; with other vectors they are an option."""
+    cli(CONVERT)
+    Path("t.txt").write_text("the king\ntea\nqueen car\n")
+    for name in ("config.json", "modules.json"):
+        rows = cli.rows("encode m t.txt --output -")
+        assert_allclose(np.linalg.norm(np.array(rows, float), axis=1), 1, atol=1e-5)
+        Path("m", name).write_text(json.dumps([] if "mod" in name else {}))
+    for pooling in ("mean", "usif"):
+        given = f"encode v.npy t.txt --output - --pooling {pooling}"
+        raw, unit = (np.array(cli.rows(given + more), float) for more in ("", " --unit"))
+        lengths = np.linalg.norm(raw, axis=1, keepdims=True)
+        assert_allclose(raw / lengths, unit, atol=1e-4)
+        encoder = dw.SentenceEncoder(vectors, pooling=pooling, unit=True)
+        assert_allclose(encoder.fit_transform(["the king", "tea", "queen car"]), unit, atol=1e-4)
 
 
 def test_an_edited_tokenizer_file_is_used_as_it_is(cli):

@@ -33,7 +33,7 @@ from dcme_w2v.files.atomic import (
     temporary_path,
     write_errors,
 )
-from dcme_w2v.files.opening import read_json
+from dcme_w2v.files.opening import read_json, read_regular
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike, set_access
@@ -44,7 +44,8 @@ from ..vocabulary import Words
 from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 
 ROWS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
-FILES = (CONFIG, ROWS, "modules.json", "README.md", TOKENIZER)
+MODULES = "modules.json"
+FILES = (CONFIG, ROWS, MODULES, "README.md", TOKENIZER)
 OWN = "dcme_w2v"  # the key of config.json in folders that are written here
 _NAMES = ("embeddings", "embedding.weight")
 AGAIN = "write the folder again"
@@ -74,6 +75,8 @@ class StaticFolder:
         The content of that file without the vocabulary.
     made : dict or None
         How the rows were made, of a folder that was written here.
+    is_unit : bool
+        Whether its vectors of sentences have unit length.
     """
 
     words: Words
@@ -81,6 +84,7 @@ class StaticFolder:
     tokenizer_file: Path
     tokenizer: dict[str, Any]
     made: dict[str, Any] | None
+    is_unit: bool
 
 
 # ---- writing ----
@@ -125,7 +129,7 @@ def save_static_folder(
         ROWS: tensor_pieces(tensors),
         "README.md": [card.encode()],
     }
-    for name, value in {CONFIG: config, "modules.json": _MODULES, TOKENIZER: tokenizer}.items():
+    for name, value in {CONFIG: config, MODULES: _MODULES, TOKENIZER: tokenizer}.items():
         indent = None if name == TOKENIZER else 1
         text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
         contents[name] = [text.encode() + b"\n"]
@@ -211,7 +215,10 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
     tokenizer = read_json(folder / TOKENIZER, AGAIN)
     tokens = _tokens_of(tokenizer, folder / TOKENIZER)
     matrix = _matrix_of(folder / ROWS, len(tokens))
-    made = read_json(folder / CONFIG, AGAIN).get(OWN) if (folder / CONFIG).exists() else None
+    config = read_json(folder / CONFIG, AGAIN) if (folder / CONFIG).exists() else {}
+    made, modules = config.get(OWN), Path(path) / MODULES
+    is_unit = config.get("normalize") is True
+    is_unit |= modules.is_file() and b".Normalize" in read_regular(modules)
     rule = made.get("tokenizer") if isinstance(made, dict) else None
     if not isinstance(made, dict | None) or not isinstance(rule, dict | None):
         raise fault(folder / CONFIG, f"{OWN} is not as convert writes it", AGAIN)
@@ -227,7 +234,7 @@ def load_static_folder(path: PathLike, limit: int | None = None) -> StaticFolder
         raise fault(folder / TOKENIZER, FAULT_NAMES[int(faults[:, 0].argmax())], AGAIN)
     if not np.isfinite(matrix).all():
         raise fault(folder / ROWS, "NaN or infinite number", AGAIN)
-    return StaticFolder(words, matrix, folder / TOKENIZER, tokenizer, made)
+    return StaticFolder(words, matrix, folder / TOKENIZER, tokenizer, made, is_unit)
 
 
 def _parts(path: PathLike) -> tuple[Path, Path]:
