@@ -416,7 +416,7 @@ def test_nobody_else_can_connect_to_local_workers(cluster):
     assert address.startswith("tls://127.0.0.1:")
     other = distributed.Security.temporary()
     for target, security in ((address, other), (address.replace("tls", "tcp"), None)):
-        with pytest.raises(OSError):
+        with pytest.raises(OSError, match=r"TLS|SSL|reset|Timed out"):
             distributed.Client(target, security=security, timeout=5, set_as_default=False)
 
 

@@ -23,7 +23,7 @@ from dcme_w2v.errors import ResourceError, UsageError
 from dcme_w2v.files.atomic import atomic_write, target_of
 from dcme_w2v.formats.artifact import load_model, save_model
 
-REPEATS = int(os.environ.get("DCME_W2V_REPEATS", 1))
+REPEATS = int(os.environ.get("DCME_W2V_REPEATS", "1"))
 SMALL = "--dim 4 --epochs 1 --threads 1 --min-count 1 --quiet"
 
 
@@ -331,8 +331,7 @@ def test_a_write_that_fails_or_does_not_reach_the_disk_leaves_nothing(monkeypatc
 
     before = Path("c.txt").read_bytes()
     with pytest.raises(ZeroDivisionError), atomic_write("c.txt") as file:
-        file.write(b"new")
-        raise ZeroDivisionError
+        raise ZeroDivisionError(file.write(b"new"))
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(ResourceError, match="No space left"), atomic_write("c.txt"):
         pass

@@ -58,7 +58,9 @@ def test(tree: Path, tests: list[str]) -> str:
     """Return the line of the first failure, or nothing if all tests pass."""
     c_tests = [f"build/ctest/test_{name[2:]}" for name in tests if name.startswith("c/")]
     for program in c_tests:
-        done = run(tree, "make", "-s", "-f", "tests/Makefile", "ctest", f"C_TESTS={program}")
+        done = run(
+            tree, "make", "-s", "-f", "tests/Makefile", "ctest", f"C_TESTS={program}", "WARNINGS="
+        )
         if done.returncode:
             return f"{program} fails"
     files = [f for n in tests if not n.startswith("c/") for f in tree.glob(f"tests/*/test_{n}.py")]

@@ -91,11 +91,15 @@ def test_the_log_has_its_documented_keys_and_is_readable_during_the_run():
 
 def test_an_error_ends_the_log_and_is_raised():
     path = Path("log.jsonl")
-    with pytest.raises(ValueError, match="boom"), reporting_to(False, str(path)) as reporter:
-        reporter.stage("training", 10, "words")
-        raise ValueError("boom")
+
+    def train(end):
+        with reporting_to(False, str(path)) as reporter:
+            reporter.stage("training", 10, "words")
+            raise end
+
+    with pytest.raises(ValueError, match="boom"):
+        train(ValueError("boom"))
     assert records(path)[-1]["error"] == "boom"
-    with pytest.raises(KeyboardInterrupt), reporting_to(False, str(path)) as reporter:
-        reporter.stage("training", 10, "words")
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        train(KeyboardInterrupt)
     assert records(path)[-1]["error"] == "KeyboardInterrupt"

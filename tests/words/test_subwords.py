@@ -81,13 +81,13 @@ def test_invalid_ngrams_are_errors():
     text = corpus(tokens=500)
     options = resolved(TrainOptions(**SMALL))
     good = some_ngrams(len(text[1]))
-    for starts, numbers in (
-        (good.starts, good.numbers + BUCKETS),
-        (good.starts, good.numbers - BUCKETS),
-        (good.starts[::-1].copy(), good.numbers),
-        (good.starts[:-1], good.numbers),
+    for starts, numbers, message in (
+        (good.starts, good.numbers + BUCKETS, "has no row"),
+        (good.starts, good.numbers - BUCKETS, "has no row"),
+        (good.starts[::-1].copy(), good.numbers, "do not ascend"),
+        (good.starts[:-1], good.numbers, "do not fit together"),
     ):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=message):
             Trainer(*text, options, ngrams=WordNgrams(good.options, starts, numbers))
 
 
