@@ -16,8 +16,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL: # the two stamps below build the same extension
-.PHONY: help demo demo-cluster test test-all coverage test-kernels test-slow test-sentence-transformers mutants torture torture-long fuzz asan tsan lint format profile man tutorial \
-    bench ctest test-speed sdist wheel test-sdist test-wheel test-lowest release-check test-aarch64 test-windows-core test-musl-core clean
+.PHONY: help demo demo-cluster test test-all coverage test-kernels test-bits test-slow test-sentence-transformers mutants torture torture-long fuzz asan tsan lint format man tutorial \
+    ctest test-speed sdist wheel test-sdist test-wheel test-lowest release-check test-aarch64 test-windows-core test-musl-core clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,11 +48,11 @@ test-all: $(VENV)/.dev $(VENV)/.built ctest ## run all tests, Python's and C's
 	$(call in_two,not slow)
 
 coverage: PYTEST := $(BIN)/python -m coverage run -m pytest
-coverage: $(VENV)/.test $(VENV)/.built ## run the fast tests and show which lines of the package none of them reaches
+coverage: $(VENV)/.test $(VENV)/.built ## run the fast tests, or TESTS, and show which lines none of them reaches
 	@rm -f build/coverage*
-	$(call in_two,not slow and not long)
+	$(if $(TESTS),@$(PYTEST) -q $(TESTS),$(call in_two,not slow and not long))
 	@$(BIN)/python -m coverage combine --quiet
-	@$(BIN)/python -m coverage report --skip-covered --show-missing --sort=miss
+	@$(BIN)/python -m coverage report --skip-covered --show-missing --sort=miss $(if $(TESTS),--fail-under 0)
 
 # Tests of what the kernels compute: word vectors, document vectors, classifiers. Others that train,
 # such as test_objectives.py, try all kernels themselves.
@@ -64,8 +64,18 @@ test-kernels: $(VENV)/.dev $(VENV)/.built ## run tests of training with each slo
 	    DCME_W2V_KERNELS=$$set $(BIN)/python -m pytest -q -m "not slow" $(KERNEL_TESTS) || exit 1; \
 	done
 
-test-slow: $(VENV)/.dev $(VENV)/.built ## run the tests that take minutes
-	@$(BIN)/python -m pytest -q -m slow
+# On x86-64 by the kernels of OpenBLAS that numpy and scipy have, where the processor has them.
+BLAS_KERNELS = $(if $(filter x86_64,$(shell uname -m)),HASWELL $(shell grep -qsw avx512vl /proc/cpuinfo && echo SKYLAKEX),ARMV8)
+
+test-bits: $(VENV)/.dev $(VENV)/.built ## run the tests of equal bits with other kernels and threads of BLAS
+	@for kernels in $(BLAS_KERNELS); do for threads in 1 2; do \
+	    echo "== OpenBLAS $$kernels, threads: $$threads"; \
+	    OPENBLAS_CORETYPE=$$kernels OPENBLAS_NUM_THREADS=$$threads \
+	        $(BIN)/python -m pytest -q -m "bits and not slow" -p no:cacheprovider || exit 1; \
+	done; done
+
+test-slow: $(VENV)/.dev $(VENV)/.built ## run the tests that take minutes, or those of TESTS
+	@$(BIN)/python -m pytest -q -m slow $(TESTS)
 
 # dill, which datasets uses, detects installed packages by the name of this folder.
 PEERS := build/sentence-transformers/site-packages
@@ -75,8 +85,8 @@ test-sentence-transformers: $(VENV)/.dev $(VENV)/.built ## load exported folders
 	@PYTHONPATH=$(PEERS) $(BIN)/python -m pytest -q tests/words/test_static_folder.py tests/text/test_columns.py \
 	    "tests/project/test_docs.py::test_the_snippets_of_a_page_run[docs/guides/sentence-models.md]"
 
-mutants: $(VENV)/.dev $(VENV)/.built ## check that seeded faults make tests fail; takes an hour
-	@$(BIN)/python tests/mutants/run.py
+mutants: $(VENV)/.dev $(VENV)/.built ## check that seeded faults make tests fail; all in hours, or some in BUDGET seconds
+	@$(BIN)/python tests/mutants/run.py $(if $(BUDGET),--seconds $(BUDGET))
 
 torture: $(VENV)/.dev $(VENV)/.built ## kills, failing writes, attacks on files; a minute and a half
 	@DCME_W2V_REPEATS=10 $(BIN)/python -m pytest -q tests/formats/test_hostile_files.py
@@ -121,11 +131,6 @@ format: $(VENV)/.lint ## format the code, and write tables and the reference int
 	@$(BIN)/python scripts/benchmarks/tables.py
 	@$(BIN)/python scripts/write_reference.py
 
-profile: $(VENV)/.built ## sample a command and list its functions: ARGS="train corpus.txt --output v.bin"
-	@command -v perf >/dev/null || { echo "error: no perf; install it (Debian: linux-perf)" >&2; exit 1; }
-	@mkdir -p build && perf record --quiet --output build/perf.data $(BIN)/dcme-w2v $(ARGS)
-	@perf report --stdio --input build/perf.data --sort dso,symbol | head -50
-
 man: $(VENV)/.built ## write a manual page for each command into build/man
 	@$(BIN)/python scripts/make_man.py build/man
 
@@ -134,10 +139,6 @@ tutorial: $(VENV)/.built ## run the tutorial of the documentation in build/tutor
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(MAKE) --no-print-directory -C build/tutorial \
 	    -f $(CURDIR)/docs/start/Makefile
 	@tail -n +1 build/tutorial/classifier*.txt
-
-bench: $(VENV)/.dev $(VENV)/.built ## compare with other programs on the data of DATA=FOLDER; takes hours
-	@$(PIP) '.[bench]'
-	@$(BIN)/python scripts/benchmarks/run.py --data "$(DATA)"
 
 # ---- packages -------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from platform import machine
 
 import pytest
 from data import write_files
@@ -46,6 +47,35 @@ LIMIT, SLOW_LIMIT = 300, 1800  # seconds for a test
 def pytest_report_header():
     """Name the files that are left out, with the reason."""
     return [f"left out: {name}: has {reason}" for name, reason in LEFT_OUT.items()]
+
+
+# Why a test may be skipped with the packages of `dev`, which `.ci/run` checks: no check is lost
+# unseen. Elsewhere, tests are skipped where an optional package is missing.
+LISTED = "DCME_W2V_SKIPS"  # set: a skip for another reason is a failure
+SKIPS = {
+    "could not import '(sentence_transformers|datasets)": "make test-sentence-transformers",
+    "only root can": "run in the container of the wheels for musl",
+    "no chromium": "not every system has a package of it",
+}
+if sys.platform != "linux":
+    SKIPS["/proc|/dev/full|x86 Linux|ru_maxrss|compiler's driver|only Linux"] = "no Linux"
+elif machine() != "x86_64":
+    SKIPS["x86 Linux"] = "another processor"
+if sys.version_info < (3, 11):
+    SKIPS["could not import 'tomllib'"] = "from Python 3.11 on"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session):
+    """Fail if a test was skipped for a reason that is not listed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if not os.environ.get(LISTED) or not reporter:
+        return
+    for report in reporter.stats.get("skipped", []):
+        why = report.longrepr[2]
+        if not re.search("|".join(SKIPS), why):
+            reporter.write_line(f"\nerror: no skip of conftest.py: {report.nodeid}: {why}")
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 # Files of tests of minutes: processes, searches of settings, references in Python.

@@ -170,6 +170,7 @@ def trials_of(monkeypatch):
     return trained
 
 
+@pytest.mark.bits
 def test_the_default_of_text_trains_few_classifiers(cli, monkeypatch):
     """The scores out of fold calibrate it; its flags give the same weights."""
     Path("d.tsv").write_text(text_of(labelled(count=240)))
@@ -196,6 +197,7 @@ def test_a_lower_rate_is_chosen_where_labels_are_wrong(cli, wrong):
     assert described("m")["options"] == own and "settings:" not in cli.err
 
 
+@pytest.mark.bits
 def test_tune_searches_what_is_not_given(cli):
     Path("d.tsv").write_text(text_of(labelled(0.3)))
     record = cli.json(f"{TRAIN} --tune --output m --lr 1 --ngrams 1")["choice"]
@@ -220,6 +222,7 @@ def test_too_few_documents(cli):
     assert "without a comparison" in cli.err
 
 
+@pytest.mark.bits
 def test_the_choice_does_not_depend_on_threads():
     found = [choose.choose(problem(labelled(0.3), threads=n), 60) for n in (1, 3)]
     assert found[0].setting == found[1].setting and found[0].trials == found[1].trials
@@ -255,6 +258,7 @@ def test_tags_of_a_sentence_share_a_fold():
     """Their features are their neighbors."""
     data, groups = labelled(), np.repeat(np.arange(100), 6)
     found = Search(Problem(replace(data, groups=groups), 12, ClassifyOptions()))
+    assert len(found._held) > 1
     for held in found._held:
         assert (np.bincount(groups[held])[np.unique(groups[held])] == 6).all()
 
@@ -314,6 +318,7 @@ def test_the_softmax_of_the_hinge_loss_is_calibrated(count):
     assert own > best - 0.02
 
 
+@pytest.mark.bits
 def test_the_estimator_in_scikit_learn():
     data = labelled(0.3)
     labels = np.ravel(data.labels)

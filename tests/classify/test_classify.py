@@ -123,6 +123,7 @@ def test_best_epoch_is_kept_and_training_stops_early():
     assert np.mean(scores.argmax(axis=1) == labels[:100]) == pytest.approx(figures[best])
 
 
+@pytest.mark.bits
 def test_of_epochs_that_are_equally_good_the_last_one_is_kept():
     """`patience` counts from the first one."""
     rows, labels = problem(3, 60)
@@ -193,6 +194,7 @@ def test_integers_beside_nulls_stay_integers(labels):
     assert found[:2].tolist() == [3, 5] and found.dtype.kind == "i"
 
 
+@pytest.mark.bits
 def test_the_same_seed_gives_the_same_bits_with_any_threads():
     rows, labels = problem(10, 300, noise=0.3)
     found = [MaxentClassifier(loss=loss, threads=threads, lr=0.5).fit(rows, labels).coef_

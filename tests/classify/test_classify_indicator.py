@@ -24,6 +24,7 @@ def documents(seed=1):
     return unit_rows(rows), sets
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize(
     "kind", [np.asarray, csr_matrix, csc_matrix, coo_matrix, np.ndarray.tolist]
 )
@@ -55,6 +56,7 @@ def test_labels_that_all_rows_or_no_rows_have():
     assert found[:, 3].all() and not found[:, 4].any()
 
 
+@pytest.mark.bits
 def test_a_model_is_pickled_and_fitted_again_with_one_label_a_row():
     model = MaxentClassifier(threads=1).fit(ROWS, SETS)
     again = pickle.loads(pickle.dumps(model))
@@ -114,6 +116,7 @@ def test_large_sets_keep_rows_for_the_calibration(monkeypatch):
     assert label_sets(sets[:2], 2)[1] == 6
 
 
+@pytest.mark.bits
 def test_weights_of_rows_and_of_none():
     weights = np.array([1.0, 1.0, 1.0, 0.0] * 10)
     model = MaxentClassifier(threads=1, epochs=20).fit(ROWS, SETS, weights)
@@ -138,6 +141,7 @@ def test_a_row_has_the_mean_weight_of_its_classes(class_weight, means):
     assert weighted.coef_ != pytest.approx(plain.coef_, rel=1e-6)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
 @pytest.mark.parametrize("is_fitted", [False, True])
 def test_blocks_of_rows_are_learned_one_after_the_other(kind, is_fitted):

@@ -131,6 +131,7 @@ def test_a_dry_run_counts_them(cli, corpus):
     assert plans[0]["features"] > plans[1]["features"]
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("more", ["--hashing 99", "--by token"])
 def test_without_words_of_texts_they_have_no_effect(cli, corpus, more):
     cli(f"{TRAIN} --output m {more}")

@@ -102,12 +102,14 @@ def test_the_search_is_that_of_the_definition(monkeypatch, levels):
             assert set(found[d][:3]) <= set(wanted[:6])
 
 
+@pytest.mark.bits
 def test_training_does_not_depend_on_the_number_of_threads():
     data = Labeled(*documents(800))
     one, two = (
         train_trees(data.matrix, *data.instances(), LABELS, replace(options_of(), threads=n), print)
         for n in (1, 2)
     )
+    assert one
     for first, second in zip(one, two, strict=True):
         assert all(np.array_equal(first.arrays[name], second.arrays[name]) for name in ARRAYS)
 
@@ -128,6 +130,7 @@ def test_the_command_trains_tests_predicts_and_explains(files, cli):
     assert {row[0] for row in found} == {"w21", "w22", "w23"}
 
 
+@pytest.mark.bits
 def test_a_model_is_the_same_after_it_is_loaded_and_saved(files):
     load_classifier("m").save("again")
     assert arrays_in("m") == arrays_in("again")
@@ -189,6 +192,7 @@ def test_labels_whose_documents_are_all_left_out(cli):
     assert cli.json("classify test m d.tsv")["precision_at_1"] > 0.5
 
 
+@pytest.mark.bits
 def test_weights_in_levels_are_near_and_stay_as_they_are():
     values = np.random.default_rng(0).normal(size=500).astype(np.float32) * 10
     found = decoded(*coded(values))

@@ -73,6 +73,7 @@ def texts(made, here):
 # ---- models ----
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("name", ["text", "bigrams", "hashed", "log"])
 def test_a_small_model_round_trips(name, texts):
     whole = load_classifier(name)
@@ -130,6 +131,7 @@ def test_weights_of_many_features_take_few_bytes_while_they_get_levels():
     assert peak < 16 * found.evidence.levels.nnz + (16 << 20)
 
 
+@pytest.mark.bits
 def test_rows_are_scored_alike_before_and_after_all_weights_are_made(texts):
     shrink(load_classifier("text"), ShrinkOptions(keep="1/3")).save("s")
     some, every = load_classifier("s"), load_classifier("s")

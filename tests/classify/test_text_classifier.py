@@ -33,6 +33,7 @@ LABELS = {
 }
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("kind", LABELS)
 @pytest.mark.parametrize(
     "options", [{}, {"subwords": "2-3", "loss": "softmax"}, {"class_weight": "balanced"}]
@@ -60,6 +61,7 @@ def test_it_has_the_bits_of_the_shell(cli, kind, options):
         assert model.classes_.tolist() == sorted({label(topic) for topic in TOPICS})
 
 
+@pytest.mark.bits
 def test_tokens_series_and_generators_are_texts():
     model = TextClassifier().fit(iter(TEXTS), iter(TOPICS))
     tokens = [text.split() for text in TEXTS]

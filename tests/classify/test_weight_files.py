@@ -25,6 +25,7 @@ def classifier(density, features=50, classes=37):
     return Classifier(names, None, ClassifyOptions(), weights=weights), table.astype(np.float32)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("rows_at_once", [1, 7, 1000])
 @pytest.mark.parametrize("density, files", [
     (0, {"starts", "columns", "values"}),

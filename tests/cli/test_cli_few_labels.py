@@ -58,6 +58,7 @@ def test_a_fused_model_tests_predicts_and_explains(cli, options):
     assert len(cli.rows("classify explain m tea -k 2")) == 2
 
 
+@pytest.mark.bits
 def test_shards_give_the_same_model_as_all_documents(cli):
     fit = "fuse fit labeled.tsv --reference model0 --quiet --preset paper --threads 1"
     cli(f"{fit} --unlabeled texts.txt --output whole --statistics whole.npz")
@@ -103,6 +104,7 @@ def test_only_hash_values_that_occur_take_memory(cli):
     assert min(accuracy(cli, name, "labeled.tsv") for name in "ms") > 0.8
 
 
+@pytest.mark.bits
 def test_unlabeled_documents_come_from_any_files_and_their_labels_are_ignored(here, cli):
     text = "".join((here / f"shard{i}.txt").read_text() for i in range(3))
     found = []

@@ -61,6 +61,7 @@ def learn(docs, cli):
     return train
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("method", METHODS)
 def test_one_shard_equals_one_machine(method, learn):
     flags, on_cluster = METHODS[method], flags_of(method, 1)
@@ -75,6 +76,7 @@ def test_one_shard_equals_one_machine(method, learn):
         assert np.array_equal(found, expected)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("method", ["gradient", "iterate"])
 def test_workers_give_the_same_bytes_as_one_process(method, learn):
     pytest.importorskip("distributed")
@@ -107,6 +109,7 @@ def test_the_score_factor_maximizes_held_out_likelihood(learn):
 # ---- votes ----
 
 
+@pytest.mark.bits
 def test_a_vote_is_the_mean_of_probabilities(docs, learn, cli):
     loaded = learn("vote", f"{flags_of('vote', 3)} --lead 0")
     assert isinstance(loaded.weights, Votes) and len(loaded.weights.models) == 3

@@ -465,6 +465,7 @@ def test_workers_end_when_the_program_is_killed(tmp_path):
     ) as program:
         workers = [os.pidfd_open(one) for one in json.loads(program.stdout.readline())]
         program.kill()
+    assert len(workers) == 2
     for one in workers:
         assert select.select([one], [], [], PATIENCE)[0], "a worker is still running"
         os.close(one)

@@ -50,6 +50,7 @@ def refused(cli):
     )
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
 @pytest.mark.parametrize("objective", ["ns", "nce"])
 def test_one_shard_gives_the_same_bytes_as_one_machine(learn, model, objective):
@@ -73,6 +74,7 @@ def test_a_start_from_given_tables(learn, refused, cli):
     assert "old: has 16 dimensions" in refused(ON, "--dim 7 --init old")
 
 
+@pytest.mark.bits
 def test_blocks_of_rows_do_not_change_the_bytes(learn, monkeypatch):
     line = f"{ON} --shards 3 --rounds 2"
     whole = learn("one.bin", line)
@@ -120,6 +122,7 @@ def test_a_dry_run_reports_shards_rounds_and_bytes(cli):
 # ---- with workers ----
 
 
+@pytest.mark.bits
 def test_any_number_of_workers_writes_the_same_bytes(learn):
     pytest.importorskip("distributed")
     line = f"{HERE} --shards 3 --cluster local:"

@@ -63,6 +63,7 @@ def test_shards_in_turn_go_as_far_as_one_that_has_all_documents():
     assert_allclose(mixed, wanted, rtol=1e-5)
 
 
+@pytest.mark.bits
 @small
 @given(**SIZES, seed=st.integers(0, 99), scale=st.sampled_from([0.01, 1.0, 100.0]))
 def test_any_number_of_blocks_gives_the_same_bits(rows, dim, shards, seed, scale):

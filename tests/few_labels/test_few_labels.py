@@ -83,6 +83,7 @@ def model_of(found, classes, options):
     return FusedModel(classes, None, options, weights=found.weights, evidence=found.evidence)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize(
     "options, final",
     [
@@ -195,6 +196,7 @@ def test_the_tokens_of_a_sentence_are_all_learned():
     assert (folds == folds[:, :1]).all()
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("several", [False, True])
 def test_the_supervised_candidate_is_the_classifier_of_classify_train(cli, several):
     """It was maximum entropy, which had 6 points less with 60 documents."""
@@ -239,6 +241,7 @@ def test_the_sum_is_near_the_supervised_model_where_the_others_are_worse(
     assert (accuracy(found) > supervised - 0.02) == (final == "sum")
 
 
+@pytest.mark.bits
 def test_confident_decisions_are_learnt_and_scores_of_the_teacher_are_added():
     # Feature 0 is only in documents of which the fused model is not sure, feature 1 in none.
     labels = np.arange(120) % CLASSES
@@ -290,6 +293,7 @@ def test_when_models_are_added(options, chosen):
         assert resolved(FusedOptions(**options)).choose is chosen
 
 
+@pytest.mark.bits
 def test_the_result_does_not_depend_on_threads():
     options = {"seed": 5, "choose": True}
     tables = {fit(data_of(**options, threads=n)).weights.get().tobytes() for n in (1, 3, 3, 3)}
@@ -318,6 +322,7 @@ def test_weights_of_levels_are_at_the_minimum():
             assert loss(found.weights, found.biases + step * np.eye(3)[i]) > least
 
 
+@pytest.mark.bits
 def test_the_sum_of_all_models_is_saved():
     data, said = data_of(few=8, many=200, choose=True), Messages()
     found = fit(data, said)

@@ -23,6 +23,7 @@ def plain():
     return FusedFeatures(threads=1).fit(*problem(12))
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize(
     "spelled",
     [

@@ -48,6 +48,7 @@ def same(one, other):
     ) and (one.documents, one.empty) == (other.documents, other.empty)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("sure", [0.1, 2.0, 8.0])
 def test_sums_equal_numpys(sure):
     rows, log_p = rows_and_probabilities(sure=sure)
@@ -62,6 +63,7 @@ def test_sums_equal_numpys(sure):
     assert_allclose(found.joint / UNIT**2, exact, atol=0.3)
 
 
+@pytest.mark.bits
 def test_parts_are_written_and_added():
     rows, log_p = rows_and_probabilities()
     names = [f"{i}.npz" for i in range(3)]

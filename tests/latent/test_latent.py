@@ -53,6 +53,7 @@ def test_labels_with_sub_topics():
 # ---- invariances ----
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("labeled", [False, True])
 def test_sparse_and_dense_threads_one_and_two_are_the_same(labeled):
     X, y = blobs(400, 4, 60)
@@ -93,6 +94,7 @@ def test_several_starts_are_tried_shortly_and_the_best_is_continued(latent, of_q
     assert solution.costs[0] == lowest["cost"] and said[0].endswith(record["chosen"])
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("labels", [False, True])
 def test_a_saved_model_is_loaded_bit_identically(labels):
     options = LatentOptions(latent=4, unsupervised=not labels, threads=1, epochs=5)

@@ -1,17 +1,22 @@
 """Apply each seeded fault to a copy of the tree and run the tests that should notice it.
 
-    .venv/bin/python tests/mutants/run.py [WORD ...]
+    .venv/bin/python tests/mutants/run.py [--seconds N] [WORD ...]
 
-WORD selects faults whose name or room contains it. The exit code is 1 if a fault survives, or its
-text is gone. Faults of the core are compiled; use ccache (CC="ccache gcc") to save time.
+WORD selects faults whose name or room contains it; --seconds tries as many as start within them,
+others every day. The exit code is 1 if a fault survives, or its text is gone. Faults of the core
+are compiled; use ccache (CC="ccache gcc") to save time.
 """
 
 import argparse
+import math
 import os
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from datetime import date
 from pathlib import Path
 
 from faults import FAULTS, Fault
@@ -102,18 +107,25 @@ def main() -> None:
     """Try the faults that are chosen and report those that survive."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", metavar="WORD")
-    words = parser.parse_args().words or [""]
+    parser.add_argument("--seconds", type=float)
+    given = parser.parse_args()
+    words, end = given.words or [""], time.monotonic() + (given.seconds or math.inf)
     chosen = [f for f in FAULTS if any(w in f"{f.name} {f.room}" for w in words)]
+    if given.seconds:
+        random.Random(date.today().toordinal()).shuffle(chosen)
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
-        tree, bad = Path(scratch), 0
+        tree, bad, tried = Path(scratch), 0, 0
         for name in COPIED:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
             copy(ROOT / name, tree / name)
         for fault in chosen:
+            if time.monotonic() > end:
+                break
             result = try_fault(fault, tree)
+            tried += 1
             bad += not result.startswith("noticed")
             print(f"{fault.name}: {result}", flush=True)
-    print(f"{len(chosen)} faults, {bad} not noticed")
+    print(f"{tried} of {len(chosen)} faults tried, {bad} not noticed")
     sys.exit(bool(bad))
 
 

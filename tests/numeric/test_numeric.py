@@ -13,6 +13,7 @@ from dcme_w2v.numeric.lbfgs import minimize
 from dcme_w2v.numeric.levels import fit_by_admm, fit_levels
 
 
+@pytest.mark.bits
 def test_kmeans_assigns_to_the_nearest_center():
     points, own = cloud()
     centers, nearest = kmeans(points, 4, 1)
@@ -50,6 +51,7 @@ def test_a_value_of_single_precision_is_minimized_by_its_gradient():
     assert_allclose(found, 2, atol=1e-6)
 
 
+@pytest.mark.bits
 def test_a_callback_can_stop_at_every_iteration():
     seen = []
 

@@ -142,6 +142,7 @@ def test_tfidf_is_concatenated_to_the_vectors():
     assert transform(beside, train).dtype == np.float32
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("features", FEATURES)
 def test_threads_and_batches_change_nothing(features):
     train = make_texts(300)
@@ -155,6 +156,7 @@ def test_threads_and_batches_change_nothing(features):
     assert other.threshold == model.threshold
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("features", FEATURES)
 def test_a_saved_model_gives_the_same_vectors(tmp_path, features):
     model = fitted(features=features, tfidf=0.5)

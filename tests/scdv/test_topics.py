@@ -28,7 +28,9 @@ def test_words_of_topics_follow_bayes_rule(model):
     posteriors = model.mixture.posteriors(model.vectors)
     chances = model.counts / model.counts.sum()
     joint = posteriors * chances[:, None]
-    for number, topic in enumerate(topics(model, 4)):
+    found = topics(model, 4)
+    assert len(found) == posteriors.shape[1] == 5
+    for number, topic in enumerate(found):
         assert topic.share == pytest.approx(joint[:, number].sum(), abs=1e-6)
         given = joint[:, number] / joint[:, number].sum()
         rarity = np.maximum(model.idf[: len(given)] - 1, 1e-9)
@@ -41,6 +43,7 @@ def test_words_of_topics_follow_bayes_rule(model):
 def test_coherence_equals_a_count(model):
     listed, columns = topics(model, 5, make_texts(40)), model.mixture.posteriors(model.vectors).T
     sets = [set(text.decode().split()) for text in make_texts(40)]
+    assert len(listed) == 5
     for topic, chances in zip(listed, columns, strict=True):
         probable = np.argsort(-chances * model.counts, kind="stable")[:5]
         words, total = [model.words[int(i)] for i in probable], 0.0

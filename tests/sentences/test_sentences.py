@@ -94,6 +94,7 @@ def test_vectors_that_cannot_be_whitened_are_an_error(rows):
         dw.SentenceEncoder(words).fit(["a"])
 
 
+@pytest.mark.bits
 def test_a_fitted_encoder_is_pickled(vectors):
     encoder = dw.SentenceEncoder(vectors, tokenize="words").fit([])
     texts = ["The king, kings", "tea"]
@@ -139,6 +140,7 @@ def test_unknown_words_have_the_vectors_of_their_ngrams(vectors):
     assert_allclose(rows[0], (rows[1] + vectors["king"]) / 2, rtol=1e-5)
 
 
+@pytest.mark.bits
 def test_threads_and_blocks_do_not_change_the_rows(vectors, monkeypatch):
     texts = [f"{WORDS[i % 6]} {WORDS[i % 5]} x{i}" for i in range(3000)]
     whole = dw.SentenceEncoder(vectors).fit_transform(texts)
@@ -175,6 +177,7 @@ def files(vectors):
     Path("s.txt").write_text("the king\n\nTea Café, TEA!\n?\n")
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize(
     "pooling, output",
     [("static", "o.npy"), ("usif", "o.npz"), ("mean", "o.tsv"), ("idf", "-"), ("usif", "-")],

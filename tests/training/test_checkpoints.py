@@ -62,6 +62,7 @@ def restored(found, training):
 # ---- the state itself ----
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_deterministic_is_the_same_for_any_threads(objective):
     text = lines([20] * 300)

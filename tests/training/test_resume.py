@@ -112,6 +112,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{KEPT[row[0]]} {row[1]}")
 def test_a_signal_saves_and_resume_continues(learn, monkeypatch, row):
     (line, flags, more), number = row, SIGNALS[ROWS.index(row) % len(SIGNALS)]
@@ -171,6 +172,7 @@ def test_a_signal_during_reading_ends_immediately(learn, monkeypatch):
     assert learn(WORDS, code=130) == "error: interrupted\n"
 
 
+@pytest.mark.bits
 def test_checkpoints_by_epochs_and_by_time(learn, monkeypatch):
     monkeypatch.setattr(engine, "POLL_SECONDS", 0.001)
     names, results = {}, []
@@ -183,6 +185,7 @@ def test_checkpoints_by_epochs_and_by_time(learn, monkeypatch):
     assert all(one == results[0] for one in results)
 
 
+@pytest.mark.bits
 def test_a_run_that_stopped_early_is_complete_when_resumed(cli):
     line = f"{CLASSES} --holdout 0.3 --patience 1 --lr 30 --epochs 40"
     cli(f"{line} --checkpoint k --checkpoint-every 1")

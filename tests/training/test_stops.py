@@ -43,6 +43,7 @@ def moved(run, into):
     return into
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("given", [*WORDS, *CLASSES], ids=str)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_run_that_is_stopped_and_restored_is_the_uninterrupted_one(monkeypatch, given, threads):

@@ -92,6 +92,7 @@ def test_likelihood_equals_the_softmax(window, with_bias):
     assert found.standard_error == pytest.approx(logs.std() / 4, abs=1e-5)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("order", [1, -1])
 def test_blocks_of_contexts_and_words(order):
     """Three blocks of words, whose scores differ by more than the range of exp()."""
@@ -107,6 +108,7 @@ def test_blocks_of_contexts_and_words(order):
     np.testing.assert_allclose(one[0], wanted, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.bits
 def test_neighbors_are_added_to_contexts():
     random = np.random.default_rng(3)
     vectors, left, right = random.normal(size=(3, 6, 4)).astype(np.float32)

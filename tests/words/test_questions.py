@@ -30,6 +30,7 @@ def path(here):
 # ---- search ----
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("k", [1, 3, 7, 40, 200])
 def test_search_in_blocks_equals_sorting_all_scores(k, monkeypatch):
     monkeypatch.setattr(nearest, "QUERIES", 5)

@@ -32,6 +32,7 @@ def expected(input, output, kind):
     }[kind]
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_file_and_python_have_the_same_vectors(files, kind):
     corpus, input, output = files

@@ -77,6 +77,7 @@ def forms(path):
     }
 
 
+@pytest.mark.bits
 def test_every_form_of_a_corpus_gives_the_same_vectors(corpus):
     expected = dw.train(str(corpus), **QUICK)
     assert expected.counts.sum() == len(Path(corpus).read_text(encoding="utf-8").split())
@@ -84,6 +85,7 @@ def test_every_form_of_a_corpus_gives_the_same_vectors(corpus):
         assert same(dw.train(form, **QUICK), expected), name
 
 
+@pytest.mark.bits
 def test_returned_vectors_equal_those_in_files(corpus):
     files = {"output": Path("v.safetensors"), "output_tables": "t", "vectors": "input"}
     v = dw.train(corpus, objective="dcme", clusters=3, **files, **QUICK)

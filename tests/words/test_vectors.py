@@ -129,6 +129,7 @@ def test_parts_that_do_not_fit_are_refused(more, said):
         Vectors(parts.pop("words"), parts.pop("vectors"), **parts)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))])
 def test_copies_are_complete_and_read_only(how):
     v = with_context()

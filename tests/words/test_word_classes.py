@@ -15,6 +15,7 @@ def classes_of(path):
     return [word for word, _ in rows], [int(number) for _, number in rows]
 
 
+@pytest.mark.bits
 def test_words_of_similar_direction_are_one_class(cli):
     random = np.random.default_rng(1)
     directions = np.repeat(np.eye(3, 5), 4, axis=0)[random.permutation(12)]

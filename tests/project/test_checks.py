@@ -1,0 +1,102 @@
+"""Checks can fail: every target is run, every skip is listed, every test asserts something."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
+
+
+# ---- targets of the Makefile ----
+
+BY_HAND = {
+    "clean": "removes what the others build",
+    "format": "changes the sources; lint says whether it has to",
+    "help": "prints a list",
+}
+
+
+def test_every_target_of_the_makefile_is_run_by_ci_or_a_workflow():
+    targets = dict(re.findall(r"^([a-z0-9-]+):(.*?)##", (ROOT / "Makefile").read_text(), re.M))
+    lines = re.findall(r"^\s*(?:run|timed) (.*)", (ROOT / ".ci" / "run").read_text(), re.M)
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        lines += re.findall(r"^[^#]*?\b(?:make|\.ci/run|target:) (.*)", path.read_text(), re.M)
+    found = set(re.split(r"[\s\[\],{}]+", " ".join(lines))) & set(targets)
+    for _ in targets:  # and what these depend on
+        found |= {one for target in found for one in targets[target].split() if one in targets}
+    assert len(found) > 20
+    assert sorted(targets) == sorted([*found, *BY_HAND])
+
+
+# ---- skips ----
+
+
+@pytest.mark.parametrize(
+    "reason, listed, code",
+    [
+        ("only root can do it", "1", 0),
+        ("for no reason", "1", 1),
+        ("for no reason", "", 0),
+    ],
+)
+def test_a_skip_that_is_not_listed_fails(here, reason, listed, code):
+    Path("test_it.py").write_text(
+        f"import pytest\n\n\ndef test_it():\n    pytest.skip({reason!r})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "conftest",
+         "-c", ROOT / "pyproject.toml", here / "test_it.py"],
+        env=os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{ROOT}", "DCME_W2V_SKIPS": listed},
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == code, done.stdout
+    assert ("error: no skip of" in done.stdout) == bool(code)
+
+
+# ---- tests that assert nothing ----
+
+
+def called(node):
+    """Yield the names of the functions and methods that a function calls."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Call):
+            yield getattr(one.func, "id", getattr(one.func, "attr", ""))
+
+
+def asserts(node):
+    """Tell whether a function asserts by itself."""
+    return any(isinstance(one, ast.Assert) for one in ast.walk(node)) or any(
+        re.fullmatch("raises|warns|fail|assert_.*", name) for name in called(node)
+    )
+
+
+def without_assertions(sources):
+    """Return the tests that neither assert nor call a function of the tests that does."""
+    functions = {"cli": []}
+    for source in sources:
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.FunctionDef):
+                name = "cli" if node.name == "__call__" else node.name
+                functions.setdefault(name, []).append(node)
+    known, more = set(), {name for name, all_ in functions.items() if any(map(asserts, all_))}
+    while more:
+        known |= more
+        more = {
+            name for name, all_ in functions.items()
+            if name not in known and any(known & {*called(one)} for one in all_)
+        }  # fmt: skip
+    return sorted(name for name in functions if name.startswith("test_") and name not in known)
+
+
+def test_every_test_asserts_something():
+    nothing = "def helper(): pass\ndef test_it(): helper()\n"
+    assert without_assertions([nothing]) == ["test_it"]
+    assert without_assertions([nothing.replace("pass", "assert x")]) == []
+    sources = [path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py")]
+    assert without_assertions(sources) == []
