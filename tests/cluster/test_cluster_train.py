@@ -131,6 +131,7 @@ def test_any_number_of_workers_writes_the_same_bytes(learn):
     assert (found["workers"], found["lost_workers"]) == (2, 0) and found["bytes_sent"] > 0
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
 )

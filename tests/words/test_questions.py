@@ -71,6 +71,7 @@ def test_the_first_of_equal_columns_is_best():
         np.testing.assert_array_equal(nearest.top_columns(scores, count), expected)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("dim", [1, 3, 64, 301])
 def test_equal_words_are_in_order_of_frequency(dim, monkeypatch):
     """However BLAS divides a product: equal rows at any place have equal scores."""
