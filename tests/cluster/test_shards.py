@@ -76,13 +76,11 @@ def test_the_rarest_words_are_dropped_on_workers_before_memory_ends(monkeypatch)
     numbers = np.random.default_rng(5).zipf(1.2, 300_000) % 150_000
     lines = [" ".join(map(str, row)) for row in numbers.reshape(-1, 10).tolist()]
     path = write("c", "\n".join(lines).encode())
-    with (
-        monkeypatch.context() as patch,
-        pytest.warns(match=r"fewer than \d+ times .* count parts") as caught,
-    ):
+    with monkeypatch.context() as patch:
         patch.setattr(Corpus.__init__, "__defaults__", (20_000,))
         patch.setattr("dcme_w2v.text.distinct_words.memory_limit", lambda: 5_000_000)
-        found = counted([path], 3)
+        with pytest.warns(match=r"fewer than \d+ times .* count parts") as caught:
+            found = counted([path], 3)
     least = int(str(caught[0].message).split("fewer than ")[1].split()[0])
     assert len(caught) == 1 and least > 3
     wanted = one_machine.count([path], VocabularyOptions(min_count=least))
