@@ -66,7 +66,7 @@ FAULTS = [
     Fault("permissions are not kept", "dcme_w2v/files/atomic.py", "                        platform.set_access(number, old)\n", "                        pass\n", "hostile_files"),
     Fault("another model is replaced", "dcme_w2v/formats/artifact.py", "    if kind_of_artifact(path) not in (OF_CLASSES if kind in OF_CLASSES else [kind]):\n", "    if False:\n", "artifact paths_special"),
     Fault("arrays may overlap", "dcme_w2v/formats/artifact.py", "begin != end or found is None", "found is None", "artifact"),
-    Fault("JSON with NaN is read", "dcme_w2v/formats/artifact.py", "    if not math.isfinite(number := float(text)):", "    if math.isnan(number := float(text)) and False:", "artifact bad_models"),
+    Fault("JSON with NaN is read", "dcme_w2v/files/opening.py", "    if not math.isfinite(number := float(text)):", "    if math.isnan(number := float(text)) and False:", "artifact bad_models"),
     Fault("checkpoint: checksum is not compared", "dcme_w2v/training/checkpoint_folder.py", "wanted != _checksum(model.description, model.arrays)", "wanted is None", "checkpoints"),
     Fault("checkpoint: an option may differ", "dcme_w2v/training", "if name in kept and name not in free\n", "if False\n", "checkpoints resume"),
     Fault("checkpoint: other data", "dcme_w2v/training", "        if kept[\"hashes\"] == now.hashes:\n", "        if True:\n", "checkpoints resume"),
