@@ -472,7 +472,8 @@ class MaxentClassifier(LinearMixin, Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        is_plain = self.objective == "auto" and self.solver != "lbfgs" and self.loss != "softmax"
+        tags.classifier_tags.multi_label = is_plain  # which the hinge loss learns
         return tags
 
 

@@ -74,7 +74,7 @@ class TextTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
 def tags_of_texts(tags: Any) -> Any:
     """Return scikit-learn's tags of an estimator for those of one whose input is texts."""
     tags.input_tags.string = tags.input_tags.one_d_array = tags.no_validation = True
-    tags.input_tags.two_d_array = False
+    tags.input_tags.two_d_array = tags.input_tags.sparse = False
     return tags
 
 
