@@ -67,7 +67,7 @@ def separability(data: TrainingRows, decided: I64) -> tuple[float, int]:
 
 
 def differs(area: float, count: int) -> bool:
-    """Return whether an area from `separability` is clearly above 0.5, by its standard error."""
+    """Return whether an area is above `SEPARABLE` by more than its standard error."""
     return area - 1 / np.sqrt(6 * max(count, 1)) > SEPARABLE
 
 

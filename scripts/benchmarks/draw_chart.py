@@ -21,7 +21,7 @@ BARS = {
     "dcme-w2v --epochs 2": "dcme-w2v, 2 epochs",
     "dcme-w2v (5 epochs)": "dcme-w2v, 5 epochs",
     "gensim, alpha .05": "gensim, 5 epochs",
-    "gensim, our settings, both its tables": "gensim, the same settings",
+    "gensim, our settings, both its tables": "gensim, similar settings",
 }
 
 
