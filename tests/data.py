@@ -182,7 +182,6 @@ def write_files(folder):
         "scdv fit d.txt --vectors v.txt --output m --clusters 2",
         "transform m d.txt --output r.npz",
         "fuse fit d.txt --unlabeled d2.txt --output f --preset paper",
-        "fuse statistics k d.txt --output part",
         "classify train w.npz --labels l.txt --output kr --epochs 1",
         "fuse shrink k --keep 0.5 --output s",
     )

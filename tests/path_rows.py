@@ -67,15 +67,11 @@ LINES = [
     "--epochs 1 --threads 1 --quiet",
     "classify train d.txt --output om --cluster local:0 --shards 2 --epochs 1 --quiet",
     "classify train r.npz --output om --labels l.txt --epochs 1 --quiet",
-    "fuse fit d.txt --unlabeled d2.txt --output om --log-json ol --statistics os "
-    "--preset paper --quiet",
+    "fuse fit d.txt --unlabeled d2.txt --output om --log-json ol --preset paper --quiet",
     "fuse fit w.npz --labels l.txt --unlabeled w2.npz --output om --preset paper --quiet",
-    "fuse fit d.txt --reference k --resume-statistics part --output om --quiet",
-    "fuse statistics k d.txt --output om --quiet",
     "transform f d.txt --output o.svm",
     "fuse shrink k --holdout d.txt --output om --quiet",
     "fuse shrink kr --holdout w.npz --labels l.txt --output om --quiet",
-    "fuse levels f",
     "latent fit d.txt --output om --holdout d2.txt --log-json ol --quiet",
     "latent fit r.npz --output om --labels l.txt --quiet",
     "transform zv v.svm --output o.svm --labels ol",
@@ -109,7 +105,7 @@ FIRST = {row.command: row for row in reversed(WRITING)}
 ONE_FILE = [
     (row, name)
     for row in FIRST.values()
-    for name in row.writes.keys() - row.folders - row.models - {"output_tables", "statistics"}
+    for name in row.writes.keys() - row.folders - row.models - {"output_tables"}
 ]
 
 

@@ -245,7 +245,6 @@ def read(
     most: Callable[[int], tuple[int, bool]] | None = None,
     *,
     unlabeled: Sequence[str] = (),
-    trained: Predictor | None = None,
     keep: float = 0,
 ) -> Dataset:
     """Read documents once, of text or of vectors.
@@ -271,13 +270,11 @@ def read(
         Returns for a number of classes how many features are kept, and whether n-grams are.
     unlabeled : sequence of str
         Files of further documents, whose labels are ignored.
-    trained : Predictor, optional
-        A model whose features, the features of `text` included, are not changed.
     keep : float
         Texts are kept if they have no more bytes.
     """
     if text is None:
-        return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled, trained)
+        return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled)
     if labels is not None:
         raise UsageError(f"--labels={labels}: is for .npz; text contains its labels")
     random, share = np.random.default_rng(seed), holdout.fraction
@@ -313,7 +310,7 @@ def read(
 
     words = None if most is None else lambda: most(len({*itertools.chain.from_iterable(kept)}))
     rows = training()
-    matrix = text.fit_transform(rows, words) if trained is None else text.transform(rows)
+    matrix = text.fit_transform(rows, words)
     found.warn(text.is_by_token)
     if holdout.file is not None:
         held = [one for one in text.read([like(holdout.file, docs[0])]) if one.labels]
@@ -355,22 +352,18 @@ def _read_rows(
     seed: int,
     keep_unlabeled: bool,
     unlabeled: Sequence[str],
-    trained: Predictor | None,
 ) -> Dataset:
     """Read vectors; see `read`."""
     parts: list[csr_matrix] = []
     names: Labels = []
-    columns = None if trained is None else trained.record.get(COLUMNS)
     for path in docs:
-        matrix, found = read_vectors(path, labels, columns)
+        matrix, found = read_vectors(path, labels)
         parts.append(matrix)
         names += found
     for path in unlabeled:
-        parts.append(read_vectors(path, None, columns)[0])
+        parts.append(read_vectors(path, None)[0])
         names += [()] * parts[-1].shape[0]
     matrix = join(parts)
-    if trained is not None:
-        matrix = known_columns(matrix, trained, docs[0])
     has = np.array([bool(one) for one in names], dtype=bool)
     held = has & (np.random.default_rng(seed).random(len(names)) < (holdout.fraction or 0))
     kept = ~held if keep_unlabeled else has & ~held

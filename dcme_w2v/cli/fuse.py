@@ -6,7 +6,7 @@ import click
 
 from dcme_w2v.classify.options import FeatureOptions
 from dcme_w2v.few_labels.options import FusedOptions
-from dcme_w2v.files.paths import READS, WRITES
+from dcme_w2v.files.paths import READS
 from dcme_w2v.small_models.options import ShrinkOptions
 
 from .classify import labels_option
@@ -51,28 +51,6 @@ def fuse() -> None:
 @options_of(FusedOptions, without=("folds", "rounds"))
 @options_of(FeatureOptions, only=FEATURES, advanced=True)
 @labels_option
-@flag(
-    "--reference MODEL",
-    "use this classifier as the initial model, without folds",
-    path=READS,
-    group="Input",
-    advanced=True,
-)
-@flag(
-    "--statistics FILE",
-    "write the statistics of the first round to this file",
-    path=WRITES,
-    group="Output",
-    advanced=True,
-)
-@flag(
-    "--resume-statistics FILE...",
-    "add these statistics of unlabeled documents, of fuse statistics with the --reference",
-    path=READS,
-    group="Input",
-    advanced=True,
-    multiple=True,
-)
 @log_json_option
 @quiet_option
 @reads_documents("labeled", "unlabeled")
@@ -93,36 +71,6 @@ def fit(
     options, features = collect(FusedOptions, values), collect(FeatureOptions, values)
     job = jobs.FuseJob(labeled, unlabeled=unlabeled, log_json=log_json, **values)
     jobs.fit_files(job, features, options, not quiet and "stderr")
-
-
-@fuse.command(
-    example="dcme-w2v fuse statistics model texts-1.txt --output part-1\n"
-    "dcme-w2v fuse fit labeled.tsv --reference model --resume-statistics part-* --output fused"
-)
-@arguments("<model <docs...")
-@output_option("PART", "write the sums to this file")
-@flag("--binary", "count features as 1 each, for --preset paper")
-@threads_option
-@json_option
-@quiet_option
-@reads_documents("docs")
-def statistics(
-    model: str, docs: tuple[str, ...], output: str, as_json: bool, quiet: bool, **values: Any
-) -> None:
-    """Sum up unlabeled documents for fuse fit, one shard at a time.
-
-    MODEL is the initial model, any that predicts classes. The sums are exact: they do not depend on
-    threads, order or shards.
-    """
-    from dcme_w2v.few_labels import jobs
-
-    progress = not quiet and "stderr"
-    sums = jobs.statistics_of_files(model, docs, output, progress=progress, **values)
-    if as_json:
-        print_json({"documents": sums.documents, "without_features": sums.empty})
-    if not quiet:
-        line = f"{sums.documents:,} documents ({sums.empty:,} without a known feature)"
-        click.echo(line, err=True)
 
 
 @fuse.command(
@@ -161,23 +109,3 @@ def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -
         if "accuracy" in found:
             line += f"; accuracy {found['accuracy']:.4f} ({found['accuracy_before']:.4f} before)"
         click.echo(line, err=True)
-
-
-@fuse.command(example="dcme-w2v fuse levels model")
-@arguments("<model")
-@json_option
-def levels(model: str, as_json: bool) -> None:
-    """Print the levels of a model.
-
-    Prints level, value, number of pairs with positive and with negative sign, separated by
-    tabs.
-    """
-    from dcme_w2v.small_models.job import levels_of
-
-    found = levels_of(model)
-    if as_json:
-        print_json(found)
-        return
-    click.echo("level\tvalue\tpositive\tnegative")
-    for one in found["levels"]:
-        click.echo(f"{one['level']}\t{one['value']:.6f}\t{one['positive']}\t{one['negative']}")

@@ -22,7 +22,6 @@ from dcme_w2v.classify.choose import Problem, folds_of
 from dcme_w2v.classify.choose import choose as choose_settings
 from dcme_w2v.classify.fit import Job, fit_linear
 from dcme_w2v.classify.labeled import Labeled
-from dcme_w2v.classify.model import Predictor
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
@@ -159,8 +158,6 @@ class Fitted:
         Whether values of features count as 1.
     record : dict
         Figures of the fit.
-    sums : Statistics or None
-        The statistics of the first round.
     """
 
     weights: Weights
@@ -169,7 +166,6 @@ class Fitted:
     tied: Tied | None = None
     binary: bool = False
     record: dict[str, Any] = field(default_factory=dict)
-    sums: Statistics | None = field(default=None, repr=False)
 
     def scores(self, matrix: csr_matrix, threads: int) -> F64:
         """Return the scores of rows."""
@@ -183,9 +179,7 @@ class Fitted:
             self.tied = Tied(factor * self.tied.weights, factor * self.tied.biases)
 
 
-def check_data(
-    data: TrainingRows, names: list[str] | None = None, counted: bool = False
-) -> list[str]:
+def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     """Raise if there is nothing to learn; returns warnings.
 
     Parameters
@@ -193,8 +187,6 @@ def check_data(
     data : TrainingRows
     names : list of str, optional
         Names of the classes.
-    counted : bool
-        Whether there are statistics of unlabeled documents already.
 
     Raises
     ------
@@ -210,8 +202,6 @@ def check_data(
         raise UsageError(
             f"there are {count} labeled documents, fewer than {options.folds} folds; give more"
         )
-    if counted:
-        return []
     if not len(data.unlabeled):
         raise CorpusError("no unlabeled documents; give --unlabeled, or use classify train")
     columns = data.labeled.matrix.shape[1]
@@ -288,33 +278,10 @@ def _self_trained(data: TrainingRows, weights: Weights, reporter: Reporter) -> W
     return weights
 
 
-def fit_from(
-    data: TrainingRows, reference: Predictor, parts: Statistics | None, reporter: Reporter
-) -> Fitted:
-    """Fit without folds, from a given initial model.
-
-    Parameters
-    ----------
-    data : TrainingRows
-        May have no unlabeled documents if there are `parts`.
-    reference : Predictor
-        The initial model.
-    parts : Statistics or None
-        Statistics of documents that were counted before.
-    """
-    pieces = reference.log_probabilities(data.unlabeled.matrix, data.threads)
-    sums = sum_over(data.fused.matrix, pieces, data.classes)
-    if parts is not None:
-        sums += parts
-    found = fit_rounds(data, sums, reporter)
-    by_levels = parts is not None or data.options.is_paper
-    return found if by_levels else distill(data, found, reporter)
-
-
 def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitted:
     """Fit levels and their weights in rounds, without folds.
 
-    The initial model, whose statistics are `sums`, has seen all labels, or is given.
+    The initial model, whose statistics are `sums`, has seen all labels.
     """
     found: Fitted | None = None
     rounds = list[dict[str, Any]]()
@@ -325,7 +292,7 @@ def fit_rounds(data: TrainingRows, sums: Statistics, reporter: Reporter) -> Fitt
         parts = evidence.parts(data.features_of_levels())
         found = _fused(data, evidence, learn(parts, data.labels))
     assert found is not None
-    return replace(found, record={"rounds": rounds}, sums=sums)
+    return replace(found, record={"rounds": rounds})
 
 
 def fit_out_of_fold(
@@ -373,7 +340,7 @@ def fit_out_of_fold(
         rounds.append(_round_record(sums[-1], of_fold[ALL], fold_accuracy=accuracy))
         models = {fold: _fused(data, one, tied, bases[fold]) for fold, one in of_fold.items()}
     record = {"rounds": rounds, "left_out": int(bad.sum())}
-    return replace(models[ALL], record=record, sums=sums[0])
+    return replace(models[ALL], record=record)
 
 
 def distill(data: TrainingRows, fused: Fitted, reporter: Reporter = QUIET) -> Fitted:

@@ -2,25 +2,19 @@
 
 The levels depend on the unlabeled documents through these sums only. Every number is rounded to a
 multiple of 1 / 65,536 before it is added, so that the sums are exact integers: they do not depend
-on the order of the documents, the number of threads or the division into parts.
+on the order of the documents or the number of threads.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.errors import UsageError
 from dcme_w2v.files.space import require_memory
-from dcme_w2v.formats.artifact import load_model, save_model
 from dcme_w2v.numeric.arrays import F64, I64
 from dcme_w2v.training.progress import QUIET, Reporter
 
@@ -101,31 +95,6 @@ class Statistics:
                 "the unlabeled documents are too many for the sums; use smaller values"
             )
 
-    def __iadd__(self, other: Statistics) -> Statistics:
-        """Add the statistics of other documents: the reduce step."""
-        if self.joint.shape != other.joint.shape:
-            raise UsageError(
-                f"statistics of {other.joint.shape[0]} features and {other.joint.shape[1]} classes "
-                f"cannot be added to statistics of {self.joint.shape[0]} and {self.joint.shape[1]}"
-            )
-        for name, value in vars(other).items():
-            total = getattr(self, name)
-            total += value
-            setattr(self, name, total)
-        self._check_size()
-        return self
-
-    def is_possible(self) -> bool:
-        """Return whether the sums are possible: none is negative or too large."""
-        return (
-            0 <= self.empty <= self.documents
-            and int(self.prior.min(initial=0)) >= 0
-            and int(self.prior.max(initial=0)) <= self.documents * UNIT
-            and int(self.counts.max(initial=0)) <= MAX_COUNT
-            and int(self.joint.min(initial=0)) >= 0
-            and bool((self.joint <= (self.counts * UNIT)[:, None]).all())
-        )
-
 
 def check_values(matrix: csr_matrix, what: str = "") -> None:
     """Raise unless no value is negative or too large for the sums.
@@ -167,100 +136,4 @@ def sum_over(
             found.add(matrix[found.documents : end], np.concatenate(held))
             held.clear()
             reporter.advance(end)
-    return found
-
-
-KIND, VERSION = "statistics", 1
-_ARRAYS, _COUNTS = ("joint", "counts", "prior"), ("documents", "empty")
-
-
-# What the statistics of a part belong to, as JSON, and how an error names each of it.
-IDENTITY = {
-    "features": "other features", "classes": "other classes", "model": "another initial model",
-    "values": "another impact",
-}  # fmt: skip
-Identity = Mapping[str, Any]
-
-
-def identity_of(
-    text: TextFeatures | None, columns: int, classes: Sequence[str], model: str | None, binary: bool
-) -> Identity:
-    """Return the features, classes and initial model that statistics belong to.
-
-    Parameters
-    ----------
-    text : TextFeatures or None
-    columns : int
-        Number of features.
-    classes : sequence of str
-    model : str or None
-        File of the initial model; None for a model that is fitted.
-    binary : bool
-        Whether values of features count as 1.
-    """
-    return {
-        "features": hash_of_features(text, columns),
-        "classes": list(classes),
-        "model": "fitted" if model is None else hash_of_model(model),
-        "values": "binary" if binary else "values",
-    }
-
-
-def hash_of_features(text: TextFeatures | None, columns: int) -> str:
-    """Return the hash value of the features, which turn documents into rows."""
-    digest = hashlib.sha256(str(columns).encode())
-    if text is not None:
-        digest.update(json.dumps(asdict(text.options), sort_keys=True).encode())
-        digest.update(np.ascontiguousarray(text.idf).tobytes())
-        if text.names is not None:
-            digest.update(text.names.text.tobytes() + text.names.offsets.tobytes())
-        if text.buckets is not None:
-            digest.update(text.buckets.tobytes())
-    return digest.hexdigest()
-
-
-def hash_of_model(path: str) -> str:
-    """Return the hash value of a model's file."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-
-
-def write_part(path: str, sums: Statistics, identity: Identity) -> None:
-    """Write statistics to a file."""
-    arrays = {name: getattr(sums, name) for name in _ARRAYS}
-    save_model(path, KIND, VERSION, arrays, {**identity, **{n: getattr(sums, n) for n in _COUNTS}})
-
-
-def read_parts(paths: Sequence[str], identity: Identity) -> Statistics:
-    """Return the sum of parts.
-
-    Raises
-    ------
-    UsageError
-        A part has other features, classes or another initial model, or is given twice.
-    """
-    sums: Statistics | None = None
-    for number, path in enumerate(paths):
-        if any(Path(path).samefile(other) for other in paths[:number]):
-            raise UsageError(f"--resume-statistics={path}: is given twice")
-        found = _read(path, identity)
-        if sums is None:
-            sums = found
-        else:
-            sums += found
-    assert sums is not None
-    return sums
-
-
-def _read(path: str, identity: Identity) -> Statistics:
-    model = load_model(path, KIND, VERSION)
-    for name, what in IDENTITY.items():
-        if model.description.get(name) != identity[name]:
-            raise UsageError(f"--resume-statistics={path}: has statistics of {what}")
-    joint = model.array("joint", "int64", None, len(identity["classes"]))
-    counts = model.array("counts", "int64", len(joint))
-    prior = model.array("prior", "int64", joint.shape[1])
-    documents, empty = (model.value(name, int) for name in _COUNTS)
-    found = Statistics(joint.copy(), counts.copy(), prior.copy(), documents, empty)
-    if not found.is_possible():
-        raise FormatError(f"{path}: its sums are wrong; write it again")
     return found

@@ -15,7 +15,6 @@ from dcme_w2v.classify.model import Classifier, load_classifier
 from dcme_w2v.classify.solver import is_dense
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
-from dcme_w2v.few_labels.model import FusedModel
 from dcme_w2v.few_labels.options import MAX_LEVELS
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.space import Result, write_with_fallback
@@ -240,38 +239,6 @@ def _largest(
             high, above = middle, size
         del tried  # before the next one is made
     return best, used
-
-
-def levels_of(path: str) -> dict[str, Any]:
-    """Return the levels of a model and its bytes on disk.
-
-    Raises
-    ------
-    UsageError
-        It has no levels.
-    """
-    model = load_classifier(path)
-    evidence = None
-    if isinstance(model, FusedModel):
-        evidence = model.evidence
-    elif isinstance(model, ShrunkModel):
-        evidence = model.shrunk.evidence
-    if evidence is None:
-        raise UsageError(
-            f"{path}: has no levels; fuse shrink gives the weights of any model levels"
-        )
-    count = len(evidence.values)
-    found = np.bincount(evidence.levels.data.astype(np.int64) + count, minlength=2 * count + 1)
-    levels = [
-        {
-            "level": k,
-            "value": float(evidence.values[k - 1]),
-            "positive": int(found[count + k]),
-            "negative": int(found[count - k]),
-        }
-        for k in range(1, count + 1)
-    ]
-    return {"levels": levels, "pairs": int(evidence.levels.nnz), "bytes": _bytes_in(path)}
 
 
 def _bytes_in(path: str) -> int:

@@ -117,7 +117,6 @@ def test_longer_texts_have_them_only_if_they_are_given(cli, corpus, monkeypatch)
 @pytest.mark.parametrize("command", [
     "fuse shrink m --output s", "fuse shrink m --output s --max-bytes 20000",
     "fuse fit d.tsv --unlabeled t.tsv --output s --subwords 2-4 --threads 1",
-    "fuse fit d.tsv --unlabeled t.tsv --output s --reference m --threads 1",
 ])  # fmt: skip
 def test_other_models_have_subwords(cli, corpus, command):
     cli(f"{TRAIN} --output m --quiet --ngrams 1 --subwords 1-4")

@@ -1,4 +1,4 @@
-"""The commands of fuse: files, streams, statistics in parts, exit codes, one-line errors."""
+"""The commands of fuse: files, streams, exit codes, one-line errors."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def text_of(topic, random):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Labeled and unlabeled documents, an initial model and a model of levels."""
+    """Labeled and unlabeled documents, and a model of levels."""
     folder, random = tmp_path_factory.mktemp("fuse"), np.random.default_rng(1)
     topics = list(TOPICS) * 40
     texts = [text_of(topic, random) for topic in topics]
@@ -33,7 +33,6 @@ def files(tmp_path_factory):
         (folder / f"shard{number}.txt").write_text("".join(f"{text}\n" for text in part))
     run_all(
         folder,
-        "classify train test.tsv --solver lbfgs --output model0",
         "fuse fit labeled.tsv --unlabeled texts.txt --preset paper --output levels",
     )
     return folder
@@ -58,20 +57,6 @@ def test_a_fused_model_tests_predicts_and_explains(cli, options):
     assert len(cli.rows("classify explain m tea -k 2")) == 2
 
 
-@pytest.mark.bits
-def test_shards_give_the_same_model_as_all_documents(cli):
-    fit = "fuse fit labeled.tsv --reference model0 --quiet --preset paper --threads 1"
-    cli(f"{fit} --unlabeled texts.txt --output whole --statistics whole.npz")
-    line = "fuse statistics model0 --binary"
-    for number in range(3):
-        cli(f"{line} shard{number}.txt --output p{number}.npz --threads 2")
-    cli(f"{fit} --resume-statistics p2.npz p0.npz p1.npz --output joined")
-    cli(f"{fit} --unlabeled shard1.txt --resume-statistics p2.npz p0.npz --output mixed")
-    assert arrays_in("whole") == arrays_in("joined") == arrays_in("mixed")
-    cli(f"{line} texts.txt --output all.npz")
-    assert Path("all.npz").read_bytes() == Path("whole.npz").read_bytes()
-
-
 def test_columns_are_in_the_order_of_the_documents(cli):
     line = "transform levels"
     cli(f"{line} test.tsv --output x.npz")
@@ -85,15 +70,6 @@ def test_columns_are_in_the_order_of_the_documents(cli):
         assert columns == sorted(set(columns))
     cli(f"{line} back.tsv --output y.npz")
     assert (load_npz("y.npz")[::-1] != rows).nnz == 0
-
-
-def test_levels_are_listed(cli):
-    found = cli.json("fuse levels levels")
-    values = [one["value"] for one in found["levels"]]
-    assert len(values) == 8 and values == sorted(values, reverse=True)
-    pairs = sum(one["positive"] + one["negative"] for one in found["levels"])
-    assert pairs == found["pairs"] > 0
-    assert len(cli.rows("fuse levels levels")) == 9
 
 
 def test_only_hash_values_that_occur_take_memory(cli):

@@ -1,6 +1,4 @@
-"""Statistics: equal to numpy's, bit-identical for any parts and order; files."""
-
-from pathlib import Path
+"""Statistics: equal to numpy's, exact sums, values that they cannot hold."""
 
 import numpy as np
 import pytest
@@ -8,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import log_softmax
 
-from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels import statistics
 from dcme_w2v.few_labels.statistics import (
     CUT,
@@ -16,14 +14,9 @@ from dcme_w2v.few_labels.statistics import (
     UNIT,
     Statistics,
     check_values,
-    read_parts,
-    write_part,
 )
 
 DOCUMENTS, FEATURES, CLASSES = 300, 70, 11
-IDENTITY = {
-    "features": "f", "classes": list("abcdefghijk"), "model": "m", "values": "values"
-}  # fmt: skip
 
 
 def rows_and_probabilities(seed=0, sure=2.0):
@@ -63,50 +56,13 @@ def test_sums_equal_numpys(sure):
     assert_allclose(found.joint / UNIT**2, exact, atol=0.3)
 
 
-@pytest.mark.bits
-def test_parts_are_written_and_added():
-    rows, log_p = rows_and_probabilities()
-    names = [f"{i}.npz" for i in range(3)]
-    for name, own in zip(names, np.array_split(np.arange(DOCUMENTS), 3), strict=True):
-        write_part(name, counted(sparse.csr_matrix(rows[own]), log_p[own]), IDENTITY)
-    assert same(read_parts(names, IDENTITY), counted(rows, log_p))
-    with pytest.raises(UsageError, match="given twice"):
-        read_parts([names[0], names[0]], IDENTITY)
-    before = Path("0.npz").read_bytes()
-    write_part(names[0], read_parts(names[:1], IDENTITY), IDENTITY)
-    assert Path("0.npz").read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"joint": 3 * 65536},
-        {"counts": 1 << 40},
-        {"joint": -1},
-        {"prior": 1000},
-        {"documents": 0},
-        {"documents": -5, "empty": -9},
-    ],
-)
-def test_parts_that_no_documents_have(change):
-    """Sums that are too large would overflow where parts are added."""
-    path, sums = "p.npz", counted(*rows_and_probabilities())
-    for name, value in change.items():
-        by = value if name in ("joint", "counts", "prior") else 1
-        setattr(sums, name, getattr(sums, name) * by if by != 1 else value)
-    write_part(path, sums, IDENTITY)
-    with pytest.raises(FormatError, match=r"p\.npz: its sums are wrong"):
-        read_parts([path], IDENTITY)
-
-
 def test_too_many_documents_for_the_sums():
-    """Each part is below the largest sum, both together are not."""
-    sums = counted(*rows_and_probabilities())
-    times = MAX_COUNT // int(sums.counts.max())
-    sums.joint *= times
-    sums.counts *= times
+    """The first documents are below the largest sum, all together are not."""
+    rows, log_p = rows_and_probabilities()
+    sums = counted(rows, log_p)
+    sums.counts *= MAX_COUNT // int(sums.counts.max())
     with pytest.raises(UsageError, match="too many"):
-        sums += sums
+        sums.add(rows, log_p)
 
 
 def test_sums_that_doubles_do_not_hold_are_added_in_pieces(monkeypatch):
@@ -128,19 +84,3 @@ def test_invalid_values(value):
         check_values(rows)
     with pytest.raises(UsageError, match=f"row {row}, column"):
         counted(rows, log_p)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"features": "x"}, "other features"),
-        ({"classes": ("x",)}, "other classes"),
-        ({"model": "x"}, "another initial model"),
-        ({"values": "binary"}, "another impact"),
-    ],
-)
-def test_parts_of_other_statistics_are_named(change, said):
-    path = "p.npz"
-    write_part(path, counted(*rows_and_probabilities()), {**IDENTITY, **change})
-    with pytest.raises(UsageError, match=f"p.npz: has statistics of {said}"):
-        read_parts([path], IDENTITY)

@@ -27,8 +27,7 @@ def given(row, output, name, make):
 
 def is_no_stream(row, path):
     """An artifact is mapped: it replaces only one of its kind."""
-    is_array = path.endswith((".safetensors", ".npy", ".tsv")) and "encode" not in row.line
-    return is_array or row.line.startswith("fuse statistics")
+    return path.endswith((".safetensors", ".npy", ".tsv")) and "encode" not in row.line
 
 
 # ---- special files and links ----

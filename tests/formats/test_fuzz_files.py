@@ -13,21 +13,15 @@ from scipy.sparse import csr_matrix, save_npz
 
 from dcme_w2v import Vectors
 from dcme_w2v.errors import DcmeError, DcmeWarning
-from dcme_w2v.few_labels.statistics import Statistics, read_parts, write_part
 from dcme_w2v.formats.sparse_io import read_npz
 
 FUZZ = Path(__file__).parents[1] / "fuzz" / "fuzz_files.py"
-ABOUT = {"features": "f", "classes": ["a"], "model": "m", "values": "values"}
 KINDS = {
     "model of fastText": (
         lambda path: write_model(path, words=WORDS[:2], buckets=3, dim=2),
         Vectors.load,
     ),
     "matrix": (lambda path: save_npz(path, csr_matrix(np.eye(3))), read_npz),
-    "statistics": (
-        lambda path: write_part(str(path), Statistics.zeros(2, 1), ABOUT),
-        lambda path: read_parts([str(path)], ABOUT),
-    ),
 }
 
 

@@ -22,7 +22,6 @@ USES = (
 OTHERS = {
     "latent": "transform m {rows} --output out.npz",
     "fused": "transform m {rows} --output out.npz",
-    "classifier": "fuse statistics m {rows} --output out.npz",
 }
 
 

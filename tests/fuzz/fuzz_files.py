@@ -79,7 +79,6 @@ READERS = {
     "z": "classify predict z d.txt",
     "f": "classify predict f d.txt",
     "s": "classify predict s d.txt",
-    "part": "fuse fit d.txt --reference k --resume-statistics part --quiet --output o",
     **{f"{one}.npz": f"classify test kr {one}.npz --labels l.txt" for one in ("csr", "csc", "coo")},
     "w.svm": "classify test kr w.svm",
     **{f"x.{one}": f"vocab x.{one} --text-column x --min-count 1 --output o" for one in TABLES},

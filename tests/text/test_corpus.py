@@ -203,8 +203,8 @@ def test_a_string_is_one_path():
     path = "text"
     assert expand(path) == [path]
     assert train.TrainJob(path, "m").docs == latent.LatentJob(path, "m").docs == (path,)
-    job = fused.FuseJob(path, "m", unlabeled=path, resume_statistics="s")
-    assert (job.docs, job.unlabeled, job.resume_statistics) == ((path,), (path,), ("s",))
+    job = fused.FuseJob(path, "m", unlabeled=path)
+    assert (job.docs, job.unlabeled) == ((path,), (path,))
 
 
 @given(
