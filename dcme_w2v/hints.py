@@ -46,6 +46,7 @@ k n top-n top-k: --topn
 write-header: --header
 input corpus-file corpus-iterable: CORPUS, the first argument
 cbow-mean: omit it: CBOW always takes the mean
+classes: the command classes
 documents dm dbow-words dm-mean infer-vector dv: dw.SCDV or dw.SentenceEncoder
 multi-label multilabel label-separator: omit it: a document may have several labels
 lower lowercase lower-case: --tokenize=words|omit it: text is in lower case
