@@ -128,7 +128,8 @@ def import_optional(
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise kind(f"{where}pip install {module.partition('.')[0]}{use}") from None
+        package = module.partition(".")[0].replace("sklearn", "scikit-learn")
+        raise kind(f"{where}pip install {package}{use}") from None
 
 
 class DcmeWarning(_Marked, UserWarning):

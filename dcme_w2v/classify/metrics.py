@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dcme_w2v.errors import DivergedError, UsageError
+from dcme_w2v.errors import DivergedError, UsageError, import_optional
 from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 from dcme_w2v.numeric.nearest import top_columns
 
@@ -328,30 +328,14 @@ def cluster_measures(table: I64) -> dict[str, Any]:
     total = int(table.sum())
     if not total:
         return {"documents": 0}
-    by_label, by_cluster = table.sum(axis=1), table.sum(axis=0)
-    information = _entropy(by_label) + _entropy(by_cluster) - _entropy(table.ravel())
-    mean = (_entropy(by_label) + _entropy(by_cluster)) / 2
-    together, expected = float(_pairs(table)), 0.0
-    of_labels, of_clusters = float(_pairs(by_label)), float(_pairs(by_cluster))
-    if total > 1:
-        expected = of_labels * of_clusters / (total * (total - 1) / 2)
-    largest = (of_labels + of_clusters) / 2
+    measures = import_optional("sklearn.metrics", " to compare clusters with labels")
+    own = [np.repeat(numbers, table.ravel()) for numbers in np.indices(table.shape).reshape(2, -1)]
     rows, columns = linear_sum_assignment(-table)
     return {
         "documents": total,
-        "labels": int((by_label > 0).sum()),
-        "clusters": int((by_cluster > 0).sum()),
-        "nmi": max(0.0, information / mean) if mean > 0 else 1.0,
-        "ari": (together - expected) / (largest - expected) if largest != expected else 1.0,
+        "labels": int(table.any(axis=1).sum()),
+        "clusters": int(table.any(axis=0).sum()),
+        "nmi": float(measures.normalized_mutual_info_score(*own)),
+        "ari": float(measures.adjusted_rand_score(*own)),
         "matching_accuracy": int(table[rows, columns].sum()) / total,
     }
-
-
-def _entropy(counts: I64) -> float:
-    shares = counts[counts > 0] / counts.sum()
-    return float(-(shares * np.log(shares)).sum())
-
-
-def _pairs(counts: I64) -> int:
-    """Return how many pairs of documents are in the same group."""
-    return int((counts * (counts - 1) // 2).sum())

@@ -132,17 +132,15 @@ class Model:
         """
         from scipy.sparse import csr_matrix  # not for models of word vectors
 
-        from dcme_w2v.numeric.sparse_rows import check_numbers, check_pointers
-
         starts = self.array(names[0], "int64", None if count is None else count + 1)
         columns = self.array(names[1], "int32", None)
         values = self.array(names[2], dtype, len(columns))
         try:
-            check_pointers(starts, len(columns), max(0, len(starts) - 1))
-            check_numbers("column", columns, len(values), width)
+            found = csr_matrix((values, columns, starts), shape=(max(0, len(starts) - 1), width))
+            found.check_format(full_check=True)
         except ValueError as error:
             raise self.fault(", ".join(names[:2]), str(error)) from None
-        return csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
+        return found
 
     def words(self) -> Words:
         """Return a list of words from the arrays that `words_arrays` made."""

@@ -191,14 +191,6 @@ def mean_by_counts(
 
 def correlations(x: Any, y: Any) -> tuple[float, float]:
     """Return Pearson's and Spearman's correlation of numbers that are not all equal."""
-    pearson, spearman = (np.corrcoef(one, other)[0, 1] for one, other in ((x, y), _ranks(x, y)))
-    return float(pearson), float(spearman)
+    from scipy import stats  # slow to import
 
-
-def _ranks(*series: Any) -> list[F64]:
-    """Return the rank of each number; equal numbers have their mean rank."""
-    ranks = []
-    for numbers in series:
-        _, own, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-        ranks.append((np.cumsum(counts) - (counts - 1) / 2)[own])
-    return ranks
+    return float(stats.pearsonr(x, y).statistic), float(stats.spearmanr(x, y).statistic)

@@ -8,8 +8,6 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
 
-from .arrays import Array
-
 
 def unit_rows(matrix: csr_matrix) -> csr_matrix:
     """Return rows scaled to unit length; rows of zeros are unchanged."""
@@ -96,39 +94,10 @@ def checked_rows(X: Any) -> csr_matrix:
 
 def _check_structure(X: Any) -> None:
     """Raise ValueError if converting the matrix would read or write out of bounds."""
-    rows, columns = X.shape
     if X.format == "coo":
-        check_numbers("row", X.row, len(X.data), rows)
-        check_numbers("column", X.col, len(X.data), columns)
+        sparse.coo_matrix((X.data, (X.row, X.col)), shape=X.shape)
     elif X.format in ("csr", "csc", "bsr"):
-        height, width = X.blocksize if X.format == "bsr" else (1, 1)
-        major, minor = rows // height, columns // width
-        if X.format == "csc":
-            major, minor = minor, major
-        check_pointers(X.indptr, len(X.indices), major)
-        check_numbers("index", X.indices, len(X.data), minor)
-
-
-def check_pointers(starts: Array, entries: int, count: int) -> None:
-    """Raise ValueError unless these are the row pointers of `count` rows and `entries` entries."""
-    if starts.dtype.kind not in "iu" or starts.shape != (count + 1,):
-        raise ValueError(
-            f"indptr is {starts.dtype} of shape {starts.shape}, expected {count + 1} integers"
-        )
-    starts = starts.astype(np.int64, copy=False)
-    if starts[0] != 0 or starts[-1] != entries:
-        raise ValueError(f"indptr is from {starts[0]} to {starts[-1]}, expected 0 to {entries}")
-    falling = np.flatnonzero(starts[1:] < starts[:-1])
-    if len(falling):
-        raise ValueError(f"indptr decreases after row {falling[0]}")
-
-
-def check_numbers(name: str, numbers: Array, entries: int, below: int) -> None:
-    """Raise ValueError unless there are `entries` integers from 0 to below a bound."""
-    if numbers.dtype.kind not in "iu" or numbers.shape != (entries,):
-        raise ValueError(
-            f"{name}: {numbers.dtype} of shape {numbers.shape}, expected {entries} integers"
-        )
-    if entries and not (numbers.min() >= 0 and numbers.max() < below):
-        wrong = int(np.flatnonzero((numbers < 0) | (numbers >= below))[0])
-        raise ValueError(f"entry {wrong}: {name} {numbers[wrong]} is not from 0 to {below - 1}")
+        if {X.indices.dtype.kind, X.indptr.dtype.kind} - set("iu"):
+            raise ValueError("indices and indptr must be integers")
+        kind = {"csr": csr_matrix, "csc": sparse.csc_matrix, "bsr": sparse.bsr_matrix}[X.format]
+        kind((X.data, X.indices, X.indptr), shape=X.shape).check_format(full_check=True)
