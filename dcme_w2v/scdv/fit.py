@@ -22,8 +22,7 @@ from dcme_w2v.files.space import (
 from dcme_w2v.formats.artifact import check_model_target
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.numeric.arrays import F32, I32, I64, U32
-from dcme_w2v.numeric.kmeans import kmeans
+from dcme_w2v.numeric.arrays import F32, I64, U32
 from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
 from dcme_w2v.text.token_ids import NEW_WORDS, Batch, Numbering, Spool
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
@@ -31,7 +30,7 @@ from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors
 
 from .mixture import Mixture, fit_mixture
-from .model import BAGS, KIND, DocumentModel, count_rows
+from .model import KIND, DocumentModel, count_rows
 from .options import ScdvOptions, resolved
 
 # Smaller posteriors change a unit vector by less than the precision of float32.
@@ -155,7 +154,7 @@ def count_words(
 ) -> _Statistics:
     """Count the words that have vectors, or every word, and choose the words of the model."""
     n, has_subwords = len(vectors.words), vectors.subwords is not None
-    every = options.features in BAGS or bool(options.tfidf) or has_subwords
+    every = options.features == "tfidf" or bool(options.tfidf) or has_subwords
     numbering = Numbering(vectors.words, None if every else NEW_WORDS, vectors.tokenizer)
     counts, documents_with = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     documents = tokens = without_words = 0
@@ -185,13 +184,13 @@ def _check(counted: _Statistics, options: ScdvOptions, with_vectors: int) -> Non
     kept = counted.kept
     if not counted.documents:
         raise CorpusError("there are no documents; give one per line")
-    needed = counted.counts if options.features in BAGS else counted.counts[:with_vectors]
+    needed = counted.counts if options.features == "tfidf" else counted.counts[:with_vectors]
     if not needed.any():
         raise CorpusError(
             f"none of the {counted.tokens:,} tokens of the {counted.documents:,} documents has a "
             "vector; use vectors of the same language, trained on text with the same tokenization"
         )
-    if not len(kept) or (options.features not in BAGS and kept[0] >= with_vectors):
+    if not len(kept) or (options.features != "tfidf" and kept[0] >= with_vectors):
         raise CorpusError(f"no word occurs in {options.min_df} documents; lower --min-df")
 
 
@@ -217,15 +216,9 @@ def _with_words(
         "known_tokens": int(counts.sum()),
         "words": len(kept),
     }
-    own = slice(len(having))
     posteriors, mixture, more = _clusters(matrix, options, threads, reporter)
-    if options.features == "bowv":
-        more_column = _cluster_idf(posteriors.indices, options.clusters, idf[own], matrix.shape[1])
-        matrix = np.hstack([matrix, more_column[:, None]])
-    is_weighted = options.features in ("scdv", "weighted-average")
-    weights = idf[own] if is_weighted else np.ones_like(idf[own])
     return DocumentModel(
-        options, words, matrix, weights, idf, counts, posteriors, mixture, 0.0, {**facts, **more}
+        options, words, matrix, idf, counts, posteriors, mixture, 0.0, {**facts, **more}
     )
 
 
@@ -258,13 +251,8 @@ def _clusters(
     reporter: Reporter,
 ) -> tuple[sparse.csr_matrix, Mixture | None, dict[str, Any]]:
     words = len(matrix)
-    if options.features in BAGS:
-        return sparse.csr_matrix((words, 1), dtype=np.float32), None, {}
-    if options.features == "bowv":
-        _, nearest = kmeans(matrix, options.clusters, options.seed, threads)
-        return _hard(nearest, options.clusters), None, {}
     if options.features != "scdv":
-        return _hard(np.zeros(words, dtype=np.int64), 1), None, {}
+        return sparse.csr_matrix(np.ones((words, 1), dtype=np.float32)), None, {}
     reporter.stage("Gaussian mixture", options.iterations, "iterations")
 
     def report(number: int, likelihood: float) -> None:
@@ -281,26 +269,6 @@ def _clusters(
         shares[shares < MIN_POSTERIOR] = 0
         parts.append(sparse.csr_matrix(shares))
     return sparse.vstack(parts, format="csr"), fitted.mixture, facts
-
-
-def _hard(nearest: I64, clusters: int) -> sparse.csr_matrix:
-    """Return hard assignments as posteriors of 1."""
-    ones = np.ones(len(nearest), dtype=np.float32)
-    starts = np.arange(len(nearest) + 1)
-    shape = (len(nearest), clusters)
-    return sparse.csr_matrix((ones, nearest, starts), shape=shape)
-
-
-def _cluster_idf(topics: I32, clusters: int, idf: F32, dim: int) -> F32:
-    """Return the mean idf of each word's cluster (Gupta et al. 2016), scaled to a coordinate.
-
-    Word vectors have unit length and coordinates of about 1 / sqrt(dim); unscaled idf would
-    dominate them.
-    """
-    sizes = np.bincount(topics, minlength=clusters)
-    sums = np.bincount(topics, idf, minlength=clusters)
-    means = (sums / np.maximum(sizes, 1) / (float(idf.mean()) * dim**0.5)).astype(np.float32)
-    return means[topics]
 
 
 def _mean_extremes(model: DocumentModel, spool: Spool, numbers: U32, threads: int | None) -> float:

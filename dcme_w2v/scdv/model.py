@@ -49,17 +49,16 @@ def count_rows(batch: Batch, words: int) -> sparse.csr_matrix:
     return rows
 
 
-def bag_rows(batch: Batch, weights: F32, log_counts: bool) -> sparse.csr_matrix:
-    """Return rows of term frequency x weight; the frequency is the count n, or 1 + ln n."""
-    rows = count_rows(batch, len(weights))
+def tfidf_rows(batch: Batch, idf: F32, log_counts: bool) -> sparse.csr_matrix:
+    """Return rows of term frequency x idf; the frequency is the count n, or 1 + ln n."""
+    rows = count_rows(batch, len(idf))
     if log_counts:
         rows.data = 1 + np.log(rows.data)
-    rows.data *= weights[rows.indices]
+    rows.data *= idf[rows.indices]
     return rows
 
 
 KIND, VERSION = "scdv", 1
-BAGS = ("bag-of-words", "tfidf")
 POSTERIORS = ("posterior_starts", "posterior_topics", "posterior_shares")
 _MAX_TOPICS = 1 << 16
 _MAX_NUMBER = 1e6  # vectors have unit length, and weights are logarithms
@@ -75,9 +74,7 @@ class DocumentModel(Shown):
     words : Words
         The vocabulary: words with vectors, then words that only tf-idf uses.
     vectors : ndarray of float32, shape (words with vectors, dim)
-        Unit vectors; for BoWV the last column is the inverse document frequency of the cluster.
-    weights : ndarray of float32, shape (words with vectors,)
-        Factor of each word's vector.
+        Unit vectors.
     idf : ndarray of float32, shape (words,)
         ln((1 + documents) / (1 + documents with the word)) + 1.
     counts : ndarray of int64, shape (words,)
@@ -85,7 +82,7 @@ class DocumentModel(Shown):
     posteriors : csr_matrix of float32, shape (words with vectors, topics)
         P(topic | word), without negligible values.
     mixture : Mixture or None
-        None for the baselines.
+        None for `average` and `tfidf`.
     threshold : float
         Entries of smaller absolute value are set to zero.
     facts : dict
@@ -95,7 +92,6 @@ class DocumentModel(Shown):
     options: ScdvOptions
     words: Words
     vectors: F32
-    weights: F32
     idf: F32
     counts: I64
     posteriors: sparse.csr_matrix
@@ -107,8 +103,8 @@ class DocumentModel(Shown):
     def columns(self) -> int:
         """The length of a document's vector."""
         composed = self.posteriors.shape[1] * self.vectors.shape[1]
-        bag = len(self.words) if self.options.tfidf else 0
-        return len(self.words) if self.options.features in BAGS else composed + bag
+        beside = len(self.words) if self.options.tfidf else 0
+        return len(self.words) if self.options.features == "tfidf" else composed + beside
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -135,8 +131,11 @@ class DocumentModel(Shown):
         if self.columns > np.iinfo(np.int32).max:
             raise DcmeError(f"vectors of {self.columns:,} numbers: use fewer --clusters")
         is_log = self.options.term_frequency == "log"
+        weights = self.idf[: len(self.vectors)]
+        if self.options.features == "average":
+            weights = np.ones_like(weights)
         rows = SparseRows(self.posteriors)
-        return Composer(self.vectors, self.weights, rows, is_log, kernels_named())
+        return Composer(self.vectors, weights, rows, is_log, kernels_named())
 
     def transform(
         self, texts: Iterable[Text], threads: int | None = None
@@ -169,10 +168,9 @@ class DocumentModel(Shown):
             yield rows, list(itertools.islice(labels, rows.shape[0]))
 
     def _rows(self) -> Any:
-        options, bags = self.options, self.options.features in BAGS
+        options, alone = self.options, self.options.features == "tfidf"
         log, tfidf = options.term_frequency == "log", options.tfidf or 0.0
-        weights = np.ones_like(self.idf) if options.features == "bag-of-words" else self.idf
-        composer = None if bags else self.composer()
+        composer = None if alone else self.composer()
         # Scales the concatenation to unit length.
         length = 1 / float(np.hypot(1, tfidf))
 
@@ -189,9 +187,9 @@ class DocumentModel(Shown):
                     rows = unit_rows(rows)
                 rows.data *= np.float32(length)
                 parts.append(rows)
-            if bags or tfidf:
-                scale = 1.0 if bags else tfidf * length
-                parts.append(scale * unit_rows(bag_rows(batch, weights, log)))
+            if alone or tfidf:
+                scale = 1.0 if alone else tfidf * length
+                parts.append(scale * unit_rows(tfidf_rows(batch, self.idf, log)))
             return parts[0] if len(parts) == 1 else sparse.hstack(parts, format="csr")
 
         return make
@@ -201,7 +199,6 @@ class DocumentModel(Shown):
         arrays: dict[str, Array] = {
             **words_arrays(self.words),
             "vectors": self.vectors,
-            "weights": self.weights,
             "idf": self.idf,
             "counts": self.counts,
         }
@@ -246,7 +243,6 @@ class DocumentModel(Shown):
             options,
             words,
             vectors,
-            _bounded(model, "weights", len(vectors)),
             _bounded(model, "idf", len(words)),
             counts,
             model.rows(POSTERIORS, len(vectors), topics),

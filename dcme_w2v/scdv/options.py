@@ -8,8 +8,8 @@ from dcme_w2v.declarations import Checked, filled, option, seed_option
 COVARIANCES = ("tied", "spherical")
 DIRICHLET_PRIOR = 2000.0  # of query likelihood
 
-FEATURES = ("scdv", "bowv", "weighted-average", "average", "bag-of-words", "tfidf")
-MIXTURE, COMPOSED = {"features": FEATURES[:1]}, {"features": FEATURES[:4]}  # for `option`'s `only`
+FEATURES = ("scdv", "average", "tfidf")
+MIXTURE, COMPOSED = {"features": FEATURES[:1]}, {"features": FEATURES[:2]}  # for `option`'s `only`
 
 
 @dataclass(frozen=True)
@@ -20,15 +20,15 @@ class ScdvOptions(Checked):
 
     features: str = option(
         "scdv",
-        "scdv, or a baseline: hard clusters (bowv), means of word vectors, bag of words, tf-idf",
+        "scdv, or a baseline: average (the mean of the word vectors) or tfidf",
         choices=FEATURES,
     )
     clusters: int = option(
         60,
-        "components of the Gaussian mixture (scdv), or clusters (bowv)",
+        "components of the Gaussian mixture",
         minimum=1,
         maximum=65536,
-        only={"features": ("scdv", "bowv")},
+        only=MIXTURE,
     )
     covariance: str = option(
         "tied",

@@ -11,12 +11,12 @@ from dcme_w2v.errors import CorpusError, DcmeError, UnknownWordError
 from dcme_w2v.formats.texts import Text
 from dcme_w2v.numeric.arrays import F64, I64, specificity
 
-from .model import BAGS, DocumentModel, count_rows
+from .model import DocumentModel, count_rows
 
 
 @dataclass(frozen=True)
 class Topic:
-    """A component of the mixture, or a hard cluster.
+    """A component of the mixture.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def topics(
     Raises
     ------
     DcmeError
-        The model is a bag of words, which has no topics.
+        The model is `average` or `tfidf`, which have no topics.
     """
     whole_number("words", words)
     shares, joint = _joint(model)
@@ -147,10 +147,10 @@ def coherences(model: DocumentModel, top_words: list[I64], texts: Iterable[Text]
 
 def _joint(model: DocumentModel) -> tuple[F64, sparse.csc_matrix]:
     """Return P(topic), and P(topic, word) by column."""
-    if model.options.features in BAGS:
+    if model.mixture is None:
         raise DcmeError(
             f"the model is {model.options.features}, which has no topics; "
-            "fit one with --features=scdv or bowv"
+            "fit one with --features=scdv"
         )
     counts = model.counts[: len(model.vectors)]
     chances = counts / counts.sum()

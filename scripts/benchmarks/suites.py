@@ -649,8 +649,8 @@ def documents(s: Setup) -> Iterator[Line]:
         s.run(f"train {s.out('d.txt')} --tokenize words --model skipgram {own}", vectors)
         for name, options in {
             "SCDV": "",
-            "mean": "--features weighted-average",
-            "mean, centered": "--features weighted-average --center",
+            "average": "--features average",
+            "average, centered": "--features average --center",
             "tf-idf": "--features tfidf",
         }.items():
             fit = f"scdv fit {folder / 'train.tsv'} --vectors {vectors} {options} {own}"

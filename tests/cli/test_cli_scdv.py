@@ -65,8 +65,9 @@ def test_topics(folder, cli):
     assert "over 5 topics; 5 have fewer than 1000 words, which raises their coherence\n" in cli.err
     assert float(cli.rows("scdv topics m --word w1")[0][0]) > 0.05
     assert cli.error("scdv topics m --word none").startswith("error: none: not among the ")
-    cli("scdv fit docs --vectors v.txt --output bag --features tfidf")
-    assert "the model is tfidf, which has no topics" in cli.error("scdv topics bag")
+    for features in ("average", "tfidf"):
+        cli(f"scdv fit docs --vectors v.txt --output other --features {features}")
+        assert f"the model is {features}, which has no topics" in cli.error("scdv topics other")
 
 
 def test_search(folder, cli):

@@ -84,7 +84,7 @@ BAD = [
     ("latent", "clusters", "no", "clusters: is 'no'"),
     ("latent", "options.latent", "x", "options: --latent='x'"),
     ("scdv", "vectors[0]", np.nan, "vectors: has"),
-    ("scdv", "weights[0]", 3e38, "weights: has a number beyond 1e+06"),
+    ("scdv", "idf[0]", 3e38, "idf: has a number beyond 1e+06"),
     ("scdv", "counts[0]", -5, "counts: has a number below 0"),
     ("scdv", "mixture_means[0]", np.nan, "mixture_means: has"),
     ("scdv", "posterior_starts[1]", 9, "posterior_starts, posterior_topics: indptr"),

@@ -84,31 +84,14 @@ def test_weights_and_term_frequencies():
     check_row(log, b"w1 w2 w1 w1", (1 + np.log(3)) * first * one + second * two)
 
 
-@pytest.mark.parametrize("features", ["average", "weighted-average"])
-def test_averages(features):
-    train, unit = make_texts(), unit_rows(word_vectors().vectors)
-    model = fitted(train, features=features)
-    idf = smooth_idf(model, train) if features != "average" else np.ones(len(model.words))
-    kept = {word: i for i, word in enumerate(model.words)}
-    check_row(model, b"w1 w2 w1 x", 2 * idf[kept["w1"]] * unit[1] + idf[kept["w2"]] * unit[2])
+def test_an_average_counts_each_token_once():
+    unit = unit_rows(word_vectors().vectors)
+    model = fitted(features="average")
+    assert model.columns == 7
+    check_row(model, b"w1 w2 w1 x", 2 * unit[1] + unit[2])
 
 
-def test_hard_clusters_with_their_idf():
-    train, unit = make_texts(), unit_rows(word_vectors().vectors)
-    model = fitted(train, features="bowv")
-    assert model.columns == 5 * 8
-    idf, kept = smooth_idf(model, train), {word: i for i, word in enumerate(model.words)}
-    clusters = model.posteriors.toarray().argmax(axis=1)
-    wanted = np.zeros((5, 8))
-    for word, number in (("w3", 3), ("w9", 9), ("w9", 9)):
-        cluster = clusters[kept[word]]
-        mean_idf = idf[clusters == cluster].mean()
-        wanted[cluster] += np.append(unit[number], mean_idf / idf.mean() / 7**0.5)
-    check_row(model, b"w3 w9 w9", wanted.ravel())
-
-
-def test_bags_of_words():
-    """Bags of words also count out-of-vocabulary words."""
+def test_tfidf_counts_words_without_vectors_too():
     train = [*make_texts(), b"x y w1"]
     model = fitted(train, features="tfidf")
     kept = {word: i for i, word in enumerate(model.words)}
@@ -117,8 +100,6 @@ def test_bags_of_words():
     check_row(model, b"w1 x w1 z", wanted)
     assert_allclose(model.idf, smooth_idf(model, train), rtol=1e-6)
     assert transform(model, [b"", b"z"]).nnz == 0
-    row = transform(fitted(train, features="bag-of-words"), [b"w1 w2 w1"])
-    assert sorted(row.data) == pytest.approx([1 / 5**0.5, 2 / 5**0.5])
 
 
 def test_power_comes_after_the_threshold():
