@@ -132,6 +132,14 @@ def import_optional(
         raise kind(f"{where}pip install {package}{use}") from None
 
 
+class Interrupted(DcmeError):
+    """A signal ended the run; the exit code is 128 + the signal's number, as in shells."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + number
+
+
 class DcmeWarning(_Marked, UserWarning):
     """Something is done as asked, but is hardly what was meant; `message` is as of an error."""
 

@@ -7,7 +7,8 @@ import functools
 import re
 from collections.abc import Iterable
 
-MIN_SIMILARITY = 0.7  # of suggested names, from 0 to 1
+MIN_SIMILARITY = 0.66  # of suggested names and words, from 0 to 1
+MAX_COMPARED = 64  # characters of a name
 
 # Options -> the option to use; the first one that the command has.
 _OPTIONS = """
@@ -151,11 +152,17 @@ def _is_known(option: str, known: Iterable[str]) -> bool:
 def _hint(name: str, known: Iterable[str], given: list[str]) -> str:
     if given:
         return f"; {given[0]}" if given[0].startswith("omit") else f"; use {given[0]}"
+    plain = {plain_name(one): one for one in known if one[:1] != "_"}
+    near = closest(plain_name(name), plain)
+    return f"; did you mean {plain[near]}?" if near and name[:1] != "_" else ""
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name with the most similar spelling; None if none is near."""
     import difflib
 
-    plain = {plain_name(one): one for one in known if one[:1] != "_"}
-    near = difflib.get_close_matches(plain_name(name), plain, 1, MIN_SIMILARITY)
-    return f"; did you mean {plain[near[0]]}?" if near and name[:1] != "_" else ""
+    near = difflib.get_close_matches(name[:MAX_COMPARED], list(known), 1, MIN_SIMILARITY)
+    return near[0] if near else None
 
 
 def no_attribute(owner: str, name: str, others: Iterable[str]) -> str:

@@ -235,3 +235,15 @@ def peak_memory() -> int:
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+class ReceivedSignal:
+    """The first signal that arrived; `number` is None before. See `dcme_w2v.cli.signals`."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the signal."""
+        return signal.Signals(self.number or 0).name

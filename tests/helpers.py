@@ -24,6 +24,7 @@ from dcme_w2v import Vectors
 from dcme_w2v.cli.main import program, run
 from dcme_w2v.formats.artifact import read_artifact, tensor_pieces
 from dcme_w2v.formats.vectors.manifest import read_manifest
+from dcme_w2v.formats.vectors.tables import WordTables
 from dcme_w2v.formats.vectors.vectors_io import save_vectors
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.options import VocabularyOptions
@@ -214,7 +215,9 @@ def manifest(output):
 
 def save(path, words, matrix, **options):
     """Write word vectors from words and numbers of any type; return the path."""
-    save_vectors(path, Words.from_words(words), np.asarray(matrix, dtype=np.float32), **options)
+    parts = {name: options.pop(name) for name in ("counts", "manifest") if name in options}
+    rows = np.asarray(matrix, dtype=np.float32)
+    save_vectors(path, WordTables(Words.from_words(words), rows, **parts), **options)
     return path
 
 

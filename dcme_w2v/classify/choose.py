@@ -20,9 +20,9 @@ from scipy.sparse import csr_matrix
 
 from dcme_w2v._core.models import SparseRows
 from dcme_w2v.declarations import flag_of, threads_of
-from dcme_w2v.errors import CorpusError, DivergedError
+from dcme_w2v.errors import CorpusError, DivergedError, Interrupted
 from dcme_w2v.numeric.arrays import F64, I64, Bools
-from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 
 from .constants import (

@@ -14,12 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from dcme_w2v._core.models import SparseRows
-from dcme_w2v.errors import DivergedError, warn
+from dcme_w2v.errors import DivergedError, Interrupted, warn
 from dcme_w2v.numeric.arrays import F32, F64
 from dcme_w2v.numeric.parallel import one_blas_thread
 from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.checkpoint_folder import Checkpoint, CheckpointFolder
-from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
 from dcme_w2v.training.progress import QUIET, Reporter
 from dcme_w2v.training.run import Checkpointer, TrainingRun, run_epochs
 from dcme_w2v.training.trainer import Fingerprint, hash_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import reprlib
 from abc import ABC, abstractmethod
@@ -25,6 +24,7 @@ from dcme_w2v.formats.artifact import (
     words_arrays,
 )
 from dcme_w2v.formats.texts import Text, as_texts
+from dcme_w2v.hints import closest
 from dcme_w2v.numeric.arrays import (
     F32,
     F64,
@@ -235,8 +235,8 @@ class Predictor(Shown, ABC):
             weights of the words of a text, or neither is given.
         """
         if label is not None and label not in self.classes:
-            near = difflib.get_close_matches(label, self.classes, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            near = closest(label, self.classes)
+            hint = f"; did you mean {near}?" if near else ""
             raise UsageError(f"{label}: the model has no such class{hint}")
         if text is not None:
             return self._explain_text(label, count, text)

@@ -13,8 +13,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-from dcme_w2v.platform import HANGUP, SIGNALS
-from dcme_w2v.training.interrupts import ReceivedSignal
+from dcme_w2v.platform import HANGUP, SIGNALS, ReceivedSignal
 
 _AGAIN_SECONDS = 0.05
 

@@ -10,7 +10,7 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import READS, TEXT
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.sentences.options import CardOptions
-from dcme_w2v.words.options import PostprocessOptions
+from dcme_w2v.words.options import ConvertOptions
 
 from .command import command
 from .options import (
@@ -34,10 +34,16 @@ FOLDER = "sentence-transformers"
 RULE = ("tokenize", "keep_case", "strip_accents", "digits", "punctuation")
 
 
+KV = (
+    "--to=kv: gensim's .kv files are Python pickles, which are not written here; convert to .bin, "
+    "then in Python: gensim.models.KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"
+)
+
+
 @command(guarded=False, example="dcme-w2v convert vectors.safetensors vectors.bin")
 @arguments("<source=IN >target=OUT")
 @options_of(TokenizerOptions, only=RULE)  # first: its --normalize is another
-@options_of(PostprocessOptions)
+@options_of(ConvertOptions)
 @options_of(CardOptions)
 @flag(
     "--pooling static|mean",
@@ -53,12 +59,11 @@ def convert(source: str, target: str, **values: Any) -> None:
     vector, a list, as vector databases load them; they are not read again.
     """
     import dcme_w2v as dw
-    from dcme_w2v.words.exports import KV
-    from dcme_w2v.words.exports import convert as converted
+    from dcme_w2v.words.convert import convert as converted
 
     if values["to"] == "kv" or target.lower().endswith(".kv"):
         raise UsageError(KV)
-    options = collect(PostprocessOptions, values)
+    options = collect(ConvertOptions, values)
     card = {name: one for name, one in values.items() if one is not None and name not in RULE}
     if {*given_options()} & {*RULE}:
         card["tokenize"] = {name: values[name] for name in RULE}

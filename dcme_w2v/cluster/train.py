@@ -10,10 +10,9 @@ from typing import Any
 from dcme_w2v.declarations import check_names, described
 from dcme_w2v.errors import UnknownOptionError
 from dcme_w2v.formats.sentences import CorpusLike, paths_or_sentences
-from dcme_w2v.training.interrupts import ReceivedSignal
+from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.progress import ProgressLike, reporting_to
-from dcme_w2v.words import train as one_machine
-from dcme_w2v.words.train import FIELDS, TrainJob
+from dcme_w2v.words.train import FIELDS, TrainJob, train_job
 from dcme_w2v.words.vectors import Vectors
 
 
@@ -86,12 +85,14 @@ def train(
     given = {name: _plain(name, value) for name, value in options.items()}
     paths, sentences = paths_or_sentences(corpus)
     job = TrainJob.of(paths, given, sentences)
-    machine: Any = one_machine
-    if job.cluster is not None:
-        from . import word_training as machine
     with reporting_to(progress, job.log_json, job.resume is not None) as reporter:
         try:
-            return machine.train_job(job, reporter, signals, dry_run)
+            if job.cluster is None:
+                return train_job(job, reporter, signals, dry_run)
+            from .word_training import cluster_of
+
+            with cluster_of(job, reporter, dry_run) as (job, cluster):
+                return train_job(job, reporter, signals, dry_run, cluster)
         except KeyboardInterrupt as error:
             error.partial = getattr(error, "partial", None)  # type: ignore[attr-defined]
             raise

@@ -7,10 +7,10 @@ tasks that mix. Each block is mixed by the same worker in every round, because t
 rows before the round.
 """
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,6 @@ from dcme_w2v.text.select_vocabulary import Given
 from dcme_w2v.training import trainer as engine
 from dcme_w2v.training.checkpoint_folder import find_checkpoint
 from dcme_w2v.training.executor import Executor, Future, given_value, piece_of
-from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.trainer import Fingerprint, Progress, hash_of
 from dcme_w2v.words import train as run
@@ -364,13 +363,11 @@ def load(
     return Data(found.ids, words.counts), {**figures, "counts": found.counts}
 
 
-def train_job(
-    job: TrainJob,
-    reporter: Reporter,
-    signals: AbstractContextManager[ReceivedSignal] | None = None,
-    dry_run: bool = False,
-) -> Any:
-    """Train word vectors on a cluster and write them; see `dcme_w2v.words.train.train_job`.
+@contextlib.contextmanager
+def cluster_of(
+    job: TrainJob, reporter: Reporter, dry_run: bool
+) -> Iterator[tuple[TrainJob, Cluster]]:
+    """Open the cluster of a job; yield the job, as a resumed run needs it, and the cluster.
 
     The number of workers does not change the vectors. With one shard, one round an epoch and one
     thread, the vectors equal the vectors of one machine. A dry run reads the corpus on this
@@ -384,15 +381,14 @@ def train_job(
     """
     job = _checked(job)
     assert job.cluster is not None
-    if dry_run:
-        where = parsed(job.cluster)
-        if job.shards is None and isinstance(where, str):
-            raise UsageError(f"--cluster={job.cluster}: --dry-run requires --shards, too")
-        machine = Cluster(job.shards or max(1, int(where)), None)
-        return run.train_job(job, reporter, signals, dry_run, machine)
-    with open_cluster(job.cluster, reporter) as executor:
-        machine = Cluster(job.shards or max(1, executor.workers), executor)
-        return run.train_job(job, reporter, signals, machine=machine)
+    if not dry_run:
+        with open_cluster(job.cluster, reporter) as executor:
+            yield job, Cluster(job.shards or max(1, executor.workers), executor)
+        return
+    where = parsed(job.cluster)
+    if job.shards is None and isinstance(where, str):
+        raise UsageError(f"--cluster={job.cluster}: --dry-run requires --shards, too")
+    yield job, Cluster(job.shards or max(1, int(where)), None)
 
 
 def _checked(job: TrainJob) -> TrainJob:

@@ -38,7 +38,6 @@ ADDRESSES = {"s3": "boto3", "http": "requests", "https": "requests"}  # and thei
 BZIP2 = tuple(b"BZh%d" % i + mark for i in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90"))
 # Parallel zstd compressors start with a skippable frame.
 ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"*M\x18" for i in range(16)))
-FASTTEXT = (793712314).to_bytes(4, "little")  # start of its .bin files
 LONGEST_HEADER = 100_000_000  # of safetensors
 MAGIC: dict[str, tuple[bytes, ...]] = {
     "gzip": (b"\x1f\x8b\x08",),
@@ -52,7 +51,7 @@ MAGIC: dict[str, tuple[bytes, ...]] = {
     "Arrow": (b"ARROW1",),
     "an Arrow stream": (b"\xff\xff\xff\xff",),
     "npy": (b"\x93NUMPY",),
-    "fasttext": (FASTTEXT,),
+    "fasttext": ((793712314).to_bytes(4, "little"),),
     "pickle": tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6)),
     "HDF5": (b"\x89HDF\r\n\x1a\n",),
     "SQLite": (b"SQLite format 3\0",),

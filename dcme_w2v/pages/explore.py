@@ -38,7 +38,7 @@ from dcme_w2v.platform import PathLike
 from dcme_w2v.plots.projection import ITERATIONS, check_method, plane
 from dcme_w2v.training.progress import ProgressLike, reporting_to
 from dcme_w2v.words.compare import compare, rotation
-from dcme_w2v.words.exports import agreement, as_int8
+from dcme_w2v.words.convert import agreement, as_int8
 from dcme_w2v.words.neighbors import inverse_lengths
 from dcme_w2v.words.vectors import Vectors, counts_by_order, how_made, load_if_path
 

@@ -21,7 +21,7 @@ from dcme_w2v.formats.artifact import command_of, recorded_arguments
 from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
 from dcme_w2v.platform import PathLike
 from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike
-from dcme_w2v.words.exports import as_int8
+from dcme_w2v.words.convert import as_int8
 from dcme_w2v.words.vectors import Vectors, for_text
 
 from .options import CardOptions

@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -40,9 +40,6 @@ from dcme_w2v.options import CheckpointOptions
 
 from .trainer import Fingerprint
 
-if TYPE_CHECKING:
-    from .run import TrainingRun
-
 KIND, VERSION = CHECKPOINT, 1
 STATE = "state"
 _LOCK = ".lock"
@@ -51,7 +48,7 @@ _GENERATION = re.compile(r"[0-9]{6,18}\.safetensors")
 
 
 T = TypeVar("T", bound=Checked)
-KEPT = 2  # generations
+GENERATIONS = 2  # that are kept
 
 
 @dataclass
@@ -87,7 +84,7 @@ class Checkpoint:
     @classmethod
     def load(cls, path: Path) -> Checkpoint:
         """Read a file and check it."""
-        with _advising():
+        with advising():
             model = load_model(path, KIND, VERSION)
             wanted = model.description.pop("checksum", None)
             if wanted != _checksum(model.description, model.arrays):
@@ -144,30 +141,13 @@ class Checkpoint:
             f"{shown}): give the same, with the same --holdout, or start a new run without --resume"
         )
 
-    def restore(self, run: TrainingRun) -> Position:
-        """Load the state into a training with the same options and data; return its position."""
-        training, record = run.trainer, self.record
-        with _advising():
-            for name, table in run.tables().items():
-                table[:] = self.table(name, table.shape)
-            state = self.model.array(STATE, "uint8", None)
-            position = Position(**record["position"])
-            try:
-                training.restore(state, record["training"])
-                run.take_notes(record["notes"])
-                if position.epoch > training.epochs:
-                    raise ValueError(f"there is no epoch {position.epoch}")
-            except Exception as error:
-                raise self.model.fault(STATE, f"does not match this run: {error}") from error
-        return position
-
     def table(self, name: str, shape: tuple[int, ...]) -> F32:
         """Return a table, memory-mapped; raise FormatError if it has another shape or type."""
         return self.model.array(name, "float32", *shape)
 
 
 @contextlib.contextmanager
-def _advising() -> Iterator[None]:
+def advising() -> Iterator[None]:
     """End an error of a file with the advice to use the one before."""
     try:
         yield
@@ -278,7 +258,7 @@ class CheckpointFolder:
                 f"{getattr(error.__cause__, 'strerror', error)}; it requires "
                 f"{needed / 1e6:,.1f} MB"
             ) from error
-        for old in self.generations()[:-KEPT]:
+        for old in self.generations()[:-GENERATIONS]:
             if kind_of_artifact(old) == KIND:
                 with contextlib.suppress(OSError):
                     old.unlink()

@@ -8,12 +8,19 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dcme_w2v.errors import ClusterError, DcmeError, DivergedError, ResourceError
+from dcme_w2v.errors import ClusterError, DcmeError, DivergedError, Interrupted, ResourceError
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.options import CheckpointOptions
+from dcme_w2v.platform import ReceivedSignal
 
-from .checkpoint_folder import Checkpoint, CheckpointFolder, Position, record_of
-from .interrupts import Interrupted, ReceivedSignal
+from .checkpoint_folder import (
+    STATE,
+    Checkpoint,
+    CheckpointFolder,
+    Position,
+    advising,
+    record_of,
+)
 from .progress import Reporter
 from .trainer import Fingerprint, Progress, Trainer
 
@@ -140,6 +147,7 @@ class Checkpointer:
         self._run, self._reporter, self._options = run, reporter, options
         self._epochs = options.every_epochs if options and folder else None
         self._seconds = options.every_seconds if options and folder else None
+        self._saved_epoch: int | None = None  # of the latest
         self._fingerprint = run.fingerprint() if folder or found else None
         if found is not None:
             self._resume(found)
@@ -151,8 +159,8 @@ class Checkpointer:
         assert self._fingerprint is not None
         found.check_options(run.options, run.free)
         found.check_data(self._fingerprint)
-        self.position = found.restore(run)
-        self.latest = found.path
+        self.position = _restored(run, found)
+        self.latest, self._saved_epoch = found.path, self.position.epoch
         ended = self.position.epoch >= training.epochs or (
             training.unfinished is None and run.is_over()
         )
@@ -217,8 +225,22 @@ class Checkpointer:
         self.latest = self.folder.save(
             record, {**run.tables(), **run.arrays()}, run.trainer.state()
         )
-        self._saved = time.monotonic()
+        self._saved, self._saved_epoch = time.monotonic(), self.position.epoch
         return self.latest
+
+    def save_end(self) -> None:
+        """Write the state at the end of a run, whose results may be made in its tables."""
+        if self._saved_epoch != self.position.epoch:
+            try:
+                self.save()
+            except ResourceError as error:
+                self._reporter.message(f"warning: {error.message}")
+
+    def where_saved(self) -> str | None:
+        """Return how the results of a run that `save_end` has saved can be written again."""
+        if self.latest is None or self._saved_epoch != self.position.epoch:
+            return None
+        return f"nothing is lost: free some space, and resume with --resume={self.latest.parent}"
 
     def with_last_state(self, error: DcmeError) -> DcmeError:
         """Return an error whose message ends with where the last checkpoint is."""
@@ -248,6 +270,24 @@ def interruptible(
         except KeyboardInterrupt as error:
             error.partial = run.current_model()  # type: ignore[attr-defined]
             raise
+
+
+def _restored(run: TrainingRun, found: Checkpoint) -> Position:
+    """Load the state of a checkpoint into a training with the same options and data."""
+    training, record = run.trainer, found.record
+    with advising():
+        for name, table in run.tables().items():
+            table[:] = found.table(name, table.shape)
+        state = found.model.array(STATE, "uint8", None)
+        position = Position(**record["position"])
+        try:
+            training.restore(state, record["training"])
+            run.take_notes(record["notes"])
+            if position.epoch > training.epochs:
+                raise ValueError(f"there is no epoch {position.epoch}")
+        except Exception as error:
+            raise found.model.fault(STATE, f"does not match this run: {error}") from error
+    return position
 
 
 def run_epochs(

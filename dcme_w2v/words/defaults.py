@@ -84,6 +84,7 @@ def vectors_of(options: TrainOptions) -> str:
     skip-gram (docs/decisions/learning-rates.md).
     """
     has_both = has_context(options) and vars(options).get("subwords") is None
+    has_both &= vars(options).get("format") != "fasttext"  # whose tables are these two
     return "sum" if options.model == "cbow" and has_both else "input"
 
 

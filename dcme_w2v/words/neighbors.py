@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.hints import closest
 from dcme_w2v.numeric.arrays import F32, check_mapped
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.shown import Rows
@@ -20,7 +21,6 @@ from dcme_w2v.numeric.shown import Rows
 if TYPE_CHECKING:
     from .vectors import Vectors
 
-_MAX_SPELLED = 64  # letters of a word that are compared
 _SPELLINGS = 20000  # most frequent words that a spelling is compared with
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
 
@@ -103,7 +103,8 @@ def _parsed(vectors: Vectors, query: Query) -> tuple[F32, list[int | str]]:
             total += sign * unit_vector(vectors, term)
     length = float(np.linalg.norm(total))
     words = (term for term in (*added, *subtracted) if isinstance(term, str))
-    return total / (length or 1.0), [_row_or_word(vectors, word) for word in words]
+    unit: F32 = total / np.float32(length or 1.0)
+    return unit, [_row_or_word(vectors, word) for word in words]
 
 
 def doesnt_match(vectors: Vectors, words: Iterable[str]) -> str:
@@ -125,10 +126,7 @@ def nearest_spelling(words: Sequence[str], word: str) -> str | None:
                   unicodedata.normalize("NFC", word), "_".join(word.split())):  # fmt: skip
         if other in words:
             return other
-    import difflib
-
-    near = difflib.get_close_matches(word[:_MAX_SPELLED], words[:_SPELLINGS], 1)
-    return near[0] if near else None
+    return closest(word, words[:_SPELLINGS])
 
 
 def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:

@@ -251,7 +251,6 @@ class RoundsOptions(Checked):
 
 
 ANALOGY_METHODS = ("3cosadd", "3cosmul")
-FASTTEXT = "fasttext"
 
 
 @dataclass(frozen=True)
@@ -264,7 +263,7 @@ class OutputOptions(Checked):
         None,
         "format of the vectors (default: by suffix, .bin: binary, .safetensors, other: text); "
         "fasttext: a model of words, n-grams and both tables, which fastText and gensim read, too",
-        choices=("text", "binary", "safetensors", FASTTEXT),
+        choices=("text", "binary", "safetensors", "fasttext"),
         neutral=("text", "binary", "safetensors"),
         only=TRAINS_CONTEXT,
         strict=True,
@@ -280,7 +279,7 @@ class OutputOptions(Checked):
 
 
 @dataclass(frozen=True)
-class PostprocessOptions(Checked):
+class ConvertOptions(Checked):
     """How `convert` changes the vectors."""
 
     group = "Output"

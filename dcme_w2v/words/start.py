@@ -7,9 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError, warn
-from dcme_w2v.formats.vectors.fasttext import NEGATIVE_SAMPLING, open_model
 from dcme_w2v.formats.vectors.subwords import Subwords
-from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Vocabulary, Words
 from dcme_w2v.numeric.arrays import F32
 from dcme_w2v.text.select_vocabulary import InitialWords
@@ -53,14 +51,11 @@ class Initial:
         The name of the vectors in messages.
     options : dict
         The options of their training, if known.
-    path : str, optional
-        The file of the vectors.
     """
 
     vectors: Vectors
     name: str
     options: dict[str, Any]
-    path: str | None
 
     @property
     def hash(self) -> str:
@@ -90,8 +85,8 @@ class Initial:
 
 def load_initial(given: str | Vectors) -> Initial:
     """Load the vectors of --init."""
-    path, vectors = None if isinstance(given, Vectors) else given, load_if_path(given)
-    return Initial(vectors, path or "--init", (vectors.manifest or {}).get("options", {}), path)
+    name, vectors = "--init" if isinstance(given, Vectors) else given, load_if_path(given)
+    return Initial(vectors, name, (vectors.manifest or {}).get("options", {}))
 
 
 def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> None:
@@ -112,10 +107,10 @@ def start_from(initial: Initial, training: Trained, vocabulary: Vocabulary) -> N
     UsageError
         The vectors have none of the corpus's words.
     """
-    vectors, name, options, path = initial.vectors, initial.name, initial.options, initial.path
-    if training.subwords is not None and path is not None and kind_of_file(path) == "fasttext":
-        vectors = _with_ngrams(vectors, path, training.subwords)
+    vectors, name, options = initial.vectors, initial.name, initial.options
     matrix, output = vectors.vectors, vectors.context
+    if training.subwords is not None and vectors.subwords is not None:
+        matrix = _own_rows(vectors, name, training.subwords)
     if output is not None:
         if has_context(training.options):
             _copy(output, output.vectors, name, training.output, vocabulary)
@@ -142,23 +137,19 @@ def _warn_of_new_words(vectors: Vectors, name: str, vocabulary: Vocabulary) -> N
     )
 
 
-def _with_ngrams(vectors: Vectors, path: str, subwords: Subwords) -> Vectors:
-    """Copy the n-grams of a model of fastText; return the words' own rows instead of means."""
-    model = open_model(path)
-    found, words = model.subwords, len(model.words)
-    if found is None:
-        return vectors
+def _own_rows(vectors: Vectors, name: str, subwords: Subwords) -> F32:
+    """Copy the vectors of n-grams; return the words' own rows instead of means."""
+    found = vectors.subwords
+    assert found is not None
     same = (found.shortest, found.longest) == (subwords.shortest, subwords.longest)
     if not same or found.rows.shape != subwords.rows.shape:
         raise FormatError(
-            f"{path}: has n-grams of {found.shortest}-{found.longest} characters in "
+            f"{name}: has n-grams of {found.shortest}-{found.longest} characters in "
             f"{len(found.rows)} buckets of {vectors.dim} dimensions: give --subwords="
             f"{found.shortest}-{found.longest} --buckets={len(found.rows)} --dim={vectors.dim}"
         )
     subwords.rows[:] = found.rows
-    has_context = len(model.output) == words and model.header["loss"] == NEGATIVE_SAMPLING
-    context = Vectors(vectors.words, model.output) if has_context else None
-    return Vectors(vectors.words, model.input[:words], context=context)
+    return vectors.vectors if found.own is None else found.own
 
 
 def _copy(

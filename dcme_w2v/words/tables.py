@@ -10,12 +10,39 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.numeric.arrays import F32
+from dcme_w2v.numeric.arrays import F32, unit_vectors
+from dcme_w2v.numeric.parallel import blocks_of_rows
 from dcme_w2v.platform import PathLike
 
 from .options import TrainOptions
 
 _SCORING = ("objective", "prior", "noise_power", "window", "word_order")
+
+
+def combined(input: F32, output: F32, kind: str, in_place: bool) -> F32:
+    """Return the word vectors that both tables make.
+
+    Parameters
+    ----------
+    input, output : ndarray of float32, shape (n, d)
+    kind : {"sum", "input", "context", "unit-sum"}
+        ``unit-sum`` is the sum of both scaled to unit length; rows of zeros stay.
+    in_place : bool
+        Whether sums are made in the memory of `input`.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, d)
+    """
+    if kind in ("input", "context"):
+        return input if kind == "input" else output
+    found = input if in_place else np.array(input)
+    for rows in blocks_of_rows(len(found)):
+        if kind == "sum":
+            found[rows] += output[rows]
+        else:
+            found[rows] = unit_vectors(found[rows]) + unit_vectors(output[rows])
+    return found
 
 
 def input_of(vectors: F32, context: F32, kind: str, path: str) -> F32:

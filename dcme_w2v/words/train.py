@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,17 +27,9 @@ from dcme_w2v.files.space import (
 from dcme_w2v.formats.artifact import words_arrays
 from dcme_w2v.formats.columns import Source
 from dcme_w2v.formats.sentences import Sentences
-from dcme_w2v.formats.vectors.fasttext import check_model_name, save_model
 from dcme_w2v.formats.vectors.manifest import audit_line, manifest_of
 from dcme_w2v.formats.vectors.subwords import WordNgrams
-from dcme_w2v.formats.vectors.vectors_io import (
-    CombinedRows,
-    blocks_of,
-    check_target,
-    combined,
-    save_vectors,
-    warn_of_suffix,
-)
+from dcme_w2v.formats.vectors.vectors_io import check_target, save_vectors, warn_of_suffix
 from dcme_w2v.formats.vocabulary import Vocabulary
 from dcme_w2v.numeric.arrays import F32, Array
 from dcme_w2v.options import (
@@ -48,20 +40,18 @@ from dcme_w2v.options import (
     SubwordOptions,
     VocabularyOptions,
 )
-from dcme_w2v.platform import default_threads
+from dcme_w2v.platform import ReceivedSignal, default_threads
 from dcme_w2v.text.encode import EncodedCorpus, encode
 from dcme_w2v.text.select_vocabulary import Given
 from dcme_w2v.text.split import HeldOutLines, check_file
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.training.checkpoint_folder import Checkpoint, find_checkpoint, open_folder
-from dcme_w2v.training.interrupts import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 from dcme_w2v.training.run import Checkpointer, TrainingRun, interruptible, run_epochs
 from dcme_w2v.training.trainer import Fingerprint, Progress, hash_of
 
 from .defaults import has_context, resolved
 from .options import (
-    FASTTEXT,
     FileOptions,
     NewWordsOptions,
     OutputOptions,
@@ -71,6 +61,7 @@ from .options import (
     preset_values,
 )
 from .start import Initial, Trained, load_initial, start_from
+from .tables import combined
 from .trainer import Trainer
 from .vectors import Vectors
 
@@ -78,8 +69,8 @@ if TYPE_CHECKING:
     from .heldout import HeldOut
 
 # Options in a checkpoint, which a resumed run may not change, and in the manifest.
-KEPT = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions)
-RECORDED = (*KEPT, HoldoutOptions, OutputOptions)
+CHECKPOINTED = (VocabularyOptions, TrainOptions, SubwordOptions, NewWordsOptions)
+RECORDED = (*CHECKPOINTED, HoldoutOptions, OutputOptions)
 
 PROCESS_BYTES = 24 << 20  # Python, NumPy, this package
 WORD_BYTES = 28  # count, offset, probability of being kept, cell of the noise distribution
@@ -151,9 +142,6 @@ class TrainJob(
         path = job.output
         if path is None:
             return job
-        if job.format == FASTTEXT:
-            check_model_name(path)
-            return job
         chosen = check_target(path, job.format)
         warn_of_suffix(path, job.format)
         return filled(job, {"format": chosen})
@@ -200,6 +188,7 @@ class Machine:
             buckets = job.buckets
             lists = ngrams.starts.nbytes + ngrams.numbers.nbytes + words * job.dim * 4
         rows = (4 if job.word_order else 2) * words + buckets
+        rows += words * (job.output_tables is not None)  # sums beside both tables
         tables = 0 if job.cluster else rows * row_stride(words + buckets, job.dim) * 4
         memory = tables + state + lists + words * (WORD_BYTES + SAVED_BYTES) + 2 * text
         return {
@@ -296,9 +285,9 @@ def train_job(
         threads = f"{job.threads} thread" + "s" * (job.threads != 1)
         megabytes = plan["memory_bytes"] / 1e6
         reporter.message(f"training: {threads}, {megabytes:,.0f} MB of memory")
-        if job.word_order and job.output_tables is None:
+        if job.word_order and job.output_tables is None and job.format != "safetensors":
             reporter.message(
-                "--word-order: to score text with the model later, give --output-tables FILE, too"
+                "--word-order: to score text with the model later, name a .safetensors file"
             )
         run = machine.run(job, corpus, ngrams, reporter)
         run.options = {**run.options, "init": start_hash}
@@ -310,11 +299,14 @@ def train_job(
             last = run_epochs(run, checkpointer, reporter, received)
             seconds = checkpointer.position.seconds, time.monotonic() - start
             manifest = run.manifest(last, *seconds)
-            save_results(job, run.training, corpus, checkpointer, manifest=manifest)
+            checkpointer.save_end()
+            result, _ = save_results(
+                job, run.training, words, manifest, alternative=checkpointer.where_saved
+            )
         reporter.message(audit_line(manifest))
         if job.output is not None:
             reporter.message(f"vectors: {job.output}")
-        return as_vectors(job, run.training, words, manifest)
+        return result
 
 
 def _prepared(job: TrainJob, machine: Machine) -> tuple[TrainJob, Checkpoint | None]:
@@ -363,7 +355,7 @@ class WordsRun(TrainingRun):
     def __init__(
         self, job: TrainJob, corpus: EncodedCorpus, training: Any, held_out: HeldOut | None = None
     ) -> None:
-        super().__init__(training, values_of(job, *KEPT), corpus.tokens * job.epochs)
+        super().__init__(training, values_of(job, *CHECKPOINTED), corpus.tokens * job.epochs)
         self.free = ("threads",) if job.deterministic else ()
         self.training: Trained = training
         self._job, self._corpus, self._held_out = job, corpus, held_out
@@ -431,11 +423,12 @@ class WordsRun(TrainingRun):
 
     def current_model(self) -> Vectors:
         """Return the vectors so far."""
-        return as_vectors(self._job, self.training, self._corpus.vocabulary)
+        return result_of(self._job, self.training, self._corpus.vocabulary)
 
     def save_partial(self) -> str | None:
         """Save the vectors so far beside the outputs, except streams."""
-        written = save_results(self._job, self.training, self._corpus, suffix=PARTIAL)
+        words = self._corpus.vocabulary
+        _, written = save_results(self._job, self.training, words, suffix=PARTIAL)
         return f"the vectors so far are in {' and '.join(written)}" if written else None
 
 
@@ -449,91 +442,69 @@ def fingerprint_of(ids: str, words: Vocabulary, tokens: int, files: Sequence[Any
 # ---- results ----
 
 
-def combine_in_place(input: F32, output: F32, vectors: str) -> F32:
-    """Return the word vectors, in the memory of the input table where a new one would be needed."""
-    if vectors == "context":
-        return output
-    for first, rows in blocks_of(input) if vectors != "input" else ():
-        block = slice(first, first + len(rows))
-        input[block] = combined(rows, output[block], vectors)
-    return input
+def tables_of(job: TrainJob, training: Trained, words: Vocabulary) -> Vectors:
+    """Return both tables of a training as they are, from which another one can start."""
+    return _vectors(training, words, training.input, _made(job, vectors="input"), True)
 
 
-def as_vectors(
+def result_of(
     job: TrainJob,
     training: Trained,
-    vocabulary: Vocabulary,
-    manifest: dict[str, Any] | None = None,
+    words: Vocabulary,
+    manifest: Mapping[str, Any] | None = None,
+    in_place: bool = True,
 ) -> Vectors:
-    """Return the word vectors with the context vectors; ends the training."""
+    """Return the word vectors that a training made, with all of its tables.
+
+    Sums are made in the memory of the input table, whose training then ends, unless told otherwise.
+    """
     assert job.vectors is not None
-    counts, subwords = vocabulary.counts, training.subwords
-    context = Vectors(vocabulary, training.output, counts) if has_context(job) else None
-    if subwords is None:
-        matrix = combine_in_place(training.input, training.output, job.vectors)
+    if training.subwords is not None:
+        matrix = training.subwords.vectors_of(words, training.input)
     else:
-        matrix = subwords.vectors_of(vocabulary, training.input)
+        matrix = combined(training.input, training.output, job.vectors, in_place)
+    return _vectors(training, words, matrix, manifest or _made(job), has_context(job))
+
+
+def _made(job: TrainJob, **options: Any) -> dict[str, Any]:
+    """Return the part of a manifest on which the meaning of vectors depends."""
+    return {"options": {**values_of(job, *RECORDED), **options}, **Tokenizer(job).entry()}
+
+
+def _vectors(
+    training: Trained, words: Vocabulary, matrix: F32, manifest: Mapping[str, Any], both: bool
+) -> Vectors:
+    subwords = training.subwords
     return Vectors(
-        vocabulary,
-        matrix,
-        counts,
-        context=context,
-        neighbors=training.neighbors,
-        manifest=manifest,
-        subwords=subwords,
-    )
+        words, matrix, words.counts, neighbors=training.neighbors, manifest=manifest,
+        context=Vectors(words, training.output, words.counts) if both else None,
+        subwords=None if subwords is None else replace(subwords, own=training.input),
+    )  # fmt: skip
 
 
 def save_results(
     job: TrainJob,
     training: Trained,
-    corpus: EncodedCorpus,
-    checkpointer: Checkpointer | None = None,
-    suffix: str = "",
+    words: Vocabulary,
     manifest: Mapping[str, Any] | None = None,
-) -> list[str]:
-    """Write the results and return the paths.
+    suffix: str = "",
+    alternative: Callable[[], str | None] = lambda: None,
+) -> tuple[Vectors, list[str]]:
+    """Write the results; return the vectors and the paths.
 
-    With a suffix, which is for vectors so far, neither streams nor both tables are written. The
-    manifest is written beside `job.output`. If a file cannot be written, a checkpoint is saved, or
-    see `dcme_w2v.files.space`.
+    With a suffix, which is for vectors so far, neither streams nor both tables are written. If a
+    file cannot be written, see `dcme_w2v.files.space`.
     """
-    words, ngrams = corpus.vocabulary, training.subwords
-    assert job.vectors is not None
-    matrix: F32 | CombinedRows = CombinedRows(training.input, training.output, job.vectors)
-    if ngrams is not None:
-        matrix = ngrams.vectors_of(words, training.input)
-    save = partial(save_vectors, words=words, counts=words.counts)
-    write: Callable[[str], object] = partial(
-        save, matrix=matrix, format=job.format, manifest=manifest
-    )
-    if job.format == FASTTEXT:
-        inputs = [training.input] if ngrams is None else [training.input, ngrams.rows]
-        tables = inputs, [training.output]
-        write = partial(
-            save_model, vocabulary=words, tables=tables, options=job, subwords=job,
-            tokens=corpus.tokens, manifest=manifest,
-        )  # fmt: skip
-    outputs = [(job.output, "vectors", write)]
-    if job.output_tables is not None and not suffix:
-        made = {"options": values_of(job, *KEPT), **Tokenizer(job).entry()}
-        write = partial(
-            save, matrix=training.input, context=training.output, neighbors=training.neighbors,
-            format="safetensors", manifest=made,
-        )  # fmt: skip
-        outputs.append((job.output_tables, "tables", write))
+    found = result_of(job, training, words, manifest, in_place=job.output_tables is None)
+    outputs = [(job.output, "vectors", partial(save_vectors, tables=found, format=job.format))]
+    if not suffix and job.output_tables is not None:
+        tables = tables_of(job, training, words)
+        save = partial(save_vectors, tables=tables, format="safetensors")
+        outputs.append((job.output_tables, "tables", save))
     results = [
-        Result(path + suffix, name, write)
-        for path, name, write in outputs
+        Result(path + suffix, name, save)
+        for path, name, save in outputs
         if path is not None and not (suffix and is_stream(path))
     ]
-    write_with_fallback(results, partial(_checkpoint, checkpointer))
-    return [one.path for one in results]
-
-
-def _checkpoint(checkpointer: Checkpointer | None) -> str | None:
-    """Write a checkpoint, if there is a folder for them, and return a message."""
-    saved = checkpointer.save() if checkpointer is not None else None
-    if saved is None:
-        return None
-    return f"nothing is lost: free some space, and resume with --resume={saved.parent}"
+    write_with_fallback(results, alternative)
+    return found, [one.path for one in results]

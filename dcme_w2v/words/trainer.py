@@ -6,7 +6,7 @@ import numpy as np
 
 from dcme_w2v._core import models as core
 from dcme_w2v.formats.vectors.subwords import Subwords, WordNgrams
-from dcme_w2v.formats.vectors.vectors_io import NEIGHBORS
+from dcme_w2v.formats.vectors.tables import NEIGHBORS
 from dcme_w2v.numeric.arrays import F32, I64, U32, drop_pages
 from dcme_w2v.numeric.core import core_options, kernels_named, new_table, table_of
 from dcme_w2v.training import trainer as engine

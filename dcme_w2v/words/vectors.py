@@ -6,7 +6,6 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -17,30 +16,22 @@ from dcme_w2v.declarations import checks_names, whole_number
 from dcme_w2v.errors import (
     FormatError,
     UnknownWordError,
-    UsageError,
     import_optional,
     warn,
 )
 from dcme_w2v.files.paths import WRITES, guard
-from dcme_w2v.formats.vectors.fasttext import load_words, open_model
 from dcme_w2v.formats.vectors.static_folder import is_static_folder, load_static_folder
 from dcme_w2v.formats.vectors.subwords import Subwords
-from dcme_w2v.formats.vectors.vectors_io import (
-    check_format,
-    load_vectors,
-    save_vectors,
-)
+from dcme_w2v.formats.vectors.tables import WordTables
+from dcme_w2v.formats.vectors.vectors_io import READ, check_format, load_vectors, save_vectors
 from dcme_w2v.formats.vectors.vectors_reader import kind_of_file
 from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.hints import no_attribute
 from dcme_w2v.numeric.arrays import (
     F32,
     F64,
-    I64,
-    Immutable,
     all_finite,
     check_mapped,
-    read_only,
 )
 from dcme_w2v.numeric.shown import table
 from dcme_w2v.options import TokenizerOptions
@@ -55,7 +46,6 @@ Default = TypeVar("Default")
 _LOOKED_AT, _MIN_WORDS, _MIN_PREPARED = 10_000, 200, 0.999  # words, and the share of prepared ones
 _MARK = re.compile("<.*>")  # as </s> and <unk>
 _SHIFT, _RAREST = 2.7, 5  # of words without counts
-_PARTS = ("words", "vectors", "counts", "context", "neighbors", "manifest", "subwords")
 
 
 class _Habits(type):
@@ -65,7 +55,7 @@ class _Habits(type):
         raise AttributeError(no_attribute(cls.__name__, name, dir(cls)))
 
 
-class Vectors(Immutable, metaclass=_Habits):
+class Vectors(WordTables, metaclass=_Habits):
     """Words and their vectors.
 
     Objects are immutable: the arrays are read-only and may be shared by threads. `changed` returns
@@ -133,40 +123,12 @@ class Vectors(Immutable, metaclass=_Habits):
         manifest: Mapping[str, Any] | None = None,
         subwords: Subwords | None = None,
     ) -> None:
-        self.words = words if isinstance(words, Words) else _distinct(words)
-        self.vectors: F32 = read_only(vectors, np.float32)
-        self.counts = None if counts is None else _whole_counts(counts)
-        self.context = context
-        sides = [read_only(rows, np.float32) for rows in neighbors or ()]
-        self.neighbors: Neighbors | None = (sides[0], sides[1]) if sides else None
-        self.manifest = None if manifest is None else dict(manifest)
-        self.subwords = subwords and replace(subwords, rows=read_only(subwords.rows))
+        super().__init__(
+            words, vectors, counts, context=context, neighbors=neighbors, manifest=manifest,
+            subwords=subwords,
+        )  # fmt: skip
         self._inverse_lengths: F32 | None = None
         self._is_finite = False  # as far as known
-        self._check()
-
-    def _check(self) -> None:
-        shape, n = self.vectors.shape, len(self.words)
-        if len(shape) != 2 or shape[1] < 1:
-            raise UsageError(f"vectors of shape {shape}: must be of shape (n, d)")
-        counts = n if self.counts is None else len(self.counts)
-        context = n if self.context is None else len(self.context)
-        if not n == shape[0] == counts == context:
-            raise UsageError(
-                f"{n} words, {shape[0]} vectors, {counts} counts and {context} context vectors: "
-                "must be as many of each"
-            )
-        others = [] if self.context is None else [self.context.vectors]
-        for rows in (*others, *(self.neighbors or ())):
-            if rows.shape != shape:
-                raise UsageError(f"other vectors of shape {rows.shape}: must be of shape {shape}")
-        if self.subwords is not None and self.subwords.rows.shape[1] != shape[1]:
-            raise UsageError(f"subwords of other than {shape[1]} dimensions")
-        if self.context is not None and not self.context.words.equals(self.words):
-            raise UsageError("the context vectors have other words; give them for the same words")
-        if not np.diff(self.words.offsets).all():
-            row = int(np.argmin(np.diff(self.words.offsets)))
-            raise UsageError(f"word {row + 1} is empty; remove it, or name it")
 
     # ---- files ----
 
@@ -232,22 +194,8 @@ class Vectors(Immutable, metaclass=_Habits):
             return cls(folder.words, folder.matrix, manifest={**made, **own})
         if Path(path).is_dir():
             raise FormatError(f"{path}: is a folder without static embeddings; give a file")
-        check_format(format)
-        kind = format or kind_of_file(path)
-        if kind == "fasttext":
-            model = open_model(path)
-            subwords = model.subwords
-            if subwords is not None and not mmap:
-                subwords = replace(subwords, rows=np.array(subwords.rows))
-            return cls(*load_words(model, path, limit), subwords=subwords)
-        found = load_vectors(path, kind, limit, mmap)
-        words, context = found.words, None
-        if found.context is not None:
-            context = cls(words, found.context, found.counts)
-        return cls(
-            words, found.matrix, found.counts, context=context, neighbors=found.neighbors,
-            manifest=found.manifest,
-        )  # fmt: skip
+        check_format(format, READ)
+        return load_vectors(path, format or kind_of_file(path), limit, mmap, cls)
 
     @checks_names
     def save(self, path: PathLike, format: str | None = None, *, header: bool = True) -> None:
@@ -260,8 +208,8 @@ class Vectors(Immutable, metaclass=_Habits):
         ----------
         path : path
             ``-`` is standard output (text, binary).
-        format : {"text", "binary", "safetensors"}, optional
-            Default: by suffix, .bin: binary, .safetensors, others: text.
+        format : {"text", "binary", "safetensors", "fasttext", "parquet", "jsonl"}, optional
+            Default: by suffix, .bin: binary, .safetensors, .parquet, .jsonl, others: text.
         header : bool
             Write the numbers of rows and dimensions on the first line of text.
 
@@ -276,17 +224,7 @@ class Vectors(Immutable, metaclass=_Habits):
             The file cannot be written.
         """
         guard((WRITES, "path", path))
-        save_vectors(
-            path,
-            self.words,
-            self.vectors,
-            counts=self.counts,
-            context=None if self.context is None else self.context.vectors,
-            neighbors=self.neighbors,
-            format=format,
-            header=header,
-            manifest=self.manifest,
-        )
+        save_vectors(path, self, format, header)
 
     def to_gensim(self) -> Any:
         """Return a copy as gensim's KeyedVectors, with counts if they are known.
@@ -376,20 +314,6 @@ class Vectors(Immutable, metaclass=_Habits):
     def _vector(self, word: str) -> F32:
         found = self.get(word)
         return np.asarray(self.vectors[self.index(word)]) if found is None else found
-
-    def _slice(self, key: slice) -> Vectors:
-        sides = self.neighbors
-        return self.changed(
-            words=self.words[key],
-            vectors=self.vectors[key],
-            counts=None if self.counts is None else self.counts[key],
-            context=None if self.context is None else self.context[key],
-            neighbors=None if sides is None else (sides[0][key], sides[1][key]),
-        )
-
-    def changed(self, **parts: Any) -> Vectors:
-        """Return a copy in which some parameters of `Vectors` have other values."""
-        return Vectors(**{name: getattr(self, name) for name in _PARTS} | parts)
 
     @functools.cached_property
     def tokenizer(self) -> Tokenizer:
@@ -560,18 +484,6 @@ class Vectors(Immutable, metaclass=_Habits):
                 self._inverse_lengths = known
         return known[:limit]
 
-    # ---- copies ----
-
-    def __getstate__(self) -> dict[str, Any]:
-        # np.asarray: memory maps are pickled as arrays; values computed on first use are left out
-        return {
-            **{name: getattr(self, name) for name in _PARTS},
-            "vectors": np.asarray(self.vectors),
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
-
 
 def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vectors:
     """Return vectors, loaded if they are a path, after a look at all of their numbers.
@@ -582,9 +494,7 @@ def load_if_path(vectors: PathLike | Vectors, limit: int | None = None) -> Vecto
         A number is NaN or infinite, or a file that is mapped was cut.
     """
     loaded = vectors if isinstance(vectors, Vectors) else Vectors.load(vectors, limit=limit)
-    arrays = [loaded.vectors, *(loaded.neighbors or ())]
-    arrays += [] if loaded.context is None else [loaded.context.vectors]
-    arrays += [] if loaded.subwords is None else [loaded.subwords.rows]
+    arrays = list(loaded.arrays().values())
     check_mapped(*arrays)
     for array in arrays if not loaded._is_finite else ():
         if not all_finite(array):
@@ -645,24 +555,3 @@ def _are_prepared(words: Words) -> bool:
     lines, _ = Tokenizer(TokenizerOptions("words")).tokenize(b"\n".join([*kept, b""]))
     same = sum(b" " + one == found for one, found in zip(kept, lines.split(b"\n"), strict=False))
     return len(kept) >= _MIN_WORDS and same >= _MIN_PREPARED * len(kept)
-
-
-def _distinct(words: Iterable[str]) -> Words:
-    seen: dict[str, int] = {}
-    for number, word in enumerate(words):
-        if seen.setdefault(word, number) != number:
-            raise UsageError(f"the word {word!r} occurs twice, at {seen[word]} and {number}")
-    try:
-        return Words.from_words(seen)
-    except TypeError:
-        raise UsageError("the words must be str") from None
-
-
-def _whole_counts(counts: ArrayLike) -> I64:
-    """Return counts as a read-only array of integers, or raise `UsageError`."""
-    given = np.asanyarray(counts)
-    with np.errstate(invalid="ignore"):
-        whole = given.astype(np.int64, copy=False) if given.dtype.kind in "iuf" else np.zeros(0)
-    if given.ndim != 1 or not np.array_equal(given, whole) or whole.min(initial=0) < 0:
-        raise UsageError("counts: must be a list of integers of at least 0")
-    return read_only(whole)

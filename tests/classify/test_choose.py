@@ -34,7 +34,8 @@ from dcme_w2v.classify.constants import TABLE_CLASSES
 from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.metrics import log_softmax
 from dcme_w2v.classify.options import ClassifyOptions
-from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.errors import Interrupted
+from dcme_w2v.platform import ReceivedSignal
 
 TRAIN = "classify train d.tsv --threads 1"
 

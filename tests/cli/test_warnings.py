@@ -16,7 +16,7 @@ from dcme_w2v.latent.options import LatentOptions
 from dcme_w2v.options import TokenizerOptions
 from dcme_w2v.scdv.options import ScdvOptions
 from dcme_w2v.sentences.options import EncodeOptions
-from dcme_w2v.words.options import PostprocessOptions
+from dcme_w2v.words.options import ConvertOptions
 from dcme_w2v.words.train import FIELDS
 
 SENTENCES = [["tea", "with", "milk"]] * 20
@@ -69,7 +69,7 @@ def test_conditions_name_existing_options():
         ClassifyOptions,
         FeatureOptions,
         LatentOptions,
-        PostprocessOptions,
+        ConvertOptions,
         ScdvOptions,
     )
     known |= {item.name for cls in others for item in dataclasses.fields(cls)}

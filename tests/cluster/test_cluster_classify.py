@@ -18,8 +18,8 @@ from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.classify.options import ClassifyOptions, DistributeOptions, FeatureOptions
 from dcme_w2v.classify.weight_files import Votes
 from dcme_w2v.cluster.distribute import Distributed
-from dcme_w2v.errors import UsageError
-from dcme_w2v.training.interrupts import Interrupted, ReceivedSignal
+from dcme_w2v.errors import Interrupted, UsageError
+from dcme_w2v.platform import ReceivedSignal
 from dcme_w2v.training.progress import Reporter
 
 SETTING = "--ngrams 1 --subwords none --l2 1e-5"  # which one machine would choose by folds

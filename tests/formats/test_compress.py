@@ -71,7 +71,7 @@ def test_every_command_compresses_its_files(here, cli, suffix):
     "name, message",
     [
         ("o.kv", ".kv files are not supported"),
-        ("o.parquet.gz", "vectors are not written as .parquet"),
+        ("o.parquet.gz", "parquet files cannot be written compressed"),
         ("o.safetensors.gz", "is mapped, not sent or compressed"),
         ("o.npz", "vectors are not written as .npz"),
         ("o.pdf", "vectors are not written as .pdf"),

@@ -18,7 +18,7 @@ from dcme_w2v.training.checkpoint_folder import (
     Position,
     record_of,
 )
-from dcme_w2v.training.run import TrainingRun
+from dcme_w2v.training.run import TrainingRun, _restored
 from dcme_w2v.training.trainer import Fingerprint
 from dcme_w2v.words.trainer import Trainer
 
@@ -56,7 +56,7 @@ def saved(folder, training, epoch):
 
 def restored(found, training):
     """Put a checkpoint into a training."""
-    return found.restore(Words(training))
+    return _restored(Words(training), found)
 
 
 # ---- the state itself ----

@@ -156,7 +156,7 @@ def test_a_signal_without_checkpoints_saves_the_current_result(
     assert f"the {of} so far {'is' if is_model else 'are'} in {name}.partial" in said
     assert said.count("\n") == 1
     assert old == {
-        path.name: path.read_bytes() for path in Path().iterdir() if path.suffix != ".partial"
+        path.name: path.read_bytes() for path in Path().iterdir() if ".partial" not in path.name
     }
     if is_model:
         cli("classify test m.partial d.tsv")
@@ -181,7 +181,7 @@ def test_checkpoints_by_epochs_and_by_time(learn, monkeypatch):
         names[every] = [one.stem for one in generations_in(Path(every))]
         results.append(taken())
     assert int(names.pop("0s")[-1]) >= 3
-    assert names == {"1": ["000002", "000003"], "2": ["000001"], "9h": []}
+    assert names == {"1": ["000002", "000003"], "2": ["000001", "000002"], "9h": ["000001"]}
     assert all(one == results[0] for one in results)
 
 
@@ -293,7 +293,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(cli, monk
 
 
 def test_a_checkpoint_of_other_kernels_is_warned_of(kept, cli, monkeypatch):
-    (path,) = generations_in(Path("words"))
+    path = generations_in(Path("words"))[-1]
     monkeypatch.setenv("DCME_W2V_KERNELS", "scalar")
     cli(f"{WORDS} --resume words")
     assert f"warning: {path} was trained with " in cli.err

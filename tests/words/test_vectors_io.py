@@ -276,7 +276,6 @@ def test_variants_of_text_give_the_same_vectors(content, pack):
         (["a", "b"], np.nan, "vector of 'b' in row 2 is NaN"),
         (["a", "b"], -np.inf, "vector of 'b' in row 2 is NaN or infinite"),
         (["a", "a"], 1, "duplicate word .'a'. in row 2"),
-        (["a", ""], 1, "empty word"),
         (["a", "b c"], 1, "separator in a word .'b c'. in row 2"),
         (["a", "b\v"], 1, "separator in a word"),
         (["a", b"\xf0\x9f"], 1, "invalid UTF-8 in a word"),

@@ -12,34 +12,33 @@ All numbers are little-endian and packed. In this order::
     input     byte 1 if quantized; int64 rows, int64 columns, float32 rows: words, then buckets
     output    the same for the context vectors
 
-`dcme_w2v.words.vectors.Vectors.load` reads such files; training writes them by `save_model`.
+`dcme_w2v.words.vectors.Vectors.load` reads such files; `write_fasttext` writes them.
 """
 
 import os
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from dcme_w2v.errors import FormatError, UsageError, warn
-from dcme_w2v.files.atomic import atomic_write, compression_of
-from dcme_w2v.files.opening import FASTTEXT, open_regular
+from dcme_w2v.files.atomic import atomic_write
+from dcme_w2v.files.opening import MAGIC, open_regular
 from dcme_w2v.numeric.arrays import F32, I64
-from dcme_w2v.options import SubwordOptions
 from dcme_w2v.platform import PathLike
 
 from ..npy import contents
-from ..vocabulary import Vocabulary, Words
+from ..vocabulary import Words
 from .subwords import Subwords
-from .vectors_io import blocks_of
+from .tables import T, WordTables, blocks_of
 from .vectors_reader import FAULT_NAMES, MAX_DIM, word_faults
 
 VERSION, WITHOUT_NGRAMS = 12, 11
 NEGATIVE_SAMPLING = 2
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised"}
 LONGEST = 100  # characters of an n-gram
+_DEFAULTS = {"model": "skipgram", "window": 5, "epochs": 5, "negative": 5, "sample": 1e-4}
 _ENCODING = FAULT_NAMES.index("invalid UTF-8 in a word")
 
 FIELDS = (
@@ -107,16 +106,30 @@ def open_model(path: PathLike) -> FastTextModel:
     return FastTextModel(header, words, counts, input, output)
 
 
-def load_words(model: FastTextModel, path: PathLike, limit: int | None) -> tuple[Words, F32, I64]:
-    """Return the first words of a model, their vectors and their counts."""
-    words = model.words[:limit]
-    subwords = model.subwords or Subwords(1, 1, model.input[:0])
-    matrix = subwords.vectors_of(words, model.input[: len(words)])
+def read_fasttext(
+    path: PathLike, limit: int | None, mmap: bool, manifest: dict[str, Any] | None, make: type[T]
+) -> T:
+    """Return the tables of a model: vectors of words, which are means, and of n-grams."""
+    model, name = open_model(path), os.fspath(path)
+    words, counts = model.words[:limit], model.counts[:limit]
+    own, found = model.input[: len(words)], model.subwords or Subwords(1, 1, model.input[:0])
+    matrix = found.vectors_of(words, own)
     finite = np.isfinite(matrix).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
-        raise _corrupt(os.fspath(path), f"the vector of word {row + 1} is NaN or infinite")
-    return _as_utf8(words, os.fspath(path)), matrix, model.counts[:limit]
+        raise _corrupt(name, f"the vector of word {row + 1} is NaN or infinite")
+    words, context = _as_utf8(words, name), None
+    if len(model.output) == len(model.words) and model.header["loss"] == NEGATIVE_SAMPLING:
+        context = make(words, kept(model.output[: len(words)], mmap), counts)
+    subwords = None
+    if model.subwords is not None:
+        subwords = replace(found, rows=kept(found.rows, mmap), own=kept(own, mmap))
+    return make(words, matrix, counts, context=context, subwords=subwords, manifest=manifest)
+
+
+def kept(rows: F32, mmap: bool) -> F32:
+    """Return rows that may be mapped, or a copy."""
+    return rows if mmap else np.array(rows)
 
 
 def _corrupt(path: str, what: str) -> FormatError:
@@ -205,62 +218,43 @@ def _as_utf8(words: Words, path: str) -> Words:
 _UPDATE_INTERVAL = 100  # fastText's default; has no effect on a trained model
 
 
-def check_model_name(path: str) -> None:
-    """Raise `UsageError` if a model could not be read again under this name."""
-    if compression_of(path) is not None:
-        raise UsageError(f"{path}: models of fastText are not compressed; name a .bin file")
-
-
-def save_model(
-    path: str,
-    vocabulary: Vocabulary,
-    tables: tuple[Sequence[F32], Sequence[F32]],
-    options: Any,
-    subwords: SubwordOptions,
-    tokens: int,
-    manifest: Mapping[str, Any] | None = None,
-) -> None:
-    """Write a model, atomically, and how it was made to PATH.json.
-
-    Parameters
-    ----------
-    path : str
-    vocabulary : Vocabulary
-    tables : two sequences of ndarray of float32
-        The input vectors, of the words and then of n-grams, and the context vectors.
-    options : TrainOptions
-        Resolved.
-    subwords : SubwordOptions
-    tokens : int
-        Tokens of the corpus.
-    manifest : mapping, optional
-    """
-    words, (shortest, longest) = len(vocabulary), subwords.lengths
-    header = {
-        **{name: getattr(options, name) for name in ("dim", "window", "epochs", "negative")},
-        "magic": int.from_bytes(FASTTEXT, "little"),
+def write_fasttext(path: PathLike, tables: WordTables, header: bool) -> None:
+    """Write a model, atomically; its numbers are those of the manifest where it has them."""
+    name, words, counts = os.fspath(path), tables.words, tables.counts
+    if counts is None or tables.context is None:
+        raise UsageError(
+            f"{name}: a model of fastText needs counts and context vectors; name a .bin file "
+            "without --format=fasttext"
+        )
+    made, subwords = tables.manifest or {}, tables.subwords
+    options = {**_DEFAULTS, **made.get("options", {})}
+    own = tables.vectors if subwords is None or subwords.own is None else subwords.own
+    inputs = [own] if subwords is None else [own, subwords.rows]
+    values = {
+        **{name: options[name] for name in ("window", "epochs", "negative", "sample")},
+        "dim": tables.vectors.shape[1],
+        "magic": int.from_bytes(MAGIC["fasttext"][0], "little"),
         "version": VERSION,
-        "min_count": int(np.min(vocabulary.counts)),
+        "min_count": int(np.min(counts, initial=1 << 30)),
         "word_ngrams": 1,
         "loss": NEGATIVE_SAMPLING,
-        "model": next(number for number, name in MODELS.items() if name == options.model),
-        "buckets": sum(map(len, tables[0])) - words,
-        "shortest": shortest,
-        "longest": longest,
+        "model": next(number for number, name in MODELS.items() if name == options["model"]),
+        "buckets": 0 if subwords is None else len(subwords.rows),
+        "shortest": 0 if subwords is None else subwords.shortest,
+        "longest": 0 if subwords is None else subwords.longest,
         "update_interval": _UPDATE_INTERVAL,
-        "sample": options.sample,
-        "entries": words,
-        "words": words,
+        "entries": len(words),
+        "words": len(words),
         "labels": 0,
-        "tokens": tokens,
+        "tokens": made.get("tokens", {}).get("corpus", int(counts.sum())),
         "pruned": -1,
     }
     with atomic_write(path) as file:
-        file.write(HEAD.pack(*map(header.__getitem__, FIELDS)))
-        for number, count in enumerate(vocabulary.counts.tolist()):
-            file.write(vocabulary.raw(number) + b"\0" + ENTRY.pack(count, 0))
-        for parts in tables:
-            file.write(MATRIX.pack(0, sum(map(len, parts)), options.dim))
+        file.write(HEAD.pack(*map(values.__getitem__, FIELDS)))
+        for number, count in enumerate(counts.tolist()):
+            file.write(words.raw(number) + b"\0" + ENTRY.pack(count, 0))
+        for parts in (inputs, [tables.context.vectors]):
+            file.write(MATRIX.pack(0, sum(map(len, parts)), values["dim"]))
             for part in parts:
                 for _, block in blocks_of(part):
                     file.write(block.astype("<f4", copy=False).data.cast("B"))

@@ -6,12 +6,12 @@ its own row. n-grams are numbered by hashing, as fastText does it (csrc/text/ngr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dcme_w2v._core.text import ngrams_of
-from dcme_w2v.numeric.arrays import F32, I32, I64
+from dcme_w2v.numeric.arrays import F32, I32, I64, read_only
 from dcme_w2v.numeric.parallel import blocks_of_rows, ordered_map
 from dcme_w2v.options import SubwordOptions
 
@@ -54,11 +54,19 @@ class Subwords:
         Lengths of the n-grams in characters, with ``<`` and ``>`` around a word.
     rows : ndarray of float32, shape (buckets, d)
         A row for each hash value; n-grams of one hash value share it.
+    own : ndarray of float32, shape (words, d), optional
+        The rows of the words themselves, from which training continues.
     """
 
     shortest: int
     longest: int
     rows: F32
+    own: F32 | None = None
+
+    def frozen(self) -> Subwords:
+        """Return the same with arrays that are read-only."""
+        own = None if self.own is None else read_only(self.own)
+        return replace(self, rows=read_only(self.rows), own=own)
 
     def ngrams_of(self, words: Words) -> tuple[I64, I32]:
         """Return the rows of the n-grams of words.

@@ -1,27 +1,32 @@
-"""Files of word vectors: safetensors, which is mapped, word2vec's text and binary."""
+"""Files of word vectors: one table of formats, with what reads and writes each."""
 
+import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from dcme_w2v._core.codec import check_words, find_duplicates, write_rows
-from dcme_w2v.errors import FormatError, UsageError, warn
+from dcme_w2v.errors import FormatError, UsageError, import_optional, warn
 from dcme_w2v.files.atomic import (
     NOT_TEXT,
     atomic_write,
+    compression_of,
     uncompressed_name,
 )
-from dcme_w2v.numeric.arrays import F32, I64, U8, ChunkedArray, unit_vectors
+from dcme_w2v.numeric.arrays import F32, U8, ChunkedArray
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.platform import PathLike
 
 from ..artifact import check_model_target, load_model, save_model, words_arrays
 from ..vocabulary import Vocabulary, Words, check_lengths
+from .fasttext import LONGEST, read_fasttext, write_fasttext
 from .manifest import read_manifest, write_manifest
+from .subwords import Subwords
+from .tables import NEIGHBORS, T, WordTables, blocks_of
 from .vectors_reader import (
     DUPLICATE,
     FAULT_NAMES,
@@ -33,136 +38,138 @@ from .vectors_reader import (
     words_of,
 )
 
-
-def combined(input: F32, output: F32, vectors: str) -> F32:
-    """Return the word vectors that some rows of both tables make.
-
-    Parameters
-    ----------
-    input, output : ndarray of float32, shape (n, d)
-    vectors : {"sum", "input", "context", "unit-sum"}
-        ``unit-sum`` is the sum of both scaled to unit length; rows of zeros stay.
-
-    Returns
-    -------
-    ndarray of float32, shape (n, d)
-    """
-    if vectors == "input":
-        return input
-    if vectors == "context":
-        return output
-    return input + output if vectors == "sum" else unit_vectors(input) + unit_vectors(output)
-
-
-@dataclass(frozen=True)
-class CombinedRows:
-    """The word vectors that two tables make, computed for the rows that are asked for.
-
-    `save_vectors` writes them like a matrix, without a third table in memory.
-    """
-
-    input: F32
-    output: F32
-    vectors: str
-
-    dtype = np.dtype(np.float32)
-    ndim = 2
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Words and dimensions."""
-        return self.input.shape[0], self.input.shape[1]
-
-    def __len__(self) -> int:
-        return len(self.input)
-
-    def __getitem__(self, rows: slice) -> F32:
-        return combined(self.input[rows], self.output[rows], self.vectors)
-
-
-FORMATS = ("text", "binary", "safetensors")
-SUFFIXES = {".bin": "binary", ".safetensors": "safetensors"}
 KIND, VERSION = "vectors", 1  # of the native format, safetensors
 CHECKPOINT = "checkpoint"  # whose arrays have the same names
-NEIGHBORS = ("left", "right")  # tables of a training with word order
 _NO_VECTORS = NOT_TEXT | {".svm", ".svmlight", ".libsvm", ".svg"}
-_NOT_SO = {".csv", ".tsv", ".json", ".jsonl"}  # suffixes of other text and tables
-_WRITTEN_AT_ONCE = 1 << 21  # bytes of the matrix
-Matrix: TypeAlias = F32 | CombinedRows
+_NOT_SO = {".csv", ".tsv", ".json"}  # suffixes of other text
 
 
 def save_vectors(
-    path: PathLike,
-    words: Words,
-    matrix: Matrix,
-    *,
-    counts: I64 | None = None,
-    context: F32 | None = None,
-    neighbors: tuple[F32, F32] | None = None,
-    format: str | None = None,
-    header: bool = True,
-    manifest: Mapping[str, Any] | None = None,
+    path: PathLike, tables: WordTables, format: str | None = None, header: bool = True
 ) -> None:
-    """Write word vectors.
+    """Write word vectors, with all of their tables that the format has.
 
     Parameters
     ----------
     path : path
         Written atomically; ``-`` is standard output (text, binary).
-    words : Words, n of them
-    matrix : ndarray of float32, shape (n, d), or CombinedRows
-        May be a view with any strides; it is not copied as a whole.
-    counts : ndarray of int64, shape (n,), optional
-        Written to safetensors only.
-    context : ndarray of float32, shape (n, d), optional
-        The context vectors, written to safetensors only.
-    neighbors : tuple of ndarray of float32, shape (n, d), optional
-        With word order: the vectors of words just left and just right, as `context`.
-    format : {"text", "binary", "safetensors"}, optional
-        Default: by suffix, .bin: binary, .safetensors, others: text.
+    tables : WordTables
+        Arrays may be views with any strides; they are not copied as a whole.
+    format : str, optional
+        One of `FORMATS`; by default by suffix, or else text.
     header : bool
         Write the numbers of rows and dimensions on the first line of text.
-    manifest : mapping, optional
-        How the vectors were made: a part of safetensors; otherwise written as JSON to PATH.json,
-        unless `path` is a stream.
 
     Raises
     ------
     FormatError
         A number is not finite, or a word is empty, repeated, not UTF-8, or contains a separator or
         a NUL byte. The target is unchanged.
+    UsageError
+        The format cannot be written to this name, or needs tables that are not there.
     """
-    chosen = check_target(path, format)
-    check_before_writing(path, words, matrix)
-    if chosen == "safetensors":
-        blocks = ChunkedArray(
-            matrix.shape, matrix.dtype, lambda: (block for _, block in blocks_of(matrix))
-        )
-        given = {"counts": counts, "context": context}
-        given |= dict(zip(NEIGHBORS, neighbors or (), strict=False))
-        more = {name: array for name, array in given.items() if array is not None}
-        arrays = {"vectors": blocks, **words_arrays(words), **more}
-        save_model(path, KIND, VERSION, arrays, {"manifest": manifest and dict(manifest)})
-        return
-    _save_rows(path, words, matrix, chosen == "binary", header)
-    write_manifest(manifest, path)
+    chosen = FORMATS[check_target(path, format)]
+    check_before_writing(path, tables.words, tables.vectors)
+    chosen.write(path, tables, header)
+    if chosen.record_beside:
+        write_manifest(tables.manifest, path)
 
 
-def _save_rows(path: PathLike, words: Words, matrix: Matrix, is_binary: bool, header: bool) -> None:
-    def as_bytes(part: tuple[int, F32]) -> U8:
-        return write_rows(is_binary, part[1], words.text, words.offsets, part[0])
+# ---- writing ----
 
+
+def _write_safetensors(path: PathLike, tables: WordTables, header: bool) -> None:
+    def chunked(matrix: F32) -> ChunkedArray:
+        blocks = lambda: (block for _, block in blocks_of(matrix))  # noqa: E731
+        return ChunkedArray(matrix.shape, matrix.dtype, blocks)
+
+    arrays: dict[str, Any] = {name: chunked(rows) for name, rows in tables.arrays().items()}
+    if tables.counts is not None:
+        arrays["counts"] = tables.counts
+    record: dict[str, Any] = {"manifest": tables.manifest}
+    if (subwords := tables.subwords) is not None:
+        record["ngram_lengths"] = [subwords.shortest, subwords.longest]
+    save_model(path, KIND, VERSION, {**arrays, **words_arrays(tables.words)}, record)
+
+
+def _rows_writer(is_binary: bool) -> Callable[[PathLike, WordTables, bool], None]:
+    def write(path: PathLike, tables: WordTables, header: bool) -> None:
+        words = tables.words
+
+        def as_bytes(part: tuple[int, F32]) -> U8:
+            return write_rows(is_binary, part[1], words.text, words.offsets, part[0])
+
+        with atomic_write(path) as file:
+            if header or is_binary:
+                file.write(b"%d %d\n" % tables.vectors.shape)
+            for rows in ordered_map(as_bytes, blocks_of(tables.vectors)):
+                file.write(rows.data)
+
+    return write
+
+
+def _write_json_lines(path: PathLike, tables: WordTables, header: bool) -> None:
+    """Write an object a line: word, count if it is known, and vector."""
+    words, counts = tables.words, tables.counts
     with atomic_write(path) as file:
-        if header or is_binary:
-            file.write(b"%d %d\n" % matrix.shape)
-        for rows in ordered_map(as_bytes, blocks_of(matrix)):
-            file.write(rows.data)
+        for first, block in blocks_of(tables.vectors):
+            rows = write_rows(False, block, words.text, words.offsets, first).tobytes()
+            for number, row in enumerate(rows.split(b"\n")[:-1], first):
+                start = json.dumps({"word": words[number]})[:-1]
+                if counts is not None:
+                    start += f', "count": {counts[number]}'
+                numbers = row[len(words.raw(number)) + 1 :].replace(b" ", b", ")
+                file.write(start.encode() + b', "vector": [' + numbers + b"]}\n")
 
 
-def check_format(format: str | None) -> None:
-    """Raise `UsageError` if a format is not one of `FORMATS` or None."""
-    if format is not None and format not in FORMATS:
-        raise UsageError(f"--format={format}: must be one of {', '.join(FORMATS)}")
+def _write_parquet(path: PathLike, tables: WordTables, header: bool) -> None:
+    """Write columns word, count if it is known, and vector: a list of as many numbers each."""
+    pyarrow = import_optional("pyarrow", f" to write {path}")
+    parquet = import_optional("pyarrow.parquet", f" to write {path}")
+    columns = {"word": pyarrow.array(list(tables.words), pyarrow.string())}
+    if tables.counts is not None:
+        columns["count"] = pyarrow.array(tables.counts)
+    numbers = pyarrow.array(np.ascontiguousarray(tables.vectors).reshape(-1))
+    size = tables.vectors.shape[1]
+    columns["vector"] = pyarrow.FixedSizeListArray.from_arrays(numbers, size)
+    with atomic_write(path) as file:
+        parquet.write_table(pyarrow.table(columns), file)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of word vectors; its magic bytes are in `dcme_w2v.files.opening.MAGIC`.
+
+    Attributes
+    ----------
+    suffix : str
+        The suffix of a name that means it; empty: none.
+    write : callable
+        Writes `WordTables` to a path; for text with or without a header.
+    record_beside : bool
+        Whether the manifest is a file of its own.
+    """
+
+    suffix: str
+    write: Callable[[PathLike, WordTables, bool], None]
+    record_beside: bool = True
+
+
+FORMATS = {
+    "text": Format("", _rows_writer(False)),
+    "binary": Format(".bin", _rows_writer(True)),
+    "safetensors": Format(".safetensors", _write_safetensors, record_beside=False),
+    "fasttext": Format("", write_fasttext),
+    "parquet": Format(".parquet", _write_parquet, record_beside=False),  # as vector databases
+    "jsonl": Format(".jsonl", _write_json_lines, record_beside=False),  # load them
+}
+READ = ("text", "binary", "safetensors", "fasttext")
+
+
+def check_format(format: str | None, known: Iterable[str] = FORMATS) -> None:
+    """Raise `UsageError` if a format is not known, or None."""
+    if format is not None and format not in known:
+        raise UsageError(f"--format={format}: must be one of {', '.join(known)}")
 
 
 def check_target(path: PathLike, format: str | None) -> str:
@@ -176,9 +183,12 @@ def check_target(path: PathLike, format: str | None) -> str:
     """
     check_format(format)
     name, suffix = os.fspath(path), uncompressed_name(path).suffix
-    chosen = format or SUFFIXES.get(suffix, "text")
+    of_suffix = (known for known, one in FORMATS.items() if one.suffix == suffix.lower() != "")
+    chosen = format or next(of_suffix, "text")
     if chosen == "safetensors":
         check_model_target(path, KIND)
+    elif chosen in ("fasttext", "parquet") and compression_of(path) is not None:
+        raise UsageError(f"{name}: {chosen} files cannot be written compressed; name X{suffix}")
     if format is None and chosen == "text" and suffix.lower() in _NO_VECTORS:
         raise UsageError(
             f"{name}: vectors are not written as {suffix}; name a .safetensors, .bin or .txt"
@@ -193,17 +203,7 @@ def warn_of_suffix(path: str | None, format: str | None) -> None:
         warn(f"{path}: will have word2vec's text, not {suffix}; name a .txt, .bin or .safetensors")
 
 
-def blocks_of(matrix: Matrix) -> Iterator[tuple[int, F32]]:
-    """Yield contiguous blocks of rows of a matrix, each with its first row."""
-    step = max(1, _WRITTEN_AT_ONCE // (4 * max(1, matrix.shape[1])))
-    for first in range(0, len(matrix), step):
-        yield first, np.ascontiguousarray(matrix[first : first + step])
-
-
-# ---- writing ----
-
-
-def check_before_writing(path: PathLike, words: Words, matrix: Matrix) -> None:
+def check_before_writing(path: PathLike, words: Words, matrix: F32) -> None:
     """Raise `FormatError` if a word or a number cannot be written."""
     check_lengths(words, os.fspath(path))
     faults = no_faults()
@@ -230,21 +230,9 @@ def check_before_writing(path: PathLike, words: Words, matrix: Matrix) -> None:
 # ---- reading ----
 
 
-@dataclass(frozen=True)
-class Contents:
-    """The contents of a file of word vectors; see `save_vectors`."""
-
-    words: Words
-    matrix: F32
-    counts: I64 | None = None
-    context: F32 | None = None
-    neighbors: tuple[F32, F32] | None = None
-    manifest: dict[str, Any] | None = None
-
-
 def load_vectors(
-    path: PathLike, kind: str | None, limit: int | None = None, mmap: bool = True
-) -> Contents:
+    path: PathLike, kind: str | None, limit: int | None, mmap: bool, make: type[T]
+) -> T:
     """Read a file of word vectors of a kind; see `Vectors.load`. Mapped numbers are not checked.
 
     Raises
@@ -253,13 +241,15 @@ def load_vectors(
         It is of another kind, or is corrupt.
     """
     if kind == "safetensors":
-        return _load_safetensors(path, limit, mmap)
+        return _load_safetensors(path, limit, mmap, make)
+    manifest = read_manifest(path)
+    if kind == "fasttext":
+        return read_fasttext(path, limit, mmap, manifest, make)
     with open_rows(path, None if kind is None else kind == "binary") as reader:
-        found = _load_rows(reader, limit)
-    return replace(found, manifest=read_manifest(path))
+        return make(*_load_rows(reader, limit), manifest=manifest)
 
 
-def _load_rows(reader: RowReader, limit: int | None) -> Contents:
+def _load_rows(reader: RowReader, limit: int | None) -> tuple[Words, F32]:
     matrix = reader.room(limit)
     found: list[Part] = []
     for part in reader.parts(keep=True, limit=limit, matrix=matrix):
@@ -280,7 +270,7 @@ def _load_rows(reader: RowReader, limit: int | None) -> Contents:
         raise _damaged(reader.row_place(row), f"duplicate word {words[row]!a}", reader.path)
     if matrix is None:
         matrix = joined([part.matrix for part in found if part.matrix is not None], reader.dim)
-    return Contents(words, matrix)
+    return words, matrix
 
 
 def joined(parts: list[F32], dim: int) -> F32:
@@ -298,25 +288,45 @@ def _damaged(place: str, what: str, path: str) -> FormatError:
     return FormatError(f"{place}: {what}; run dcme-w2v check {path} for all faults")
 
 
-def _load_safetensors(path: PathLike, limit: int | None, mmap: bool) -> Contents:
+def _load_safetensors(path: PathLike, limit: int | None, mmap: bool, make: type[T]) -> T:
     model = load_model(path, (KIND, CHECKPOINT), VERSION)
-    words = model.words()
+    words, all_rows = model.words(), slice(None)
 
-    def rows(name: str, dtype: str, *shape: int | None) -> Any:
+    def rows(name: str, dtype: str = "float32", *shape: int | None, part: Any = None) -> Any:
         if name not in model.arrays:
             return None
         checked = not mmap or not isinstance(model.arrays[name], np.memmap)
-        found = model.array(name, dtype, len(words), *shape, finite=checked)[:limit]
+        first = len(words) if part is None else None
+        found = model.array(name, dtype, first, *shape, finite=checked)[part or slice(limit)]
         return found if mmap else np.array(found)
 
     counts, matrix = rows("counts", "int64"), rows("vectors", "float32", None)
     context, left, right = (rows(name, "float32", None) for name in ("context", *NEIGHBORS))
-    neighbors = None if left is None or right is None else (left, right)
-    manifest = model.description.get("manifest")
+    manifest, lengths = (model.description.get(name) for name in ("manifest", "ngram_lengths"))
     if matrix is None or not 1 <= matrix.shape[1] <= MAX_DIM:
         raise model.fault("vectors", "are not there, or have no dimensions")
     if manifest is not None and not isinstance(manifest, dict):
         raise model.fault("manifest", "is not an object")
     if counts is not None and counts.min(initial=0) < 0:
         raise model.fault("counts", "has a negative number")
-    return Contents(words[:limit], matrix, counts, context, neighbors, manifest)
+    subwords = None
+    if lengths is not None:
+        ngrams = rows("ngrams", "float32", None, part=all_rows)
+        if ngrams is None or not _are_lengths(lengths):
+            raise model.fault("ngrams", "are not there, or have no lengths")
+        subwords = Subwords(lengths[0], lengths[1], ngrams, rows("own", "float32", None))
+    words = words[:limit]
+    try:
+        return make(
+            words, matrix, counts, manifest=manifest, subwords=subwords,
+            context=None if context is None else make(words, context, counts),
+            neighbors=None if left is None or right is None else (left, right),
+        )  # fmt: skip
+    except UsageError as error:
+        raise model.fault("vectors", error.message) from None
+
+
+def _are_lengths(found: Any) -> bool:
+    if not isinstance(found, list) or [type(one) for one in found] != [int, int]:
+        return False
+    return 1 <= found[0] <= found[1] <= LONGEST

@@ -9,7 +9,7 @@ import pytest
 from helpers import save, unit_rows
 
 from dcme_w2v import Vectors
-from dcme_w2v.words.exports import agreement, as_int8
+from dcme_w2v.words.convert import agreement, as_int8
 
 WORDS = ["köln", "<b>", *(f"w{i}" for i in range(398))]
 

@@ -1,18 +1,14 @@
 """Centers and reduces word vectors, and writes them for other programs."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from dcme_w2v._core.codec import write_rows
-from dcme_w2v.errors import UsageError, import_optional
-from dcme_w2v.files.atomic import atomic_write, is_stream
+from dcme_w2v.errors import UsageError
+from dcme_w2v.files.atomic import is_stream
 from dcme_w2v.files.paths import READS, WRITES, guard
 from dcme_w2v.formats.vectors.vectors_io import (
-    blocks_of,
-    check_before_writing,
     check_target,
     warn_of_suffix,
 )
@@ -23,7 +19,7 @@ from dcme_w2v.training.progress import ProgressLike, reporting_to
 
 from .check import load_without_faults
 from .neighbors import inverse_lengths
-from .options import PostprocessOptions
+from .options import ConvertOptions
 from .vectors import Vectors
 
 _LARGEST = 127
@@ -100,7 +96,7 @@ def centered(matrix: F32) -> F32:
 
 
 def convert(
-    source: str, target: str, options: PostprocessOptions, progress: ProgressLike = False
+    source: str, target: str, options: ConvertOptions, progress: ProgressLike = False
 ) -> Vectors:
     """Write vectors in another format, changed by the options; return what was written.
 
@@ -111,11 +107,9 @@ def convert(
     UsageError
         An option does not fit the format of the target, or the paths conflict.
     """
-    save = None if options.format else TABLES.get(Path(target).suffix.lower())
-    format = "table" if save else check_target(target, options.format)
+    format = check_target(target, options.format)
     guard((READS, "IN", source), (WRITES, "OUT", target))
-    if save is None:
-        warn_of_suffix(target, options.format)
+    warn_of_suffix(target, options.format)
     if options.no_header and format != "text":
         raise UsageError(f"--no-header: is for text; {target} has another format")
     with reporting_to(progress) as reporter:
@@ -133,15 +127,11 @@ def convert(
             matrix = matrix * inverse_lengths(matrix)[:, None]
         if matrix is not vectors.vectors:
             vectors = vectors.changed(vectors=matrix, context=None, neighbors=None, subwords=None)
-        if save is not None:
-            check_before_writing(target, vectors.words, vectors.vectors)
-            save(target, vectors)
-        else:
-            vectors.save(target, options.format, header=not options.no_header)
+        vectors.save(target, options.format, header=not options.no_header)
     return vectors
 
 
-def _loaded(source: str, options: PostprocessOptions) -> tuple[Vectors, Mapping[str, int]]:
+def _loaded(source: str, options: ConvertOptions) -> tuple[Vectors, Mapping[str, int]]:
     """Read vectors; with --invalid, also the faults of the rows that were left out."""
     if options.invalid == "error":
         return Vectors.load(source, limit=options.limit), {}
@@ -177,37 +167,3 @@ def reduced(matrix: F32, dim: int) -> tuple[F32, float]:
     kept = float(variances[-dim:].sum() / max(variances.sum(), np.finfo(np.float64).tiny))
     with np.errstate(over="ignore"):  # infinite vectors are an error where they are written
         return found * scale, kept
-
-
-def _save_json_lines(path: str, vectors: Vectors) -> None:
-    """Write an object a line: word, count if it is known, and vector."""
-    words, counts = vectors.words, vectors.counts
-    with atomic_write(path) as file:
-        for first, block in blocks_of(vectors.vectors):
-            rows = write_rows(False, block, words.text, words.offsets, first).tobytes()
-            for number, row in enumerate(rows.split(b"\n")[:-1], first):
-                start = json.dumps({"word": words[number]})[:-1]
-                if counts is not None:
-                    start += f', "count": {counts[number]}'
-                numbers = row[len(words.raw(number)) + 1 :].replace(b" ", b", ")
-                file.write(start.encode() + b', "vector": [' + numbers + b"]}\n")
-
-
-def _save_parquet(path: str, vectors: Vectors) -> None:
-    """Write columns word, count if it is known, and vector: a list of as many numbers each."""
-    pyarrow = import_optional("pyarrow", f" to write {path}")
-    parquet = import_optional("pyarrow.parquet", f" to write {path}")
-    columns = {"word": pyarrow.array(list(vectors.words), pyarrow.string())}
-    if vectors.counts is not None:
-        columns["count"] = pyarrow.array(vectors.counts)
-    numbers = pyarrow.array(np.ascontiguousarray(vectors.vectors).reshape(-1))
-    columns["vector"] = pyarrow.FixedSizeListArray.from_arrays(numbers, vectors.dim)
-    with atomic_write(path) as file:
-        parquet.write_table(pyarrow.table(columns), file)
-
-
-TABLES = {".parquet": _save_parquet, ".jsonl": _save_json_lines}  # as vector databases load them
-KV = (
-    "--to=kv: gensim's .kv files are Python pickles, which are not written here; convert to .bin, "
-    "then in Python: gensim.models.KeyedVectors.load_word2vec_format(BIN, binary=True).save(KV)"
-)

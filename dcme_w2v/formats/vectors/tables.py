@@ -1,0 +1,146 @@
+"""Words with all their tables: what files of word vectors hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.arrays import F32, I64, Immutable, read_only
+
+from ..vocabulary import Words
+from .subwords import Subwords
+
+T = TypeVar("T", bound="WordTables")
+PARTS = ("words", "vectors", "counts", "context", "neighbors", "manifest", "subwords")
+NEIGHBORS = ("left", "right")  # tables of a training with word order
+_WRITTEN_AT_ONCE = 1 << 21  # bytes of a matrix
+
+
+class WordTables(Immutable):
+    """Words, their vectors and what is known of them; see `dcme_w2v.Vectors`, which adds queries.
+
+    Parameters
+    ----------
+    words, vectors, counts, context, neighbors, manifest, subwords
+        As in `dcme_w2v.Vectors`.
+
+    Raises
+    ------
+    UsageError
+        The parts do not fit together.
+    """
+
+    def __init__(
+        self,
+        words: Iterable[str],
+        vectors: ArrayLike,
+        counts: ArrayLike | None = None,
+        *,
+        context: WordTables | None = None,
+        neighbors: tuple[ArrayLike, ArrayLike] | None = None,
+        manifest: Mapping[str, Any] | None = None,
+        subwords: Subwords | None = None,
+    ) -> None:
+        self.words = words if isinstance(words, Words) else _distinct(words)
+        self.vectors: F32 = read_only(vectors, np.float32)
+        self.counts = None if counts is None else _whole_counts(counts)
+        self.context: Any = context  # of the same class
+        sides = [read_only(rows, np.float32) for rows in neighbors or ()]
+        self.neighbors: tuple[F32, F32] | None = (sides[0], sides[1]) if sides else None
+        self.manifest = None if manifest is None else dict(manifest)
+        self.subwords = subwords and subwords.frozen()
+        self._check()
+
+    def _check(self) -> None:
+        shape, n = self.vectors.shape, len(self.words)
+        if len(shape) != 2 or shape[1] < 1:
+            raise UsageError(f"vectors of shape {shape}: must be of shape (n, d)")
+        counts = n if self.counts is None else len(self.counts)
+        context = n if self.context is None else len(self.context.words)
+        if not n == shape[0] == counts == context:
+            raise UsageError(
+                f"{n} words, {shape[0]} vectors, {counts} counts and {context} context vectors: "
+                "must be as many of each"
+            )
+        others = [] if self.context is None else [self.context.vectors]
+        if self.subwords is not None and self.subwords.own is not None:
+            others.append(self.subwords.own)
+        for rows in (*others, *(self.neighbors or ())):
+            if rows.shape != shape:
+                raise UsageError(f"other vectors of shape {rows.shape}: must be of shape {shape}")
+        if self.subwords is not None and self.subwords.rows.shape[1] != shape[1]:
+            raise UsageError(f"subwords of other than {shape[1]} dimensions")
+        if self.context is not None and not self.context.words.equals(self.words):
+            raise UsageError("the context vectors have other words; give them for the same words")
+        if not np.diff(self.words.offsets).all():
+            row = int(np.argmin(np.diff(self.words.offsets)))
+            raise UsageError(f"word {row + 1} is empty; remove it, or name it")
+
+    def arrays(self) -> dict[str, F32]:
+        """Return all tables of numbers by name; with n-grams, the words' own rows are ``own``."""
+        named: dict[str, F32 | None] = {"vectors": self.vectors}
+        if self.context is not None:
+            named["context"] = self.context.vectors
+        named |= dict(zip(NEIGHBORS, self.neighbors or (), strict=False))
+        if self.subwords is not None:
+            named |= {"own": self.subwords.own, "ngrams": self.subwords.rows}
+        return {name: rows for name, rows in named.items() if rows is not None}
+
+    def changed(self: T, **parts: Any) -> T:
+        """Return a copy in which some parameters have other values."""
+        return type(self)(**{name: getattr(self, name) for name in PARTS} | parts)
+
+    def _slice(self: T, key: slice) -> T:
+        sides, subwords = self.neighbors, self.subwords
+        if subwords is not None and subwords.own is not None:
+            subwords = replace(subwords, own=subwords.own[key])
+        return self.changed(
+            words=self.words[key],
+            vectors=self.vectors[key],
+            counts=None if self.counts is None else self.counts[key],
+            context=None if self.context is None else self.context._slice(key),
+            neighbors=None if sides is None else (sides[0][key], sides[1][key]),
+            subwords=subwords,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # np.asarray: memory maps are pickled as arrays; values computed on first use are left out
+        state = {name: getattr(self, name) for name in PARTS}
+        return {**state, "vectors": np.asarray(self.vectors)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+
+def blocks_of(matrix: F32) -> Iterator[tuple[int, F32]]:
+    """Yield contiguous blocks of rows of a matrix, each with its first row."""
+    step = max(1, _WRITTEN_AT_ONCE // (4 * max(1, matrix.shape[1])))
+    for first in range(0, len(matrix), step):
+        yield first, np.ascontiguousarray(matrix[first : first + step])
+
+
+def _distinct(words: Iterable[str]) -> Words:
+    seen: dict[str, int] = {}
+    for number, word in enumerate(words):
+        if seen.setdefault(word, number) != number:
+            raise UsageError(f"the word {word!r} occurs twice, at {seen[word]} and {number}")
+    try:
+        return Words.from_words(seen)
+    except TypeError:
+        raise UsageError("the words must be str") from None
+
+
+def _whole_counts(counts: ArrayLike) -> I64:
+    """Return counts as a read-only array of integers, or raise `UsageError`."""
+    given = np.asanyarray(counts)
+    with np.errstate(invalid="ignore"):
+        is_number = given.dtype.kind in "iuf"
+        whole = given.astype(np.int64, copy=False) if is_number else np.zeros(0, dtype=np.int64)
+    if given.ndim != 1 or not np.array_equal(given, whole) or whole.min(initial=0) < 0:
+        raise UsageError("counts: must be a list of integers of at least 0")
+    return read_only(whole)
