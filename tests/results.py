@@ -16,7 +16,7 @@ from dcme_w2v.numeric.kmeans import kmeans
 from dcme_w2v.numeric.parallel import ordered_map
 from dcme_w2v.scdv.fit import fit_documents
 from dcme_w2v.scdv.options import ScdvOptions
-from dcme_w2v.words.exports import reduced
+from dcme_w2v.words.convert import reduced
 
 random = np.random.default_rng(7)
 LABELS = np.arange(1200) % 4

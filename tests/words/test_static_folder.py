@@ -245,7 +245,7 @@ def test_rows_of_unit_length(cli, vectors):
         assert_allclose(np.linalg.norm(np.array(rows, float), axis=1), 1, atol=1e-5)
         Path("m", name).write_text(json.dumps([] if "mod" in name else {}))
     for pooling in ("mean", "usif"):
-        given = f"encode v.npy t.txt --output - --pooling {pooling}"
+        given = f"encode v.safetensors t.txt --output - --pooling {pooling}"
         raw, unit = (np.array(cli.rows(given + more), float) for more in ("", " --unit"))
         lengths = np.linalg.norm(raw, axis=1, keepdims=True)
         assert_allclose(raw / lengths, unit, atol=1e-4)
