@@ -142,7 +142,12 @@ class Dataset:
     @functools.cached_property
     def multilabel(self) -> bool:
         """Whether a training document has several labels."""
-        return any(len(labels) > 1 for labels in self.labels)
+        return any(len(labels) != 1 for labels in self.labels if labels)
+
+    @property
+    def none(self) -> int:
+        """How many training documents have none of the labels."""
+        return sum(bool(one) and not len(one) for one in self.labels)
 
     @property
     def groups(self) -> I64:
@@ -188,6 +193,7 @@ def corpus_line(
     line += f", {read.matrix.shape[1]:,} features"
     for count, what in (
         (len(read.held_labels), "held out"),
+        (read.none, "with none of the labels"),
         (read.unlabeled if classes else 0, f"without a label{without_label}"),
         (int((np.diff(read.matrix.indptr) == 0).sum()), "without any feature"),
     ):
@@ -246,6 +252,7 @@ def read(
     *,
     unlabeled: Sequence[str] = (),
     keep: float = 0,
+    takes_none: bool = False,
 ) -> Dataset:
     """Read documents once, of text or of vectors.
 
@@ -272,9 +279,12 @@ def read(
         Files of further documents, whose labels are ignored.
     keep : float
         Texts are kept if they have no more bytes.
+    takes_none : bool
+        Whether documents with none of the labels are learned; otherwise they are unlabeled.
     """
     if text is None:
-        return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled)
+        rest = (holdout, seed, keep_unlabeled, unlabeled, takes_none)
+        return _read_rows(docs, labels, *rest)
     if labels is not None:
         raise UsageError(f"--labels={labels}: is for .npz; text contains its labels")
     random, share = np.random.default_rng(seed), holdout.fraction
@@ -285,7 +295,7 @@ def read(
         nonlocal without
         is_held = False
         for document in _bounded(docs, text.read(docs)):
-            if not document.labels:
+            if not (document.labels if takes_none else len(document.labels)):
                 without += 1
                 if not keep_unlabeled:
                     continue
@@ -296,7 +306,7 @@ def read(
                 if is_held:
                     held.append(document)
                     continue
-            kept.append(document.labels)
+            kept.append(document.labels if takes_none else tuple(document.labels))
             is_first.append(document.is_first)
             yield texts.kept(document.text)
         if held and not kept:
@@ -313,7 +323,11 @@ def read(
     matrix = text.fit_transform(rows, words)
     found.warn(text.is_by_token)
     if holdout.file is not None:
-        held = [one for one in text.read([like(holdout.file, docs[0])]) if one.labels]
+        held = [
+            one
+            for one in text.read([like(holdout.file, docs[0])])
+            if (one.labels if takes_none else len(one.labels))
+        ]
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
     found_held = [document.text for document in held] if texts.list else []
@@ -352,6 +366,7 @@ def _read_rows(
     seed: int,
     keep_unlabeled: bool,
     unlabeled: Sequence[str],
+    takes_none: bool,
 ) -> Dataset:
     """Read vectors; see `read`."""
     parts: list[csr_matrix] = []
@@ -364,6 +379,7 @@ def _read_rows(
         parts.append(read_vectors(path, None)[0])
         names += [()] * parts[-1].shape[0]
     matrix = join(parts)
+    names = names if takes_none else [tuple(one) for one in names]
     has = np.array([bool(one) for one in names], dtype=bool)
     held = has & (np.random.default_rng(seed).random(len(names)) < (holdout.fraction or 0))
     kept = ~held if keep_unlabeled else has & ~held
@@ -374,7 +390,7 @@ def _read_rows(
     )  # fmt: skip
     if holdout.file is not None:
         matrix, names = read_vectors(holdout.file, None, data.columns)
-        has = np.array([bool(one) for one in names], dtype=bool)
+        has = np.array([bool(one if takes_none else len(one)) for one in names], dtype=bool)
         data.held_matrix = truncate_columns(matrix, data.matrix.shape[1])[has]
         data.held_labels = _selected(names, has)
     return data
@@ -414,7 +430,7 @@ class Doubts:
         """
         if is_by_token or self._documents < MIN_DOUBTED:
             return
-        first = self._first[0]
+        first = next(iter(self._first), "")
         if first.strip().lower() in _HEADERS and self._classes[first] == 1:
             warn(
                 f"{self._path}: the first line has the label {first!r}, which is a class now; if "

@@ -207,7 +207,9 @@ def _divided(
 
 def scores_of(scorer: Scorer, data: Labeled, threads: int) -> OutOfFold:
     """Return the scores of documents whose labels are known; of many, some from all of the file."""
-    known = np.array([i for i, labels in enumerate(data.labels) if min(labels) >= 0], dtype=int)
+    known = np.array(
+        [i for i, labels in enumerate(data.labels) if min(labels, default=0) >= 0], dtype=int
+    )
     count = min(MAX_DOCUMENTS, max(1, MAX_SCORES // scorer.classes), len(known))
     at = known[np.linspace(0, len(known) - 1, count).astype(int)] if count else known
     some = data.some(at)
@@ -249,7 +251,7 @@ def _calibrate(
     fitted.calibration = Calibration.fit(kind, scores, labels, held.weights)
     if several and any(labels):
         log_p = fitted.calibration.apply(scores)
-        may_be_none = size < problem.classes
+        may_be_none = size < problem.classes or not all(labels)
         fitted.threshold = best_threshold(log_p, labels, held.weights, may_be_none)
 
 

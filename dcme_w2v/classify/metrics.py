@@ -168,13 +168,14 @@ class Measures:
         self._predicted += weight * chosen
         self._right += weight * (chosen & relevant)
         discounts = 1 / np.log2(np.arange(2, max(RANKS) + 2))
+        self._count(weight, labeled=wanted > 0)
         for k in RANKS:
-            ideal = discounts[: min(k, wanted)].sum()
+            ideal = discounts[: min(k, max(wanted, 1))].sum()
             gained = (hits[:k] * discounts[: len(hits[:k])]).sum()
             found = float(hits[:k].sum())
             self._count(weight, **{f"precision_at_{k}": found / k, f"ndcg_at_{k}": gained / ideal})
             if k > 1:
-                self._count(weight, **{f"r_precision_at_{k}": found / min(k, wanted)})
+                self._count(weight, **{f"r_precision_at_{k}": found / min(k, max(wanted, 1))})
         is_exact = set(np.flatnonzero(chosen)) == set(known) and len(known) == wanted
         self._count(weight, exact_match=is_exact)
         if known:
@@ -203,7 +204,7 @@ class Measures:
     def result(self) -> dict[str, Any]:
         """Return the metrics by name."""
         sums, total = dict(self._sums), self._total or 1.0
-        known = sums.pop("known", 0.0)
+        known, labeled = sums.pop("known", 0.0), sums.pop("labeled", total)
         over_known = ("log_likelihood", "coverage", "label_ranking_average_precision")
         found: dict[str, Any] = {
             "documents": self._documents,
@@ -212,6 +213,8 @@ class Measures:
         for name, value in sums.items():
             if name == "answered_accuracy":
                 found[name] = value / (sums["answered"] or 1.0)
+            elif name.startswith(("r_precision", "ndcg")):  # not defined without a label
+                found[name] = value / (labeled or 1.0)
             elif name not in over_known:
                 found[name] = value / total
             elif known:  # not defined without a known label

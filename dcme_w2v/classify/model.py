@@ -51,6 +51,7 @@ KIND, VERSION = "classifier", 1
 THRESHOLD = 0.15
 ALONE = 1 << 20  # products that one thread has computed before others have started
 MAX_IDF = 1e6  # of 10^19 documents it is 45
+NONE = "none_of_the_labels"  # of a record: training documents with none of them
 COLUMNS = "columns"  # of a record: columns of the .npz files of the training, or None
 PREDICTORS = (KIND, "fused", "latent", "shrunk")  # kinds of models
 
@@ -201,6 +202,8 @@ class Predictor(Shown, ABC):
         min_probability: float | None = None,
     ) -> Iterator[list[tuple[str, float]]]:
         """Yield what `predict_top` returns for documents as vectors."""
+        if min_probability is None and not topn and self.record.get(NONE):
+            min_probability = self.threshold
         threshold = self.threshold if min_probability is None else min_probability
         is_open = topn and min_probability is None
         least = -math.inf if is_open else log_of_probability(threshold)

@@ -15,7 +15,7 @@ from . import sequences
 from .dataset import numbers_of, pieces
 from .labeled import Labeled
 from .metrics import ClusterMeasures, Measures, propensity_gains
-from .model import Predictor, scored
+from .model import NONE, Predictor, scored
 
 DOCUMENTS_AT_ONCE, DOCUMENTS_TESTED = 256, 4096  # read at a time by `predict` and `test`
 # figures of held-out documents that are shown
@@ -66,17 +66,19 @@ def test(
     unlabeled = 0
     for matrix, found, _ in pieces(model, docs, labels, DOCUMENTS_TESTED, requires_labels=True):
         if measures is None:
-            multilabel = model.multilabel or any(len(one) > 1 for one in found)
+            multilabel = model.multilabel or any(len(one) != 1 for one in found if one)
             options = (len(model.classes), multilabel, model.threshold, _gains(model))
+            if min_probability is None and model.record.get(NONE):
+                min_probability = model.threshold
             measures = Measures(*options, min_probability)
-        kept = [i for i, one in enumerate(found) if one]
+        kept = [i for i, one in enumerate(found) if (len(one) if is_latent else one)]
         unlabeled += len(found) - len(kept)
         own: Any = [found[i] for i in kept]
         own = own if is_latent else numbers_of(own, model.classes)
         for rows, log_p in scored(model, matrix[kept], threads, is_latent):
             measures.add(log_p, own[rows])
             if confusion is not None:
-                if any(len(found[i]) > 1 for i in kept):
+                if any(len(found[i]) != 1 for i in kept):
                     raise UsageError("--confusion: needs one label a document; give --per-class")
                 best = [model.classes[i] for i in log_p.argmax(axis=1).tolist()]
                 confused.update(zip((found[i][0] for i in kept[rows]), best, strict=True))
@@ -191,8 +193,9 @@ def write_predictions(
 
 def measured(model: Predictor, data: Labeled) -> dict[str, Any]:
     """Return the measures of a model on held-out documents."""
-    several = model.multilabel or any(len(one) > 1 for one in data.labels)
-    measures = Measures(len(model.classes), several, model.threshold)
+    several = model.multilabel or any(len(one) != 1 for one in data.labels)
+    least = model.threshold if model.record.get(NONE) else None
+    measures = Measures(len(model.classes), several, model.threshold, None, least)
     for rows, log_p in scored(model, data.matrix, None):
         weights = None if data.weights is None else data.weights[rows]
         measures.add(log_p, data.labels[rows], weights)

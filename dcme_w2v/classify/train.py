@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dcme_w2v.declarations import filled
-from dcme_w2v.errors import UsageError
+from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.files.paths import PARTIAL
 from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
@@ -34,7 +34,7 @@ from .dataset import read as read_documents
 from .features import TextFeatures
 from .fit import Fitted, Job, RemoteTraining, SgdRun, fit_linear
 from .labeled import Labeled
-from .model import COLUMNS, KIND, THRESHOLD, Classifier
+from .model import COLUMNS, KIND, NONE, THRESHOLD, Classifier
 from .options import (
     NO_SUBWORDS,
     SUBWORDS,
@@ -258,13 +258,18 @@ class _Models:
             reporter.message(f"{self.corpus.matrix.shape[1]:,} features with these")
         _resolved(self._job, options, self.corpus, self._remote)
         reporter.message(_training_line(given, options, len(self.corpus.classes)))
+        if self.corpus.none and (options.loss != "hinge" or options.objective == "tree"):
+            warn(
+                f"{self.corpus.none:,} documents with none of the labels teach nothing here; give "
+                "--loss=hinge"
+            )
 
     def model(self, fitted: Fitted) -> Classifier:
         """Return the model of a fit."""
         corpus = self.corpus
         record = {
             "documents": len(corpus.labels), "labels": corpus.counts, COLUMNS: corpus.columns,
-            "epochs": fitted.records,
+            "epochs": fitted.records, NONE: corpus.none,
         }  # fmt: skip
         if corpus.class_weight is not None:
             record["class_weight"] = corpus.class_weight
@@ -360,7 +365,7 @@ def _read_documents(
     read = read_documents(
         job.docs, job.labels, text, job.holdout, options.seed,
         most=lambda count: (features.features_of(count), is_pairs or count <= TABLE_CLASSES),
-        keep=keep if chooses and is_open and features.by == "document" else 0,
+        keep=keep if chooses and is_open and features.by == "document" else 0, takes_none=True,
     )  # fmt: skip
     read.class_weight = job.class_weight
     check_held_out(job.holdout, read, read.classes)

@@ -5,6 +5,7 @@ The format is detected from the content. Rows are read a few thousand at a time.
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import itertools
@@ -40,6 +41,10 @@ SEEN_ROWS = 1000  # one of which must have each column
 DELIMITERS = ",\t;|"
 _HEAD = 4096  # bytes that may be blank
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\S[^\n]*)")
+_WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
+_LIST = re.compile(r"\s*\[\s*(?:['\"]|[\d.,\s]*\]\s*$)")
+_ITEM = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?[0-9]{1,18}(?:\.[0-9]+)?)"
+_LIST_OF_ITEMS = re.compile(rf"\s*\[\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?)?\s*\]\s*")
 _SHOWN = 20  # columns in an error message
 
 
@@ -249,8 +254,10 @@ def _row(table: Table, values: Sequence[Any]) -> Row:
         raise ValueError(f"has more than {LINE_BYTES:,} bytes; split it")
     if not table.label:
         return Row((), text, is_tokenized, kept)
-    pairs = zip(table.label, values[count:first], strict=True)
-    labels = tuple(one for pair in pairs for one in _labels(*pair))
+    found = list(map(_labels, table.label, values[count:first]))
+    labels = found[0] if len(found) == 1 else tuple(itertools.chain.from_iterable(found))
+    if not labels and any(found):
+        labels = NoneOfThese()
     return Row(labels, text, is_tokenized, kept)
 
 
@@ -269,21 +276,51 @@ def _field(record: Mapping[str, Any], name: str, absent: Any = None) -> Any:
     return value
 
 
+class NoneOfThese(tuple[str, ...]):
+    """The labels of a document that has none of them: true, while no label at all is false."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def label_of(text: str) -> str:
+    """Return a label without needless spaces; an integer is the same as text and as 1.0."""
+    label = " ".join(text.split())
+    return label if (found := _WHOLE.fullmatch(label)) is None else found[1].replace("-0", "0")
+
+
 def labels_of(joined: str) -> tuple[str, ...]:
-    """Return labels that are joined by |, without spaces around them."""
-    return tuple(label for one in joined.split("|") if (label := " ".join(one.split())))
+    """Return labels that are joined by |, without spaces around them; ``[]`` is none of them."""
+    if joined.strip() == "[]":
+        return NoneOfThese()
+    return tuple(label for one in joined.split("|") if (label := label_of(one)))
 
 
-def _labels(name: str, value: Any) -> list[str]:
+def _labels(name: str, value: Any) -> tuple[str, ...]:
     if is_null(value):
-        return []
+        return ()
     if isinstance(value, str):
-        return list(labels_of(value))
+        if not _LIST.match(value):
+            return labels_of(value)
+        value = _listed_labels(name, value)
     if isinstance(value, int | float):  # bool, too; integers beside nulls are stored as 1.0
-        value = [str(int(value) if isinstance(value, float) and value.is_integer() else value)]
-    if not isinstance(value, list) or not all(isinstance(one, str | int) for one in value):
+        value = [value]
+    if not isinstance(value, list) or not all(isinstance(one, str | int | float) for one in value):
         raise ValueError(f"{name} is {type(value).__name__}; labels are text, numbers or lists")
-    return [label for one in value if (label := " ".join(str(one).split()))]
+    if not value:
+        return NoneOfThese()
+    texts = [str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in value]
+    return tuple(label for text in texts if (label := label_of(text)))
+
+
+def _listed_labels(name: str, text: str) -> list[Any]:
+    """Return the items of a list that was written as text, as CSV does."""
+    if not _LIST_OF_ITEMS.fullmatch(text):
+        raise ValueError(
+            f"{name} is {text!r:.60}, a list written as text; write its labels joined by |"
+        )
+    found: list[Any] = ast.literal_eval(text)
+    return found
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from dcme_w2v.files.opening import (
     read_lines,
 )
 
-from .columns import Source, Table, check_no_table, labels_of, read_rows
+from .columns import Source, Table, check_no_table, label_of, labels_of, read_rows
 from .corpus import expand
 from .texts import Text, Tokenized, bytes_of, valid
 
@@ -164,7 +164,7 @@ def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ..
             raise CorpusError(
                 f"{path}: line {number} has an empty label: write its name behind __label__"
             )
-        labels.append(first[len(FASTTEXT_LABEL) :].decode())
+        labels.append(label_of(first[len(FASTTEXT_LABEL) :].decode()))
         rest = behind[0] if behind else b""
     return tuple(labels), rest
 

@@ -32,7 +32,7 @@ from dcme_w2v.numeric.arrays import I64, without_warnings
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS, checked_rows
 from dcme_w2v.platform import PathLike
 
-from .columns import labels_of
+from .columns import NoneOfThese, label_of, labels_of
 from .npy import npy_header, read_head
 
 SVMLIGHT = (".svm", ".svmlight", ".libsvm")
@@ -188,7 +188,8 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
         if not fields or is_header:
             continue
         first = () if b":" in fields[0] else fields[0].split(b",")
-        labels.append(tuple(_text(label, path, number) for label in first if label))
+        own = tuple(_text(label, path, number) for label in first if label)
+        labels.append(NoneOfThese() if own == ("[]",) else own)
         for field in fields[len(first) > 0 :]:
             column, value = _entry(field, path, number)
             columns.append(column)
@@ -206,7 +207,7 @@ def read_svmlight(path: str) -> tuple[csr_matrix, Labels]:
 
 def _text(label: bytes, path: str, number: int) -> str:
     try:
-        found = " ".join(label.decode().split())
+        found = label_of(label.decode())
         return found[1:] if found[:1] == "+" and found[1:].isdigit() else found  # +1 is 1
     except UnicodeDecodeError:
         raise FormatError(

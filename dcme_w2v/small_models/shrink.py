@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.classify.features import TextFeatures
 from dcme_w2v.classify.model import (
     COLUMNS,
+    NONE,
     VERSION,
     Classifier,
     restore_tag_pairs,
@@ -419,6 +420,7 @@ def shrink(model: Classifier, options: ShrinkOptions, shrunk: Shrunk | None = No
         "pairs": int(levels.nnz),
         "features": len(rows),
         COLUMNS: model.record.get(COLUMNS),
+        NONE: model.record.get(NONE),
     }
     if "class_weight" in model.record:
         record["class_weight"] = model.record["class_weight"]

@@ -1,5 +1,6 @@
 """`MaxentClassifier.fit` with an indicator matrix: a column for each label."""
 
+import json
 import pickle
 
 import numpy as np
@@ -188,3 +189,51 @@ def test_labels_are_predicted_as_well_as_by_one_against_the_rest(seed):
     assert ours > peer - 0.01
     p = model.predict_proba(rows[1000:])
     assert p.mean() == pytest.approx(sets.mean(), abs=0.05)  # calibrated
+
+
+NONE_WORDS = {"royal": "king queen crown", "food": "bread cake tea", "": "car road wheel"}
+
+
+def none_documents(seed, form):
+    """Return lines of documents of one label, two, none of them, or unlabeled, and their labels."""
+    random, lines = np.random.default_rng(seed), []
+    for number in range(240):
+        own = [*NONE_WORDS][number % 3]
+        words, labels = [*random.choice(NONE_WORDS[own].split(), 5)], [own] if own else []
+        if number % 4 == 0:
+            words += random.choice(NONE_WORDS["food"].split(), 3).tolist()
+            labels = sorted({*labels, "food"})
+        if number % 50 == 7:
+            labels = None
+        text = " ".join(words)
+        if form == "jsonl":
+            lines.append(json.dumps({"t": text, "y": labels}))
+        else:
+            told = "" if labels is None else "|".join(labels) or "[]"
+            numbers = " ".join(f"{ord(word[0]) - 97}:1" for word in sorted({*words}))
+            own = "" if labels is None else ",".join(labels) or "[]"
+            lines.append(f"{told}\t{text}" if form == "tsv" else f"{own} {numbers}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("form", ["jsonl", "tsv", "svm"])
+@pytest.mark.parametrize("options", ["", "--holdout 0.2", "--max-bytes 4000"])
+def test_documents_with_none_of_the_labels_are_learned_and_measured(cli, here, form, options):
+    names = ["a." + form, "b." + form]
+    for seed, name in enumerate(names):
+        (here / name).write_text(none_documents(seed, form))
+    columns = "--text-column t --label-column y" if form == "jsonl" else ""
+    cli(f"classify train {names[0]} --output m --threads 1 {columns} {options}")
+    assert "with none of the labels, 5 without a label left out" in cli.err
+    found = cli.json(f"classify test m {names[1]} {columns}")
+    assert found["documents"] == 235 and found["exact_match"] > 0.97
+    assert found["micro_precision"] > 0.97 and 0.97 < found["ndcg_at_3"] <= 1
+
+
+def test_none_of_the_labels_is_a_warning_without_hinge(cli, here):
+    (here / "d.tsv").write_text(none_documents(0, "tsv"))
+    for options in ("--loss softmax", "--objective tree"):
+        cli(f"classify train d.tsv --output m --threads 1 {options}")
+        assert "teach nothing here; give --loss hinge" in cli.err
+    cli("latent fit d.tsv --output l --latent 2")
+    cli("fuse fit d.tsv --unlabeled d.tsv --output f")

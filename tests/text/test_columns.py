@@ -1,5 +1,6 @@
 """Text and labels from columns of Parquet, Arrow, JSON lines and CSV."""
 
+import csv
 import gzip
 import json
 import re
@@ -17,6 +18,7 @@ from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.columns import Table, kind_of_table, read_rows
 from dcme_w2v.formats.corpus import Corpus
 from dcme_w2v.formats.documents import read_documents
+from dcme_w2v.formats.sparse_io import read_svmlight
 from dcme_w2v.options import VocabularyOptions
 from dcme_w2v.text.cache import LAST
 from dcme_w2v.text.encode import count, encode
@@ -531,3 +533,78 @@ def test_a_row_of_parquet_has_a_limit_of_decoded_bytes():
     assert Path("t.parquet").stat().st_size < 20_000
     with pytest.raises(CorpusError, match="row 2: has more than 8,388,608 bytes; split it"):
         text_of("t.parquet", "x")
+
+
+# ---- labels ----
+
+WHOLE = [1, 2, 10, 1, 2, 10]
+WAYS = {  # of the same labels
+    "integers": WHOLE, "floats": [float(one) for one in WHOLE], "text": [str(one) for one in WHOLE],
+    "lists": [[one] for one in WHOLE], "lists of floats": [[float(one)] for one in WHOLE],
+    "text of floats": [f"{one}.0" for one in WHOLE], "lists as text": [f"[{n}]" for n in WHOLE],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "tsv", "txt", "svm"])
+@pytest.mark.parametrize("way", WAYS)
+def test_an_integer_is_one_label_however_it_is_written(here, form, way):
+    path, labels = f"d.{form}", WAYS[way]
+    if form in ("tsv", "txt", "svm"):
+        if "list" in way:
+            pytest.skip("no lists there")
+        line = {"tsv": "{}\ta b", "txt": "__label__{} a b", "svm": "{} 1:2"}[form]
+        Path(path).write_text("\n".join(line.format(one) for one in labels))
+        found = read_svmlight(path)[1] if form == "svm" else labels_in(path)
+    else:
+        rows = [{"t": "a b", "y": one} for one in labels]
+        write_labeled(path, rows)
+        found = labels_in(dw.Table(path, "t", "y"))
+    assert found == [(str(one),) for one in WHOLE]
+
+
+def labels_in(source):
+    return [document.labels for document in read_documents([source])]
+
+
+def write_labeled(path, rows):
+    if path.endswith("parquet"):
+        table = pytest.importorskip("pyarrow").Table.from_pylist(rows)
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    elif path.endswith("csv"):
+        with open(path, "w", newline="") as file:  # noqa: PTH123
+            writer = csv.DictWriter(file, ["t", "y"])
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize("text, labels", [
+    ("['a', 'b c']", ("a", "b c")), ('["a","b|c"]', ("a", "b|c")), ("[1, 2.0]", ("1", "2")),
+    ("01", ("01",)), ("1.10", ("1.10",)), ("-0.0", ("0",)), ("[b]", ("[b]",)), ("[x", ("[x",)),
+    ("1.0|a", ("1", "a")), ("v1.0", ("v1.0",)), ('["it\'s"]', ("it's",)), ("['a',]", ("a",)),
+])  # fmt: skip
+def test_lists_that_are_written_as_text(here, text, labels):
+    write_labeled("d.csv", [{"t": "a b", "y": text}])
+    assert labels_in(dw.Table("d.csv", "t", "y")) == [labels]
+
+
+@pytest.mark.parametrize("text", ["['a' 'b']", "['a', nan]", "['a', ['b']]", '["a"', "['a'] x"])
+def test_lists_that_cannot_be_read_are_refused(here, text):
+    write_labeled("d.csv", [{"t": "a b", "y": text}])
+    with pytest.raises(CorpusError, match=r"row 1: y is .*a list written as text; write its"):
+        labels_in(dw.Table("d.csv", "t", "y"))
+
+
+@pytest.mark.parametrize("path", ["d.jsonl", "d.parquet", "d.csv"])
+def test_none_of_the_labels_is_not_no_label(here, path):
+    none, null = ([], None) if path != "d.csv" else ("[]", "")
+    write_labeled(path, [{"t": "a", "y": ["b"]}, {"t": "a", "y": none}, {"t": "a", "y": null}])
+    found = labels_in(dw.Table(path, "t", "y"))
+    assert [len(one) for one in found] == [1, 0, 0] and [*map(bool, found)] == [True, True, False]
+
+
+def test_a_name_that_is_twice_in_a_row_is_refused(here):
+    Path("d.jsonl").write_text('{"t": "a", "y": "b", "t": "c"}\n')
+    with pytest.raises(CorpusError, match=r"row 1: is not JSON .*'t' is there twice"):
+        labels_in(dw.Table("d.jsonl", "t", "y"))
