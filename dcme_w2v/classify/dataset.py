@@ -283,8 +283,7 @@ def read(
         Whether documents with none of the labels are learned; otherwise they are unlabeled.
     """
     if text is None:
-        rest = (holdout, seed, keep_unlabeled, unlabeled, takes_none)
-        return _read_rows(docs, labels, *rest)
+        return _read_rows(docs, labels, holdout, seed, keep_unlabeled, unlabeled, takes_none)
     if labels is not None:
         raise UsageError(f"--labels={labels}: is for .npz; text contains its labels")
     random, share = np.random.default_rng(seed), holdout.fraction
@@ -295,7 +294,7 @@ def read(
         nonlocal without
         is_held = False
         for document in _bounded(docs, text.read(docs)):
-            if not (document.labels if takes_none else len(document.labels)):
+            if not _is_labeled(document, takes_none):
                 without += 1
                 if not keep_unlabeled:
                     continue
@@ -306,7 +305,7 @@ def read(
                 if is_held:
                     held.append(document)
                     continue
-            kept.append(document.labels if takes_none else tuple(document.labels))
+            kept.append(document.labels if _is_labeled(document, takes_none) else ())
             is_first.append(document.is_first)
             yield texts.kept(document.text)
         if held and not kept:
@@ -319,20 +318,20 @@ def read(
             yield texts.kept(document.text)
 
     words = None if most is None else lambda: most(len({*itertools.chain.from_iterable(kept)}))
-    rows = training()
-    matrix = text.fit_transform(rows, words)
+    matrix = text.fit_transform(training(), words)
     found.warn(text.is_by_token)
     if holdout.file is not None:
-        held = [
-            one
-            for one in text.read([like(holdout.file, docs[0])])
-            if (one.labels if takes_none else len(one.labels))
-        ]
+        every = text.read([like(holdout.file, docs[0])])
+        held = [one for one in every if _is_labeled(one, takes_none)]
     held_matrix = text.transform(document.text for document in held)
     held_labels = [document.labels for document in held]
     found_held = [document.text for document in held] if texts.list else []
     own = (is_first, None, text, texts.list, found_held)
     return Dataset(matrix, kept, without, held_matrix, held_labels, *own)
+
+
+def _is_labeled(document: Document, takes_none: bool) -> bool:
+    return bool(document.labels if takes_none else len(document.labels))
 
 
 def _bounded(docs: Sequence[str], documents: Iterator[Document]) -> Iterator[Document]:

@@ -45,6 +45,11 @@ _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 _LIST = re.compile(r"\s*\[\s*(?:['\"]|[\d.,\s]*\]\s*$)")
 _ITEM = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?[0-9]{1,18}(?:\.[0-9]+)?)"
 _LIST_OF_ITEMS = re.compile(rf"\s*\[\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*\s*,?)?\s*\]\s*")
+# Values of columns that are one label each.
+_YES = "1", "True", "true", "TRUE"
+_INDICATORS: dict[tuple[str, ...], bool] = {
+    (): False, **{(one,): one in _YES for one in (*_YES, "0", "False", "false", "FALSE")}
+}  # fmt: skip
 _SHOWN = 20  # columns in an error message
 
 
@@ -117,6 +122,7 @@ class Row(NamedTuple):
     text: bytes | None
     is_tokenized: bool
     kept: tuple[Any, ...] = ()
+    is_indicator: bool | None = None  # whether its columns of labels have 0 or 1 for each label
 
 
 def with_columns(paths: Iterable[Source], text: str | None, label: str | None = None,
@@ -194,7 +200,7 @@ def read_rows(
         yield from enumerate(rows_of_dicts(table, table.rows), 1)
         return
     with file or CorpusFile(table.path) as file:
-        number, kinds = _rows_before(table), set[bool]()
+        number, kinds, forms = _rows_before(table), set[bool](), set[bool]()
         try:
             for values in _records(table, file, joined):
                 if isinstance(values, bytes):
@@ -205,6 +211,8 @@ def read_rows(
                 if row.is_tokenized not in kinds and row.text is not None:
                     kinds.add(row.is_tokenized)
                     _check_one_kind(kinds)
+                if row.is_indicator is not None:
+                    _check_one_form(forms, row.is_indicator)
                 number += 1
                 yield number, row
         except CorpusError:
@@ -219,13 +227,17 @@ def read_rows(
 
 def rows_of_dicts(table: Table, items: Iterable[Any]) -> Iterator[Row]:
     """Yield the content of rows that are dicts in memory; the first must have the columns."""
+    forms = set[bool]()
     for number, item in enumerate(items, 1):
         try:
             if not isinstance(item, Mapping):
                 raise ValueError(f"--text-column is for files and dicts, not {type(item).__name__}")
             if number == 1:
                 _check_columns(table, item, _missing(item, table.names))
-            yield _row(table, [_field(item, name) for name in table.names])
+            row = _row(table, [_field(item, name) for name in table.names])
+            if row.is_indicator is not None:
+                _check_one_form(forms, row.is_indicator)
+            yield row
         except ValueError as error:
             raise UsageError(f"{table}: item {number}: {error}") from None
 
@@ -256,9 +268,25 @@ def _row(table: Table, values: Sequence[Any]) -> Row:
         return Row((), text, is_tokenized, kept)
     found = list(map(_labels, table.label, values[count:first]))
     labels = found[0] if len(found) == 1 else tuple(itertools.chain.from_iterable(found))
+    form = None
+    if len(found) > 1 and any(found):
+        form = all(one in _INDICATORS for one in found)
+    if form:
+        labels = tuple(
+            name for name, one in zip(table.label, found, strict=True) if _INDICATORS[one]
+        )
     if not labels and any(found):
         labels = NoneOfThese()
-    return Row(labels, text, is_tokenized, kept)
+    return Row(labels, text, is_tokenized, kept, form)
+
+
+def _check_one_form(forms: set[bool], form: bool) -> None:
+    forms.add(form)
+    if len(forms) > 1:
+        raise ValueError(
+            "several columns of labels have 0 and 1 in some rows, as for a column a label, and "
+            "other values in others; join the labels by | in one column"
+        )
 
 
 def _check_one_kind(kinds: set[bool]) -> None:

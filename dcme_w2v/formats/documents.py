@@ -1,6 +1,7 @@
 """Documents, one per line, and sentences of tokens with tags, in CoNLL's columns."""
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +21,9 @@ from .corpus import expand
 from .texts import Text, Tokenized, bytes_of, valid
 
 FORMS = ("auto", "tab", "fasttext", "text")
-FASTTEXT_LABEL = b"__label__"
+_FASTTEXT_TOKEN = re.compile(rb"(?<!\S)__label__(\S*)")
+_CONLLU_ID = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
+_CONLLU_COLUMNS = 10
 
 
 class Document(NamedTuple):
@@ -74,8 +77,8 @@ def read_documents(
         Files, folders, ``-``, URLs, also compressed; see `dcme_w2v.formats.corpus.expand`. A
         null of a column of a `Table` is a document without tokens.
     form : {"auto", "tab", "fasttext", "text"}
-        Format of a line: labels, a TAB and text; tokens that start with ``__label__`` and text;
-        text alone. "auto" detects it for each line, by its start, then by its first TAB.
+        Format of a line: labels, a TAB and text; text with tokens that start with ``__label__``;
+        text alone. "auto" detects it for each line, by such tokens, then by its first TAB.
     encoding_errors : {"strict", "replace", "skip"}
         For tokens that are not UTF-8: fail, replace the bytes by U+FFFD, or skip the token.
 
@@ -140,7 +143,7 @@ def _valid_lines(
 
 def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
     """Return the labels and the text of a line."""
-    if form == "fasttext" or (form == "auto" and line.startswith(FASTTEXT_LABEL)):
+    if form == "fasttext" or (form == "auto" and _FASTTEXT_TOKEN.search(line)):
         return _fasttext_labels(line, path, number)
     if form == "text":
         return (), line
@@ -156,17 +159,13 @@ def _split_line(line: bytes, form: str, path: str, number: int) -> tuple[tuple[s
 
 
 def _fasttext_labels(line: bytes, path: str, number: int) -> tuple[tuple[str, ...], bytes]:
-    labels = []
-    rest = line.lstrip()
-    while rest.startswith(FASTTEXT_LABEL):
-        first, *behind = rest.split(None, 1)
-        if first == FASTTEXT_LABEL:
-            raise CorpusError(
-                f"{path}: line {number} has an empty label: write its name behind __label__"
-            )
-        labels.append(label_of(first[len(FASTTEXT_LABEL) :].decode()))
-        rest = behind[0] if behind else b""
-    return tuple(labels), rest
+    """Return the labels, which may have any places, as for fastText, and the text without them."""
+    labels = tuple(label_of(one.decode()) for one in _FASTTEXT_TOKEN.findall(line))
+    if not all(labels):
+        raise CorpusError(
+            f"{path}: line {number} has an empty label: write its name behind __label__"
+        )
+    return labels, _FASTTEXT_TOKEN.sub(b"", line).strip()
 
 
 START, END = "<s>", "</s>"  # in place of words before and after a sentence
@@ -212,15 +211,35 @@ def read_sentences(
         for has_tokens, block in itertools.groupby(
             kept, key=lambda one: bool(one[1].decode().strip())
         ):
-            if has_tokens:
-                yield _sentence(path, list(block))
+            if has_tokens and (found := _sentence(path, list(block))).tokens:
+                yield found
+
+
+def _columns(block: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the columns of each line: token, ..., tag.
+
+    Comments before lines with tabs are left out, as CoNLL-U has them. From its ten columns the
+    form and the universal part of speech are taken, without ranges and empty nodes.
+    """
+    tabs = [b"\t" in line for _, line in block]
+    first = tabs.index(True) if True in tabs else 0
+    if not all(tabs[first:]) or not all(line.startswith(b"#") for _, line in block[:first]):
+        first = 0
+    # Columns are separated by ASCII spaces only: a no-break space is a part of its token.
+    found = [
+        (number, [one.decode() for one in (line.split(b"\t") if b"\t" in line else line.split())])
+        for number, line in block[first:]
+    ]
+    if all(len(own) == _CONLLU_COLUMNS and _CONLLU_ID.fullmatch(own[0]) for _, own in found):
+        found = [(number, [own[1], own[3]]) for number, own in found if own[0].isdecimal()]
+        if all(own[1] == "_" for _, own in found):
+            found = [(number, own[:1]) for number, own in found]
+    yield from found
 
 
 def _sentence(path: str, block: list[tuple[int, bytes]]) -> Sentence:
     tokens, tags = [], []
-    for number, line in block:
-        # Columns are separated by ASCII spaces only: a no-break space is a part of its token.
-        columns = [one.decode() for one in (line.split(b"\t") if b"\t" in line else line.split())]
+    for number, columns in _columns(block):
         token = "".join(columns[0].split())
         if not token:
             raise CorpusError(f"{path}: line {number} has no token in its first column; add one")

@@ -161,3 +161,25 @@ def test_fused_features_learn_from_sentences_without_tags(cli):
 )
 def test_wrong_use_is_one_line(cli, line, message):
     assert message in cli.error(line)
+
+
+CONLLU = """# sent_id = 1
+# text = Vámonos al mar
+1-2\tVámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tVamos\tir\tVERB\t_\t_\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\t_\t_\t1\tobj\t_\t_
+3.1\tx\tx\tX\t_\t_\t_\t_\t_\t_
+"""
+
+
+@pytest.mark.parametrize("text, tokens, tags", [
+    (CONLLU, ["Vamos", "nos"], ["VERB", "PRON"]),
+    (CONLLU.replace("VERB", "_").replace("PRON", "_").replace("\tX", "\t_"), ["Vamos", "nos"], []),
+    ("# id 1\na\tX\n#\tY\n", ["a", "#"], ["X", "Y"]),
+    ("# X\na Y\n", ["#", "a"], ["X", "Y"]),
+    ("#\tX\na\tY\n", ["#", "a"], ["X", "Y"]),
+])  # fmt: skip
+def test_conllu_and_comments(here, text, tokens, tags):
+    (here / "d").write_text(text + "\n")
+    (sentence,) = read_sentences(["d"])
+    assert (sentence.tokens, sentence.tags) == (tokens, tags)

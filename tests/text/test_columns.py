@@ -608,3 +608,25 @@ def test_a_name_that_is_twice_in_a_row_is_refused(here):
     Path("d.jsonl").write_text('{"t": "a", "y": "b", "t": "c"}\n')
     with pytest.raises(CorpusError, match=r"row 1: is not JSON .*'t' is there twice"):
         labels_in(dw.Table("d.jsonl", "t", "y"))
+
+
+@pytest.mark.parametrize("yes, no", [(1, 0), (True, False), (1.0, 0.0), ("1", "0")])
+@pytest.mark.parametrize("path", ["d.jsonl", "d.parquet", "d.csv"])
+def test_columns_of_0_and_1_are_a_label_each(here, path, yes, no):
+    pairs = [(yes, no), (no, no), (yes, yes), (no, yes)]
+    rows = [{"t": "a", "y": own, "obscene": other} for own, other in pairs]
+    if path.endswith("csv"):
+        lines = [",".join(map(str, row.values())) for row in rows]
+        Path(path).write_text("\n".join(["t,y,obscene", *lines]))
+    else:
+        write_labeled(path, rows)
+    found = labels_in(dw.Table(path, "t", "y,obscene"))
+    assert found == [("y",), (), ("y", "obscene"), ("obscene",)] and all(found)
+
+
+@pytest.mark.parametrize("other", [(2, 1), ("a", 0)])
+def test_columns_of_0_and_1_and_more_are_refused(here, other):
+    rows = [{"t": "a", "y": own, "z": two} for own, two in [(0, 1), (1, 1), other]]
+    Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(CorpusError, match="row 3: several columns of labels have 0 and 1"):
+        labels_in(dw.Table("d.jsonl", "t", "y,z"))

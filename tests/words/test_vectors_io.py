@@ -1,6 +1,7 @@
 """Files of word vectors: bytes, round trips, variants and errors."""
 
 import bz2
+import contextlib
 import gzip
 import struct
 import subprocess
@@ -333,3 +334,20 @@ def test_binary_vectors_need_a_header():
     Path("v").write_text("a 1 2\n")
     with pytest.raises(FormatError, match="v:1: no header"):
         Vectors.load("v", "binary")
+
+
+@pytest.mark.parametrize("text, said", [
+    ("0.1 0.2 0.3\n0.4 -0.5 0.6\n", "begins with the number 0.1, not with a word"),
+    ("2 2\n1e-3 0.2 0.3\n.4 -0.5 0.6\n", "begins with the number 1e-3, not with a word"),
+    ('"king" 0.1 0.2\n"a b" 0.3 0.4\n"x" 1 2\n', None),
+    ('"king" 0.1 0.2\n"queen" 0.3 0.4\n', "in quotes, as R writes them"),
+    ("1984 0.1 0.2\n3.14 0.3 0.4\n", None), ('" 0.1 0.2\n" 0.3 0.4\n', None),
+])  # fmt: skip
+def test_layouts_that_are_not_word_vectors(here, text, said):
+    (here / "v.txt").write_text(text)
+    if said is None:
+        with contextlib.suppress(FormatError):
+            dw.Vectors.load("v.txt")
+        return
+    with pytest.raises(FormatError, match=said):
+        dw.Vectors.load("v.txt")

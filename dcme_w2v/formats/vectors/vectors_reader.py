@@ -79,6 +79,7 @@ assert len(FAULT_NAMES) == FAULT_KINDS
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*")
 _SIGNED_HEADER = re.compile(rb"[ \t]*[+-]?[0-9]{1,18}[ \t]+-[0-9]{1,18}[ \t\r]*")
 _LOOKED_AT = 100  # rows that show the dimension of a file without a header
+_DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]+)?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
@@ -166,6 +167,7 @@ class RowReader:
                 f"{self.path}:1: a header of {line[start:].decode().strip()} (rows and dimensions) "
                 "is not valid; write the file again"
             )
+        self._check_layout(block.tobytes().split(b"\n", _LOOKED_AT), header is not None)
         if header is None:
             # The dimension of most rows: words may have spaces.
             rows = [line, *block.tobytes().split(b"\n", _LOOKED_AT)[1:-1]]
@@ -185,6 +187,23 @@ class RowReader:
                 f"is not valid (at most {MAX_ROWS} and {MAX_DIM}); write the file again"
             )
         return start
+
+    def _check_layout(self, lines: list[bytes], has_header: bool) -> None:
+        """Raise where the first lines show that words are missing, or are in quotes as R has them.
+
+        A number may be a word, as a year is, but not all words are numbers with a decimal point.
+        """
+        firsts = [line.split(None, 1)[0] for line in lines[has_header:_LOOKED_AT] if line.strip()]
+        place = f"{self.path}:{1 + has_header}"
+        if len(firsts) > 1 and all(_DECIMAL.fullmatch(one) for one in firsts):
+            raise FormatError(
+                f"{place}: a line begins with the number {firsts[0].decode()}, not with a word; "
+                "write a word before the numbers of each line"
+            )
+        if len(firsts) > 1 and all(len(one) > 1 and one[:1] == one[-1:] == b'"' for one in firsts):
+            raise FormatError(
+                f"{place}: the words are in quotes, as R writes them; write them with quote=FALSE"
+            )
 
     def _looks_binary(self) -> bool:
         """Return whether the file is binary, by the first row, or the first block if both fit."""
