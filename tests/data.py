@@ -148,7 +148,6 @@ def write_files(folder):
         "c.txt": CORPUS, "h.txt": CORPUS[:90], "d.txt": DOCS, "d2.txt": DOCS, "d.svm": DOCS,
         "l.txt": "x\ny\n" * 10, "words": "aa\n", "q.txt": "aa bb cc ab\n",
         "v.svm": "1 0:1 1:2\n2 2:1\n" * 10,
-        "sc.json": '{"sets": [], "pearson": 1, "spearman": 1}',
         "sts.tsv": "1\taa bb\tcc\n2\tab\tac\n",
         "one": "x\tcat dog\n" * 4, "plain": "cat dog\nsaw axe\n" * 6, "empty": "",
         "wordless": "a\t\nb\t.\n", "two.txt": "a 1 2\nb 3 4\n", "nan.txt": "a 1 2\nb nan 4\n",

@@ -61,7 +61,7 @@ LINES = [
     "classes i.safetensors --classes 2 --output o",
     "convert i.safetensors o.txt",
     "convert v.txt o.safetensors",
-    "convert i.safetensors om --to sentence-transformers --scores sc.json",
+    "convert i.safetensors om --to sentence-transformers",
     "classify train d.txt --output om --holdout d2.txt --log-json ol --epochs 1 --quiet",
     "classify train d.txt --output om --resume kc --checkpoint okc --checkpoint-every 1 "
     "--epochs 1 --threads 1 --quiet",

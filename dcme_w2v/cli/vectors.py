@@ -9,7 +9,6 @@ import click
 from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import READS, TEXT
 from dcme_w2v.options import TokenizerOptions
-from dcme_w2v.sentences.options import CardOptions
 from dcme_w2v.words.options import ConvertOptions
 
 from .command import command
@@ -44,7 +43,6 @@ KV = (
 @arguments("<source=IN >target=OUT")
 @options_of(TokenizerOptions, only=RULE)  # first: its --normalize is another
 @options_of(ConvertOptions)
-@options_of(CardOptions)
 @flag(
     "--pooling static|mean",
     "rows of --to: for sentences (default), or the vectors as they are, whose neighbors stay",
@@ -64,13 +62,12 @@ def convert(source: str, target: str, **values: Any) -> None:
     if values["to"] == "kv" or target.lower().endswith(".kv"):
         raise UsageError(KV)
     options = collect(ConvertOptions, values)
-    card = {name: one for name, one in values.items() if one is not None and name not in RULE}
+    wanted = {name: one for name, one in values.items() if one is not None and name not in RULE}
     if {*given_options()} & {*RULE}:
-        card["tokenize"] = {name: values[name] for name in RULE}
+        wanted["tokenize"] = {name: values[name] for name in RULE}
     changed = options.normalize or options.postprocess != "none" or options.invalid != "error"
-    if options.to is None and card:
-        names = "--pooling, --tokenize, --language, --license, --scores"
-        raise UsageError(f"{names}: are for --to={FOLDER}")
+    if options.to is None and wanted:
+        raise UsageError(f"--pooling, --tokenize: are for --to={FOLDER}")
     if options.to is None:
         saved = converted(source, target, options, "stderr")
     elif options.format or changed:
@@ -80,12 +77,12 @@ def convert(source: str, target: str, **values: Any) -> None:
         )
     else:
         numbers = options.quantize or "float32"
-        card |= {"dim": options.reduce, "limit": options.limit, "numbers": numbers}
-        saved = dw.save_sentence_model(source, target, **card)
-        if "pooling" not in card:
+        wanted |= {"dim": options.reduce, "limit": options.limit, "numbers": numbers}
+        saved = dw.save_sentence_model(source, target, **wanted)
+        if "pooling" not in wanted:
             note = "rows are pooled for sentences; --pooling mean keeps the neighbors of words"
             click.echo(f"{target}: {note}", err=True)
-        if "tokenize" not in card and (saved.manifest or {})["tokenizer"] is None:
+        if "tokenize" not in wanted and (saved.manifest or {})["tokenizer"] is None:
             note = "splits text at whitespace only; --tokenize words is for raw text"
             click.echo(f"{target}: {note}", err=True)
     click.echo(f"{len(saved)} vectors of {saved.dim} written to {target}", err=True)

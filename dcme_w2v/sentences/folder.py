@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 
 from dcme_w2v import __version__
-from dcme_w2v.declarations import paths_in
-from dcme_w2v.errors import FormatError, UsageError
-from dcme_w2v.files.opening import parsed_json, read_regular
+from dcme_w2v.errors import UsageError
 from dcme_w2v.files.paths import FOLDER, READS, guard
 from dcme_w2v.formats.artifact import command_of, recorded_arguments
 from dcme_w2v.formats.vectors.static_folder import check_static_target, save_static_folder
@@ -24,7 +22,6 @@ from dcme_w2v.text.tokenizer import ENTRY, TokenizeLike
 from dcme_w2v.words.convert import as_int8
 from dcme_w2v.words.vectors import Vectors, for_text
 
-from .options import CardOptions
 from .pooling import Pooling
 from .table import pooled_rows
 
@@ -45,7 +42,6 @@ def save_sentence_model(
     limit: int | None = None,
     numbers: str = "float32",
     pooling: str = "static",
-    **card: str | None,
 ) -> Vectors:
     """Write vectors as a folder that sentence-transformers and model2vec load.
 
@@ -68,9 +64,6 @@ def save_sentence_model(
     pooling : {"static", "mean"}
         ``static`` is for sentences; rows of ``mean`` are the vectors as they are, so that words or
         ids keep their neighbors.
-    **card
-        Entries of the model card, README.md: ``language`` (such as "en"), ``license``, and
-        ``scores``, a file with the output of ``eval sts --json``.
 
     Returns
     -------
@@ -95,11 +88,9 @@ def save_sentence_model(
         raise UsageError(f"numbers={numbers}: must be one of {', '.join(NUMBERS)}")
     if pooling not in POOLED:
         raise UsageError(f"--pooling={pooling}: must be one of {', '.join(POOLED)}")
-    entries = CardOptions.from_mapping(card)
     source = None if isinstance(vectors, Vectors) else os.fspath(vectors)
-    guard((READS, "IN", source), *paths_in(entries), (FOLDER, "OUT", folder))
+    guard((READS, "IN", source), (FOLDER, "OUT", folder))
     check_static_target(os.fspath(folder))
-    scores = None if entries.scores is None else _scores_of(entries.scores)
     loaded = for_text(vectors, tokenize)
     manifest = loaded.manifest or {}
     if manifest.get("pooled"):
@@ -120,23 +111,10 @@ def save_sentence_model(
         "tokenizer": tokenizer.entry().get(ENTRY),
     }
     made["pooling"] = POOLED[pooling]
-    made["pieces"] = pooled.unit
-    text = _card(PurePath(folder).name, rows.shape, POOLED[pooling], manifest, entries, scores)
+    made["pieces"] = pooled.axes is not None
+    text = _card(PurePath(folder).name, rows.shape, POOLED[pooling], manifest)
     save_static_folder(folder, layout, codes, scales, made, text)
     return Vectors(words, rows, manifest={**made, "pooled": True})
-
-
-def _scores_of(path: str) -> list[tuple[str, float, float]]:
-    """Return name, Pearson and Spearman of the sets in the output of ``eval sts --json``."""
-    text = read_regular(path)
-    try:
-        found = parsed_json(text)
-        return [
-            (PurePath(one["name"]).name, float(one["pearson"]), float(one["spearman"]))
-            for one in (*found["sets"], {**found, "name": "mean"})
-        ]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise FormatError(f"{path}: is not the output of eval sts --json; write it again") from None
 
 
 def _card(
@@ -144,20 +122,16 @@ def _card(
     shape: tuple[int, ...],
     pooling: str,
     manifest: Mapping[str, Any],
-    card: CardOptions,
-    scores: list[tuple[str, float, float]] | None,
 ) -> str:
     """Return the model card: a head in YAML, then Markdown."""
     tags = ["sentence-transformers", "model2vec", "static-embeddings", "dcme-w2v"]
     head = {
-        "language": card.language,
-        "license": card.license,
         "library_name": "sentence-transformers",
         "pipeline_tag": "sentence-similarity",
         "tags": tags,
     }
     # A string of JSON is one of YAML.
-    lines = [f"{key}: {json.dumps(value)}" for key, value in head.items() if value is not None]
+    lines = [f"{key}: {json.dumps(value)}" for key, value in head.items()]
     lines = ["---", *lines, "---", f"# {_plain(name) or 'Static embeddings'}", ""]
     lines += [
         f"Static embeddings of {shape[0]:,} words with {shape[1]} dimensions, made by dcme-w2v "
@@ -180,12 +154,9 @@ def _card(
     commands = [command_of(manifest.get("argv")), command_of(recorded_arguments())]
     if any(commands):
         lines += ["", "## Commands", "", *(f"    {_plain(one)}" for one in commands if one)]
-    if scores:
-        lines += ["", "## Scores", "", "| set | Pearson | Spearman |", "|---|---|---|"]
-        lines += [f"| {_plain(one)} | {p:.4f} | {s:.4f} |" for one, p, s in scores]
     return "\n".join(lines) + "\n"
 
 
 def _plain(text: str) -> str:
-    """Return text in one line, without marks of Markdown that would end a cell or a block."""
-    return " ".join(text.split()).replace("|", r"\|").encode(errors="replace").decode()
+    """Return text in one line that can be encoded."""
+    return " ".join(text.split()).encode(errors="replace").decode()

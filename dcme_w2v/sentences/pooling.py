@@ -36,10 +36,9 @@ class Pooling:
     Attributes
     ----------
     mean : ndarray of float64, shape (d,), or None
-        Subtracted from the vector, which is then multiplied by `axes`.
+        Subtracted from the vector, which is then multiplied by `axes` and scaled to unit length.
     axes : ndarray of float64, shape (d, k), or None
-    unit : bool
-        Whether rows are scaled to unit length.
+        None, as `mean` and `weights` are: the rows are the vectors.
     weights : ndarray of float64, shape (n,), or None
         Factor of the row of each word of the vocabulary.
     unseen_weight : float
@@ -48,7 +47,6 @@ class Pooling:
 
     mean: F64 | None = None
     axes: F64 | None = None
-    unit: bool = False
     weights: F64 | None = None
     unseen_weight: float = 1.0
 
@@ -64,8 +62,7 @@ class Pooling:
 
         Parameters
         ----------
-        kind : {"static", "usif", "mean", "idf"}
-            ``idf`` weights a word by minus the logarithm of its share of the tokens.
+        kind : {"static", "usif", "mean"}
         vectors : ndarray of float32, shape (n, d)
         counts : ndarray of int64, shape (n,), or None
             Counts of the words; a count of 0 is taken as 1. None: by Zipf's law, with a warning.
@@ -94,15 +91,13 @@ class Pooling:
             tokens = np.maximum(counts, 1).astype(np.float64)
         total = tokens.sum()
         p = tokens / total
-        if kind == "idf":
-            return cls(weights=-np.log(p), unseen_weight=float(np.log(total)))
         with one_blas_thread():
             mean, axes = _whitening(vectors, np.sqrt(p), dim)
         if kind == "usif":
             a = _usif_a(p)
-            return cls(mean, axes, unit=True, weights=a / (a / 2 + p), unseen_weight=2.0)
+            return cls(mean, axes, a / (a / 2 + p), unseen_weight=2.0)
         weights = SIF_A / (SIF_A + p) * np.sqrt(-np.log(p))
-        return cls(mean, axes, True, weights, unseen_weight=float(np.sqrt(np.log(total))))
+        return cls(mean, axes, weights, unseen_weight=float(np.sqrt(np.log(total))))
 
     def rows(self, vectors: F32, beginnings: I64 | None = None) -> F32:
         """Return the rows of the words of the vocabulary, shape (n, k).
@@ -111,7 +106,7 @@ class Pooling:
         ----------
         vectors : ndarray of float32, shape (n, d)
         beginnings : ndarray of int64, shape (n,), optional
-            The word that each word begins with, or -1; for rows of unit length.
+            The word that each word begins with, or -1.
         """
         if self.weights is None:
             return vectors
@@ -141,11 +136,9 @@ class Pooling:
 
     def _shaped(self, vectors: F32) -> F64:
         shaped = vectors.astype(np.float64)
-        if self.mean is not None and self.axes is not None:
-            shaped = (shaped - self.mean) @ self.axes
-        if self.unit:
-            shaped = unit_vectors(shaped)
-        return shaped
+        if self.mean is None or self.axes is None:
+            return shaped
+        return unit_vectors((shaped - self.mean) @ self.axes)
 
 
 def _draw(rows: F32, table: F32, beginnings: I64) -> None:

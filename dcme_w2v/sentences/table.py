@@ -72,9 +72,9 @@ def _refused(path: str) -> Iterator[None]:
 def pooled_rows(
     pooling: Pooling, vectors: Vectors, limit: int | None = None
 ) -> tuple[Words, F32, WordPieces | None]:
-    """Return the first words and their rows; where rows have unit length, pieces follow."""
+    """Return the first words and their rows; where rows are whitened, pieces follow."""
     words = vectors.words[:limit]
-    if not pooling.unit:
+    if pooling.axes is None:
         return words, pooling.rows(vectors.vectors)[:limit], None
     characters = character_pieces(words)
     pieces = WordPieces([*vectors.words, *characters])

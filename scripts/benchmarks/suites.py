@@ -134,7 +134,7 @@ def _heldout(s: Setup, out: str) -> Measures:
 
 def _sts(s: Setup, out: str) -> Measures:
     """Pearson's correlation: a year's files weighted by their pairs, mean of the years."""
-    for pooling in ("static", "usif", "idf", "mean"):
+    for pooling in ("static", "usif", "mean"):
         line = f"eval sts {out} {s.file('sts')} --tokenize words --strip-accents --json --pooling"
         years: dict[str, list[tuple[float, int]]] = {}
         for one in json.loads(s.run(line, pooling).output)["sets"]:

@@ -73,7 +73,7 @@ load: path
 phrases: corpus output read_table save_table threads progress options
 plot: files output fields words labels limit method seed
 predict_word: model text topn
-save_sentence_model: vectors folder tokenize dim limit numbers pooling card
+save_sentence_model: vectors folder tokenize dim limit numbers pooling
 vocab: corpus merge threads progress options
 """
 

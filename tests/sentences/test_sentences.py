@@ -75,7 +75,7 @@ def test_components_are_weighted_by_their_share_of_the_squared_singular_values()
     assert_allclose(found.removed_from(sentences), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", ["static", "usif", "idf"])
+@pytest.mark.parametrize("pooling", ["static", "usif"])
 def test_without_counts_words_are_in_the_order_of_zipfs_law(pooling):
     rows = np.random.default_rng(3).normal(size=(50, 4)).astype(np.float32)
     words = [f"w{rank}" for rank in range(50)]
@@ -180,7 +180,7 @@ def files(vectors):
 @pytest.mark.bits
 @pytest.mark.parametrize(
     "pooling, output",
-    [("static", "o.npy"), ("usif", "o.npz"), ("mean", "o.tsv"), ("idf", "-"), ("usif", "-")],
+    [("static", "o.npy"), ("usif", "o.npz"), ("mean", "o.tsv"), ("usif", "-")],
 )
 def test_the_command_writes_what_the_estimator_returns(files, vectors, pooling, output, cli):
     encoder = dw.SentenceEncoder(vectors, pooling=pooling, tokenize="words")
