@@ -6,23 +6,37 @@ import math
 import numbers
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dcme_w2v.declarations import whole_number
 from dcme_w2v.errors import FormatError, UsageError
+from dcme_w2v.formats.vectors.subwords import Subwords
+from dcme_w2v.formats.vocabulary import Words
 from dcme_w2v.hints import closest
 from dcme_w2v.numeric.arrays import F32, check_mapped
 from dcme_w2v.numeric.nearest import nearest_rows
 from dcme_w2v.numeric.shown import Rows
 
-if TYPE_CHECKING:
-    from .vectors import Vectors
-
 _SPELLINGS = 20000  # most frequent words that a spelling is compared with
 Term = str | ArrayLike  # a word, or a vector of shape (d,)
+
+
+class Searched(Protocol):
+    """What is asked of `dcme_w2v.Vectors` here."""
+
+    words: Words
+    vectors: F32
+    subwords: Subwords | None
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the vector of a word, or those of several."""
+
+    def _row(self, word: object) -> int | None: ...
+
+    def _inverse(self, limit: int | None = None) -> F32: ...
 
 
 class Neighbor(NamedTuple):
@@ -49,7 +63,7 @@ def query_of(given: Any) -> Query:
 
 
 def most_similar(
-    vectors: Vectors,
+    vectors: Searched,
     queries: Iterable[Query],
     topn: int,
     limit: int | None,
@@ -86,13 +100,13 @@ def most_similar(
         yield Rows(Neighbor(words[row], score) for row, score in pairs)
 
 
-def _row_or_word(vectors: Vectors, word: str) -> int | str:
+def _row_or_word(vectors: Searched, word: str) -> int | str:
     """Return the row of a word; the word itself if it has only n-grams."""
     row = vectors._row(word)
     return word if row is None else row
 
 
-def _parsed(vectors: Vectors, query: Query) -> tuple[F32, list[int | str]]:
+def _parsed(vectors: Searched, query: Query) -> tuple[F32, list[int | str]]:
     """Return a query as a vector of unit length, and its words by `_row_or_word`."""
     added, subtracted = terms_of(query.positive), terms_of(query.negative)
     if not added and not subtracted:
@@ -107,7 +121,7 @@ def _parsed(vectors: Vectors, query: Query) -> tuple[F32, list[int | str]]:
     return unit, [_row_or_word(vectors, word) for word in words]
 
 
-def doesnt_match(vectors: Vectors, words: Iterable[str]) -> str:
+def doesnt_match(vectors: Searched, words: Iterable[str]) -> str:
     """Return the word with the lowest cosine to the mean of all; the first of ties."""
     given = list(words)
     if not given or isinstance(words, str):
@@ -139,7 +153,7 @@ def terms_of(given: Term | Iterable[Term] | None) -> list[Term]:
     return [terms] if terms and all(isinstance(x, numbers.Real) for x in terms) else terms
 
 
-def unit_vector(vectors: Vectors, term: Term) -> F32:
+def unit_vector(vectors: Searched, term: Term) -> F32:
     """Return a vector, or the vector of a word, scaled to unit length; zeros are unchanged."""
     try:
         row = vectors[term] if isinstance(term, str) else np.asarray(term, dtype=np.float32)
