@@ -3,7 +3,7 @@
  * The core is independent of Python: it never exits, prints or keeps state in globals. A function
  * that can fail returns a dcme_status and, where a caller needs more than the code, fills a
  * dcme_error. Sizes and offsets are int64_t. Each part has its own header: text/text.h,
- * vectors/vectors.h, train/train.h.
+ * vectors/vectors.h, words/train.h.
  */
 #pragma once
 

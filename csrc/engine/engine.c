@@ -137,7 +137,7 @@ void dcme_engine_state(const dcme_engine *e, dcme_state *state) {
         dcme_arena_list(&e->threads[i].arena, state);
 }
 
-dcme_status dcme_engine_restored(dcme_engine *e, dcme_error *error) {
+dcme_status dcme_engine_check_state(dcme_engine *e, dcme_error *error) {
     int sound = dcme_arena_is_sound(&e->arena) && e->epoch >= -1 && e->epoch < e->schedule.epochs &&
                 e->next >= 0;
     for (int32_t i = 0; i < e->thread_count; i++) {

@@ -125,7 +125,7 @@ int64_t dcme_engine_unfinished(const dcme_engine *engine);
 void dcme_engine_state(const dcme_engine *engine, dcme_state *state);
 
 /* After the state was put back: check its positions and numbers, and publish what was done. */
-dcme_status dcme_engine_restored(dcme_engine *engine, dcme_error *error);
+dcme_status dcme_engine_check_state(dcme_engine *engine, dcme_error *error);
 
 /* Whether the rows begin .. end - 1 of the tables are finite. */
 int dcme_engine_is_finite(const dcme_engine *engine, int64_t begin, int64_t end);

@@ -57,7 +57,7 @@ typedef struct {
     /* out = scale (rows[0] + rows[1] + ...) */
     void (*mean)(real *out, real scale, real *const *rows, int64_t count, int64_t size);
 
-    /* Steps of a moving sum, ../train/sliding.h, one after the other: last = scale x, then
+    /* Steps of a moving sum, ../words/sliding.h, one after the other: last = scale x, then
      *     sum += last - first; out += out_scale (sum - at). */
     void (*slide)(const dcme_slide *steps, int64_t count, real *sum, int64_t size);
 

@@ -15,14 +15,14 @@ typedef struct {
     real *output;          /* (items, stride), v_j of the paper; belongs to the caller */
     const int64_t *counts; /* (items), in descending order */
     const dcme_kernels *kernels;
-    const real *rates;  /* (DCME_RATES) see dcme_rate_of() */
-    real *neighbors[2]; /* (items, stride) each, left and right, or NULL without word order */
+    const real *rate_factors; /* (DCME_RATE_BUCKETS) see dcme_rate_of() */
+    real *neighbors[2];       /* (items, stride) each, left and right, or NULL without word order */
 } dcme_model;
 
 /* The rate of a word's output row, in units of the learning rate. Words are in descending order of
  * counts, so that neighbors in rank have nearly the same: there is one for a sixteenth of an octave
  * of ranks, and the table stays in the cache. */
-enum { DCME_RATES = 32 * 16 };
+enum { DCME_RATE_BUCKETS = 32 * 16 };
 
 static inline int64_t dcme_rate_index(int64_t word) {
     float rank = (float)(word + 1);
@@ -32,7 +32,7 @@ static inline int64_t dcme_rate_index(int64_t word) {
 }
 
 static inline real dcme_rate_of(const dcme_model *model, int64_t word) {
-    return model->rates[dcme_rate_index(word)];
+    return model->rate_factors[dcme_rate_index(word)];
 }
 
 /* The rate of a word's input row: nearer 1, since a rare one also learns what its few contexts have

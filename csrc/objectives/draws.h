@@ -1,7 +1,7 @@
 /* What a target is scored against: output rows, each with a label, 1 or 0.
  *
  * An objective is a function that draws them, some targets ahead, so that rows are on their way
- * from memory when they are needed; ../train/hot.c scores and moves them, the same for all. Blocks
+ * from memory when they are needed; ../words/hot.c scores and moves them, the same for all. Blocks
  * (blocks.h) and DCME (dcme.h) have a step of their own and draw nothing.
  */
 #pragma once

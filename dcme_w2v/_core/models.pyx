@@ -97,7 +97,7 @@ cdef class Run:
     def restored(self):
         """Check the state that was put back, and let `progress` follow it."""
         with self.lock:
-            dcme_engine_restored(self.engine)
+            dcme_engine_check_state(self.engine)
 
     def is_finite(self, int64_t start, int64_t end):
         """Return whether the rows start .. end - 1 of the tables are finite.
@@ -128,7 +128,7 @@ def initialize(float[:, ::1] rows, int64_t dim, int64_t seed):
 
 
 cdef class Trainer(Run):
-    """A training run over an encoded corpus; see csrc/train/train.h.
+    """A training run over an encoded corpus; see csrc/words/train.h.
 
     `subwords` are the n-grams of each word: where they start, and their numbers. Their rows
     follow the rows of the words in `input`.

@@ -3,7 +3,7 @@
 #define SMALL_PROBLEMS_H
 
 #include "classify/classify.h"
-#include "train/train.h"
+#include "words/train.h"
 
 #include <string.h>
 

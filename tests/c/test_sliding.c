@@ -5,7 +5,7 @@
  * then, not to the vectors of the window.
  */
 #include "common/random.h"
-#include "train/sliding.h"
+#include "words/sliding.h"
 
 #include <math.h>
 #include <stdio.h>

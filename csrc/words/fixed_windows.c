@@ -1,6 +1,6 @@
 /* Continuous bag of words with fixed windows: contexts are running sums, and a row moves once, when
  * it leaves the window, by the running sum of the directions of all whose context it was. */
-#include "train/internal.h"
+#include "words/internal.h"
 
 /* The next direction enters the window, which moves on to position i, if there is one: the row
  * there leaves, and gets the sum of its pending directions. */

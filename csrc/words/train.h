@@ -8,7 +8,7 @@
 #include "kernels/kernels.h"
 #include "model/model.h"
 #include "model/train_options.h"
-#include "train/subwords.h"
+#include "words/subwords.h"
 
 typedef struct {
     const uint32_t *ids;           /* (length) word numbers, by descending frequency */

@@ -16,7 +16,7 @@
  * target have rows of their own in two more tables, l and r, in addition to those in h_t. They move
  * by a multiple of g_t at once. A target at an end of its sentence has one neighbor.
  */
-#include "train/internal.h"
+#include "words/internal.h"
 
 /* A row of a neighbor meets fewer targets than an input row, and is alone in its sum: it moves by
  * this times the learning rate. */

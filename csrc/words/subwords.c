@@ -1,7 +1,7 @@
 /* See subwords.h. CBOW with subwords, for all window modes. */
-#include "train/subwords.h"
+#include "words/subwords.h"
 
-#include "train/internal.h"
+#include "words/internal.h"
 
 int dcme_subwords_valid(const dcme_subwords *subwords, int64_t items) {
     for (int64_t i = 0; i < items; i++)

@@ -1,5 +1,5 @@
 /* Cuts the corpus into shards of whole sentences, the pieces of work that threads take. */
-#include "train/internal.h"
+#include "words/internal.h"
 
 static int64_t shard_size(int64_t length) {
     return dcme_min(dcme_max(length / DCME_SHARDS_WANTED, DCME_SHARD_MIN), DCME_SHARD_MAX);

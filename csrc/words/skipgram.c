@@ -1,6 +1,6 @@
 /* Skip-gram: the vector of a word, its row or with subwords the mean of its rows, predicts each
  * word of its context (Mikolov et al. 2013). */
-#include "train/internal.h"
+#include "words/internal.h"
 
 /* A word that predicts another one. The pairs are learned one behind the pair that was prefetched,
  * so that rows are in the cache. */

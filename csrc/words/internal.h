@@ -6,8 +6,8 @@
 #include "objectives/blocks.h"
 #include "objectives/dcme.h"
 #include "objectives/draws.h"
-#include "train/sliding.h"
-#include "train/train.h"
+#include "words/sliding.h"
+#include "words/train.h"
 
 /* Minimum length of a shard other than the last, and maximum length of a sentence: a longer line is
  * cut for training. Small corpora have smaller shards, so that every thread has some. */

@@ -2,7 +2,7 @@
  * recomputed from the ring every RENEW positions; at first at position 0, when the first c vectors
  * have only been put into the ring.
  */
-#include "train/sliding.h"
+#include "words/sliding.h"
 
 enum { RENEW = 256 };
 

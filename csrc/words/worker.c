@@ -1,5 +1,5 @@
 /* What a thread of the engine has: its memory, its shard, its streams of random numbers. */
-#include "train/internal.h"
+#include "words/internal.h"
 
 /* A shard shorter than twice DCME_SHARD_MAX holds any sentence; see shards.c. */
 enum { CAPACITY = DCME_BATCH_WORDS + 2 * DCME_SHARD_MAX };

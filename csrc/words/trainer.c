@@ -1,5 +1,5 @@
 /* Opens and closes the training of word vectors. */
-#include "train/internal.h"
+#include "words/internal.h"
 
 #include <math.h>
 
@@ -47,15 +47,16 @@ static double median_count(const dcme_trainer *t) {
 
 /* With a decaying rate a row wants steps in proportion to one over the root of their number: less,
  * and it does not arrive; more, and it keeps the noise of its last steps. */
-static void fill_rates(real *rates, const dcme_trainer *t) {
-    double median = median_count(t), counts[DCME_RATES] = {0}, words[DCME_RATES] = {0};
+static void fill_factors_by_count(real *factors, const dcme_trainer *t) {
+    double median = median_count(t), counts[DCME_RATE_BUCKETS] = {0},
+           words[DCME_RATE_BUCKETS] = {0};
     for (int64_t i = 0; i < t->corpus.items; i++) {
         counts[dcme_rate_index(i)] += (double)t->corpus.counts[i];
         words[dcme_rate_index(i)]++;
     }
-    for (int64_t r = 0; r < DCME_RATES; r++) {
+    for (int64_t r = 0; r < DCME_RATE_BUCKETS; r++) {
         double rate = t->options.rates == DCME_COUNT ? sqrt(median * words[r] / counts[r]) : 1;
-        rates[r] = (real)fmin(fmax(rate, LEAST_RATE), 1 / LEAST_RATE);
+        factors[r] = (real)fmin(fmax(rate, LEAST_RATE), 1 / LEAST_RATE);
     }
 }
 
@@ -80,10 +81,10 @@ static dcme_status open_parts(dcme_trainer *t, dcme_error *error) {
         DCME_TAKE(arena, t->keep, corpus->items);
     if (t->keep)
         fill_keep(t->keep, corpus, t->options.sample);
-    real *rates = dcme_take(arena, DCME_RATES, sizeof *rates);
-    t->model.rates = rates;
-    if (rates)
-        fill_rates(rates, t);
+    real *factors = dcme_take(arena, DCME_RATE_BUCKETS, sizeof *factors);
+    t->model.rate_factors = factors;
+    if (factors)
+        fill_factors_by_count(factors, t);
     t->starts = dcme_shards_cut(&t->engine, corpus);
     if (t->options.objective == DCME_HS)
         dcme_tree_open(&t->tree, arena, corpus->counts, corpus->items);
