@@ -108,6 +108,7 @@ def _prompted() -> Iterator[str]:
     multiple=True,
     path=READS,
 )
+@flag("--ignore-case", "look up words that are out of vocabulary in lower case")
 @json_option
 def neighbors(
     vectors: str,
@@ -115,6 +116,7 @@ def neighbors(
     topn: int,
     among: str | None,
     others: tuple[str, ...],
+    ignore_case: bool,
     as_json: bool,
 ) -> None:
     """Print the nearest neighbors of words.
@@ -133,10 +135,15 @@ def neighbors(
     if not words and vectors == STANDARD:
         raise UsageError("VECTORS is standard input; give the words as arguments")
     v = dw.Vectors.load(vectors)
-    chosen = None if among is None else _known(vectors, v, tokens_of(among))
+    chosen = None
+    if among is not None:
+        named = [_in_lower_case(v, one) if ignore_case else one for one in tokens_of(among)]
+        chosen = _known(vectors, v, list(dict.fromkeys(named)))
     seeds = [dw.Vectors.load(path) for path in others]
 
     def solve(lines: Sequence[Sequence[str]]) -> Iterator[Answer]:
+        if ignore_case:
+            lines = [[_in_lower_case(v, word) for word in line] for line in lines]
         parsed = [_parsed(v, line) for line in lines]
         answers = v.most_similar_batch(
             (query for queries, _ in parsed for query in queries.values()), topn, among=chosen
@@ -161,6 +168,13 @@ def neighbors(
             yield Answer({"neighbors": record, "missing": missing}, rows, error)
 
     answer(words, as_json, solve)
+
+
+def _in_lower_case(v: Vectors, word: str) -> str:
+    """Return a word, perhaps with a sign, in lower case if only that has a vector."""
+    sign = word[:1] if word[:1] in ("+", "-") else ""
+    known = word in v or (sign and word[1:] in v)
+    return word if known or word.lower().removeprefix(sign) not in v else word.lower()
 
 
 def _words_near(

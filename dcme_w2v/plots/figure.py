@@ -1,7 +1,10 @@
 """Figures of matplotlib: styles, names as plain text, files."""
 
+import contextlib
 import io
+import unicodedata
 import warnings
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 from dcme_w2v.errors import UsageError, import_optional
 from dcme_w2v.files.atomic import atomic_write
 
+_NOT_DRAWN = "Cc", "Cn", "Co", "Cs"
 PICTURES = (".png", ".pdf", ".svg")
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
 LETTERS = 13  # points, so that a projected picture can be read from some rows away
@@ -43,12 +47,28 @@ def style_of(number: int) -> dict[str, Any]:
     }
 
 
+def drawable(text: str) -> str:
+    """Return a text with U+FFFD for what XML or a font cannot have, such as control characters."""
+    return "".join(
+        "\ufffd" if one == "\ufeff" or unicodedata.category(one) in _NOT_DRAWN else one
+        for one in text
+    )
+
+
 def plain_text(name: str) -> str:
     """Return a name as matplotlib draws it unchanged.
 
     It reads ``$`` as mathematics, and leaves names that start with an underscore out of legends.
     """
-    return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
+    return (" " if name.startswith("_") else "") + drawable(name).replace("$", r"\$")
+
+
+@contextlib.contextmanager
+def without_glyph_warnings() -> Iterator[None]:
+    """Ignore the warnings of matplotlib about letters that its font does not have."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph|Matplotlib currently does not support")
+        yield
 
 
 def write_figure(figure: Any, path: str) -> None:
@@ -63,8 +83,7 @@ def _drawn(figure: Any, format: str) -> bytes:
     import matplotlib
 
     dates = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
-    with io.BytesIO() as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a label with letters that the font does not have
+    with io.BytesIO() as file, without_glyph_warnings():
         with matplotlib.rc_context(_SETTINGS):
             figure.savefig(file, format=format, bbox_inches="tight", metadata=dates[format])
         return file.getvalue()

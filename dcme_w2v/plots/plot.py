@@ -18,7 +18,17 @@ from dcme_w2v.platform import PathLike
 from dcme_w2v.training.progress import is_log, read_log
 from dcme_w2v.words.vectors import Vectors, load_if_path
 
-from .figure import COLORS, LETTERS, new_figure, picture_format, plain_text, style_of, write_figure
+from .figure import (
+    COLORS,
+    LETTERS,
+    drawable,
+    new_figure,
+    picture_format,
+    plain_text,
+    style_of,
+    without_glyph_warnings,
+    write_figure,
+)
 from .projection import plane
 
 MIN_POINTS = 3
@@ -73,7 +83,7 @@ def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
             panel.plot(x, y, label=label, markersize=4 if len(x) <= _MANY_POINTS else 0, **style)
         panel.locator_params(axis="x", integer=by_epoch)
         panel.set_xlabel("epoch" if by_epoch else _unit_of(logs), fontsize=LETTERS)
-        panel.set_ylabel(name.replace("_", " "), fontsize=LETTERS)
+        panel.set_ylabel(drawable(name.replace("_", " ")), fontsize=LETTERS)
         panel.tick_params(labelsize=LETTERS)
         panel.grid(alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
@@ -133,10 +143,11 @@ def draw_words(
     for word, point in zip(chosen, points.tolist(), strict=True):
         for x, y, side in PLACES:
             label = axes.annotate(
-                word, point, (x, y), textcoords="offset pixels", fontsize=LETTERS, ha=side,
-                va="center", parse_math=False,
+                drawable(word), point, (x, y), textcoords="offset pixels", fontsize=LETTERS,
+                ha=side, va="center", parse_math=False,
             )  # fmt: skip
-            box = label.get_window_extent()
+            with without_glyph_warnings():
+                box = label.get_window_extent()
             if not box.count_overlaps(boxes) or (x, y, side) == PLACES[-1]:
                 break
             label.set_visible(False)

@@ -1,5 +1,7 @@
 """Nearest words, analogies and the odd word out, equal to gensim's; errors."""
 
+import json
+
 import numpy as np
 import pytest
 from helpers import as_gensim
@@ -102,3 +104,17 @@ def test_invalid_queries():
     ):  # fmt: skip
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.parametrize("query, found", [
+    ("King", "king"), ("BOTH", "BOTH"), ("'+King -Queen'", "+king -queen"), ("ÉTÉ", "été"),
+    ("-x", "-x"),
+])  # fmt: skip
+def test_words_are_looked_up_in_lower_case(here, cli, query, found):
+    words = ["king", "queen", "BOTH", "both", "été", "-x"]
+    Vectors(words, np.random.default_rng(1).normal(size=(6, 4))).save("v.safetensors")
+    words = "--among", "Queen both", "--", query.strip("'")
+    record = json.loads(cli("neighbors v.safetensors --ignore-case --json", *words))
+    (near,) = record["neighbors"].items()
+    assert near[0] == found and {one["word"] for one in near[1]} <= {"queen", "both"}
+    assert query in ("BOTH", "-x") or cli.error("neighbors v.safetensors --", query.strip("'"))
