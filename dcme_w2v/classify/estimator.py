@@ -22,7 +22,6 @@ from dcme_w2v.numeric.sklearn_base import (
     check_weights,
     options_of,
     parameters,
-    unchanged_if_failed,
 )
 from dcme_w2v.options import CheckpointOptions
 from dcme_w2v.training.progress import Reporter, reporting_to
@@ -224,7 +223,7 @@ class MaxentClassifier(LinearMixin, Estimator):
         KeyboardInterrupt
             While the weights are trained; `partial` is this classifier with the weights so far.
         """
-        with reporting_to(self._progress) as reporter, unchanged_if_failed(self):
+        with reporting_to(self._progress) as reporter:
             learn = self._fit_sets if is_indicator(y) else self._fit_labels
             return learn(X, y, sample_weight, reporter)
 
@@ -342,34 +341,33 @@ class MaxentClassifier(LinearMixin, Estimator):
             )
         if self.class_weight == "balanced":
             raise UsageError('class_weight="balanced": is for fit; give partial_fit a dict')
-        with unchanged_if_failed(self):
-            options = replace(options_of(self), epochs=1, solver="sgd")
-            if options.loss is None and not first and is_hinge_possible(options):
-                options = replace(options, loss=self.loss_)
-            if several:
-                data = self._sets_of(X, y, sample_weight, reset=first, once=False)
-                options = replace(options, loss="hinge")
-            else:
-                data = self._labeled(X, y, classes, sample_weight, first)
-            count = len(self.classes_)
-            if several and classes is not None and not np.array_equal(self.classes_, classes):
-                raise UsageError(f"partial_fit: classes must be the columns, 0 to {count - 1}")
-            problem = Problem(data, count, options, several).with_none()
-            options, data = problem.options({}), problem.data
-            start = None if first else resized(self._linear(), problem.classes)
-            training = ClassifierTrainer(
-                data.matrix, *data.instances(), problem.classes,
-                replace(options, min_lr=options.lr), start, data.instance_weights(),
-            )  # fmt: skip
-            training.epoch(0)
-            self._weights = resized(training.weights, count)
-            self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
-            if first:
-                self._calibration = Calibration("logistic" if several else "softmax")
-                self.threshold_ = 0.5
-            elif options.loss != "hinge":
-                self._calibration = Calibration()
-            self.n_iter_ = 1 if first else self.n_iter_ + 1
+        options = replace(options_of(self), epochs=1, solver="sgd")
+        if options.loss is None and not first and is_hinge_possible(options):
+            options = replace(options, loss=self.loss_)
+        if several:
+            data = self._sets_of(X, y, sample_weight, reset=first, once=False)
+            options = replace(options, loss="hinge")
+        else:
+            data = self._labeled(X, y, classes, sample_weight, first)
+        count = len(self.classes_)
+        if several and classes is not None and not np.array_equal(self.classes_, classes):
+            raise UsageError(f"partial_fit: classes must be the columns, 0 to {count - 1}")
+        problem = Problem(data, count, options, several).with_none()
+        options, data = problem.options({}), problem.data
+        start = None if first else resized(self._linear(), problem.classes)
+        training = ClassifierTrainer(
+            data.matrix, *data.instances(), problem.classes,
+            replace(options, min_lr=options.lr), start, data.instance_weights(),
+        )  # fmt: skip
+        training.epoch(0)
+        self._weights = resized(training.weights, count)
+        self.objective_, self.loss_, self.lr_ = options.objective, options.loss, options.lr
+        if first:
+            self._calibration = Calibration("logistic" if several else "softmax")
+            self.threshold_ = 0.5
+        elif options.loss != "hinge":
+            self._calibration = Calibration()
+        self.n_iter_ = 1 if first else self.n_iter_ + 1
         return self
 
     def _labeled(

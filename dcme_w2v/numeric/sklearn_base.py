@@ -79,7 +79,7 @@ def tags_of_texts(tags: Any) -> Any:
 
 
 C = TypeVar("C", bound=type)
-_FITS = ("fit", "fit_transform", "fit_predict")
+_FITS = ("fit", "fit_transform", "fit_predict", "partial_fit")
 _READS = ("predict", "predict_log_proba", "predict_proba", "decision_function", "transform",
           "score", "explain", "save", "get_feature_names_out")  # fmt: skip
 VERBOSE = """verbose : int or callable, default 0
@@ -285,21 +285,6 @@ _ACCEPTED = {"accept_sparse": "csr", "dtype": np.float32}
 def _sound(X: Any) -> Any:
     """Return a checked sparse matrix: scikit-learn converts one without checking its structure."""
     return check_rows(X) if issparse(X) else X
-
-
-@contextlib.contextmanager
-def unchanged_if_failed(estimator: Any) -> Iterator[None]:
-    """Restore what an estimator has learned before if the block raises an error.
-
-    After an interruption the result so far is kept.
-    """
-    before = dict(vars(estimator))
-    try:
-        yield
-    except Exception:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
 
 
 def check_weights(sample_weight: Any, count: int) -> F64:
