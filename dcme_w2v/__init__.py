@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dcme_w2v import errors
+    from dcme_w2v.classify.text_classifier import TextClassifier
     from dcme_w2v.cluster.estimator import MaxentClassifier
     from dcme_w2v.cluster.train import train
     from dcme_w2v.cluster.vocab import vocab
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from dcme_w2v.sentences.folder import save_sentence_model
     from dcme_w2v.sentences.jobs import encode
     from dcme_w2v.sentences.sts import eval_sts
-    from dcme_w2v.small_models.estimator import TextClassifier
     from dcme_w2v.text.phrases import phrases
     from dcme_w2v.words.check import check
     from dcme_w2v.words.classes import classes
@@ -44,7 +44,7 @@ _MODULES = {
     "SCDV": "dcme_w2v.scdv.estimator",
     "SentenceEncoder": "dcme_w2v.sentences.encoder",
     "Table": "dcme_w2v.formats.columns",
-    "TextClassifier": "dcme_w2v.small_models.estimator",
+    "TextClassifier": "dcme_w2v.classify.text_classifier",
     "Vectors": "dcme_w2v.words.vectors",
     "check": "dcme_w2v.words.check",
     "classes": "dcme_w2v.words.classes",

@@ -26,7 +26,7 @@ LAYERS = [
     ["training"],
     ["text"],
     ["words", "classify"],
-    ["sentences", "scdv", "few_labels", "small_models", "latent"],
+    ["sentences", "scdv", "few_labels", "latent"],
     ["cluster"],
     ["plots", "pages", "contents"],
     ["cli"],

@@ -285,11 +285,11 @@ class Predictor(Shown, ABC):
         chosen = np.argsort(-weights, kind="stable")[:count]
         return Rows((self.feature_name(i), float(weights[i])) for i in chosen)
 
-    def described(self, entry: str = "options", **more: Any) -> dict[str, Any]:
+    def described(self, **more: Any) -> dict[str, Any]:
         """Return the entries of the model's record without the features of text."""
         found = {
             "classes": self.classes,
-            entry: asdict(self.options),
+            "options": None if self.options is None else asdict(self.options),
             "several_labels": self.multilabel,
             "threshold": self.threshold,
             "record": self.record,
@@ -306,14 +306,15 @@ class Predictor(Shown, ABC):
 
 
 def restored(
-    model: Model, options: type[Checked], text: TextFeatures | None, entry: str = "options"
+    model: Model, options: type[Checked] | None, text: TextFeatures | None
 ) -> tuple[Any, ...]:
     """Return the attributes of `Predictor` that `Predictor.described` has written."""
     record = model.value("record", dict)
     if type(record.get(COLUMNS, 0)) not in (int, type(None)):
         raise model.fault("record", f"{COLUMNS} is no number")
     return (
-        model.strings("classes"), text, model.options(entry, options),
+        model.strings("classes"), text,
+        None if options is None else model.options("options", options),
         model.value("several_labels", bool), model.number("threshold", 0, 1), record,
         _calibration_in(model),
     )  # fmt: skip

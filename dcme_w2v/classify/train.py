@@ -3,7 +3,7 @@
 import contextlib
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -33,7 +33,6 @@ from .dataset import (
 from .dataset import read as read_documents
 from .features import TextFeatures
 from .fit import Fitted, Job, RemoteTraining, SgdRun, fit_linear
-from .labeled import Labeled
 from .model import COLUMNS, KIND, NONE, THRESHOLD, Classifier
 from .options import (
     NO_SUBWORDS,
@@ -46,15 +45,11 @@ from .options import (
 )
 from .predict import held_out_line, measured
 from .resources import resource_estimate
+from .small import compressed
 from .trainer import warn_of_short_rows
 
 # a resumed run has these from its start
 OF_RUN = ("threads", "loss", "lr", "min_lr", "epochs", "l2", "batch", "bias")
-
-Compress = Callable[
-    [Classifier, Labeled, Labeled | None, Reporter, int | None],
-    tuple[Classifier, Labeled | None],
-]
 
 
 @dataclass(frozen=True)
@@ -70,10 +65,8 @@ class TrainJob(DocumentsJob):
     checkpoints : CheckpointOptions
         Folder for checkpoints, by default the folder of `resume`, and their interval; and the
         folder to resume from.
-    compress : callable, optional
-        Returns the model that is written instead; see `dcme_w2v.small_models.job.compressed`.
     max_bytes : int, optional
-        The bytes that it may have.
+        The bytes that the model may have.
     class_weight : mapping, "balanced" or None
         Factors of the loss of documents by label; see `dcme_w2v.classify.fit.class_weights`.
     """
@@ -81,7 +74,6 @@ class TrainJob(DocumentsJob):
     holdout: HoldoutOptions = field(default_factory=HoldoutOptions)
     tune: TuneOptions = field(default_factory=TuneOptions)
     checkpoints: CheckpointOptions = field(default_factory=CheckpointOptions)
-    compress: Compress | None = None
     max_bytes: int | None = None
     class_weight: Mapping[str, float] | str | None = None
 
@@ -208,13 +200,12 @@ def _saved(
 ) -> Classifier:
     """Report the held-out measures of a trained model, and save and return it."""
     holdout = corpus.holdout
-    if job.compress is not None:
-        try:
-            model, holdout = job.compress(model, corpus.data, holdout, reporter, job.max_bytes)
-        except UsageError as error:  # the training shall not be lost
-            whole = Result(job.output + PARTIAL, "model", model.save)
-            write_with_fallback([whole])
-            raise UsageError(f"{error.message}; the whole model is in {whole.path}") from None
+    try:
+        model, holdout = compressed(model, corpus.data, holdout, reporter, job.max_bytes)
+    except UsageError as error:  # the training shall not be lost
+        whole = Result(job.output + PARTIAL, "model", model.save)
+        write_with_fallback([whole])
+        raise UsageError(f"{error.message}; the whole model is in {whole.path}") from None
     found = {} if holdout is None else measured(model, holdout)
     if holdout is not None:
         cluster = fitted.cluster or {}

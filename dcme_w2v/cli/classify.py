@@ -9,12 +9,12 @@ from dcme_w2v.classify.options import (
     DistributeOptions,
     DocumentHoldoutOptions,
     FeatureOptions,
+    ShrinkOptions,
     TuneOptions,
     class_weights_of,
 )
 from dcme_w2v.files.paths import READS, TEXT, WRITES
 from dcme_w2v.options import CheckpointOptions
-from dcme_w2v.small_models.options import ShrinkOptions
 
 from .command import Group
 from .options import (
@@ -105,7 +105,6 @@ def train(
     """
     from dcme_w2v.classify import train as training
     from dcme_w2v.cluster.distribute import Distributed
-    from dcme_w2v.small_models.job import compressed
 
     from .signals import recording_signals
 
@@ -118,7 +117,6 @@ def train(
         holdout=collect(DocumentHoldoutOptions, values),
         tune=collect(TuneOptions, values),
         checkpoints=collect(CheckpointOptions, values),
-        compress=compressed,
         class_weight=class_weights_of(class_weight),
         **values,
     )

@@ -4,10 +4,9 @@ from typing import Any
 
 import click
 
-from dcme_w2v.classify.options import FeatureOptions
+from dcme_w2v.classify.options import FeatureOptions, ShrinkOptions
 from dcme_w2v.few_labels.options import FusedOptions
 from dcme_w2v.files.paths import READS
-from dcme_w2v.small_models.options import ShrinkOptions
 
 from .classify import labels_option
 from .command import Group
@@ -95,7 +94,7 @@ def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -
 
     MODEL is a linear model of classify train or fuse fit. No weight is learned again.
     """
-    from dcme_w2v.small_models.job import shrink_file
+    from dcme_w2v.classify.small import shrink_file
 
     options = collect(ShrinkOptions, values)
     found = shrink_file(model, output, options, progress=not quiet and "stderr", **values)

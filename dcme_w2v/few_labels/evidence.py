@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.classify.levels import Evidence
 from dcme_w2v.errors import CorpusError
-from dcme_w2v.numeric.arrays import F32, F64, I8, I64
+from dcme_w2v.numeric.arrays import F64, I8, I64
 from dcme_w2v.numeric.lbfgs import minimize
 from dcme_w2v.numeric.levels import Levels, fit_by_admm, fit_levels
-from dcme_w2v.numeric.sparse_rows import ones
 
 from .options import FusedOptions
 from .statistics import UNIT, Statistics
@@ -108,58 +108,6 @@ class Pairs:
     sign: I8
     number: F64
     weight: F64
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Levels of pairs of feature and class.
-
-    Attributes
-    ----------
-    levels : csr_matrix of int8, shape (features, classes)
-        The signed level of each pair; level 1 has the highest value.
-    values : ndarray of float64, shape (levels,)
-        v_1 >= v_2 ...; 0 for a level without pairs.
-    loss : float
-        The value of (1), without the terms that do not depend on the levels.
-    """
-
-    levels: csr_matrix
-    values: F64
-    loss: float
-
-    def columns(self) -> csr_matrix:
-        """Return the matrix C for which X @ C has h of rows X.
-
-        float32, shape (features, classes x levels): column c x levels + k - 1 is level k of class
-        c.
-        """
-        found, count = self.levels, len(self.values)
-        level = np.abs(found.data.astype(np.int64))
-        data = np.sign(found.data) * self.values[level - 1]
-        indices = found.indices.astype(np.int64) * count + level - 1
-        shape = (found.shape[0], found.shape[1] * count)
-        return csr_matrix((data.astype(np.float32), indices, found.indptr), shape=shape)
-
-    def transform(self, matrix: csr_matrix, binary: bool) -> csr_matrix:
-        """Return h of rows, whose values may count as 1: shape (rows, classes x levels)."""
-        found = csr_matrix((ones(matrix) if binary else matrix) @ self.columns())
-        found.sort_indices()
-        return found
-
-    def parts(self, matrix: csr_matrix) -> F64:
-        """Return h of rows, shape (rows, classes, levels)."""
-        shape = (matrix.shape[0], self.levels.shape[1], len(self.values))
-        product = csr_matrix(matrix @ self.columns())
-        return np.asarray(product.toarray(), dtype=np.float64).reshape(shape)
-
-    def weights(self, level_weights: F64) -> F32:
-        """Return the linear model sign w_k v_k, shape (features, classes)."""
-        found = self.levels
-        grid = np.append(0.0, level_weights * self.values)
-        data = np.sign(found.data) * grid[np.abs(found.data.astype(np.int64))]
-        dense = csr_matrix((data.astype(np.float32), found.indices, found.indptr), found.shape)
-        return dense.toarray()
 
 
 def evidence_of(statistics: Statistics, options: FusedOptions) -> Evidence:

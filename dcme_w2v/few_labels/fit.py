@@ -22,6 +22,7 @@ from dcme_w2v.classify.choose import Problem, folds_of
 from dcme_w2v.classify.choose import choose as choose_settings
 from dcme_w2v.classify.fit import Job, fit_linear
 from dcme_w2v.classify.labeled import Labeled
+from dcme_w2v.classify.levels import BIAS, Evidence
 from dcme_w2v.classify.options import ClassifyOptions
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, UsageError
@@ -30,13 +31,12 @@ from dcme_w2v.numeric.sparse_rows import ones
 from dcme_w2v.training.progress import QUIET, Reporter
 
 from . import initial
-from .evidence import Evidence, Tied, evidence_of, learn
+from .evidence import Tied, evidence_of, learn
 from .initial import ScoredRows
 from .options import FusedOptions
 from .statistics import Statistics, check_values, sum_over
 
 ALL = -1  # in place of a fold
-BIAS = 1.0  # value of the constant feature of a fused model
 CONFIDENT_SHARE = 0.75  # share of the fused model's decisions that the final model learns
 TEACHER_WEIGHT = 0.5  # weight of the fused model's scores in the final model
 

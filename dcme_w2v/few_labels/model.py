@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from dcme_w2v.classify.levels import Evidence
 from dcme_w2v.classify.model import VERSION, Classifier, restored, text_of
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.classify.weight_files import arrays_of, weights_of
@@ -16,7 +17,6 @@ from dcme_w2v.formats.artifact import Model, load_model
 from dcme_w2v.numeric.sparse_rows import fit_columns
 from dcme_w2v.platform import PathLike
 
-from .evidence import Evidence
 from .options import FusedOptions
 
 KIND = "fused"

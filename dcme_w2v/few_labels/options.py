@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from dcme_w2v.declarations import Checked, filled, option, seed_option, threads_of, threads_option
 from dcme_w2v.errors import UsageError
+from dcme_w2v.numeric.levels import MAX_LEVELS
 
-MAX_LEVELS = 127  # signed levels are stored as int8
 ROUNDS = 3
 ONE_MODEL = ("initial", "rounds", "final")  # options that name a single model
 

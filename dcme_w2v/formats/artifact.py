@@ -60,7 +60,7 @@ LOADERS = {
     "classifier": "dcme_w2v.classify.model:Classifier",
     "fused": "dcme_w2v.few_labels.model:FusedModel",
     "latent": "dcme_w2v.latent.model:LatentClassifier",
-    "shrunk": "dcme_w2v.small_models.shrink:ShrunkModel",
+    "shrunk": "dcme_w2v.classify.shrink:ShrunkModel",
     "scdv": "dcme_w2v.scdv.model:DocumentModel",
 }
 OF_CLASSES = ("classifier", "shrunk")

@@ -450,8 +450,8 @@ def constants(s: Setup) -> Iterator[Line]:
 BOTH_SIZES = """
 import sys, time
 from dcme_w2v.classify.options import ClassifyOptions, FeatureOptions
-from dcme_w2v.classify.train import TrainJob, train
-from dcme_w2v.small_models.job import compressed
+from dcme_w2v.classify import train
+from dcme_w2v.classify.small import compressed
 docs, seed, small, whole = sys.argv[1:]
 
 def both(model, *others):
@@ -462,7 +462,8 @@ def both(model, *others):
     return found
 
 options = ClassifyOptions(threads=1, seed=int(seed))
-train(TrainJob((docs,), output=small, compress=both), FeatureOptions(), options)
+train.compressed = both
+train.train(train.TrainJob((docs,), output=small), FeatureOptions(), options)
 """
 
 

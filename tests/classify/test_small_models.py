@@ -11,15 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, load_npz, save_npz
 
+from dcme_w2v.classify import compact
+from dcme_w2v.classify import small as job
 from dcme_w2v.classify.model import load_classifier
+from dcme_w2v.classify.options import ShrinkOptions, kept_weights
 from dcme_w2v.classify.predict import predict
+from dcme_w2v.classify.shrink import WeightRanking, shrink, squares_of
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import CorpusError, FormatError, UsageError
 from dcme_w2v.formats.artifact import Model
 from dcme_w2v.formats.vocabulary import Words
-from dcme_w2v.small_models import compact, job
-from dcme_w2v.small_models.options import ShrinkOptions, kept_weights
-from dcme_w2v.small_models.shrink import WeightRanking, shrink, squares_of
 
 WORDS = [f"{a}{b}{c}" for a in "abcdeä" for b in "xyz" for c in "klm"]
 

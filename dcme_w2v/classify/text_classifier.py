@@ -8,11 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dcme_w2v.classify.mixins import ProbabilityMixin
-from dcme_w2v.classify.model import Explanation, Predictor, load_classifier
-from dcme_w2v.classify.options import SECONDS, ClassifyOptions, FeatureOptions, TuneOptions
-from dcme_w2v.classify.predict import is_by_token
-from dcme_w2v.classify.train import TrainJob, train
 from dcme_w2v.declarations import part_of
 from dcme_w2v.errors import UsageError, warn
 from dcme_w2v.files.paths import WRITES, guard
@@ -28,7 +23,11 @@ from dcme_w2v.numeric.sklearn_base import (
 )
 from dcme_w2v.platform import PathLike
 
-from .job import compressed
+from .mixins import ProbabilityMixin
+from .model import Explanation, Predictor, load_classifier
+from .options import SECONDS, ClassifyOptions, FeatureOptions, TuneOptions
+from .predict import is_by_token
+from .train import TrainJob, train
 
 Document = str | bytes | Sequence[str]
 
@@ -106,7 +105,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
         weight = self.class_weight
         if isinstance(weight, Mapping):
             weight = {_named(label, {}): factor for label, factor in weight.items()}
-        job = TrainJob(docs, output="", tune=tune, compress=compressed, class_weight=weight)
+        job = TrainJob(docs, output="", tune=tune, class_weight=weight)
         parts = part_of(options, FeatureOptions), part_of(options, ClassifyOptions)
         self._take(train(job, *parts, progress=self._progress), known)
         return self

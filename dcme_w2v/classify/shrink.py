@@ -14,8 +14,18 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify.features import TextFeatures
-from dcme_w2v.classify.model import (
+from dcme_w2v.errors import CorpusError, UsageError
+from dcme_w2v.formats.artifact import Model, load_model, save_model, size_of_model
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64, U8, Array, Bools
+from dcme_w2v.numeric.levels import MAX_LEVELS, fit_levels, in_equal_ratios
+from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS
+from dcme_w2v.platform import PathLike
+
+from . import compact
+from .compact import Steps
+from .features import TextFeatures
+from .levels import BIAS, Evidence
+from .model import (
     COLUMNS,
     NONE,
     VERSION,
@@ -24,21 +34,8 @@ from dcme_w2v.classify.model import (
     restored,
     store_tag_pairs,
 )
-from dcme_w2v.classify.options import FeatureOptions
-from dcme_w2v.classify.trainer import Weights, rows_at_once
-from dcme_w2v.errors import CorpusError, UsageError
-from dcme_w2v.few_labels.evidence import Evidence
-from dcme_w2v.few_labels.fit import BIAS
-from dcme_w2v.few_labels.options import MAX_LEVELS
-from dcme_w2v.formats.artifact import Model, load_model, save_model, size_of_model
-from dcme_w2v.numeric.arrays import F32, F64, I32, I64, U8, Array, Bools
-from dcme_w2v.numeric.levels import fit_levels, in_equal_ratios
-from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS
-from dcme_w2v.platform import PathLike
-
-from . import compact
-from .compact import Steps
-from .options import ShrinkOptions, kept_weights
+from .options import ClassifyOptions, FeatureOptions, ShrinkOptions, kept_weights
+from .trainer import Weights, rows_at_once
 
 KIND = "shrunk"
 MAX_SIZE = 1e30  # of a value or a bias
@@ -234,6 +231,10 @@ class ShrunkModel(Classifier):
 
     Attributes
     ----------
+    options : ClassifyOptions or None
+        Of the training; None after another one than that of `classify train`, whose options are in
+        the record.
+    coding : ShrinkOptions
     weights : Weights
         The linear model, made when it is first used; rows are scored without that.
     shrunk : Shrunk
@@ -248,6 +249,7 @@ class ShrunkModel(Classifier):
 
     weights: Weights = field(init=False, repr=False)
     _: KW_ONLY
+    coding: ShrinkOptions
     shrunk: Shrunk
     columns: I64 | None
     binary: bool
@@ -280,9 +282,18 @@ class ShrunkModel(Classifier):
         return self._weights_of(rows.indices)
 
     @property
+    def evidence(self) -> Evidence:
+        """The levels."""
+        return self.shrunk.evidence
+
+    @property
     def is_binary(self) -> bool:
         """Whether values of features count as 1."""
         return self.binary
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes without what is made from them."""
+        return {k: v for k, v in vars(self).items() if k not in ("weights", "_filled")}
 
     @property
     def features(self) -> int:
@@ -306,7 +317,7 @@ class ShrunkModel(Classifier):
             "values": values.astype(np.float32), "biases": self.shrunk.biases,
         }  # fmt: skip
         description = self.described(
-            "coding", binary=self.binary, features=None, rows=levels.shape[0],
+            coding=asdict(self.coding), binary=self.binary, features=None, rows=levels.shape[0],
             entries=int(levels.nnz),
         )  # fmt: skip
         kinds = np.zeros(levels.shape[0], dtype=np.uint8)
@@ -358,8 +369,10 @@ class ShrunkModel(Classifier):
             raise model.fault("values", f"are {len(values)}, and levels are higher")
         biases = model.array("biases", "float32", len(classes))
         shrunk = Shrunk(Evidence(levels, values, 0.0), biases, 0.0)
-        own = restored(model, ShrinkOptions, text, "coding")
-        return cls(*own, shrunk=shrunk, columns=columns, binary=model.value("binary", bool))
+        is_known = model.description.get("options") is not None
+        own = restored(model, ClassifyOptions if is_known else None, text)
+        coding, binary = model.options("coding", ShrinkOptions), model.value("binary", bool)
+        return cls(*own, coding=coding, shrunk=shrunk, columns=columns, binary=binary)
 
 
 def _chosen_columns(matrix: csr_matrix, columns: I64) -> csr_matrix:
@@ -424,9 +437,12 @@ def shrink(model: Classifier, options: ShrinkOptions, shrunk: Shrunk | None = No
     }
     if "class_weight" in model.record:
         record["class_weight"] = model.record["class_weight"]
+    trained = model.options
+    if trained is not None and not isinstance(trained, ClassifyOptions):
+        record["options"], trained = asdict(trained), None
     return ShrunkModel(
-        model.classes, text, options, model.multilabel, model.threshold, record, model.calibration,
-        shrunk=shrunk, columns=columns, binary=model.is_binary, origin=rows,
+        model.classes, text, trained, model.multilabel, model.threshold, record, model.calibration,
+        coding=options, shrunk=shrunk, columns=columns, binary=model.is_binary, origin=rows,
     )  # fmt: skip
 
 

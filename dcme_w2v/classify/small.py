@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from dcme_w2v.classify import predict
-from dcme_w2v.classify.constants import IDLE, SMALL
-from dcme_w2v.classify.labeled import Labeled
-from dcme_w2v.classify.model import Classifier, load_classifier
-from dcme_w2v.classify.solver import is_dense
-from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import UsageError
-from dcme_w2v.few_labels.options import MAX_LEVELS
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
+from dcme_w2v.numeric.levels import MAX_LEVELS
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
+from . import predict
+from .constants import IDLE, SMALL
+from .labeled import Labeled
+from .model import Classifier, load_classifier
 from .options import ShrinkOptions
 from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
+from .solver import is_dense
+from .trainer import Weights
 
 MORE = 1.01  # growth of the size with half as many more weights or so, below which it has ended
 USED = 0.99  # share of the bytes from which the search ends; it aims at the middle of the rest
@@ -85,7 +85,7 @@ def shrink_file(
             figures["accuracy"] = accuracy(small)
         write_with_fallback([Result(output, "model", small.save)])
         return {
-            "levels": small.options.levels, **{n: small.record[n] for n in ("pairs", "features")},
+            "levels": small.coding.levels, **{n: small.record[n] for n in ("pairs", "features")},
             "bytes": small.size(), "bytes_before": _bytes_in(path), **figures,
         }  # fmt: skip
 
@@ -190,7 +190,7 @@ def within(
         for levels in side:
             if not is_better(levels) and measure is None and best is not None:
                 break  # the loss has one minimum
-        if measure is None and best is not None and best[2].options.levels != more[0]:
+        if measure is None and best is not None and best[2].coding.levels != more[0]:
             break
     if best is None:
         raise UsageError(

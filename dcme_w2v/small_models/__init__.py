@@ -1,1 +1,0 @@
-"""Small models: the weights of a trained classifier in few bytes."""
