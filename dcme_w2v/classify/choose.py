@@ -591,11 +591,11 @@ def choose(
     CorpusError
         There are too few documents for --tune.
     """
-    stages, count = stages_of(problem, seconds is not None), len(problem.data.labels)
+    stages, count = stages_of(problem, seconds is not None), problem.data.held_together
     if seconds is not None and count < MIN_TUNED:
         raise CorpusError(
-            f"--tune={seconds:g}: {count} documents of {problem.classes} classes are too few to "
-            f"choose settings; give {MIN_TUNED} or more, or omit it"
+            f"--tune={seconds:g}: {count} documents or sentences of {problem.classes} classes are "
+            f"too few to choose settings; give {MIN_TUNED} or more, or omit it"
         )
     if not stages:
         return None

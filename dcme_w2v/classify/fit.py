@@ -235,7 +235,7 @@ def _calibrate(
         held = scores_of(fitted.scorer, left_out, options.threads or 1)
     elif options.objective == "tree" or job.remote is not None:
         return
-    elif held is None and len(data.labels) >= FOLDS:
+    elif held is None and data.held_together >= FOLDS:
         job.reporter.stage("calibrating the probabilities", None, "documents")
         given = replace(problem, data=data, under=None, given=options)
         held = Search(given, reporter=job.reporter, received=job.received).scores({})

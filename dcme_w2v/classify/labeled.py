@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import UsageError
-from dcme_w2v.numeric.arrays import F32, F64, I32, I64
+from dcme_w2v.formats.columns import label_of
+from dcme_w2v.numeric.arrays import F32, F64, I32, I64, Array
 
 MOST_WEIGHT = 1_000_000  # of a class
 NEGLIGIBLE = 1e-6  # share of all weights below which documents together are left out
@@ -72,6 +74,11 @@ class Labeled:
     def total(self) -> float:
         """The sum of the weights."""
         return float(len(self.labels) if self.weights is None else self.weights.sum(dtype=float))
+
+    @property
+    def held_together(self) -> int:
+        """How many groups there are, which folds keep whole: documents, or sentences of tokens."""
+        return len(self.labels) if self.groups is None else len(np.unique(self.groups))
 
     def shares(self) -> F64:
         """Return the weights with the sum 1."""
@@ -150,3 +157,55 @@ def of_documents(class_weights: F64, labels: Sequence[Sequence[int]]) -> F64:
     own = np.append(class_weights, 1.0)[numbers]  # the label -1 is no class
     sizes, sums = (np.bincount(rows, one, len(labels)) for one in (None, own))
     return np.where(sizes, sums / np.maximum(sizes, 1), 1.0)
+
+
+# ---- labels as they are given ----
+
+
+def kind_of_labels(labels: Iterable[Any]) -> str:
+    """Return what labels are: text, integers or booleans; floats that are integers are integers.
+
+    Raises
+    ------
+    UsageError
+        A label is something else, or there are several kinds.
+    """
+    kinds: dict[str, Any] = {}
+    for label in labels:
+        if isinstance(label, str) and "\0" not in label:
+            kind = "text"
+        elif isinstance(label, bool | np.bool_):
+            kind = "boolean"
+        elif isinstance(label, Integral) or (isinstance(label, float) and label.is_integer()):
+            kind = "integer"
+        else:
+            raise UsageError(
+                f"the label {reprlib.repr(label)} is {type(label).__name__}; give text without "
+                "NUL, integers or booleans"
+            )
+        kinds.setdefault(kind, label)
+    if len(kinds) > 1:
+        one, other, *_ = (reprlib.repr(label) for label in kinds.values())
+        raise UsageError(f"the labels {one} and {other} are of different types; give one type")
+    return next(iter(kinds), "text")
+
+
+def name_of_label(label: Any, kind: str) -> str:
+    """Return the name of a label in files."""
+    name = label_of(str(int(label) if kind == "integer" else label))
+    if not name:
+        raise UsageError(f"the label {label!r} is empty; give it a name")
+    return name
+
+
+def label_of_name(name: str, kind: str) -> Any:
+    """Return the label that `name_of_label` has named; raise ValueError if there is none."""
+    if kind == "boolean":
+        return {"True": True, "False": False}[name]
+    return int(name) if kind == "integer" else name
+
+
+def array_of_labels(labels: Sequence[Any]) -> Array:
+    """Return labels of one kind as an array; integers that numpy does not have, as objects."""
+    found = np.array(labels) if len(labels) else np.zeros(0, dtype=np.str_)
+    return found if found.dtype.kind in "bUiu" else np.array(labels, dtype=object)

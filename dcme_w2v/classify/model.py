@@ -25,17 +25,15 @@ from dcme_w2v.formats.artifact import (
 )
 from dcme_w2v.formats.texts import Text, as_texts
 from dcme_w2v.hints import closest
-from dcme_w2v.numeric.arrays import (
-    F32,
-    F64,
-)
+from dcme_w2v.numeric.arrays import F32, F64, Array
 from dcme_w2v.numeric.shown import Rows, Shown
-from dcme_w2v.numeric.sparse_rows import ones, truncate_columns
+from dcme_w2v.numeric.sparse_rows import check_rows, ones, truncate_columns
 from dcme_w2v.platform import PathLike
 
 from .calibration import Calibration
 from .features import TextFeatures
 from .forest import Forest
+from .labeled import array_of_labels, label_of_name, name_of_label
 from .metrics import (
     Top,
     best_classes,
@@ -103,6 +101,8 @@ class Predictor(Shown, ABC):
         Other entries of the record about the training.
     calibration : Calibration
         What makes probabilities of scores.
+    label_kind : str
+        What labels are in Python: "text", "integer" or "boolean".
     """
 
     classes: list[str]
@@ -112,6 +112,17 @@ class Predictor(Shown, ABC):
     threshold: float = THRESHOLD
     record: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration = field(default_factory=Calibration)
+    label_kind: str = "text"
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels of `classes`, in their order."""
+        return [label_of_name(name, self.label_kind) for name in self.classes]
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, sorted: the columns of `predict_proba`."""
+        return array_of_labels(sorted(self.labels))
 
     @property
     @abstractmethod
@@ -152,9 +163,45 @@ class Predictor(Shown, ABC):
         """Yield `best_classes` by log-probability for batches of documents."""
         return (best_classes(log_p, count) for log_p in self.log_probabilities(matrix, threads))
 
-    def predict(
-        self, texts: Iterable[Any], *, min_probability: float | None = None
-    ) -> list[str | None] | list[list[str]]:
+    def _in_order(self, batches: Iterable[F64]) -> F64:
+        """Return numbers of documents and classes as an array with the columns of `classes_`."""
+        labels = self.labels
+        order = sorted(range(len(labels)), key=labels.__getitem__)
+        found = np.concatenate([np.empty((0, len(labels))), *batches])
+        return np.take(found, order, axis=1)
+
+    def predict_log_proba(self, texts: Any, threads: int | None = None) -> F64:
+        """Return the log-probabilities of `classes_`, shape (texts, classes)."""
+        return self._in_order(self.log_probabilities(self.rows_of(texts), threads))
+
+    def predict_proba(self, texts: Any, threads: int | None = None) -> F64:
+        """Return the probabilities of `classes_`, shape (texts, classes).
+
+        Parameters
+        ----------
+        texts : iterable of str, bytes or token lists; rows for a model of vectors
+        threads : int, optional
+        """
+        return np.exp(self.predict_log_proba(texts, threads))
+
+    def decision_function(self, texts: Any, threads: int | None = None) -> F64:
+        """Return the scores of `classes_`, shape (texts, classes).
+
+        The highest is of the most probable class; without linear scores, they are
+        log-probabilities.
+        """
+        rows = self.align_features(self.rows_of(texts))
+        if (scorer := self.scorer_of(rows)) is None:
+            return self._in_order(self.log_probabilities(rows, threads))
+        return self._in_order(scorer.batches(SparseRows(rows), threads_of(threads)))
+
+    def rows_of(self, texts: Any) -> csr_matrix:
+        """Return texts as rows; rows of a model of vectors are taken as they are."""
+        if self.text is None:
+            return check_rows(texts)
+        return self.rows(list(as_texts(texts)))
+
+    def predict(self, texts: Iterable[Any], *, min_probability: float | None = None) -> list[Any]:
         """Return the most probable class of each text.
 
         Of a model of several labels a list: the classes whose probability is at least `threshold`,
@@ -178,7 +225,7 @@ class Predictor(Shown, ABC):
         topn: int = 1,
         min_probability: float | None = None,
         threads: int | None = None,
-    ) -> list[list[tuple[str, float]]]:
+    ) -> list[list[tuple[Any, float]]]:
         """Return the most probable classes of each text, with their probabilities.
 
         Parameters
@@ -191,8 +238,9 @@ class Predictor(Shown, ABC):
             Only classes of at least this probability, perhaps none.
         threads : int, optional
         """
-        rows = self.rows(list(as_texts(texts)))
-        return list(self.predicted(rows, topn, threads, min_probability))
+        known = dict(zip(self.classes, self.labels, strict=True))
+        found = self.predicted(self.rows_of(texts), topn, threads, min_probability)
+        return [[(known[name], p) for name, p in one] for one in found]
 
     def predicted(
         self,
@@ -217,7 +265,7 @@ class Predictor(Shown, ABC):
                     if p >= least or (not rank and min_probability is None)
                 ]
 
-    def explain(self, label: str | None = None, count: int = 20, text: Any = None) -> Explanation:
+    def explain(self, text: Any = None, label: Any = None, count: int = 20) -> Explanation:
         """Return the highest-weighted features of a class, or the contributions of those of a text.
 
         Without a text, these are the features of the highest weights. With one, these are its
@@ -225,11 +273,11 @@ class Predictor(Shown, ABC):
 
         Parameters
         ----------
-        label : str, optional
+        text : str, bytes or token list, optional
+        label : optional
             The class (default: the most probable one of the text).
         count : int
             Number of features.
-        text : str, bytes or token list, optional
 
         Raises
         ------
@@ -237,16 +285,21 @@ class Predictor(Shown, ABC):
             There is no such class; the message suggests the nearest name. Or the model has no
             weights of the words of a text, or neither is given.
         """
+        if label is not None:
+            label = name_of_label(label, self.label_kind)
         if label is not None and label not in self.classes:
             near = closest(label, self.classes)
             hint = f"; did you mean {near}?" if near else ""
             raise UsageError(f"{label}: the model has no such class{hint}")
+        known = dict(zip(self.classes, self.labels, strict=True))
         if text is not None:
-            return self._explain_text(label, count, text)
+            found = self._explain_text(label, count, text)
+            found.label, found.against = known[found.label], known[found.against]
+            return found
         if label is None:
             raise UsageError("nothing to explain: give a label, a text, or both")
         weights = self.weights_of_class(self.classes.index(label))
-        return Explanation(self.highest_weighted(weights, count), label)
+        return Explanation(self.highest_weighted(weights, count), known[label])
 
     def _explain_text(self, label: str | None, count: int, text: Any) -> Explanation:
         if self.text is None or self.text.is_by_token:
@@ -295,6 +348,8 @@ class Predictor(Shown, ABC):
             "record": self.record,
             **more,
         }
+        if self.label_kind != "text":
+            found["label_kind"] = self.label_kind
         is_plain = self.calibration == Calibration()
         return found if is_plain else {**found, "calibration": self.calibration.stored()}
 
@@ -316,7 +371,7 @@ def restored(
         model.strings("classes"), text,
         None if options is None else model.options("options", options),
         model.value("several_labels", bool), model.number("threshold", 0, 1), record,
-        _calibration_in(model),
+        _calibration_in(model), _kind_of_labels_in(model),
     )  # fmt: skip
 
 
@@ -420,6 +475,18 @@ class Classifier(Predictor):
         weights = scorer_of(model, len(classes), bias)
         own = restored(model, ClassifyOptions, text_of(model, weights.features))
         return cls(*own, weights=weights)
+
+
+def _kind_of_labels_in(model: Model) -> str:
+    """Return what the stored names of classes are in Python."""
+    kind = model.description.get("label_kind", "text")
+    try:
+        labels = [label_of_name(name, kind) for name in model.strings("classes")]
+    except (KeyError, ValueError):
+        raise model.fault("label_kind", "does not fit the classes") from None
+    if len({*labels}) < len(labels):
+        raise model.fault("classes", "has a label twice")
+    return str(kind)
 
 
 def _calibration_in(model: Model) -> Calibration:

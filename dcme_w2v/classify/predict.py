@@ -3,7 +3,10 @@
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from scipy.sparse import csr_matrix
 
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.files.atomic import STANDARD, atomic_write
@@ -61,28 +64,16 @@ def test(
             raise UsageError("--confusion: needs one label a document; give --per-class")
     if not is_latent and is_by_token(model):
         return sequences.test_tags(model, docs, threads)
-    confused = Counter[tuple[str, str]]()
-    measures: Measures | ClusterMeasures | None = ClusterMeasures() if is_latent else None
-    unlabeled = 0
-    for matrix, found, _ in pieces(model, docs, labels, DOCUMENTS_TESTED, requires_labels=True):
-        if measures is None:
-            multilabel = model.multilabel or any(len(one) != 1 for one in found if one)
-            options = (len(model.classes), multilabel, model.threshold, _gains(model))
-            if min_probability is None and model.record.get(NONE):
-                min_probability = model.threshold
-            measures = Measures(*options, min_probability)
-        kept = [i for i, one in enumerate(found) if (len(one) if is_latent else one)]
-        unlabeled += len(found) - len(kept)
-        own: Any = [found[i] for i in kept]
-        own = own if is_latent else numbers_of(own, model.classes)
-        for rows, log_p in scored(model, matrix[kept], threads, is_latent):
-            measures.add(log_p, own[rows])
-            if confusion is not None:
-                if any(len(found[i]) != 1 for i in kept):
-                    raise UsageError("--confusion: needs one label a document; give --per-class")
-                best = [model.classes[i] for i in log_p.argmax(axis=1).tolist()]
-                confused.update(zip((found[i][0] for i in kept[rows]), best, strict=True))
-    assert measures is not None  # there are labels
+    tested = _Tested(model, docs, labels, threads, is_latent, min_probability, confusion)
+    try:
+        tested.run(model.multilabel)
+    except _SeveralLabels:
+        if STANDARD in map(str, docs):
+            raise UsageError(
+                f"{STANDARD}: has documents of several labels after others; give a file"
+            ) from None
+        tested.run(True)
+    measures, confused, unlabeled = tested.measures, tested.confused, tested.unlabeled
     result = measures.result()
     if not is_latent and not {"log_likelihood", "coverage"} & set(result):
         raise CorpusError(
@@ -101,6 +92,52 @@ def test(
             for label, figures in zip(model.classes, measures.per_class(), strict=True)
         ]
     return {**result, "unlabelled_documents": unlabeled}
+
+
+class _SeveralLabels(Exception):
+    """A document has several labels, and none before had."""
+
+
+@dataclass
+class _Tested:
+    """Measures of a model on labeled documents; `run` reads them."""
+
+    model: Predictor
+    docs: Sequence[str]
+    labels: str | None
+    threads: int | None
+    is_latent: bool
+    min_probability: float | None
+    confusion: str | None
+
+    def run(self, several: bool) -> None:
+        """Measure one label a document, or several; raise _SeveralLabels where the first fails."""
+        model, self.unlabeled, self.confused = self.model, 0, Counter[tuple[str, str]]()
+        self.measures: Measures | ClusterMeasures = ClusterMeasures()
+        if not self.is_latent:
+            options = (len(model.classes), several, model.threshold, _gains(model))
+            least = self.min_probability
+            least = model.threshold if least is None and model.record.get(NONE) else least
+            self.measures = Measures(*options, least)
+        found = pieces(model, self.docs, self.labels, DOCUMENTS_TESTED, requires_labels=True)
+        for matrix, given, _ in found:
+            kept = [i for i, own in enumerate(given) if (len(own) if self.is_latent else own)]
+            self.unlabeled += len(given) - len(kept)
+            names = [given[i] for i in kept]
+            if not (several or self.is_latent) and any(len(own) != 1 for own in names):
+                raise _SeveralLabels
+            self._add(matrix[kept], names)
+
+    def _add(self, matrix: csr_matrix, names: Any) -> None:
+        model = self.model
+        if self.confusion is not None and any(len(own) != 1 for own in names):
+            raise UsageError("--confusion: needs one label a document; give --per-class")
+        own: Any = names if self.is_latent else numbers_of(names, model.classes)
+        for rows, log_p in scored(model, matrix, self.threads, self.is_latent):
+            self.measures.add(log_p, own[rows])
+            if self.confusion is not None:
+                best = [model.classes[i] for i in log_p.argmax(axis=1).tolist()]
+                self.confused.update(zip((one[0] for one in names[rows]), best, strict=True))
 
 
 def _order(counted: tuple[tuple[str, str], int]) -> tuple[int, tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,9 @@ from dcme_w2v.numeric.sklearn_base import (
 )
 from dcme_w2v.platform import PathLike
 
+from .labeled import kind_of_labels, name_of_label
 from .mixins import ProbabilityMixin
-from .model import Explanation, Predictor, load_classifier
+from .model import Predictor, load_classifier
 from .options import SECONDS, ClassifyOptions, FeatureOptions, TuneOptions
 from .predict import is_by_token
 from .train import TrainJob, train
@@ -81,7 +82,8 @@ class TextClassifier(ProbabilityMixin, Estimator):
         ----------
         X : iterable of str, bytes or token lists, such as a list or a Series
         y : iterable, of as many labels, or lists of labels
-            With lists, a text has several labels, and `predict` returns lists.
+            Text, integers or booleans. With lists, a text has several labels, none of them with an
+            empty list, and is unlabeled with None; `predict` returns lists then.
 
         Raises
         ------
@@ -91,7 +93,7 @@ class TextClassifier(ProbabilityMixin, Estimator):
             While training; `partial` is the `Classifier` so far.
         """
         options, texts = options_of(self), list(as_texts(X))
-        given, known, self._several = _labels_of(y)
+        given, kind, self._several = _labels_of(y)
         if len(texts) != len(given):
             raise UsageError(f"{len(texts)} texts and {len(given)} labels; give a label for each")
         if not any(given):
@@ -104,16 +106,37 @@ class TextClassifier(ProbabilityMixin, Estimator):
         tune = TuneOptions(SECONDS if self.tune is True else self.tune or None)
         weight = self.class_weight
         if isinstance(weight, Mapping):
-            weight = {_named(label, {}): factor for label, factor in weight.items()}
+            own = kind_of_labels(weight)
+            weight = {name_of_label(label, own): factor for label, factor in weight.items()}
         job = TrainJob(docs, output="", tune=tune, class_weight=weight)
         parts = part_of(options, FeatureOptions), part_of(options, ClassifyOptions)
-        self._take(train(job, *parts, progress=self._progress), known)
+        model = train(job, *parts, progress=self._progress)
+        model.label_kind = kind
+        self._take(model)
         return self
 
     def predict_log_proba(self, X: Iterable[Document]) -> F64:
         """Return the log-probabilities of `classes_`, shape (texts, classes)."""
-        parts = self.model_.log_probabilities(self.model_.rows(list(as_texts(X))), self.threads)
-        return np.concatenate([np.empty((0, len(self.classes_))), *parts])[:, self._columns]
+        return self.model_.predict_log_proba(X, self.threads)
+
+    def decision_function(self, X: Iterable[Document]) -> F64:
+        """Return the scores of `classes_`, shape (texts, classes); the highest is predicted."""
+        return self.model_.decision_function(X, self.threads)
+
+    def predict_top(
+        self, X: Iterable[Document], topn: int = 1, min_probability: float | None = None
+    ) -> list[list[tuple[Any, float]]]:
+        """Return the most probable labels of each text, with their probabilities.
+
+        Parameters
+        ----------
+        X : iterable of str, bytes or token lists
+        topn : int
+            Number of labels; 0: those whose probability is at least the model's threshold.
+        min_probability : float, optional
+            Only labels of at least this probability, perhaps none.
+        """
+        return self.model_.predict_top(X, topn, min_probability, self.threads)
 
     def predict(self, X: Iterable[Document], *, min_probability: float | None = None) -> Any:
         """Return the most probable label of each text, shape (texts,).
@@ -131,29 +154,25 @@ class TextClassifier(ProbabilityMixin, Estimator):
         if not self._several and min_probability is None:
             return super().predict(X)
         count = 0 if self.model_.multilabel else 1
-        answers = [
-            [self._labels[name] for name, _ in found]
-            for found in self.model_.predict_top(X, count, min_probability, self.threads)
-        ]
+        found = self.model_.predict_top(X, count, min_probability, self.threads)
+        answers = [[label for label, _ in one] for one in found]
         if self._several:
             return answers
         return np.array([one[0] if one else None for one in answers], dtype=object)
 
-    def explain(self, text: Document, label: Any = None, count: int = 20) -> Explanation:
+    def explain(self, text: Document | None = None, label: Any = None, count: int = 20) -> Any:
         """Return what features of a text contribute to the score of a label, minus another one's.
 
         Parameters
         ----------
-        text : str, bytes or token list
+        text : str, bytes or token list, optional
+            Without it, the features of the highest weights of the label are returned.
         label : optional
-            A label (default: the most probable one).
+            A label (default: the most probable one of the text).
         count : int
             Number of features.
         """
-        name = None if label is None else _named(label, {})
-        found = self.model_.explain(name, count, text)
-        found.label, found.against = (self._labels[one] for one in (found.label, found.against))
-        return found
+        return self.model_.explain(text, label, count)
 
     def score(self, X: Iterable[Document], y: Iterable[Any], sample_weight: Any = None) -> float:
         """Return the accuracy; the micro F1 where texts have several labels."""
@@ -182,43 +201,46 @@ class TextClassifier(ProbabilityMixin, Estimator):
         model = load_classifier(path)
         if model.text is None or is_by_token(model):
             raise UsageError(f"{path}: does not classify texts; use dw.load")
-        self = cls()
+        self = cls(**_parameters_of(model))
         self._several = model.multilabel
-        self._take(model, {name: name for name in model.classes})
+        self._take(model)
         return self
 
-    def _take(self, model: Predictor, known: dict[str, Any]) -> None:
-        """Set what `fit` learns; `known` has the label of each name."""
-        self._labels = {name: known[name] for name in model.classes}
-        self.classes_, self._columns = np.unique(list(self._labels.values()), return_index=True)
-        self.model_ = model
+    def _take(self, model: Predictor) -> None:
+        """Set what `fit` learns."""
+        self.model_, self.classes_ = model, model.classes_
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_texts(super().__sklearn_tags__())
 
 
-def _labels_of(y: Any) -> tuple[list[list[str]], dict[str, Any], bool]:
-    """Return the names of each text's labels, the label of each name, and if y has lists."""
+def _parameters_of(model: Predictor) -> dict[str, Any]:
+    """Return the parameters that a model was trained with, as far as it has them."""
+    known = TextClassifier._declared[1]
+    found: dict[str, Any] = {"class_weight": model.record.get("class_weight")}
+    for options in (model.options, model.text.options if model.text else None):
+        if isinstance(options, ClassifyOptions | FeatureOptions):
+            values = asdict(options)
+            found |= {known[name]: value for name, value in values.items() if name in known}
+    return found
+
+
+def _labels_of(y: Any) -> tuple[list[list[str] | None], str, bool]:
+    """Return the names of each text's labels, None for unlabeled, their kind, if y has lists."""
     if getattr(y, "ndim", 1) != 1:
         raise UsageError("y has several columns; give a list of labels for each text")
     labels = y.tolist() if hasattr(y, "tolist") else list(y)
     several = any(isinstance(one, list | tuple | set | np.ndarray) for one in labels)
     if not several:
         check_all_labeled(labels)
-    known: dict[str, Any] = {}
-    given = [
-        [_named(label, known) for label in ([one] if isinstance(one, str) or not several else one)]
-        for one in labels
-    ]
+    sets = [one if several and not isinstance(one, str) else [one] for one in labels]
+    flat = [label for own in sets for label in (own if own is not None else ())]
+    kind, known = kind_of_labels(flat), dict[str, Any]()
+    for label in flat:
+        name = name_of_label(label, kind)
+        if known.setdefault(name, label) != label:
+            raise UsageError(f"the label {label!r} is the same text as another one; give others")
     if not several and (joined := [name for name in known if "|" in name]):
         warn(f"the label {joined[0]!r} is one label; give lists of labels where a text has several")
-    return given, known, several
-
-
-def _named(label: Any, known: dict[str, Any]) -> str:
-    """Return the name of a label in files, and keep the label."""
-    whole = isinstance(label, float) and label.is_integer()
-    name = " ".join(str(int(label) if whole else label).split())
-    if not name or known.setdefault(name, label) != label:
-        raise UsageError(f"the label {label!r} is empty, or the same text as another one")
-    return name
+    given = [None if own is None else [name_of_label(one, kind) for one in own] for own in sets]
+    return given, kind, several

@@ -153,7 +153,6 @@ class Weights(Scorer):
         self.order = np.arange(classes) if order is None else order
         self.place = np.empty(classes, dtype=np.int32)
         self.place[self.order] = np.arange(classes, dtype=np.int32)
-        self._is_ordered = order is not None
         self.offset = np.zeros(classes, dtype=np.float32)
         self.table = new_table(features + 1, -(-classes // PAD) * PAD)  # dcme_stride(classes)
         self.linear = core.Linear(self.table, classes, self.bias, kernels_named())
@@ -217,8 +216,7 @@ class Weights(Scorer):
         out = np.empty((end - begin, self.table.shape[1]), dtype=np.float32)
         self.linear.scores(documents, begin, end, out, threads)
         # in C order, as sums over the classes have other bits in another one
-        own = np.take(out, self.place, axis=1) if self._is_ordered else out[:, : self.classes]
-        found: F64 = own.astype(np.float64)
+        found: F64 = np.take(out, self.place, axis=1).astype(np.float64)
         found += self.offset
         return found
 

@@ -231,7 +231,7 @@ def explain(model: str, label: str | None, text: str | None, count: int, as_json
     """
     from dcme_w2v.classify.model import load_classifier
 
-    found = load_classifier(model).explain(label, count, text)
+    found = load_classifier(model).explain(text, label, count)
     if as_json:
         print_json({**vars(found), "features": found})
         return

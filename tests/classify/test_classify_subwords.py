@@ -122,7 +122,7 @@ def test_other_models_have_subwords(cli, corpus, command):
     cli(f"{TRAIN} --output m --quiet --ngrams 1 --subwords 1-4")
     cli(command)
     assert cli.json("classify test s t.tsv")["accuracy"] > 0.95
-    assert any(name.startswith(" ") for name, _ in load_classifier("s").explain("ung"))
+    assert any(name.startswith(" ") for name, _ in load_classifier("s").explain(label="ung"))
 
 
 def test_a_dry_run_counts_them(cli, corpus):

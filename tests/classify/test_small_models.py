@@ -84,7 +84,7 @@ def test_a_small_model_round_trips(name, texts):
     found = probabilities(loaded, texts)
     assert found.tobytes() == probabilities(model, texts).tobytes()
     assert model.size() == size_of("s")
-    assert loaded.explain("class1", 3) == model.explain("class1", 3)
+    assert loaded.explain(label="class1", count=3) == model.explain(label="class1", count=3)
     assert (found.argmax(axis=1) == probabilities(whole, texts).argmax(axis=1)).mean() > 0.8
 
 
@@ -103,7 +103,7 @@ def test_predict_and_probabilities_agree(line, docs, texts, cli, monkeypatch):
     wanted = np.concatenate(list(found.log_probabilities(rows, 1))).argmax(axis=1)
     names = [found.classes[j] for j in wanted]
     assert [one[0][0] for _, one in predict(found, [docs])] == names
-    assert len(found.explain(names[0], 2)) == 2
+    assert len(found.explain(label=names[0], count=2)) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,9 @@
 """`TextClassifier` is the classifier of ``classify train``, and reads and writes its files."""
 
+import json
+import pickle
+from copy import deepcopy
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -50,9 +54,8 @@ def test_it_has_the_bits_of_the_shell(cli, kind, options):
     model.save("n")
     assert np.array_equal(TextClassifier.load("n").predict_proba(TEXTS)[:, order], found)
     same, answers = dw.load("n"), model.predict(TEXTS)
-    assert same.predict_top(TEXTS[:1])[0][0][0] == cli.rows("classify predict n d.tsv")[0][0]
-    names = [[str(one) for one in own] if kind == "lists" else str(own) for own in answers]
-    assert same.predict(TEXTS) == names
+    assert str(same.predict_top(TEXTS[:1])[0][0][0]) == cli.rows("classify predict n d.tsv")[0][0]
+    assert same.predict(TEXTS) == [*answers]
     if kind == "lists":
         assert {*answers[0]} == {*label(TOPICS[0])} and model.score(TEXTS, answers) == 1
         assert sorted(map(len, answers)) == [2] * len(TEXTS)
@@ -125,3 +128,97 @@ def test_models_of_other_kinds_are_refused(cli):
         with pytest.raises(UsageError, match="m: does not classify texts"):
             TextClassifier.load("m")
         Path("m").unlink()
+
+
+KINDS = {
+    "large integers": [2**64 - 1, 1],
+    "beyond numpy": [2**70, -7],
+    "unsigned": [2**63, 2**63 + 1],
+    "floats that are integers": [1.0, 20.0],
+    "numpy's": list(np.array([3, 20], dtype=np.uint8)),
+    "booleans": [True, False],
+    "text": ["10", "9"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("several", [False, True])
+def test_labels_keep_their_type_and_order(tmp_path, kind, several):
+    """Also in a file, and whatever loads it."""
+    own = dict(zip(WORDS, KINDS[kind], strict=True))
+    y = [[own[topic]] if several else own[topic] for topic in TOPICS]
+    y[0] = [*own.values()] if several else y[0]
+    model = TextClassifier(threads=1).fit(TEXTS, y)
+    model.save(tmp_path / "m")
+    expected, last = sorted(own.values()), own[TOPICS[-1]]
+    p = model.predict_proba(TEXTS)
+    for one in (model, TextClassifier.load(tmp_path / "m"), dw.load(tmp_path / "m")):
+        assert one.classes_.tolist() == expected
+        assert {*map(type, one.classes_.tolist())} == {type(expected[0]) if kind not in (
+            "floats that are integers", "numpy's") else int}  # fmt: skip
+        assert np.array_equal(one.predict_proba(TEXTS), p)
+        assert [*one.predict(TEXTS)][-1] == ([last] if several else last)
+        assert one.predict_top(TEXTS[-1:])[0][0][0] == last
+        scores = one.decision_function(TEXTS)
+        assert (scores.argmax(axis=1) == p.argmax(axis=1)).all()
+        assert one.explain(label=last).label == last and one.explain(TEXTS[-1]).label == last
+
+
+@pytest.mark.parametrize("labels, message", [
+    (["a", 1], "'a' and 1 are of different types"), ([1, True], "1 and True are of different"),
+    ([1.5, 2], "1.5 is float; give text without NUL, integers or booleans"),
+    ([b"a", b"b"], "is bytes"), (["a\0", "a"], "without NUL"), ([float("inf"), 1], "inf is float"),
+    ([Decimal("1.10"), Decimal("1.1")], "is Decimal"), ([("a", 1), ["b"]], "different types"),
+])  # fmt: skip
+def test_other_labels_are_an_error_at_fit(labels, message):
+    with pytest.raises(ValueError, match=message):
+        TextClassifier().fit(["a", "b"], labels)
+
+
+def test_an_empty_list_is_none_of_the_labels_and_none_is_unlabeled(cli):
+    y = [[], None, ["a"], ["b"], ["a", "b"]] * 20
+    texts = ["red bus", "unknown", "tea", "milk", "tea milk"] * 20
+    model = TextClassifier(threads=1).fit(texts, y)
+    assert model.predict(["red bus", "tea", "tea milk"])[0] == []
+    assert model.model_.record["documents"] == 80
+    assert model.predict_proba(["red bus"]).max() < 0.3
+    rows = [{"text": text, "label": own} for text, own in zip(texts, y, strict=True)]
+    Path("d.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    cli("classify train d.jsonl --text-column text --label-column label -o m --threads 1")
+    assert "20 with none of the labels" in cli.err and "20 without a label" in cli.err
+    shell = dw.load("m")
+    assert np.array_equal(shell.predict_proba(texts), model.predict_proba(texts))
+    assert shell.predict(["red bus"]) == [[]]
+    found = cli.json("classify test m d.jsonl --text-column text --label-column label")
+    assert found["documents"] == 80 and found["exact_match"] == 1
+    assert found["precision_at_1"] == 0.75 and found["ndcg_at_1"] == 1
+    Path("w.jsonl").write_text(json.dumps({"text": "tea", "label": []}) + "\n")
+    both = "d.jsonl w.jsonl --text-column text --label-column label"
+    assert cli.json(f"classify test m {both}")["micro_precision"] < 1
+
+
+@pytest.mark.parametrize("options", [{"epochs": 3, "loss": "softmax"}, {"lr": 0.25}, {}])
+def test_a_loaded_model_shows_how_it_was_trained(tmp_path, options):
+    model = TextClassifier(threads=1, **options).fit(TEXTS, TOPICS)
+    model.save(tmp_path / "m")
+    loaded, facts = TextClassifier.load(tmp_path / "m"), dw.info(tmp_path / "m")
+    found = loaded.get_params()
+    assert {name: found[name] for name in options} == options
+    assert found["loss"] == facts["options"]["loss"] == options.get("loss", "hinge")
+    assert facts["options"]["l2"] is not None and found["objective"] == "gd"
+    again = clone(loaded).fit(TEXTS, TOPICS)
+    assert again.score(TEXTS, TOPICS) == 1
+
+
+def test_a_pickle_is_not_much_larger_than_the_file(tmp_path):
+    random = np.random.default_rng(0)
+    texts = [" ".join(f"w{i}" for i in random.integers(0, 20_000, 40)) for _ in range(2000)]
+    model = TextClassifier(threads=1, loss="softmax", subwords="none")
+    model.fit(texts, [f"c{i % 20}" for i in range(2000)])
+    model.save(tmp_path / "m")
+    size = (tmp_path / "m").stat().st_size
+    before = len(pickle.dumps(model))
+    p = model.predict_proba(texts)
+    assert len(pickle.dumps(model)) == before < 1.5 * size
+    for same in (pickle.loads(pickle.dumps(model)), deepcopy(model)):
+        assert np.array_equal(same.predict_proba(texts), p)

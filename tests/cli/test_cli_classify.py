@@ -456,3 +456,34 @@ def test_signs_of_svmlight_and_empty_labels(cli):
     assert load_classifier("s").classes == ["-1", "1"]
     Path("s.txt").write_text("__label__a x\n__label__ y\n")
     assert "line 2 has an empty label" in cli.error("classify train s.txt --output s")
+
+
+def test_measures_do_not_depend_on_the_order_of_documents(cli, monkeypatch):
+    """Also where the first documents of several labels come late."""
+    write(lines())
+    cli(f"{TRAIN} --quiet")
+    monkeypatch.setattr("dcme_w2v.classify.predict.DOCUMENTS_TESTED", 8)
+    rows = Path("d.tsv").read_text().splitlines(keepends=True)[:20]
+    rows[18:] = ["|".join(["animals", "tools"]) + "\tcat saw\n"] * 2
+    found = []
+    for order in (rows, rows[::-1]):
+        write("".join(order), "t.tsv")
+        found.append(cli.json("classify test m t.tsv"))
+    assert found[0] == pytest.approx(found[1]) and "precision_at_3" in found[0]
+    error = cli.error("classify test m -", stdin="".join(rows))
+    assert "documents of several labels after others; give a file" in error
+
+
+@pytest.mark.parametrize("line, message", [
+    ("t --by token --tune", "6 documents or sentences of 2 classes are too few to choose settings"),
+    ("t --by token --loss hinge", ""),
+    ("d.tsv --objective tree --bias 0 --lr 0.0001 --epochs 1", ""),
+])  # fmt: skip
+def test_few_sentences_and_trees_without_weights(cli, line, message):
+    Path("t").write_text("EU B\nrejects O\n\nPeter B\nBlack O\n\n" * 3)
+    write(lines())
+    command = f"classify train {line} --output m --quiet --threads 1"
+    if message:
+        assert message in cli.error(command)
+    else:
+        cli(command)

@@ -115,7 +115,9 @@ def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final):
         one, other = (np.concatenate(list(m.log_probabilities(matrix, 1))) for m in (model, loaded))
         assert one.tobytes() == other.tobytes()
         assert (loaded.transform(matrix) != model.transform(matrix)).nnz == 0
-    assert loaded.options == data.options and loaded.explain("ä", 3) == model.explain("ä", 3)
+    assert loaded.options == data.options and loaded.explain(label="ä", count=3) == model.explain(
+        label="ä", count=3
+    )
     assert loaded.transform(rows).shape == (50, len(loaded.column_names()))
 
 

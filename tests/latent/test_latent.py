@@ -108,9 +108,9 @@ def test_a_saved_model_is_loaded_bit_identically(labels):
         assert model.describe() == again.describe()
     assert (model.right is None) is labels
     for label, described in zip(model.classes, model.describe(3), strict=False):
-        assert len(model.explain(label, 3)) == 3
+        assert len(model.explain(label=label, count=3)) == 3
         if not labels:
-            assert model.explain(label, 3) == [tuple(one) for one in described["words"]]
+            assert model.explain(label=label, count=3) == [tuple(one) for one in described["words"]]
 
 
 def test_several_labels_a_document():

@@ -170,7 +170,7 @@ def test_objects_are_printed_briefly_and_shown_as_tables():
     documents = dw.SCDV(v, clusters=2).fit(texts).model_
     turned = v.changed(vectors=v.vectors[::-1])
     lists = [
-        v.most_similar("w1"), dw.predict_word(v, "w1 _ w2"), classifier.explain("w1"),
+        v.most_similar("w1"), dw.predict_word(v, "w1 _ w2"), classifier.explain(label="w1"),
         dw.compare(v, turned, min_count=1, topn=3), dw.compare(v, v, min_count=1),
     ]  # fmt: skip
     for one in (v, v.words, classifier, documents):
