@@ -12,6 +12,7 @@ from dcme_w2v.numeric.arrays import F64, I32, I64, Bools
 from dcme_w2v.numeric.nearest import top_columns
 
 RANKS = (1, 3, 5)
+RANGES, LEAST_SHOWN = 10, 0.01  # of probabilities in a table of reliability
 Top = tuple[I32, F64]  # numbers of classes and their scores, each of shape (documents, count)
 PROPENSITY = 0.55, 1.5  # A and B of Jain, Prabhu and Varma (2016)
 
@@ -75,6 +76,40 @@ def check_scores(scores: NDArray[np.floating]) -> None:
         )
 
 
+class Reliability:
+    """How probabilities agree with what is observed, in ten ranges of the same width.
+
+    With one label a document, the probability of the best class is compared with how often it is
+    right; with several, that of each label of at least `LEAST_SHOWN` with how often documents have
+    it. The expected calibration error is the mean difference, weighted by the number of
+    probabilities.
+    """
+
+    def __init__(self) -> None:
+        self._sums = np.zeros((3, RANGES))  # of weights, of probabilities, and of what is right
+
+    def add(self, p: F64, is_right: Bools, weights: F64) -> None:
+        """Add probabilities, whether they are right, and weights, all of the same shape."""
+        ranges = np.minimum((p * RANGES).astype(np.int64), RANGES - 1)
+        for sums, values in zip(
+            self._sums, (weights, weights * p, weights * is_right), strict=True
+        ):
+            sums += np.bincount(ranges, values, RANGES)
+
+    def result(self) -> dict[str, Any]:
+        """Return the error, and of each range its mean probability, what is observed, and count."""
+        counts, expected, observed = self._sums
+        used = np.flatnonzero(counts)
+        rows = [
+            {"from": i / RANGES, "to": (i + 1) / RANGES, "count": float(counts[i]),
+             "predicted": float(expected[i] / counts[i]),
+             "observed": float(observed[i] / counts[i])}
+            for i in used.tolist()
+        ]  # fmt: skip
+        error = float(np.abs(expected - observed).sum() / (counts.sum() or 1.0))
+        return {"expected_calibration_error": error, "calibration": rows}
+
+
 class Measures:
     """Sums over documents, from which `result` computes the metrics.
 
@@ -103,6 +138,7 @@ class Measures:
         min_probability: float | None = None,
     ) -> None:
         self._multilabel, self._classes = multilabel, classes
+        self.reliability = Reliability()
         self._may_be_none = min_probability is not None
         self._least = log_of_probability(threshold if min_probability is None else min_probability)
         self._gains = gains
@@ -145,6 +181,7 @@ class Measures:
     def _add_single(self, log_p: F64, wanted: I64, weights: F64) -> None:
         best, known = log_p.argmax(axis=1), wanted >= 0
         is_right = best == wanted
+        self.reliability.add(np.exp(log_p.max(axis=1)), is_right, weights)
         np.add.at(self._predicted, best, weights)
         np.add.at(self._right, best[is_right], weights[is_right])
         reached = log_p[known, wanted[known]]
@@ -163,6 +200,8 @@ class Measures:
         relevant = np.zeros(self._classes, dtype=bool)
         relevant[known] = True
         hits = relevant[order]
+        shown = np.flatnonzero(row >= math.log(LEAST_SHOWN))
+        self.reliability.add(np.exp(row[shown]), relevant[shown], np.full(len(shown), weight))
         chosen = row >= self._least
         chosen[order[0]] |= not self._may_be_none
         self._predicted += weight * chosen

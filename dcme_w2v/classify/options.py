@@ -15,7 +15,6 @@ from dcme_w2v.declarations import (
     threads_option,
 )
 from dcme_w2v.errors import UsageError
-from dcme_w2v.numeric.levels import MAX_LEVELS
 from dcme_w2v.options import ClusterOptions, HoldoutOptions, ngram_lengths
 from dcme_w2v.platform import default_threads
 
@@ -30,6 +29,7 @@ from .constants import (
 )
 
 MAX_BIAS = 1e3
+MAX_LEVELS = 127  # signed levels are stored as int8
 TOKENS = "words"
 SUBWORDS, NO_SUBWORDS = "1-4", "none"
 

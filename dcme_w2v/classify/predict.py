@@ -39,13 +39,16 @@ def test(
     per_class: bool = False,
     confusion: str | None = None,
     min_probability: float | None = None,
+    calibration: bool = False,
 ) -> dict[str, Any]:
     """Return the measures of a model on labeled documents.
 
     With `clusters`, the (latent) classes are compared with the labels as a clustering, as always
     for a model that was fitted without labels. With `per_class`, those of each class are there,
     too. `confusion` is a file of counts of label and predicted label, the highest first. With
-    `min_probability` also the share that is answered with such a label, and its accuracy.
+    `min_probability` also the share that is answered with such a label, and its accuracy. With
+    `calibration` how probabilities agree with what is observed, see
+    `dcme_w2v.classify.metrics.Reliability`.
 
     Raises
     ------
@@ -56,7 +59,7 @@ def test(
     """
     is_latent = clusters or getattr(model, "clusters", False)
     given: dict[str, Any] = {"--per-class": per_class or None, "--confusion": confusion}
-    given["--min-probability"] = min_probability
+    given |= {"--min-probability": min_probability, "--calibration": calibration or None}
     if flags := [flag for flag, value in given.items() if value is not None]:
         if is_latent or is_by_token(model):
             raise UsageError(f"{flags[0]}: is for labels of documents; omit it")
@@ -85,6 +88,8 @@ def test(
             lines = [("label", "predicted", "documents")]
             lines += [(*pair, str(n)) for pair, n in sorted(confused.most_common(), key=_order)]
             file.writelines("\t".join(line).encode() + b"\n" for line in lines)
+    if calibration and isinstance(measures, Measures):
+        result |= measures.reliability.result()
     if per_class and isinstance(measures, Measures):
         names = ("precision", "recall", "f1", "support")
         result["per_class"] = [

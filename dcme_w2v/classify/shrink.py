@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 from dcme_w2v.errors import CorpusError, UsageError
 from dcme_w2v.formats.artifact import Model, load_model, save_model, size_of_model
 from dcme_w2v.numeric.arrays import F32, F64, I32, I64, U8, Array, Bools
-from dcme_w2v.numeric.levels import MAX_LEVELS, fit_levels, in_equal_ratios
+from dcme_w2v.numeric.levels import fit_levels, in_equal_ratios
 from dcme_w2v.numeric.sparse_rows import MAX_COLUMNS
 from dcme_w2v.platform import PathLike
 
@@ -36,7 +36,13 @@ from .model import (
     restored,
     store_tag_pairs,
 )
-from .options import ClassifyOptions, FeatureOptions, ShrinkOptions, kept_weights
+from .options import (
+    MAX_LEVELS,
+    ClassifyOptions,
+    FeatureOptions,
+    ShrinkOptions,
+    kept_weights,
+)
 from .trainer import Weights, rows_at_once
 
 KIND = "shrunk"

@@ -12,14 +12,13 @@ from dcme_w2v.errors import UsageError
 from dcme_w2v.files.atomic import STANDARD
 from dcme_w2v.files.space import Result, write_with_fallback
 from dcme_w2v.formats.artifact import check_model_target
-from dcme_w2v.numeric.levels import MAX_LEVELS
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
 from . import predict
 from .constants import IDLE, SMALL
 from .labeled import Labeled
 from .model import Classifier, load_classifier
-from .options import ShrinkOptions
+from .options import MAX_LEVELS, ShrinkOptions
 from .shrink import KIND, ShrunkModel, WeightRanking, ranking_of, shrink
 from .solver import is_dense
 from .trainer import Weights

@@ -144,6 +144,11 @@ def train(
 )
 @flag("--per-class", "also precision, recall, F1 and number of documents of each label")
 @flag(
+    "--calibration",
+    "also how often predictions of each range of probability are right, which plot draws from "
+    "--json",
+)
+@flag(
     "--confusion FILE",
     "write how many documents of each label were given which other one",
     path=TEXT,
@@ -164,7 +169,9 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
     clusters (`latent fit --unsupervised`) is compared with the first label of each document. A
     model --by token has the accuracy of tags, and precision, recall and F1 of entities by exact
     spans. With --min-probability, the share of documents that are answered, and the accuracy of
-    these answers, are measures, too.
+    these answers, are measures, too. With --calibration, a table compares probabilities, of the
+    best label, or of all labels from .01 on where documents have several, with how often they are
+    right.
     """
     from dcme_w2v.classify.model import load_classifier
     from dcme_w2v.classify.predict import test
@@ -173,7 +180,7 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
     if as_json:
         print_json(found)
         return
-    each = found.pop("per_class", [])
+    each, ranges = found.pop("per_class", []), found.pop("calibration", [])
     for name, value in found.items():
         shown = f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
         click.echo(f"{name.replace('_', ' ')}\t{shown}")
@@ -182,6 +189,12 @@ def test(model: str, docs: tuple[str, ...], as_json: bool, **values: Any) -> Non
     for one in each:
         label, *figures, count = one.values()
         click.echo("\t".join([label, *(f"{x:.4f}" for x in figures), f"{count}"]))
+    if ranges:
+        click.echo("\nprobability\tmean\tobserved\tnumber")
+    for one in ranges:
+        low, high, count, *figures = one.values()
+        shown = "\t".join(f"{x:.4f}" for x in figures)
+        click.echo(f"{low:.1f} to {high:.1f}\t{shown}\t{count:,.0f}")
 
 
 @classify.command(example="dcme-w2v classify predict model test.tsv -k 3")

@@ -177,9 +177,10 @@ def classes(vectors: str, classes: int, output: str, limit: int | None, **values
 @flag("--method tsne|pca", "projection method (default: tsne)")
 @flag("--seed N", "random seed (default: 1)", low=0, high=2**32 - 1)
 def plot(files: tuple[str, ...], output: str, **values: Any) -> None:
-    """Plot learning curves, or words or rows on a plane.
+    """Plot learning curves, how reliable probabilities are, or words or rows on a plane.
 
-    FILES: one or several logs of --log-json, or word vectors of any format, or rows (X.npz, X.svm).
+    FILES: one or several logs of --log-json, or outputs of classify test --calibration --json; or
+    word vectors of any format, or rows (X.npz, X.svm).
     Requires the packages matplotlib and openTSNE.
     """
     import dcme_w2v as dw

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from dcme_w2v.classify.options import MAX_LEVELS
 from dcme_w2v.declarations import Checked, filled, option, seed_option, threads_of, threads_option
 from dcme_w2v.errors import UsageError
-from dcme_w2v.numeric.levels import MAX_LEVELS
 
 ROUNDS = 3
 ONE_MODEL = ("initial", "rounds", "final")  # options that name a single model

@@ -18,7 +18,6 @@ import numpy as np
 
 from .arrays import F64, I8, I64
 
-MAX_LEVELS = 127  # signed levels are stored as int8
 BINS = 1 << 13  # above so many numbers, means of bins are clustered
 # The paper leaves the penalty's growth and the end open.
 GROWTH, ITERATIONS, CLOSE = 1.1, 200, 1e-10

@@ -1,5 +1,7 @@
 """Pictures of files: learning curves of logs, and rows or words as points in a plane."""
 
+import contextlib
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -42,12 +44,14 @@ OPTIONS = {
     "logs": ("fields",),
     "word vectors": ("words", "limit", "method", "seed"),
     "rows": ("labels", "limit", "method", "seed"),
+    "measures": (),
 }
 
 
 Curve = tuple[list[float], list[float]]  # epochs, or examples, and values
 _USUAL = re.compile("(heldout_)?(loss|log_probability|accuracy|precision_at_1)")
 _MANY_POINTS = 40  # without markers
+_MEASURES_BYTES = 1 << 26  # of a file of measures, with those of each class
 
 
 def draw_curves(paths: Sequence[str], fields: Sequence[str] = ()) -> Any:
@@ -122,6 +126,38 @@ def _curve(log: Sequence[dict[str, Any]], name: str, event: str) -> Curve:
 def _unit_of(logs: Sequence[Sequence[dict[str, Any]]]) -> str:
     units = [r["unit"] for log in logs for r in log if r["event"] == "start" and r.get("unit")]
     return str(units[-1]) if units else "progress"
+
+
+def draw_reliability(paths: Sequence[str]) -> Any:
+    """Draw how often predictions of each probability are right, of `classify test --json`."""
+    figure = new_figure(4.5, 4.5)
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], color=GRAY, linewidth=1)
+    for number, path in enumerate(paths):
+        rows = _reliability(path) or []
+        points = [[float(row[name]) for row in rows] for name in ("predicted", "observed")]
+        style = style_of(min(number, _IN_LEGEND))
+        axes.plot(*points, label=plain_text(path), markersize=4, **style)
+    axes.set_xlabel("probability", fontsize=LETTERS)
+    axes.set_ylabel("share that is right", fontsize=LETTERS)
+    axes.tick_params(labelsize=LETTERS)
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(paths) > 1:
+        axes.legend(fontsize=LETTERS)
+    return figure
+
+
+def _reliability(path: str) -> list[dict[str, Any]] | None:
+    """Return the table that `classify test --calibration --json` has printed, if it is one."""
+    file = Path(path)
+    if not file.is_file() or file.stat().st_size > _MEASURES_BYTES:
+        return None
+    with contextlib.suppress(ValueError, TypeError, KeyError):  # of UnicodeDecodeError, too
+        rows = json.loads(file.read_text(encoding="utf-8"))["calibration"]
+        if rows and all(_is_number(row[x]) for row in rows for x in ("predicted", "observed")):
+            return list(rows)
+    return None
 
 
 def draw_words(
@@ -221,12 +257,13 @@ def plot(
     method: str | None = None,
     seed: int | None = None,
 ) -> Any:
-    """Draw learning curves of logs, or words or rows on a plane. Requires matplotlib.
+    """Draw learning curves of logs, reliability, or words or rows on a plane. Requires matplotlib.
 
     Parameters
     ----------
     files : path, Vectors or sequence of paths
-        One or several logs of --log-json, or word vectors or a file of rows (.npz, .svm).
+        One or several logs of --log-json, or of the output of ``classify test --calibration
+        --json``; or word vectors or a file of rows (.npz, .svm).
     output : path, optional
         Where the picture is written: .png, .pdf or .svg; ``-`` is standard output.
     fields : sequence of str, optional
@@ -276,6 +313,8 @@ def plot(
             raise UsageError(f"--{flag}={shown}: is not an option of {kind}")
     if kind == "logs":
         figure = draw_curves(paths, **given)
+    elif kind == "measures":
+        figure = draw_reliability(paths)
     elif kind == "rows":
         figure = draw_rows(paths[0], **given)
     else:
@@ -299,6 +338,8 @@ def _kind_of(paths: Sequence[str]) -> str:
     logs = [not (Path(path).is_dir() or is_vectors(path)) and is_log(path) for path in paths]
     if all(logs):
         return "logs"
+    if all(_reliability(path) is not None for path in paths):
+        return "measures"
     if len(paths) > 1:
         other = paths[logs.index(False)]
         raise UsageError(f"{other}: is not a log of --log-json; of other files, give one at a time")

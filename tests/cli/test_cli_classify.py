@@ -10,6 +10,7 @@ import threading
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers import described, records
 
@@ -487,3 +488,32 @@ def test_few_sentences_and_trees_without_weights(cli, line, message):
         assert message in cli.error(command)
     else:
         cli(command)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_probabilities_agree_with_what_is_observed(cli, several):
+    """On documents of the same source, of which one in four has a wrong label."""
+    random = np.random.default_rng(0)
+    for path, count in (("d.tsv", 3000), ("t.tsv", 2000)):
+        labels, words = random.integers(0, 3, count), random.integers(0, 12, (count, 4))
+        numbers = labels[:, None] * 6 + words
+        texts = [" ".join(map("w{}".format, own)) for own in numbers]
+        wrong = random.random(count) < 0.25
+        labels[wrong] = random.integers(0, 3, wrong.sum())
+        names = [f"c{one}" + "|even" * int(several and one % 2 == 0) for one in labels]
+        write("".join(f"{a}\t{b}\n" for a, b in zip(names, texts, strict=True)), path)
+    cli(f"{TRAIN} --quiet")
+    found = cli.json("classify test m t.tsv --calibration")
+    assert found["expected_calibration_error"] < (0.04 if several else 0.07)
+    rows = found["calibration"]
+    error = sum(abs(row["predicted"] - row["observed"]) * row["count"] for row in rows)
+    counted = sum(row["count"] for row in rows)
+    assert error / counted == pytest.approx(found["expected_calibration_error"])
+    assert counted == 2000 or several
+    assert all(row["from"] <= row["predicted"] <= row["to"] for row in rows)
+    Path("c.json").write_text(json.dumps(found))
+    table = cli.rows("classify test m t.tsv --calibration")
+    assert table[-1][0] == "0.9 to 1.0" and ["probability", "mean", "observed", "number"] in table
+    pytest.importorskip("matplotlib")
+    cli("plot c.json c.json --output c.svg")
+    assert "share that is right" in Path("c.svg").read_text()
