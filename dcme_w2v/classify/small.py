@@ -53,8 +53,8 @@ def shrink_file(
     Returns
     -------
     dict
-        `levels`, `pairs`, `features`, `bytes`, `bytes_before`; with `holdout` also `accuracy` and
-        `accuracy_before`.
+        `levels`, `pairs`, `features`, `bytes`, `bytes_before`; with `holdout` also `accuracy`,
+        `accuracy_before`, and as `chose_levels` whether these documents chose the levels.
 
     Raises
     ------
@@ -82,6 +82,7 @@ def shrink_file(
             small = within(model, accuracy if holdout else None, reporter, options)
         if holdout:
             figures["accuracy"] = accuracy(small)
+            figures["chose_levels"] = options.max_bytes is not None
         write_with_fallback([Result(output, "model", small.save)])
         return {
             "levels": small.coding.levels, **{n: small.record[n] for n in ("pairs", "features")},

@@ -107,4 +107,5 @@ def shrink(model: str, output: str, as_json: bool, quiet: bool, **values: Any) -
         )
         if "accuracy" in found:
             line += f"; accuracy {found['accuracy']:.4f} ({found['accuracy_before']:.4f} before)"
+            line += ", of documents that chose the levels" if found["chose_levels"] else ""
         click.echo(line, err=True)
