@@ -188,12 +188,16 @@ class Predictor(Shown, ABC):
         """Return the scores of `classes_`, shape (texts, classes).
 
         The highest is of the most probable class; without linear scores, they are
-        log-probabilities.
+        log-probabilities. Of two classes, one a text, the difference of their scores, shape
+        (texts,), as in scikit-learn.
         """
         rows = self.align_features(self.rows_of(texts))
-        if (scorer := self.scorer_of(rows)) is None:
-            return self._in_order(self.log_probabilities(rows, threads))
-        return self._in_order(scorer.batches(SparseRows(rows), threads_of(threads)))
+        batches = self.log_probabilities(rows, threads)
+        if (scorer := self.scorer_of(rows)) is not None:
+            batches = scorer.batches(SparseRows(rows), threads_of(threads))
+        scores = self._in_order(batches)
+        is_binary = len(self.classes) == 2 and not self.multilabel
+        return scores[:, 1] - scores[:, 0] if is_binary else scores
 
     def rows_of(self, texts: Any) -> csr_matrix:
         """Return texts as rows; rows of a model of vectors are taken as they are."""

@@ -120,7 +120,10 @@ class TextClassifier(ProbabilityMixin, Estimator):
         return self.model_.predict_log_proba(X, self.threads)
 
     def decision_function(self, X: Iterable[Document]) -> F64:
-        """Return the scores of `classes_`, shape (texts, classes); the highest is predicted."""
+        """Return the scores of `classes_`, shape (texts, classes); the highest is predicted.
+
+        Of two classes, one a text, the difference of their scores, shape (texts,).
+        """
         return self.model_.decision_function(X, self.threads)
 
     def predict_top(
