@@ -45,6 +45,12 @@ MIN_SAMPLE, MEAN_SHARES = 1e-4, 10
 RATE_OF_EPOCH, MAX_RATE, EQUAL_RATE = 0.14, 0.125, 0.06
 MANY_WORDS, LEAST_SHARE = 1000, 0.25
 
+# Where all rows of a context take the whole step, the rate times the words of a context times the
+# square root of a target's rows is at most LOAD, or both tables grow without end. Frequent words of
+# which few are dropped raise the median count, and with it the rates of all others, so there the
+# rate is at most FREQUENT_RATE (docs/decisions/learning-rates.md).
+LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.0625, 10
+
 # Vectors of neighbors move by four times the learning rate; at the usual ones they diverge.
 RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}
 
@@ -65,9 +71,13 @@ def resolved(options: Options, words: int | None = None) -> Options:
     found |= OF_CBOW[objective] if is_cbow else {}
     if is_cbow and objective == "ns":
         found["sample"] = min(1.0, max(MIN_SAMPLE, MEAN_SHARES / words)) if words else MIN_SAMPLE
-        by_epochs = min(MAX_RATE, RATE_OF_EPOCH / options.epochs**0.5)
+        most = FREQUENT_RATE if _keeps_frequent(options, found["sample"]) else MAX_RATE
+        by_epochs = min(most, RATE_OF_EPOCH / options.epochs**0.5)
         share = max(LEAST_SHARE, min(1.0, (words or MANY_WORDS) / MANY_WORDS) ** 0.5)
         found["lr"] = round(share * (EQUAL_RATE if options.rates == "equal" else by_epochs), 4)
+    takes_whole_step = is_cbow and (options.gradient or found["gradient"]) == "word2vec"
+    if takes_whole_step and objective in ("ns", "nce"):
+        found["lr"] = min(found["lr"], _rate_of_load(options, found["negative"]))
     if "rates" not in found:
         options = dataclasses.replace(options, rates="equal")
     if options.word_order:
@@ -75,6 +85,20 @@ def resolved(options: Options, words: int | None = None) -> Options:
     if isinstance(options, OutputOptions):
         found["vectors"] = vectors_of(options)
     return filled_rates(options, found)
+
+
+def _keeps_frequent(options: TrainOptions, default: float) -> bool:
+    """Return whether fewer frequent words are dropped than by default (0: none)."""
+    sample = default if options.sample is None else options.sample
+    return sample == 0 or sample > FREQUENT * default
+
+
+def _rate_of_load(options: TrainOptions, default: int) -> float:
+    """Return the highest rate for windows and samples of these sizes."""
+    negative = default if options.negative is None else options.negative
+    is_fixed = options.window_mode == "fixed"
+    context = 2 * options.window if is_fixed else options.window + 1  # words, on average
+    return round(LOAD / (context * (1 + negative) ** 0.5), 4)
 
 
 def vectors_of(options: TrainOptions) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from items import GROUPS, found_next, of_same_group, write_items
 import dcme_w2v as dw
 from dcme_w2v._core.models import KERNELS
 from dcme_w2v.platform import default_threads
+from dcme_w2v.plots.projection import plane
 
 Line = tuple[str, int, str, float, str]  # setting, seed, metric, number, unit
 
@@ -281,6 +283,74 @@ def items(s: Setup) -> Iterator[Line]:
             yield setting, seed, "same group", 100 * of_same_group(v.words, v.vectors, kind), "%"
             found = found_next(v.words, v.vectors, v.context.vectors, held)
             yield setting, seed, "next item", 100 * found, "%"
+
+
+WIDE = {"window": 20, "window_mode": "fixed", "negative": 30, "sample": 0, "epochs": 1}
+STEEP: dict[str, dict[str, Any]] = {
+    **{
+        f"window {window}, {mode}, {negative} samples{', --sample 0' if sample == 0 else ''}":
+        {**WIDE, "window": window, "window_mode": mode, "negative": negative, "sample": sample}
+        for window, mode, negative, sample in product(
+            (2, 20), ("fixed", "shrink"), (5, 30), (0, None)
+        )
+    },
+    "widest, 50 dimensions": {**WIDE, "dim": 50},
+    "widest, 300 dimensions": {**WIDE, "dim": 300},
+    "widest, 5 epochs": {**WIDE, "epochs": 5},
+    "widest, 20 epochs": {**WIDE, "epochs": 20},
+    "widest, 2 threads": {**WIDE, "threads": 2},
+    "widest, equal rates": {**WIDE, "rates": "equal"},
+    "widest, word order": {**WIDE, "word_order": True},
+    "widest, blocks": {**WIDE, "block": 16},
+    "widest, nce": {**WIDE, "objective": "nce"},
+    "widest, nce, word2vec's gradient": {**WIDE, "objective": "nce", "gradient": "word2vec"},
+    "widest, dcme": {**WIDE, "objective": "dcme"},
+    "widest, hs": {**WIDE, "objective": "hs"},
+    "widest, skip-gram": {**WIDE, "model": "skipgram", "window": 5},
+}  # fmt: skip
+STEEP_LONG: dict[str, dict[str, Any]] = {
+    "defaults, one epoch": {"epochs": 1},
+    "defaults, --sample 0, one epoch": {"epochs": 1, "sample": 0},
+    "window 10, fixed, 20 samples, --sample 0": {**WIDE, "window": 10, "negative": 20},
+    "window 20, shrink, 30 samples, --sample 0": {**WIDE, "window_mode": "shrink"},
+    "widest": WIDE,
+}
+
+
+def _first_words(s: Setup, count: int) -> str:
+    """Return a file of the first lines of corpus.txt, which have so many words."""
+    part, words = Path(s.out(f"first-{count}.txt")), 0
+    with Path(s.file("corpus.txt")).open("rb") as text, part.open("wb") as made:
+        for line in text:
+            words += len(line.split())
+            made.write(line)
+            if words >= count:
+                break
+    return str(part)
+
+
+def divergence(s: Setup) -> Iterator[Line]:
+    """Train at the default rate where steps add up, and look whether the loss rises again.
+
+    A million words, and the settings of STEEP_LONG on the whole text.
+    """
+    first = _first_words(s, 1_000_000)
+    texts = {"1 million words": (first, STEEP), "all": (s.file("corpus.txt"), STEEP_LONG)}
+    for name, (text_file, settings) in texts.items():
+        for (setting, options), seed in product(settings.items(), s.seeds):
+            losses: list[float] = []
+
+            def watch(now: Any, losses: list[float] = losses) -> None:
+                losses.extend([now.loss] if now.loss else [])
+
+            found: Any = None
+            with contextlib.suppress(FloatingPointError):
+                found = dw.train(text_file, seed=seed, progress=watch, **{"threads": 1, **options})
+            yield f"{name}: {setting}", seed, "diverged", float(found is None), ""
+            if found is not None:
+                rise = losses[-1] / min(losses)
+                yield f"{name}: {setting}", seed, "rate", found.manifest["options"]["lr"], ""
+                yield f"{name}: {setting}", seed, "loss, end / lowest", rise, ""
 
 
 def changes(s: Setup) -> Iterator[Line]:
@@ -666,6 +736,118 @@ def documents(s: Setup) -> Iterator[Line]:
                 yield f"{folder.name}: {name}", seed, *one
 
 
+# ---- how far seeds are apart ----
+
+
+def _some_classes(s: Setup, folder: Path, classes: int, documents: int) -> Path:
+    """Write documents of classes drawn at random; the draw does not depend on the seed."""
+    labels, lines = _labeled(folder / "train.tsv")
+    frequent = sorted(name for name, n in Counter(labels).items() if n >= 100)
+    chosen = set(random.Random(1).sample(frequent, min(classes, len(frequent))))
+    kept = [line for label, line in zip(labels, lines, strict=True) if label in chosen]
+    path = Path(s.out(f"some-{classes}.tsv"))
+    path.write_text("".join(random.Random(1).sample(kept, min(documents, len(kept)))), "utf-8")
+    return path
+
+
+OWN = "--threads 1 --quiet --seed"
+
+
+def spread_latent(s: Setup) -> Iterator[Line]:
+    """Cluster the same documents by the defaults, with each seed."""
+    for folder, count in product(s.sets("documents", True), (4, 10)):
+        few = _some_classes(s, folder, count, 1500)
+        setting = f"{folder.name}, {count} classes: latent fit --unsupervised, NMI"
+        for seed in s.seeds:
+            fit = f"latent fit {few} --unsupervised --latent {count} {OWN} {seed} --output"
+            s.run(fit, s.out("l"))
+            yield setting, seed, "of the seeds", s.json("classify test", s.out("l"), few)["nmi"], ""
+
+
+def spread_documents(s: Setup) -> Iterator[Line]:
+    """Classify the same documents of few labels by `fuse fit` and `scdv fit`, with each seed."""
+    folder = s.sets("documents", True)[0]
+    few, vectors = _some_classes(s, folder, 20, 2000), s.out("v.safetensors")
+    lines = few.read_text("utf-8").splitlines(keepends=True)
+    train, test, rest = (Path(s.out(f"{one}.tsv")) for one in ("few", "test", "rest"))
+    model, documents_model = s.out("m"), s.out("scdv")
+    train.write_text("".join(lines[:200]), "utf-8")
+    rest.write_text("".join(line[line.index("\t") :] for line in lines[200:1200]), "utf-8")
+    test.write_text("".join(lines[1200:]), "utf-8")
+    for seed in s.seeds:
+        fit = f"fuse fit {train} --unlabeled {rest} {OWN} {seed} --output {model}"
+        s.run(fit)
+        found = s.json("classify test", model, test)["accuracy"]
+        yield f"{folder.name}: fuse fit, accuracy", seed, "of the seeds", 100 * found, "%"
+    s.run(f"train {_first_words(s, 1_000_000)} --threads 1 --quiet --output {vectors}")
+    for seed in s.seeds:
+        fit = f"scdv fit {train} --vectors {vectors} {OWN} {seed} --output {documents_model}"
+        s.run(fit)
+        for name, file in (("a", train), ("b", test)):
+            made = f"{s.out(name)}.npz --labels {s.out(name)}.y"
+            s.run(f"transform {documents_model} {file} --output {made}")
+        rows = "{0}.npz --labels {0}.y".format
+        s.run(f"classify train {rows(s.out('a'))} --threads 1 --quiet --output {s.out('c')}")
+        found = s.json("classify test", s.out("c"), *rows(s.out("b")).split())["accuracy"]
+        yield f"{folder.name}: scdv fit, accuracy", seed, "of the seeds", 100 * found, "%"
+
+
+def spread_words(s: Setup) -> Iterator[Line]:
+    """Train on small texts, and group and draw the same words, with each seed."""
+    vectors = s.out("v.safetensors")
+    part, million = _first_words(s, 100_000), _first_words(s, 1_000_000)
+    v = dw.train(million, threads=1)
+    rows_of = v.vectors / np.linalg.norm(v.vectors, axis=1, keepdims=True)
+    for seed in s.seeds:
+        groups = dw.classes(v, 100, seed=seed, threads=1)
+        sums = np.zeros((100, v.dim))
+        np.add.at(sums, groups, rows_of)
+        mean = np.linalg.norm(sums, axis=1).sum() / len(rows_of)
+        yield "classes --classes 100, cosine with the center", seed, "of the seeds", mean, ""
+    some = rows_of[:1500]
+    near = np.argsort(-(some @ some.T), axis=1)[:, 1:11]
+    for seed in s.seeds:
+        at = plane(some, "tsne", seed)
+        far = np.square(at[:, None] - at).sum(axis=2)
+        on_map = np.argsort(far, axis=1)[:, 1:11]
+        kept = fmean(len({*a} & {*b}) / 10 for a, b in zip(near, on_map, strict=True))
+        yield "plot, neighbors kept of 1,500 words", seed, "of the seeds", 100 * kept, "%"
+    for text, seed in product((part, million), s.seeds):
+        s.run(f"train {text} {OWN} {seed} --output", vectors)
+        size = Path(text).stem.removeprefix("first-")
+        for name, found, unit in _similarity(s, vectors):
+            yield f"train, {int(size):,} words, {name}", seed, "of the seeds", found, unit
+        sts = f"eval sts {vectors} {s.file('sts')} --tokenize words --strip-accents --json"
+        pearson = fmean(one["pearson"] for one in json.loads(s.run(sts).output)["sets"])
+        yield f"train, {int(size):,} words, STS", seed, "of the seeds", 100 * pearson, "%"
+    for seed, count in product(s.seeds, (50, 500, 5_000)):
+        found = _planted_neighbors(count, seed)
+        yield (
+            f"train, {count} sentences of ten topics, same topic",
+            seed,
+            "of the seeds",
+            found,
+            "%",
+        )
+
+
+def _planted_neighbors(count: int, seed: int) -> float:
+    """Return how many of the 5 nearest words are of the topic; sentences have 20 words."""
+    chance = np.random.default_rng(0)
+    topics = chance.integers(10, size=(count, 1))
+    words = np.where(
+        chance.random((count, 20)) < 0.7,
+        topics + 10 * chance.integers(20, size=(count, 20)),
+        chance.integers(200, size=(count, 20)),
+    )
+    v = dw.train(words.astype(str).tolist(), min_count=1, threads=1, seed=seed)
+    rows, own = v.vectors / np.linalg.norm(v.vectors, axis=1, keepdims=True), np.array(v.words, int)
+    scores = rows @ rows.T
+    np.fill_diagonal(scores, -np.inf)
+    nearest = np.argsort(-scores, axis=1)[:, :5]
+    return 100 * float((own[nearest] % 10 == own[:, None] % 10).mean())
+
+
 # ---- growing corpora ----
 
 
@@ -777,7 +959,8 @@ def scale(s: Setup) -> Iterator[Line]:
 
 FUNCTIONS = (
     speed, threads, encode, small_models, constants, few_documents, few_labels,
-    many_classes, documents, cluster, cluster_quality, scale, items, changes,
+    many_classes, documents, cluster, cluster_quality, scale, items, changes, divergence,
+    spread_latent, spread_documents, spread_words,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},

@@ -23,6 +23,7 @@ from dcme_w2v.options import (
     VocabularyOptions,
 )
 from dcme_w2v.platform import SIGNALS
+from dcme_w2v.words.defaults import resolved
 from dcme_w2v.words.options import (
     FileOptions,
     NewWordsOptions,
@@ -265,3 +266,34 @@ def test_vocabularies_of_few_words(words, objective, threads):
     lines = [[f"w{i % words}", f"w{(i + 1) % words}"] for i in range(50)]
     found = dw.train(lines, **HS | {"threads": threads}, objective=objective)
     assert len(found) == words and np.isfinite(found.vectors).all()
+
+
+@pytest.mark.parametrize(
+    "rate, given",
+    [
+        (0.0626, {}),
+        (0.125, {"epochs": 1}),
+        (0.0626, {"window": 10, "negative": 20}),
+        (0.0625, {"epochs": 1, "sample": 0.0}),
+        (0.0313, {"epochs": 20, "sample": 0.0}),
+        (0.0655, {"epochs": 1, "window": 10, "window_mode": "fixed", "negative": 20}),
+        (0.0513, {"epochs": 1, "window": 20, "negative": 30}),
+        (0.0269, {"rates": "equal", "window": 20, "window_mode": "fixed", "negative": 30}),
+        (0.2, {"objective": "nce", "window": 20, "window_mode": "fixed", "negative": 30}),
+        (0.0269, {"objective": "nce", "gradient": "word2vec", "window": 20,
+                  "window_mode": "fixed", "negative": 30}),
+        (0.05, {"model": "skipgram", "window": 20, "window_mode": "fixed", "negative": 30}),
+    ],
+)  # fmt: skip
+def test_the_default_rate_falls_where_steps_add_up(rate, given):
+    assert resolved(TrainOptions(**given)).lr == rate
+
+
+def test_wide_windows_of_many_samples_do_not_diverge():
+    chance, shares = np.random.default_rng(0), 1 / np.arange(1, 1501)
+    words = chance.choice(1500, (400, 200), p=shares / shares.sum()).astype(str)
+    given = {"window": 20, "window_mode": "fixed", "negative": 30, "sample": 0, "epochs": 1}
+    v = dw.train(words.tolist(), min_count=1, threads=1, **given)
+    assert np.abs(v.vectors).max() < 10
+    with pytest.raises(FloatingPointError):
+        dw.train(words.tolist(), min_count=1, threads=1, lr=0.125, **given)
