@@ -49,7 +49,7 @@ MANY_WORDS, LEAST_SHARE = 1000, 0.25
 # square root of a target's rows is at most LOAD, or both tables grow without end. Frequent words of
 # which few are dropped raise the median count, and with it the rates of all others, so there the
 # rate is at most FREQUENT_RATE (docs/decisions/learning-rates.md).
-LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.0625, 10
+LOAD, FREQUENT_RATE, FREQUENT = 6.0, 0.063, 10
 
 # Vectors of neighbors move by four times the learning rate; at the usual ones they diverge.
 RATES_OF_WORD_ORDER = {"nce": 0.05, "ns": 0.025}

@@ -109,7 +109,8 @@ class TrainOptions(Checked):
     )
     lr: float | None = option(
         None,
-        "initial learning rate (default: depends on model, objective, --epochs and vocabulary)",
+        "initial learning rate (default: depends on model, objective, --epochs, vocabulary, "
+        "window, samples and --sample)",
         above=0.0,
         maximum=1000.0,
         word2vec="alpha",
