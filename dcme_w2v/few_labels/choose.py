@@ -1,4 +1,4 @@
-"""Cross-validation on the labeled documents: how much each model counts, and how sure it is.
+"""Fitting the models that cross-validation on the labeled documents chooses, and their factors.
 
 The probabilities of most of these models are too near 0 and 1, since they learn decisions as if
 they were labels. Factors by the folds correct them (Guo et al. 2017).
@@ -7,6 +7,7 @@ they were labels. Factors by the folds correct them (Guo et al. 2017).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from dcme_w2v.classify.calibration import likeliest_factors
 from dcme_w2v.classify.choose import folds_of
 from dcme_w2v.classify.constants import SEPARABLE
 from dcme_w2v.numeric.arrays import F64, I64, Bools
-from dcme_w2v.training.progress import Reporter
+from dcme_w2v.training.progress import QUIET, Reporter
 
 from . import initial
-from .fit import Fitted, TrainingRows, fit_models
+from .fit import Fitted, TrainingRows, combined, fit_models
 from .initial import ScoredRows
 
 
@@ -174,3 +175,25 @@ def _measured(
             labels
         ]
     return {name: own[tested] for name, own in scores.items()}, labels, weights / weights.sum()
+
+
+def fit_chosen(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
+    """Fit the final model that the options name, or the sum of models that cross-validation finds.
+
+    Parameters
+    ----------
+    data : TrainingRows
+        Checked by `check_data`.
+    reporter : Reporter, optional
+        Takes the progress.
+    """
+    factors, record = choose(data, reporter)
+    models = fit_models(data, len(factors) > 1, reporter)
+    found = models["distill"] if len(models) > 1 else next(iter(models.values()))
+    if len(models) > 1:
+        parts = [(factors[name], one.weights) for name, one in models.items()]
+        found = replace(found, weights=combined(parts), final="sum")
+    else:
+        found.scale(factors[found.final])
+    found.record = ({"choice": record} if record else {}) | found.record
+    return found

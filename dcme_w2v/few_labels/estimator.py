@@ -24,7 +24,8 @@ from dcme_w2v.numeric.sklearn_base import (
 )
 from dcme_w2v.training.progress import reporting_to
 
-from .fit import Fitted, TrainingRows, check_data, fit
+from .choose import fit_chosen
+from .fit import Fitted, TrainingRows, check_data
 from .options import FusedOptions, resolved
 from .statistics import check_values
 
@@ -109,7 +110,7 @@ class FusedFeatures(LinearMixin, TransformerMixin, Estimator):  # type: ignore[m
         data = TrainingRows(labeled, numbers_of, others, len(self.classes_), options)
         check_data(data)
         with reporting_to(self._progress, None, False) as reporter:
-            self._fitted: Fitted = fit(data, reporter)
+            self._fitted: Fitted = fit_chosen(data, reporter)
         self.record_ = self._fitted.record
         evidence, tied = self._fitted.evidence, self._fitted.tied
         assert evidence is not None and tied is not None

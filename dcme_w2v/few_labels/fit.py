@@ -224,30 +224,6 @@ def check_data(data: TrainingRows, names: list[str] | None = None) -> list[str]:
     return []
 
 
-def fit(data: TrainingRows, reporter: Reporter = QUIET) -> Fitted:
-    """Fit the final model that the options name, or the sum of models that cross-validation finds.
-
-    Parameters
-    ----------
-    data : TrainingRows
-        Checked by `check_data`.
-    reporter : Reporter, optional
-        Takes the progress.
-    """
-    from .choose import choose
-
-    factors, record = choose(data, reporter)
-    models = fit_models(data, len(factors) > 1, reporter)
-    found = models["distill"] if len(models) > 1 else next(iter(models.values()))
-    if len(models) > 1:
-        parts = [(factors[name], one.weights) for name, one in models.items()]
-        found = replace(found, weights=combined(parts), final="sum")
-    else:
-        found.scale(factors[found.final])
-    found.record = ({"choice": record} if record else {}) | found.record
-    return found
-
-
 def fit_models(data: TrainingRows, of_all: bool, reporter: Reporter = QUIET) -> dict[str, Fitted]:
     """Fit the final model that the options name, or all models; see `Fitted.final`."""
     weights, options = data.supervised(), data.options

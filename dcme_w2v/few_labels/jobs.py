@@ -31,7 +31,8 @@ from dcme_w2v.numeric.arrays import I64
 from dcme_w2v.options import HoldoutOptions
 from dcme_w2v.training.progress import ProgressLike, Reporter, reporting_to
 
-from .fit import TrainingRows, check_data, fit
+from .choose import fit_chosen
+from .fit import TrainingRows, check_data
 from .model import KIND, FusedModel
 from .options import FusedOptions, resolved
 
@@ -98,7 +99,7 @@ def fit_files(
         reporter.message(corpus_line(counted, classes))
         for warning in check_data(data, classes):
             reporter.message(warning)
-        found = fit(data, reporter)
+        found = fit_chosen(data, reporter)
         model = FusedModel(
             classes, text, options, read.multilabel, record=found.record, weights=found.weights,
             evidence=found.evidence,

@@ -14,13 +14,13 @@ from dcme_w2v.classify.calibration import NEVER, likeliest_factors
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels import choose, initial
+from dcme_w2v.few_labels.choose import fit_chosen
 from dcme_w2v.few_labels.evidence import evidence_of, learn, pairs_of
 from dcme_w2v.few_labels.fit import (
     Fitted,
     TrainingRows,
     check_data,
     distill,
-    fit,
     fit_models,
     fit_out_of_fold,
 )
@@ -101,7 +101,7 @@ def test_every_form_learns_from_unlabeled_rows_and_is_saved(options, final):
     data = data_of(**options)
     assert check_data(data) == []
     few = initial.train(data.labeled.matrix, data.labels, CLASSES, 1e-5, 1)
-    found = fit(data)
+    found = fit_chosen(data)
     assert found.final == final
     if options != PAPER:  # which loses with so few documents
         assert accuracy(found) > accuracy(Fitted(few, "supervised")) + 0.02
@@ -178,7 +178,7 @@ def test_a_class_missing_in_a_fold_is_excluded_from_it():
     data = training(rows[kept], labels[kept], documents(200, 2)[0], given)
     (warning,) = check_data(data, ["a", "b", "c", "lonely"])
     assert warning.startswith("warning: fewer labeled documents than 3 folds: lonely;")
-    found = fit(data)
+    found = fit_chosen(data)
     assert found.record["left_out"] == 1 and np.isfinite(found.weights.get()).all()
 
 
@@ -226,7 +226,7 @@ def test_the_sum_is_near_the_supervised_model_where_the_others_are_worse(
     mixed = csr_matrix(documents(300, 2)[0][:, np.random.default_rng(3).permutation(WORDS)])
     mixed.sort_indices()
     data, said = training(*documents(80, 1), mixed, options), Messages()
-    found = fit(data, said)
+    found = fit_chosen(data, said)
     assert found.final == final
     supervised = accuracy(Fitted(data.supervised(), "supervised"))
     if data.options.choose is False:
@@ -269,7 +269,7 @@ def test_the_default_is_taken_where_the_unlabeled_documents_are_of_another_domai
     assert count > 50 and abs(same - 0.5) < 0.15 and not choose.differs(same, count)
     marked = sparse.hstack([data.labeled.matrix, np.ones((len(data.labels), 1))])
     others = sparse.hstack([data.unlabeled.matrix, np.zeros((200, 1))])
-    found = fit(training(marked, data.labels, others, {"choose": True}), said)
+    found = fit_chosen(training(marked, data.labels, others, {"choose": True}), said)
     assert found.final == "distill" and set(found.record["choice"]["factors"]) == {"distill"}
     assert found.record["choice"]["separability"] > 0.9
     assert "folds cannot choose" in said.messages[0]
@@ -298,7 +298,9 @@ def test_when_models_are_added(options, chosen):
 @pytest.mark.bits
 def test_the_result_does_not_depend_on_threads():
     options = {"seed": 5, "choose": True}
-    tables = {fit(data_of(**options, threads=n)).weights.get().tobytes() for n in (1, 3, 3, 3)}
+    tables = {
+        fit_chosen(data_of(**options, threads=n)).weights.get().tobytes() for n in (1, 3, 3, 3)
+    }
     assert len(tables) == 1
 
 
@@ -327,7 +329,7 @@ def test_weights_of_levels_are_at_the_minimum():
 @pytest.mark.bits
 def test_the_sum_of_all_models_is_saved():
     data, said = data_of(few=8, many=200, choose=True), Messages()
-    found = fit(data, said)
+    found = fit_chosen(data, said)
     assert found.final == "sum" and accuracy(found) > 0.8
     rows, factors = documents(50, 9)[0], found.record["choice"]["factors"]
     models = fit_models(data, True)
@@ -342,7 +344,7 @@ def test_the_sum_of_all_models_is_saved():
 
 @pytest.mark.parametrize("few, final", [(1, "distill"), (2, "distill"), (3, "sum")])
 def test_very_few_documents_have_no_levels_out_of_fold(few, final):
-    found = fit(data_of(few=few, choose=True))
+    found = fit_chosen(data_of(few=few, choose=True))
     assert found.final == final and accuracy(found) > 0.4
 
 
@@ -350,7 +352,7 @@ def test_very_few_documents_have_no_levels_out_of_fold(few, final):
 def test_folds_may_leave_out_all_classes_but_one(counts):
     labels = np.repeat(np.arange(len(counts)), counts)
     others, _ = documents(100, 2, np.arange(100) % len(counts))
-    found = fit(training(*documents(len(labels), 1, labels), others, {}))
+    found = fit_chosen(training(*documents(len(labels), 1, labels), others, {}))
     assert found.final == "sum" and set(found.record["choice"]["factors"]) == MODELS
 
 
