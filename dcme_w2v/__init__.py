@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dcme_w2v.pages.explore import explore
     from dcme_w2v.plots.plot import plot
     from dcme_w2v.scdv.estimator import SCDV
+    from dcme_w2v.search.searcher import Search
     from dcme_w2v.sentences.encoder import SentenceEncoder
     from dcme_w2v.sentences.folder import save_sentence_model
     from dcme_w2v.sentences.jobs import encode
@@ -42,6 +43,7 @@ _MODULES = {
     "LatentClassModel": "dcme_w2v.latent.estimator",
     "MaxentClassifier": "dcme_w2v.cluster.estimator",
     "SCDV": "dcme_w2v.scdv.estimator",
+    "Search": "dcme_w2v.search.searcher",
     "SentenceEncoder": "dcme_w2v.sentences.encoder",
     "Table": "dcme_w2v.formats.columns",
     "TextClassifier": "dcme_w2v.classify.text_classifier",
@@ -71,6 +73,7 @@ __all__ = [
     "FusedFeatures",
     "LatentClassModel",
     "MaxentClassifier",
+    "Search",
     "SentenceEncoder",
     "Table",
     "TextClassifier",

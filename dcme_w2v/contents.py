@@ -42,7 +42,7 @@ def load(path: PathLike) -> Any:
         `Vectors` for word vectors and for both tables. A model of ``classify``, ``fuse`` and
         ``latent`` has ``predict(texts)``, ``predict_top(texts, topn)`` with probabilities,
         ``explain(label)`` and ``classes``; one of ``scdv`` has ``transform(texts)``, which takes
-        UTF-8 and yields some rows at a time.
+        UTF-8 and yields some rows at a time; `Search` for an index of ``search``.
 
     Raises
     ------

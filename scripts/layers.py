@@ -26,7 +26,7 @@ LAYERS = [
     ["training"],
     ["text"],
     ["words", "classify"],
-    ["sentences", "scdv", "few_labels", "latent"],
+    ["sentences", "scdv", "few_labels", "latent", "search"],
     ["cluster"],
     ["plots", "pages", "contents"],
     ["cli"],

@@ -155,7 +155,7 @@ def write_files(folder):
         "nul": "of\0the\n", "many": " ".join(map(str, range(255))),
         "of": "1\ta\tb\t3\t1\tof\n1\tof\tb\t3\t1\n",
         "asked": "who are they now\n", "other.voc": "who 1\n",
-        "jd": "1 1\n", "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
+        "p.txt": "aa\tbb\t1\naa\tcc\t2\nab\tbb\t3\n",
     }  # fmt: skip
     event = '{"event": "epoch", "seconds": 1, "epoch": %d, "loss": 1}\n'
     texts["lv.txt"] = "x\ny\nz\n" * 3

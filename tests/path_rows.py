@@ -95,9 +95,8 @@ LINES = [
     "classify explain k x",
     "latent show z --documents d.txt",
     "scdv topics m --coherence d.txt",
-    "scdv search m r.npz --queries d2.txt --documents d.txt --lm 0.5 --labels l.txt",
+    "search d.txt --query aa --vectors v.txt --output o",
 ]
-LINES += ["scdv search m r.npz --queries d2.txt --judgments jd --map"]
 ROWS = [Row(line) for line in LINES]
 WRITING = [row for row in ROWS if row.writes]
 ids = {"ids": lambda row: row.line[:60] if isinstance(row, Row) else str(row)}

@@ -33,6 +33,7 @@ COMMANDS = {
     "check": "vectors",
     "info": "vectors",
     "plot": "vectors",
+    "search": "search",
     "encode": "encode",
     "explore": "vectors",
     "classify": "classify",

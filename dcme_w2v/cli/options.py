@@ -135,12 +135,14 @@ def arguments(spelled: str) -> Callable[[Decorated], Decorated]:
 _SIGNS = {"<": READS, ">": WRITES}
 
 
-def output_option(metavar: str, help: str, path: str = WRITES) -> Callable[[Decorated], Decorated]:
+def output_option(
+    metavar: str, help: str, path: str = WRITES, required: bool = True
+) -> Callable[[Decorated], Decorated]:
     """Return the option of the file or folder that a command writes."""
     return flag(
         f"-o,--output {metavar}",
         help,
-        required=True,
+        required=required,
         word2vec="output",
         path=path,
         group="Output",

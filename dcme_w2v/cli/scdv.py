@@ -1,4 +1,4 @@
-"""`dcme-w2v scdv`: document vectors, their topics and ranking by queries."""
+"""`dcme-w2v scdv`: document vectors and their topics."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 
 from dcme_w2v.files.paths import READS
 from dcme_w2v.options import TokenizerOptions, VocabularyOptions
-from dcme_w2v.scdv.options import DIRICHLET_PRIOR, ScdvOptions
+from dcme_w2v.scdv.options import ScdvOptions
 
-from .command import Group, command
+from .command import Group
 from .options import (
     arguments,
     chosen_tokenizer,
@@ -32,55 +32,6 @@ if TYPE_CHECKING:
     from dcme_w2v.scdv.topics import Topic
 
 
-@command(
-    "search",
-    example='dcme-w2v scdv search model index.npz "launch of the shuttle" -k 5',
-)
-@arguments("<model <index [query]...")
-@flag("-k N", "number of documents per query", default=10)
-@flag(
-    "--queries DOCS", "more queries, one per line, with or without labels; - is stdin", path=READS
-)
-@flag("--documents DOCS", "the documents of INDEX, for --lm and --show", path=READS)
-@flag("--show", "also print the beginning of the text of each result")
-@flag("--lm X", "weight of the language model, 0 to 1", default=0.0)
-@flag("--prior X", "parameter of Dirichlet smoothing, in tokens", default=DIRICHLET_PRIOR)
-@flag("--labels FILE", "labels of INDEX, one line per row", path=READS)
-@flag("--map", "print the mean average precision of the ranking", name="score")
-@flag(
-    "--judgments FILE",
-    "relevant pairs, lines 'query document', numbered from 1",
-    path=READS,
-)
-@json_option
-@reads_documents("documents", "queries")
-def search(model: str, index: str, query: tuple[str, ...], as_json: bool, **values: Any) -> None:
-    """Rank documents by similarity to queries.
-
-    INDEX is a file of rows (X.npz) that MODEL made: a model of `scdv fit` by `transform`, or
-    word vectors or a folder of sentence vectors by `encode --pooling static`. Prints query, rank,
-    document (from 1), score, labels and, with --show, the first 80 characters of the document's
-    text. The score is the cosine; with --lm X, it is X times the language model's plus (1 - X)
-    times the cosine. --map evaluates the ranking: a document is relevant by --judgments, or if it
-    shares a label with the query.
-    """
-    from dcme_w2v.scdv.search import search as found
-
-    answers = found(model, index, query, **values)
-    if isinstance(answers, dict):
-        value = answers["mean_average_precision"]
-        print_json(answers) if as_json else click.echo(f"{value:.4f}")
-    elif as_json:
-        own = [[{**hit._asdict(), "document": hit.document + 1} for hit in one] for one in answers]
-        print_json({"answers": own})
-    else:
-        for number, hits in enumerate(answers, 1):
-            for rank, hit in enumerate(hits, 1):
-                line = f"{number}\t{rank}\t{hit.document + 1}\t{hit.score:.4f}\t"
-                text = "" if hit.text is None else f"\t{hit.text}"
-                click.echo(f"{line}{'|'.join(hit.labels)}{text}")
-
-
 encoding_option = options_of(VocabularyOptions, only=["encoding_errors"])
 FITTED = (
     "{documents} documents ({documents_without_words} without a vocabulary word), "
@@ -90,7 +41,7 @@ FITTED = (
 
 @click.group(cls=Group)
 def scdv() -> None:
-    """Sparse composite document vectors (SCDV), topics and retrieval."""
+    """Sparse composite document vectors (SCDV) and topics."""
 
 
 @scdv.command("fit", example="dcme-w2v scdv fit train.tsv --vectors vectors.bin --output model")
@@ -190,6 +141,3 @@ def topics(model: str, words: int, coherence: str | None, word: str | None, as_j
 
 def _text_of(topic: Topic) -> str:
     return " ".join(word for word, _ in topic.words)
-
-
-scdv.add_command(search)

@@ -62,6 +62,7 @@ LOADERS = {
     "latent": "dcme_w2v.latent.model:LatentClassifier",
     "shrunk": "dcme_w2v.classify.shrink:ShrunkModel",
     "scdv": "dcme_w2v.scdv.model:DocumentModel",
+    "search": "dcme_w2v.search.searcher:Search",
 }
 OF_CLASSES = ("classifier", "shrunk")
 _PROGRAM = "dcme-w2v"

@@ -1,1 +1,1 @@
-"""Document vectors (SCDV): clusters of words, topics, retrieval."""
+"""Document vectors (SCDV): clusters of words and topics."""

@@ -6,7 +6,6 @@ from typing import Any
 from dcme_w2v.declarations import Checked, filled, option, seed_option
 
 COVARIANCES = ("tied", "spherical")
-DIRICHLET_PRIOR = 2000.0  # of query likelihood
 
 FEATURES = ("scdv", "average", "tfidf")
 MIXTURE, COMPOSED = {"features": FEATURES[:1]}, {"features": FEATURES[:2]}  # for `option`'s `only`

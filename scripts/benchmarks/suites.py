@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from changes import by_procrustes, planted_halves
 from items import GROUPS, found_next, of_same_group, write_items
+from passages import edited, read
 
 import dcme_w2v as dw
 from dcme_w2v._core.models import KERNELS
@@ -957,10 +958,92 @@ def scale(s: Setup) -> Iterator[Line]:
             yield f"{tokens / 1e6:,.0f} million tokens", seed, metric, number, unit
 
 
+def _rankings(
+    queries: list[str], passages: list[str], seed: int, threads: int
+) -> Iterator[tuple[str, Any]]:
+    """Yield by method the rows of the ten best passages for each query."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    def ours(**options: Any) -> list[list[int]]:
+        found = dw.Search(**options).fit(passages).search(queries)
+        return [[hit.row for hit in hits] for hits in found]
+
+    def best(scores: Any) -> Any:
+        return np.argsort(-scores, axis=1, kind="stable")[:, :10]
+
+    yield "`search`, the default", ours()
+    yield "`search --characters 0`", ours(characters=0)
+    for k1, b in ((1.5, 0.75), (1.2, 0.75), (0.9, 0.4), (0.6, 0.3)):
+        yield f"BM25, k1 {k1}, b {b}", ours(k1=k1, b=b, characters=0)
+    with contextlib.suppress(ImportError):
+        bm25s = importlib.import_module("bm25s")
+        ranker = bm25s.BM25()
+        ranker.index(bm25s.tokenize(passages, show_progress=False), show_progress=False)
+        asked = bm25s.tokenize(queries, show_progress=False)
+        yield "bm25s, its defaults", ranker.retrieve(asked, k=10, show_progress=False)[0]
+    tfidf = TfidfVectorizer(sublinear_tf=True)
+    rows = tfidf.fit_transform(passages)
+    yield "TF-IDF, 1 + ln n, cosine", best((tfidf.transform(queries) @ rows.T).toarray())
+    v = dw.train(passages, tokenize="words", window=10, min_count=2, threads=threads, seed=seed)
+    yield "`search --vectors` (of the same text)", ours(vectors=v)
+    encoder = dw.SentenceEncoder(v)
+    vectors = [encoder.fit_transform(texts) for texts in (queries, passages)]
+    units = [one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-9) for one in vectors]
+    yield "cosines of these sentence vectors", best(units[0] @ units[1].T)
+
+
+def search(s: Setup) -> Iterator[Line]:
+    """Find passages by what was their title: known items, queries drawn by the seed."""
+    files = sorted(Path(s.file("search")).glob("*.tsv"))
+    for seed in s.seeds:
+        measures: dict[str, list[tuple[float, float]]] = {}
+        for file in files:
+            queries, passages = read(file)
+            rows = random.Random(seed).sample(range(len(passages)), min(500, len(passages)))
+            asked = [queries[row] for row in rows]
+            for method, found in _rankings(asked, passages, seed, s.threads):
+                ranks = [
+                    1 + list(some).index(row) if row in list(some) else np.inf
+                    for row, some in zip(rows, found, strict=True)
+                ]
+                gains = 1 / np.log2(1 + np.array(ranks)), 1 / np.array(ranks)
+                measures.setdefault(method, []).append((gains[0].mean(), gains[1].mean()))
+                yield method, seed, f"nDCG@10, {file.stem}", gains[0].mean(), ""
+                yield method, seed, f"MRR@10, {file.stem}", gains[1].mean(), ""
+        for method, found in measures.items():
+            for name, mean in zip(("nDCG@10", "MRR@10"), np.mean(found, axis=0), strict=True):
+                yield method, seed, f"{name}, mean", mean, ""
+
+
+def duplicates(s: Setup) -> Iterator[Line]:
+    """Find planted edits of 500 passages among 15,000 others.
+
+    Precision is of the pairs of a copy and another passage than its source; passages that are
+    themselves duplicates of the source do not count.
+    """
+    for file, seed in product(sorted(Path(s.file("search")).glob("*.tsv")), s.seeds):
+        draw = random.Random(seed)
+        passages = [" ".join(one.split()[:150]) for one in read(file, 15000)[1]]
+        pool = " ".join(passages[:500]).split()
+        sources = draw.sample(range(len(passages)), min(500, len(passages) // 10))
+        copies = [edited(passages[row], pool, draw) for row in sources]
+        pairs = {(a, b) for a, b, _ in dw.Search().fit([*passages, *copies]).duplicates()}
+        source = {len(passages) + number: row for number, row in enumerate(sources)}
+        right = sum((row, copy) in pairs for copy, row in source.items())
+        wrong = sum(
+            a != source[b] and (min(a, source[b]), max(a, source[b])) not in pairs
+            for a, b in pairs
+            if a not in source and b in source
+        )
+        yield file.stem, seed, "recall", 100 * right / len(sources), "%"
+        yield file.stem, seed, "precision", 100 * right / max(1, right + wrong), "%"
+
+
 FUNCTIONS = (
     speed, threads, encode, small_models, constants, few_documents, few_labels,
     many_classes, documents, cluster, cluster_quality, scale, items, changes, divergence,
     spread_latent, spread_documents, spread_words,
+    search, duplicates,
 )  # fmt: skip
 ALL: dict[str, Callable[[Setup], Iterator[Line]]] = {
     **{name: partial(trained, suite=name) for name in TRAINED},

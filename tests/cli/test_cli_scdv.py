@@ -68,21 +68,3 @@ def test_topics(folder, cli):
     for features in ("average", "tfidf"):
         cli(f"scdv fit docs --vectors v.txt --output other --features {features}")
         assert f"the model is {features}, which has no topics" in cli.error("scdv topics other")
-
-
-def test_search(folder, cli):
-    cli("transform m docs --output x.npz --labels l")
-    search, text = "scdv search m x.npz", make_texts()[0].decode()
-    first, second = cli.rows(f"{search} -k 2 --labels l", text)
-    assert (first[:3], first[4], second[:2]) == (["1", "1", "1"], "a|c", ["1", "2"])
-    assert float(first[3]) == pytest.approx(1, abs=1e-3)
-    (answers,) = cli.json(f"{search} --lm 1 --documents docs -k 80", text)["answers"]
-    scores = [hit["score"] for hit in answers]
-    assert scores == sorted(scores, reverse=True) and (scores[0], scores[-1]) == (1, 0)
-    Path("judged").write_text("1 1\n")
-    found = cli.json(f"{search} --map --judgments judged", text)
-    assert found == {"mean_average_precision": 1.0, "queries": 1}
-    cli.run(search, "unknown")
-    assert cli.err.splitlines()[-1].startswith("error: no query has a word that the model")
-    # all documents share the label c
-    assert cli(f"{search} --queries docs --map --labels l") == "1.0000\n"

@@ -156,7 +156,7 @@ def test_functions_take_paths_and_what_train_returned(here):
 
 HELP = """
 from dcme_w2v.cli.main import COMMANDS, run
-for line in [*COMMANDS, "", "scdv fit", "scdv search", "scdv topics",
+for line in [*COMMANDS, "", "scdv fit", "scdv topics",
              "classify train", "eval likelihood"]:
     assert run([*line.split(), "--help"]) == 0
 """

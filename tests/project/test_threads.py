@@ -16,7 +16,6 @@ from scipy.sparse import csr_matrix, issparse
 import dcme_w2v as dw
 from dcme_w2v._core import models, text
 from dcme_w2v.options import TokenizerOptions
-from dcme_w2v.scdv.search import QueryLikelihood
 from dcme_w2v.sentences.table import SentenceTable
 from dcme_w2v.text.tokenizer import Tokenizer
 from dcme_w2v.words.language_model import LanguageModel
@@ -160,9 +159,9 @@ def scdv():
     return lambda number: model.transform(texts_of(number))
 
 
-def likelihood():
-    found = QueryLikelihood([one.encode() for one in TEXTS])
-    return lambda number: [found.scores(one.encode()) for one in texts_of(number)]
+def searched():
+    found = dw.Search(vectors=word_vectors()).fit(TEXTS)
+    return lambda number: found.search([*texts_of(number), f"unseen{number}"], k=5)
 
 
 def texts_classified(**options):
@@ -217,7 +216,7 @@ USES = {
     "SentenceEncoder n-grams": lambda: sentence_encoder(with_subwords()),
     "SCDV": scdv,
     "DocumentModel": document_model,
-    "QueryLikelihood": likelihood,
+    "Search": searched,
     "TextClassifier": texts_classified,
     "TextClassifier dcme": lambda: texts_classified(objective="dcme"),
     "a saved classifier": small_model,

@@ -94,7 +94,6 @@ READERS = {
     "encode": ("encode v.bin docs -o -", None),
     "eval": ("eval sts v.bin pairs", None),
     "scdv": ("scdv fit docs --vectors v.bin --clusters 2 --min-df 1 -o x", "transform x docs -o -"),
-    "search": ("scdv search v.bin rows.npz --queries docs", None),
     "convert": ("convert v.bin x --to sentence-transformers", "encode x docs -o -"),
 }
 
@@ -109,18 +108,15 @@ def test_words_of_prepared_text_show_how_raw_text_is_split(cli, name):
 
     def printed(words, flags=""):
         dw.Vectors(words, matrix[: len(words)]).save("v.bin")
-        if name == "search":
-            cli("encode v.bin docs -o rows.npz")
         out = cli(f"{line} {flags}")
         notes = [one for one in cli.err.splitlines() if "is split by --tokenize words" in one]
         return out if then is None else cli(then), notes
 
     found, notes = printed(words)
     assert len(notes) == 1 and notes[0].startswith("warning: v.bin: the words are in lower case")
-    if name != "search":
-        assert (found, []) == printed(words, "--tokenize words")
-        plain, notes = printed(words, "--tokenize whitespace")
-        assert not notes and plain != found
+    assert (found, []) == printed(words, "--tokenize words")
+    plain, notes = printed(words, "--tokenize whitespace")
+    assert not notes and plain != found
     for others in (["The", *words[1:]], [*words[:-1], "end."], words[:150]):
         assert printed(others)[1] == []
 

@@ -272,12 +272,3 @@ def test_a_pattern_that_tokenizers_does_not_take_is_one_line(cli, pattern):
     edit_json(lambda found: found.update(normalizer=None, pre_tokenizer={**split, "invert": False}))
     Path("s.txt").write_text("a" * 60 + "b\n")
     assert "tokenizer.json: " in cli.error("encode m s.txt --output o.tsv")
-
-
-def test_sentences_are_searched_as_documents_are(cli):
-    cli(CONVERT)
-    texts = ["The king!", "", "Tea in a café", "King & queen"]
-    Path("s.txt").write_text("\n".join(texts) + "\n")
-    cli("encode m s.txt -o rows.npz")
-    (found,) = cli.rows("scdv search m rows.npz --documents s.txt --show -k 1", "KINGS, queen")
-    assert (found[0], found[2], found[5]) == ("1", "4", texts[3])

@@ -1,0 +1,1 @@
+"""Search: passages ranked by BM25 of words and of characters, and near-duplicates."""

@@ -1,0 +1,195 @@
+"""Scores of documents for a query: BM25 of words and of character n-grams, and cosines of vectors.
+
+BM25 (Robertson et al. 1994) of a document is the sum over the query's terms t of::
+
+    idf(t) n (k1 + 1) / (n + k1 (1 - b + b length / mean length)),   n the count of t
+    idf(t) = ln(1 + (N - df + 0.5) / (df + 0.5))
+
+divided here by its upper bound, so that scores of words and of n-grams can be added. Words rank all
+documents. n-grams and vectors rank the best of these again; they have no index of their own: the
+n-grams of a document are those of its words, and are counted for the query's n-grams only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from scipy.sparse import csc_matrix, csr_matrix
+
+from dcme_w2v.classify.ngrams import Subwords
+from dcme_w2v.formats.vocabulary import Words
+from dcme_w2v.numeric.arrays import F32, F64, I64, Array, unit_vectors
+
+from .options import SearchOptions
+
+SHORTEST, LONGEST = 3, 5  # characters of an n-gram, with the < and > around a word
+GRAMS = 1 << 20  # of which an n-gram is one, by its hash
+CANDIDATES = 1000  # documents that n-grams and vectors rank again
+SIMILAR = 0.3  # cosine from which on a word stands for one that no document has
+ALIKE = 20  # such words at most
+TINY = 1e-9  # in place of a divisor that is 0
+
+
+class Query(NamedTuple):
+    """The words of a query that documents have, their weights, and the same for n-grams.
+
+    `most` and `most_grams` are the sums of all weights, also of what no document has. `alike` and
+    `alike_weights` are words that stand for others.
+    """
+
+    words: I64
+    weights: F64
+    most: float
+    grams: I64
+    gram_weights: F64
+    most_grams: float
+    alike: I64
+    alike_weights: F64
+
+
+def gram_rows(words: Sequence[str]) -> csr_matrix:
+    """Return the counts of the hashed n-grams of each word, shape (words, GRAMS)."""
+    grams = Subwords(SHORTEST, LONGEST)
+    for word in words:
+        grams.add([word])
+    return grams.counts(lambda gram: crc32(gram) % GRAMS, GRAMS)
+
+
+def idf_of(frequency: F64 | I64, documents: int) -> F64:
+    """Return the weights of terms by the number of documents that have them."""
+    return np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
+
+
+class Index:
+    """Documents as counts of words.
+
+    Parameters
+    ----------
+    words : Words
+        The vocabulary of the documents.
+    counts : csr_matrix of float32, shape (documents, words)
+    grams : csr_matrix of float32, shape (words, GRAMS)
+        See `gram_rows`.
+    options : SearchOptions
+    rows : ndarray of float32, shape (words, d), optional
+        A vector for each word; that of a text is their mean.
+    """
+
+    def __init__(
+        self,
+        words: Words,
+        counts: csr_matrix,
+        grams: csr_matrix,
+        options: SearchOptions,
+        rows: F32 | None = None,
+    ) -> None:
+        self.words, self.counts, self.grams, self.rows = words, counts, grams, rows
+        self.options = options
+        documents = max(1, counts.shape[0])
+        frequency = np.bincount(counts.indices, minlength=len(words)).astype(np.float64)
+        self.idf = idf_of(frequency, documents)
+        self.lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+        self._unknown_idf = float(idf_of(np.zeros(1), documents)[0])
+        # As if words occurred independently, since counting would need the n-grams of all documents
+        missing = np.log(np.maximum(1 - frequency / documents, TINY))
+        self.gram_idf = idf_of(documents * -np.expm1(grams.T @ missing), documents)
+        sizes = np.asarray(grams.sum(axis=1), dtype=np.float64).ravel()
+        self._gram_sizes, self._gram_lengths = sizes, counts @ sizes
+        self._words_of = grams.tocsc()
+        self.vectors = None if rows is None else unit_vectors(np.asarray(counts @ rows))
+        # The part of BM25 that does not depend on the query, shape (documents, words)
+        postings = counts.tocsc()
+        data = self._saturated(postings.data, self.lengths, postings.indices)
+        parts = (data.astype(np.float32), postings.indices, postings.indptr)
+        self._postings = csc_matrix(parts, shape=counts.shape)
+
+    def query(self, tokens: Sequence[str]) -> Query:
+        """Return the terms of a query, where tokens that documents lack count for the maximum."""
+        ids = [self.words.find(token) for token in tokens]
+        known = np.array([one for one in ids if one is not None], dtype=np.int64)
+        unknown = [token for token, one in zip(tokens, ids, strict=True) if one is None]
+        words, counts = np.unique(known, return_counts=True)
+        weights = counts * self.idf[words]
+        most = float(weights.sum()) + len(unknown) * self._unknown_idf
+        new = gram_rows(list(dict.fromkeys(unknown)))
+        grams = np.unique(np.append(self.grams[words].indices, new.indices)).astype(np.int64)
+        by_gram = self.gram_idf[grams]
+        has = self._words_of.indptr[grams + 1] > self._words_of.indptr[grams]
+        most_grams = float(by_gram.sum())
+        return Query(words, weights, most, grams[has], by_gram[has], most_grams, *self._alike(new))
+
+    def _alike(self, tokens: csr_matrix) -> tuple[I64, F64]:
+        """Return words by the n-grams of tokens that no document has, and their weights."""
+        ids, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+        for row in tokens:
+            shared = self._words_of[:, row.indices] @ row.data
+            cosines = shared / np.sqrt(np.maximum(self._gram_sizes * row.sum(), 1))
+            best = best_rows(cosines, ALIKE)
+            best = best[cosines[best] >= SIMILAR]
+            ids.append(best)
+            weights.append(cosines[best] * self.idf[best])
+        return np.concatenate(ids), np.concatenate(weights)
+
+    def best(self, query: Query, k: int) -> tuple[I64, F64]:
+        """Return the rows and the scores of the k best documents; equal ones in order of rows.
+
+        Scores are at most 1 plus the weights of n-grams and vectors, and above 0.
+        """
+        scores = self._postings[:, query.words] @ query.weights
+        scores /= max(query.most, TINY) * (self.options.k1 + 1)
+        if self.options.characters or self.vectors is not None:
+            rows = self._candidates(query, scores, max(k, CANDIDATES))
+            scores = scores[rows]
+            if self.options.characters:
+                scores += self.options.characters * self._by_grams(rows, query)
+            if self.vectors is not None:
+                scores += self.options.vector_weight * self._cosines(self.vectors[rows], query)
+        else:
+            rows = np.arange(len(scores))
+        order = best_rows(scores, k)
+        return rows[order], scores[order]
+
+    def _candidates(self, query: Query, scores: F64, most: int) -> I64:
+        """Return the best documents by words, and by words like the unknown ones, in order."""
+        if len(query.alike):
+            scores = scores + self._postings[:, query.alike] @ query.alike_weights
+        return np.sort(best_rows(scores, most))
+
+    def _by_grams(self, rows: I64, query: Query) -> F64:
+        """Return the scores of documents by n-grams, 0 to 1."""
+        counts = self.counts[rows] @ self._words_of[:, query.grams]
+        places = np.repeat(np.arange(len(rows)), np.diff(counts.indptr))
+        data = self._saturated(counts.data, self._gram_lengths, rows[places])
+        found = csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
+        most = max(query.most_grams, TINY) * (self.options.k1 + 1)
+        return np.asarray(found @ query.gram_weights) / most
+
+    def _cosines(self, vectors: F32, query: Query) -> F64:
+        """Return the cosines of documents and a query, 0 where they are negative."""
+        assert self.rows is not None
+        own = unit_vectors((query.weights @ self.rows[query.words])[None])[0]
+        # Row by row, so that equal documents have equal scores.
+        return np.maximum((vectors * own).sum(axis=1), 0).astype(np.float64)
+
+    def _saturated(self, counts: F32, lengths: F64, rows: Array) -> F64:
+        """Return the factor of the idf in BM25 for counts of terms in documents."""
+        k1, b = self.options.k1, self.options.b
+        mean = max(float(lengths.mean()) if len(lengths) else 0.0, TINY)
+        norms = np.maximum(k1 * (1 - b + b * lengths / mean), TINY)
+        exact = counts.astype(np.float64)
+        return exact * (k1 + 1) / (exact + norms[rows])
+
+
+def best_rows(scores: F64, k: int) -> I64:
+    """Return the rows of the k highest scores above 0, the best first; equal ones in order."""
+    rows = np.flatnonzero(scores > 0)
+    found = scores[rows]
+    if k < len(rows):
+        lowest = np.partition(found, len(rows) - k)[len(rows) - k]
+        above = np.flatnonzero(found > lowest)
+        kept = np.concatenate([above, np.flatnonzero(found == lowest)[: k - len(above)]])
+        rows, found = rows[kept], found[kept]
+    return rows[np.lexsort((rows, -found))]

@@ -1,0 +1,260 @@
+"""`Search`: documents that are indexed, searched, compared with each other, saved and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix, vstack
+
+from dcme_w2v.errors import UsageError
+from dcme_w2v.formats.artifact import Model, load_model, save_model, words_arrays
+from dcme_w2v.formats.sentences import Sentence
+from dcme_w2v.formats.texts import Text, as_texts, bytes_of, tokens_of
+from dcme_w2v.formats.vocabulary import Words
+from dcme_w2v.numeric.arrays import Array
+from dcme_w2v.numeric.shown import Shown
+from dcme_w2v.platform import PathLike
+from dcme_w2v.scdv.model import count_rows
+from dcme_w2v.sentences.options import EncodeOptions
+from dcme_w2v.sentences.table import SentenceTable
+from dcme_w2v.text.token_ids import Numbering
+from dcme_w2v.text.tokenizer import TokenizeLike, Tokenizer
+from dcme_w2v.words.vectors import Vectors, for_text
+
+from .duplicates import Duplicate, duplicates
+from .index import GRAMS, Index, gram_rows
+from .options import SearchOptions
+
+KIND, VERSION = "search", 1
+BEGINNING = 200  # characters of a document that results show
+LISTS = ("words", "names", "beginnings")
+COUNTS = ("count_starts", "count_columns", "count_values")
+OF_GRAMS = ("gram_starts", "gram_columns", "gram_values")
+
+
+class Hit(NamedTuple):
+    """A result: the row of a document, from 0, and its score."""
+
+    row: int
+    score: float
+
+
+class Search(Shown):
+    """Search in texts: BM25 of words and of character n-grams.
+
+    Parameters
+    ----------
+    k1, b : float, default 1.2, 0.6
+        Of BM25: how slowly repeated words saturate, and how much long documents are penalized.
+    characters : float, default 1
+        Weight of character n-grams, where words have 1.
+    vectors : path or Vectors, optional
+        Word vectors, whose cosines are added to the scores of documents that words or n-grams find.
+    vector_weight : float, default 0.1
+        Weight of these cosines.
+    tokenize : {"words", "whitespace"} or dict, default "words"
+        How texts are split. A dict has options of "words": ``{"keep_case": True}``.
+
+    Notes
+    -----
+    A fitted object serves several threads.
+
+    Examples
+    --------
+    >>> import dcme_w2v as dw
+    >>> found = dw.Search().fit(["green tea with milk", "a fast red car", "coffee and milk"])
+    >>> [(hit.row, round(hit.score, 2)) for hit in found.search(["cars", "milk tea"], k=1)[1]]
+    [(0, 0.86)]
+    >>> found.search(["unknown"])
+    [[]]
+    """
+
+    _names = _beginnings = Words.from_words([])
+
+    def __init__(
+        self,
+        *,
+        k1: float = 1.2,
+        b: float = 0.6,
+        characters: float = 1.0,
+        vectors: PathLike | Vectors | None = None,
+        vector_weight: float = 0.1,
+        tokenize: TokenizeLike = "words",
+    ) -> None:
+        self.options = SearchOptions(k1, b, characters, vector_weight)
+        self.vectors = vectors
+        self.tokenizer = Tokenizer.of(tokenize) or Tokenizer()
+        self._index: Index | None = None
+
+    @classmethod
+    def of(cls, options: SearchOptions, vectors: PathLike | Vectors | None = None) -> Search:
+        """Return a search with declared options."""
+        return cls(**asdict(options), vectors=vectors)
+
+    def fit(self, texts: Iterable[Sentence], names: Iterable[str] = ()) -> Search:
+        """Index documents, and choose the weights.
+
+        Parameters
+        ----------
+        texts : iterable of str, bytes or lists of str
+            Documents; a list has the tokens of one, and a null has none.
+        names : iterable of str, optional
+            A name for each document, which the command `search` prints.
+
+        Raises
+        ------
+        ValueError
+            `texts` has items that are not texts, or a NUL character.
+        """
+        numbering = Numbering(Words.from_words([]), None, self.tokenizer)
+        beginnings: list[str] = []
+        batches = list(numbering.batches(_noted(as_texts(texts), beginnings)))
+        known = numbering.known
+        counts = vstack(
+            [
+                csr_matrix((0, known), dtype=np.float32),
+                *(count_rows(one, known) for one in batches),
+            ],
+            format="csr",
+        )
+        words = numbering.words_of(np.arange(known))
+        rows = None
+        if self.vectors is not None:
+            table = SentenceTable(for_text(self.vectors), EncodeOptions())
+            rows = table.vectors_of([word] for word in words)
+        index = Index(words, counts, gram_rows(list(words)), self.options, rows)
+        named = list(names)  # which may be made while texts are read
+        if named and len(named) != len(beginnings):
+            raise UsageError(f"names: {len(named)} for {len(beginnings)} documents; give one each")
+        return self._set(index, Words.from_words(named), Words.from_words(beginnings))
+
+    def search(self, queries: Iterable[Sentence], k: int = 10) -> list[list[Hit]]:
+        """Return the best documents for each query, the best first; equal ones in order of rows.
+
+        Parameters
+        ----------
+        queries : iterable of str, bytes or lists of str
+        k : int
+            At most this many documents for a query. A document without a score is not returned.
+
+        Returns
+        -------
+        list of list of Hit
+            Scores are at most 1 plus the weights of n-grams and vectors.
+
+        Raises
+        ------
+        ValueError
+            `k` is less than 1, or `queries` is one text.
+        """
+        if k < 1:
+            raise UsageError(f"k={k}: must be at least 1")
+        index = self._fitted()
+        found = []
+        for text in as_texts(queries, "text"):
+            rows, scores = index.best(index.query(self._tokens(text)), k)
+            found.append([Hit(*one) for one in zip(rows.tolist(), scores.tolist(), strict=True)])
+        return found
+
+    def duplicates(self, threshold: float | None = None) -> list[Duplicate]:
+        """Return pairs of documents that are nearly equal, see `dcme_w2v.search.duplicates`.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            The least similarity, 0 to 1 (default: one that edits of a text have, and strangers
+            have not).
+        """
+        return duplicates(self._fitted(), threshold)
+
+    def name(self, row: int) -> str:
+        """Return the name of a document, or its number from 1."""
+        return self._names[row] if len(self._names) else str(row + 1)
+
+    def beginning(self, row: int) -> str:
+        """Return the first characters of a document, on one line."""
+        return self._beginnings[row]
+
+    def save(self, path: PathLike) -> None:
+        """Write one file, which `load` reads."""
+        index = self._fitted()
+        arrays: dict[str, Array] = {}
+        for name, words in zip(LISTS, (index.words, self._names, self._beginnings), strict=True):
+            arrays |= {key.replace("words", name): one for key, one in words_arrays(words).items()}
+        for names, rows in ((COUNTS, index.counts), (OF_GRAMS, index.grams)):
+            parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
+            arrays |= dict(zip(names, parts, strict=True))
+        if index.rows is not None:
+            arrays["rows"] = index.rows
+        record = {
+            "documents": index.counts.shape[0],
+            "words": len(index.words),
+            "options": asdict(self.options),
+            **self.tokenizer.entry(),
+        }
+        save_model(path, KIND, VERSION, arrays, record)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Search:
+        """Read a file that `save` wrote; answers are the same.
+
+        Raises
+        ------
+        FormatError
+            It is another file, or corrupt.
+        """
+        model = load_model(path, KIND, VERSION)
+        words, names, beginnings = (_list_of(model, name) for name in LISTS)
+        counts = model.rows(COUNTS, len(beginnings), len(words))
+        grams = model.rows(OF_GRAMS, len(words), GRAMS)
+        if len(names) not in (0, len(beginnings)):
+            raise model.fault("names_offsets", "has another number of documents")
+        rows = None
+        if "rows" in model.arrays:
+            rows = model.array("rows", "float32", len(words), None)
+        found = cls.of(model.options("options", SearchOptions))
+        found.tokenizer = Tokenizer.of_entry(model.description, str(path))
+        return found._set(Index(words, counts, grams, found.options, rows), names, beginnings)
+
+    def __len__(self) -> int:
+        return self._fitted().counts.shape[0]
+
+    def _facts(self) -> dict[str, Any]:
+        index = self._index
+        size = {} if index is None else {"documents": len(self), "words": len(index.words)}
+        return size | asdict(self.options)
+
+    def _set(self, index: Index, names: Words, beginnings: Words) -> Search:
+        self._index, self._names, self._beginnings = index, names, beginnings
+        return self
+
+    def _fitted(self) -> Index:
+        if self._index is None:
+            raise UsageError("this Search has no documents; call fit first")
+        return self._index
+
+    def _tokens(self, text: Text) -> list[str]:
+        split, _ = self.tokenizer.tokenize(text)
+        return tokens_of(split.decode("utf-8", "replace"))
+
+
+def _noted(texts: Iterable[Text], beginnings: list[str]) -> Iterable[Text]:
+    """Yield texts, and append their beginnings to a list."""
+    for text in texts:
+        start = bytes_of(text)[: 8 * BEGINNING].decode("utf-8", "replace")
+        line = " ".join(start.split())
+        beginnings.append(line if len(line) <= BEGINNING else line[: BEGINNING - 1] + "…")
+        yield text
+
+
+def _list_of(model: Model, name: str) -> Words:
+    """Return a list of texts from the arrays that `Search.save` made."""
+    text = model.array(f"{name}_text", "uint8", None)
+    offsets = model.array(f"{name}_offsets", "int64", None)
+    rising = len(offsets) and offsets[0] == 0 and (offsets[1:] >= offsets[:-1]).all()
+    if not rising or offsets[-1] != len(text):
+        raise model.fault(f"{name}_offsets", "does not rise from 0 to the length of the text")
+    return Words(np.asarray(text), np.asarray(offsets))

@@ -1,0 +1,105 @@
+"""Known items for the suites `search` and `duplicates`: lines of a query, a TAB and its passage.
+
+`python scripts/benchmarks/passages.py FOLDER` makes those of this machine: manual pages (summary ->
+text behind it) and Debian packages (first line of the description -> the others), for which apt
+needs `apt-get update -o Acquire::Languages=en`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+WORDS = 300  # of a manual page
+QUERY, PASSAGE = 2, 20  # words at least
+_REQUESTS = re.compile(
+    r"[.'](?:TH|ds|de|ie|if|el|nr|so|ad|n[fh]|hy|sp|ti|ta|in|PD|R[SE]|fi|ft|tr|[rb][mr]|ne)\b"
+)
+_ESCAPES = [
+    (r"\\f(?:\[\w*\]|\(..|.)|\\s[-+]?\d|\\[&%/,^|)c]", ""), (r"\\\((?:aq|cq|oq)|\\\*\(Aq", "'"),
+    (r"\\\((?:em|en|hy|mi)", "-"), (r"\\\(..|\\\[[^\]]*\]", ""), (r"\\([-'`. ])", r"\1"),
+]  # fmt: skip
+
+
+def read(path: Path, most: int = 20000) -> tuple[list[str], list[str]]:
+    """Return queries and passages of a file, of a large one some drawn at random."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    some = random.Random(0).sample(lines, most) if len(lines) > most else lines
+    pairs = [line.split("\t") for line in some]
+    return [query for query, _ in pairs], [passage for _, passage in pairs]
+
+
+def edited(text: str, words: list[str], draw: random.Random) -> str:
+    """Return a text with 2 to 30 % of its words deleted, doubled, replaced, misspelled or moved."""
+    own = text.split()
+    for _ in range(max(1, int(draw.choice([0.02, 0.05, 0.1, 0.2, 0.3]) * len(own)))):
+        i, kind = draw.randrange(len(own)), draw.randrange(5)
+        if kind == 0 and len(own) > 3:
+            del own[i]
+        elif kind == 1:
+            own.insert(i, draw.choice(own))
+        elif kind == 2:
+            own[i] = draw.choice(words)
+        elif kind == 3 and len(own[i]) > 2:
+            j = draw.randrange(len(own[i]) - 1)
+            own[i] = own[i][:j] + own[i][j + 1] + own[i][j] + own[i][j + 2 :]
+        else:
+            j = draw.randrange(len(own))
+            own[i], own[j] = own[j], own[i]
+    return " ".join(own)
+
+
+def _plain(line: str) -> str:
+    """Return the text of a line of roff."""
+    if line[:1] in (".", "'"):
+        line = "" if _REQUESTS.match(line) else re.sub(r"^[.']\s*\S*", "", line).replace('"', " ")
+    for pattern, text in _ESCAPES:
+        line = re.sub(pattern, text, line)
+    return line
+
+
+def manual_pages() -> Iterator[tuple[str, str]]:
+    """Yield the summary and the first words of each manual page."""
+    for path in sorted(Path("/usr/share/man").glob("man*/*.gz")):
+        if path.is_symlink():
+            continue
+        text = gzip.decompress(path.read_bytes()).decode("utf-8", "replace")
+        parts = [
+            " ".join(map(_plain, one.split("\n"))) for one in re.split(r"(?m)^\.S[Hh] +", text)
+        ]
+        for number, part in enumerate(parts):
+            found = re.match(r'"?NAME"?\s.*?\s-+\s+(.*)', " ".join(part.split()), re.IGNORECASE)
+            if found:
+                yield found[1], " ".join(" ".join(parts[number + 1 :]).split()[:WORDS])
+                break
+
+
+def packages() -> Iterator[tuple[str, str]]:
+    """Yield the first line and the others of each description."""
+    for path in sorted(Path("/var/lib/apt/lists").glob("*_main_i18n_Translation-en*")):
+        command = ["/usr/lib/apt/apt-helper", "cat-file", str(path)]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        for found in re.finditer(r"^Description-en: (.*)\n((?: .*\n)+)", text, re.MULTILINE):
+            yield found[1], found[2].replace("\n .\n", "\n")
+
+
+def write(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
+    """Write the pairs that are long enough; of equal passages the first."""
+    seen: dict[str, str] = {}
+    for query, passage in pairs:
+        query, passage = " ".join(query.split()), " ".join(passage.split())
+        if len(query.split()) >= QUERY and len(passage.split()) >= PASSAGE:
+            seen.setdefault(passage, query)
+    lines = "".join(f"{query}\t{passage}\n" for passage, query in seen.items())
+    path.write_text(lines.replace("\0", " "), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    write(folder / "manual pages.tsv", manual_pages())
+    write(folder / "packages.tsv", packages())
