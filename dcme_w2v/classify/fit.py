@@ -104,8 +104,8 @@ class Job:
         Saves the result so far after a signal, and returns a message.
     checkpoints, folder, found
         Where and when SGD saves its state, and what it resumes from.
-    recorded : mapping
-        Further options; a resumed run must have the same.
+    recorded : callable
+        Returns, after `begin`, further options; a resumed run must have the same.
     described : str
         The data, for messages.
     remote : RemoteTraining, optional
@@ -123,7 +123,7 @@ class Job:
     checkpoints: CheckpointOptions | None = None
     folder: CheckpointFolder | None = None
     found: Checkpoint | None = None
-    recorded: Mapping[str, Any] = field(default_factory=dict)
+    recorded: Callable[[], Mapping[str, Any]] = dict
     described: str = ""
     remote: RemoteTraining | None = None
 
@@ -465,7 +465,7 @@ class SgdRun(TrainingRun):
     kind, unit = "classes", "documents"
 
     def __init__(self, task: Task, training: ClassifierTrainer) -> None:
-        named = {**asdict(task.options), **task.job.recorded}
+        named = {**asdict(task.options), **task.job.recorded()}
         super().__init__(training, named, training.count * training.epochs)
         self._task = task
 

@@ -146,14 +146,13 @@ def train(
         _resolved(job, options, corpus, remote)  # raises before a search
         by_token = corpus.text is not None and corpus.text.is_by_token
         models = _Models(job, sets, remote)
-        recorded = {**asdict(features.with_lead() if corpus.text is None else corpus.text.options)}
         work = Job(
             reporter, received, job.tune.tune,
             chooses=job.tune.tune is not None or not by_token,  # tags are chosen by --tune only
             holdout=lambda setting: sets.under(setting).with_held().holdout,
             begin=lambda setting, chosen: models.begin(setting, chosen, options, reporter),
             partial=models.save_partial, checkpoints=job.checkpoints, folder=folder, found=found,
-            recorded={**recorded, "class_weight": job.class_weight},
+            recorded=lambda: models.options_of(features) | {"class_weight": job.class_weight},
             described=f"{len(corpus.labels):,} documents of {len(corpus.classes):,} classes in "
             + ", ".join(map(str, job.docs[:3])),
             remote=remote,
@@ -254,6 +253,11 @@ class _Models:
                 f"{self.corpus.none:,} documents with none of the labels teach nothing here; give "
                 "--loss=hinge"
             )
+
+    def options_of(self, features: FeatureOptions) -> dict[str, Any]:
+        """Return the options of the chosen features; those that were given if there is no text."""
+        text = self.corpus.text
+        return asdict(features.with_lead() if text is None else text.options)
 
     def model(self, fitted: Fitted) -> Classifier:
         """Return the model of a fit."""
