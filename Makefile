@@ -88,7 +88,7 @@ test-sentence-transformers: $(VENV)/.dev $(VENV)/.built ## load exported folders
 mutants: $(VENV)/.dev $(VENV)/.built ## check that seeded faults make tests fail; all in hours, or some in BUDGET seconds
 	@$(BIN)/python tests/mutants/run.py $(if $(BUDGET),--seconds $(BUDGET))
 
-torture: $(VENV)/.dev $(VENV)/.built ## kills, failing writes, attacks on files; a minute and a half
+torture: $(VENV)/.dev $(VENV)/.built ## kills, failing writes, interrupted starts, attacks on files; takes minutes
 	@DCME_W2V_REPEATS=10 $(BIN)/python -m pytest -q tests/formats/test_hostile_files.py
 	@$(BIN)/python scripts/torture.py
 

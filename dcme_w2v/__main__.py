@@ -1,22 +1,24 @@
 """The program ``dcme-w2v``, also ``python -m dcme_w2v``."""
 
-import contextlib
-import signal
+import _signal  # type: ignore[import-not-found]  # built in: nothing has to be loaded
 import sys
 
-from dcme_w2v import __version__
+# Until a command runs, Ctrl-C ends the program as the system does: an exception could be lost in
+# what is imported, or be shown as its traceback.
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
 def main() -> None:
     """Run the program and exit; its version is printed before anything else is imported."""
-    # Until a command runs, Ctrl-C ends the program as the system does: an exception could be lost
-    # in what is imported, or be shown as its traceback.
-    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.argv[1:] == ["--version"] and sys.stdout is not None:
-        with contextlib.suppress(OSError):  # which the run below reports
+        from dcme_w2v import __version__
+
+        try:
             print(f"dcme-w2v, version {__version__}", flush=True)
             return
+        except OSError:  # which the run below reports
+            pass
     from dcme_w2v.cli.main import main as run
 
     run()
