@@ -83,7 +83,7 @@ PEERS := build/sentence-transformers/site-packages
 test-sentence-transformers: $(VENV)/.dev $(VENV)/.built ## load exported folders in sentence-transformers; downloads gigabytes
 	@$(PIP) --upgrade --target $(PEERS) sentence-transformers datasets
 	@PYTHONPATH=$(PEERS) $(BIN)/python -m pytest -q tests/words/test_static_folder.py tests/text/test_columns.py \
-	    "tests/project/test_docs.py::test_the_snippets_of_a_page_run[docs/guides/sentence-models.md]"
+	    "tests/project/test_docs.py::test_the_snippets_of_a_page_run[docs/guides/sentences.md]"
 
 mutants: $(VENV)/.dev $(VENV)/.built ## check that seeded faults make tests fail; all in hours, or some in BUDGET seconds
 	@$(BIN)/python tests/mutants/run.py $(if $(BUDGET),--seconds $(BUDGET))
