@@ -1,5 +1,6 @@
 """The documentation is up to date: its examples run, its flags, files and results exist."""
 
+import ast
 import doctest
 import importlib
 import itertools
@@ -88,15 +89,14 @@ def test_the_command_lines_of_a_page_parse(page):
 # ---- the README ----
 
 
-def test_the_python_example_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    line = "king queen man woman word0 word1 word2 word3"
-    (tmp_path / "corpus.txt").write_text(f"{line}\n" * 50)
-    pytest.importorskip("gensim")
-    (example,) = blocks(PAGES["README.md"], "python")
-    names = {"texts": ["word0 word1", "word2 word3"] * 9, "labels": ["a", "b"] * 9}
-    exec(example, names)
-    assert names["classifier"].score(names["texts"], names["labels"]) == 1
+def test_the_python_example_prints_what_is_shown(capsys):
+    """Other versions of Python have other topics: a part of each line is enough."""
+    (example,), (shown,) = (blocks(PAGES["README.md"], kind) for kind in ("python", "text"))
+    exec(example, {})
+    printed = [ast.literal_eval(line) for line in capsys.readouterr().out.splitlines()]
+    wanted = [ast.literal_eval(line) for line in shown.splitlines()]
+    assert [len(line) for line in printed] == [len(line) for line in wanted]
+    assert all(set(one) & set(other) for one, other in zip(printed, wanted, strict=True))
 
 
 # ---- examples print what they show ----
