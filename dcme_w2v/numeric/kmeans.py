@@ -1,4 +1,4 @@
-"""k-means with k-means++ initialization, for mixtures and the hard clusters of BoWV."""
+"""k-means with k-means++ initialization, for mixtures, word classes, latent classes and maps."""
 
 import numpy as np
 
