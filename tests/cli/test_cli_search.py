@@ -20,7 +20,7 @@ def test_answers(docs, cli):
     found = cli.json("search docs.txt --query milk")
     hit = found["hits"][0]
     assert (found["query"], hit["document"], hit["rank"]) == ("milk", 4, 1)
-    Path("queries").write_text("milk\nzzz\ntea\n")
+    Path("queries").write_text("milk\nzzz\ntea\tzzz\n")
     rows = cli.rows("search docs.txt -k 1 --query queries --quiet")
     assert [row[0] for row in rows] == ["1", "3"]
 
