@@ -162,10 +162,13 @@ def test_cosines_of_sentence_vectors_are_added():
 
 
 @pytest.mark.parametrize(
-    "change", [lambda array: array[:-1], lambda array: array[::-1] - (1 << 24)]
-)
-@pytest.mark.parametrize(
-    "name", ["count_columns", "gram_columns", "names_offsets", "beginnings_offsets"]
+    "name, change",
+    [
+        ("count_columns", lambda array: array[:-1]),
+        ("gram_columns", lambda array: array - (1 << 20)),
+        ("names_offsets", lambda array: array[:-1]),
+        ("beginnings_offsets", lambda array: array[[0, *range(len(array) - 2, 0, -1), -1]]),
+    ],
 )
 def test_a_damaged_index_is_refused(here, name, change):
     dw.Search().fit(TEXTS, names=map(str, range(8))).save("index")
