@@ -42,7 +42,7 @@ def write_model(path, words=WORDS, shortest=3, longest=6, buckets=50, dim=4, **o
         data += word + b"\0" + struct.pack("<qb", 100 - number, kind)
     for coded, table in ((quantised, input), (0, output)):
         data += struct.pack("<bqq", coded, *table.shape) + table.tobytes()
-    path.write_bytes(data)
+    path.write_bytes(data + other.get("more", b""))
     return input
 
 

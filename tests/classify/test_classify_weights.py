@@ -1,6 +1,7 @@
 """Weights of rows and of classes: their effect on the optimum and on each objective's steps."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from dcme_w2v import MaxentClassifier, TextClassifier
 from dcme_w2v._core import models as core
-from dcme_w2v.classify import fit
+from dcme_w2v.classify import fit, predict
+from dcme_w2v.classify.calibration import NEVER, likeliest_factors
+from dcme_w2v.classify.choose import decide
+from dcme_w2v.classify.labeled import Labeled
 from dcme_w2v.classify.metrics import Measures, log_softmax
 from dcme_w2v.classify.trainer import Weights
 from dcme_w2v.errors import DcmeWarning, DivergedError
@@ -278,13 +282,18 @@ def test_texts_have_weights_of_classes(several, objective):
     assert shares({"c3": 30.0})[:, 3].mean() > plain[:, 3].mean() + 0.005
 
 
-def test_held_out_figures_are_weighted():
+def test_held_out_figures_are_weighted(monkeypatch):
     """Of three documents of a rare class and one wrong document of another, 3 and .5 each."""
     log_p, labels = np.log([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]), [[0], [1], [1]]
     measures = Measures(2, False)
     measures.add(log_p, labels, np.array([3.0, 0.5, 0.5]))
     found = measures.result()
     assert found["accuracy"] == pytest.approx(3.5 / 4) and found["documents"] == 3
+    model = SimpleNamespace(classes=["a", "b"], multilabel=False, threshold=0.5, record={})
+    monkeypatch.setattr(predict, "scored", lambda *_: [(slice(None), log_p)])
+    data = Labeled(csr_matrix(log_p), labels, np.array([3.0, 0.5, 0.5], np.float32))
+    of_model = predict.measured(model, data)
+    assert of_model == {k: v for k, v in found.items() if k in of_model} and len(of_model) > 1
     twice = Measures(2, False)
     twice.add(np.repeat(log_p, [6, 1, 1], axis=0), [*[[0]] * 6, [1], [1]])
     same = twice.result()
@@ -297,6 +306,34 @@ def test_held_out_figures_are_weighted():
         several.add(log_p[rows], [[[0], [0, 1], [1]][i] for i in rows], weights)
         both.append({k: v for k, v in several.result().items() if k != "documents"})
     assert both[0] == pytest.approx(both[1])
+
+
+def test_the_likeliest_factors_have_weights_and_know_classes_that_a_fold_did_not_have():
+    random = np.random.default_rng(6)
+    labels, weights = random.integers(0, 3, 600), random.integers(1, 4, 600)
+    parts = [random.normal(size=(600, 3)) + much * np.eye(3)[labels] for much in (2, 1)]
+    weights += 3 * (parts[0].argmax(axis=1) != labels)
+    for scores in parts:
+        scores[:80, 2] = NEVER
+    factors, by_weight = likeliest_factors(parts, labels[:, None].tolist(), weights)
+    copies = np.repeat(np.arange(600), weights)
+    by_copies = likeliest_factors([one[copies] for one in parts], labels[copies, None].tolist())
+    assert factors == pytest.approx(by_copies[0], rel=0.1)
+    assert by_weight == pytest.approx(by_copies[1], rel=0.2)
+    assert -5 < by_weight < 0
+
+    def mean(factors):
+        known = ~((labels == 2) & (np.arange(600) < 80))
+        log_p = log_softmax(sum(f * one for f, one in zip(factors, parts, strict=True)))
+        return np.average(log_p[np.arange(600), labels][known], weights=weights[known])
+
+    for step in ((0.1, 0), (-0.1, 0), (0, 0.1), (0, -0.1)):
+        assert mean(factors + np.array(step)) < mean(factors)
+
+
+def test_the_best_setting_is_that_of_heavy_documents():
+    figures = np.array([[0, 0, 0, 0], [1, 1, 1, 0], [0, 0, 0, 1]], dtype=float)
+    assert [decide(figures, np.array([1.0, 1, 1, last]), 0.0) for last in (1, 9)] == [1, 2]
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

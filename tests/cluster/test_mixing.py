@@ -1,5 +1,7 @@
 """The rules that mix the tables of several shards."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dcme_w2v.cluster import mixing
+from dcme_w2v.cluster.distribute import Shard, _Work
 from dcme_w2v.numeric.arrays import mean_by_counts
 
 small = settings(max_examples=40)
@@ -105,3 +108,9 @@ def test_mixing_ranges_from_the_sum_to_the_mean():
         between = sum(np.exp(-0.1 * k) for k in range(shards)) / shards
         found = mixing.share(np.array([1e-15, 0.1, 1e6]), shards)
         assert_allclose(found, [1, between, 1 / shards], rtol=1e-6)
+
+
+def test_a_shard_counts_by_its_documents():
+    shards = [Shard(None, None, np.array([9.0, documents]), 1.0) for documents in (1, 3)]
+    work = _Work(None, SimpleNamespace(options=None), shards)
+    assert_array_equal(work._mean([np.array([4.0, 0.0]), np.array([8.0, 1.0])]), [7, 0.75])

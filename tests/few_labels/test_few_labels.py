@@ -10,7 +10,6 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 
-from dcme_w2v.classify.calibration import NEVER, likeliest_factors
 from dcme_w2v.classify.model import load_classifier
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels import choose, initial
@@ -354,28 +353,6 @@ def test_folds_may_leave_out_all_classes_but_one(counts):
     others, _ = documents(100, 2, np.arange(100) % len(counts))
     found = fit_chosen(training(*documents(len(labels), 1, labels), others, {}))
     assert found.final == "sum" and set(found.record["choice"]["factors"]) == MODELS
-
-
-def test_the_likeliest_factors_have_weights_and_know_classes_that_a_fold_did_not_have():
-    random = np.random.default_rng(6)
-    labels, weights = random.integers(0, 3, 600), random.integers(1, 4, 600)
-    parts = [random.normal(size=(600, 3)) + much * np.eye(3)[labels] for much in (2, 1)]
-    for scores in parts:
-        scores[:80, 2] = NEVER
-    factors, by_weight = likeliest_factors(parts, labels[:, None].tolist(), weights)
-    copies = np.repeat(np.arange(600), weights)
-    by_copies = likeliest_factors([one[copies] for one in parts], labels[copies, None].tolist())
-    assert_allclose(factors, by_copies[0], rtol=0.1)
-    assert by_weight == pytest.approx(by_copies[1], rel=0.2)
-    assert -5 < by_weight < 0
-
-    def mean(factors):
-        known = ~((labels == 2) & (np.arange(600) < 80))
-        log_p = log_softmax(sum(f * one for f, one in zip(factors, parts, strict=True)), axis=1)
-        return np.average(log_p[np.arange(600), labels][known], weights=weights[known])
-
-    for step in ((0.1, 0), (-0.1, 0), (0, 0.1), (0, -0.1)):
-        assert mean(factors + np.array(step)) < mean(factors)
 
 
 def test_class_priors_come_from_the_unlabeled_documents_if_each_class_has_as_many_labels(

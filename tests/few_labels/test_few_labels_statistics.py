@@ -8,6 +8,7 @@ from scipy.special import log_softmax
 
 from dcme_w2v.errors import UsageError
 from dcme_w2v.few_labels import statistics
+from dcme_w2v.few_labels.evidence import learn
 from dcme_w2v.few_labels.statistics import (
     CUT,
     MAX_COUNT,
@@ -47,7 +48,9 @@ def test_sums_equal_numpys(sure):
     rows, log_p = rows_and_probabilities(sure=sure)
     p = np.where(log_p >= np.log(CUT), np.rint(np.exp(log_p) * UNIT), 0).astype(np.int64)
     x = np.floor(rows.toarray().astype(np.float32) * np.float32(UNIT) + 0.5).astype(np.int64)
-    found = counted(rows, log_p)
+    found = Statistics.zeros(FEATURES, CLASSES)
+    for some in (slice(5), slice(5, None)):
+        found.add(rows[some], log_p[some])
     assert_array_equal(found.joint, x.T @ p)
     assert_array_equal(found.counts, x.sum(axis=0))
     assert_array_equal(found.prior, p.sum(axis=0))
@@ -84,3 +87,9 @@ def test_invalid_values(value):
         check_values(rows)
     with pytest.raises(UsageError, match=f"row {row}, column"):
         counted(rows, log_p)
+
+
+def test_without_evidence_the_larger_class_is_likelier():
+    found = learn(np.zeros((80, 2, 3)), np.repeat([0, 1], [60, 20]))
+    assert not found.weights.any()
+    assert_allclose(np.exp(log_softmax(found.biases)), [0.75, 0.25], atol=0.02)

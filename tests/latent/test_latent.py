@@ -89,6 +89,8 @@ def test_several_starts_are_tried_shortly_and_the_best_is_continued(latent, of_q
     assert [one["iterations"] for one in starts] == [1] * (10 + of_quadratic)
     wanted = ["kmeans"] * 10 + ["quadratic"] * of_quadratic
     assert [one["init"] for one in starts] == wanted
+    for init in {*wanted}:  # each has random numbers of its own
+        assert len({one["cost"] for one in starts if one["init"] == init}) > 1
     assert len(solution.costs) == 20
     lowest = min(starts, key=lambda one: one["cost"])
     assert solution.costs[0] == lowest["cost"] and said[0].endswith(record["chosen"])

@@ -72,6 +72,8 @@ FAULTS = [
     Fault("checkpoint: other data", "dcme_w2v/training", "        if kept[\"hashes\"] == now.hashes:\n", "        if True:\n", "checkpoints resume"),
     Fault("pipes are opened as files", "dcme_w2v/files/opening.py", "        if not stat.S_ISREG(found.st_mode):\n", "        if False:\n", "hostile_files bad_models"),
     Fault("truncated archives are read without a word", "dcme_w2v/files", "                    if self._begins:\n                        return", "                    if True:\n                        return", "corpus compression"),
+    Fault("a folder that cannot be replaced is lost", "dcme_w2v/formats/vectors", "                old.rename(target)\n            _remove(temporary)", "                pass\n            _remove(temporary)", "static_folder"),
+    Fault("another name of a trained file is held out", "dcme_w2v/text", "if path in held or any(same):", "if path in held:", "heldout"),
     # ---- numeric
     Fault("k-means: distances without the square of the center", "dcme_w2v/numeric", "    distances += np.einsum(\"ij,ij->i\", centers, centers)\n", "", "numeric"),
     Fault("k-means: an empty cluster stays", "dcme_w2v/numeric", "    if len(empty):\n        centers[empty] =", "    if False:\n        centers[empty] =", "numeric"),
@@ -83,11 +85,16 @@ FAULTS = [
     Fault("reduce: the last directions are kept", "dcme_w2v/words", "directions[:, ::-1][:, :dim]", "directions[:, :dim]", "repair"),
     Fault("held-out bounds without the entropy", "dcme_w2v/words", "@ u.T + entropy +", "@ u.T +", "heldout"),
     Fault("out-of-vocabulary vector is a sum", "dcme_w2v", "self.rows[rows].mean(axis=0, dtype=np.float32)", "self.rows[rows].sum(axis=0, dtype=np.float32)", "subwords fasttext"),
+    Fault("lengths of the first rows are kept for all", "dcme_w2v/words", "            if limit is None:  # assigned", "            if True:  # assigned", "neighbors"),
+    Fault("uSIF: weight of unseen words", "dcme_w2v/sentences", "unseen_weight=2.0", "unseen_weight=1.0", "sentences"),
+    Fault("search: the tokenizer is not loaded", "dcme_w2v/search", "        found.tokenizer = Tokenizer.of_entry(model.description, str(path))\n", "", "search"),
     # ---- classifiers
     Fault("metrics: ties count for the model", "dcme_w2v/classify", "(row >= row[label]).sum() for label in known", "(row > row[label]).sum() + 1 for label in known", "classify_metrics"),
     Fault("metrics: discounts start at log2(1)", "dcme_w2v/classify", "np.arange(2, max(RANKS) + 2)", "np.arange(3, max(RANKS) + 3)", "classify_metrics"),
     Fault("metrics: macro over all classes", "dcme_w2v/classify", "seen = (wanted > 0) | (self._predicted > 0)", "seen = wanted >= 0", "classify_metrics"),
     Fault("threshold: one label too many", "dcme_w2v/classify", "best = least - 1 + int(f1[least - 1 :].argmax())", "best = int(f1.argmax())", "classify_metrics classify"),
+    Fault("held-out figures: weights are lost", "dcme_w2v/classify", "weights = None if data.weights is None else data.weights[rows]", "weights = None", "classify_weights"),
+    Fault("factors: weights are lost", "dcme_w2v/classify", "own = np.ones(len(rows)) if weights is None else weights[rows]", "own = np.ones(len(rows))", "classify_weights"),
     # ---- document vectors, few labels, latent classes
     Fault("mixture: scatter of the means is added", "dcme_w2v/scdv", "(points.scatter - (means * counts[:, None]).T @ means) / count", "(points.scatter + (means * counts[:, None]).T @ means) / count", "mixture"),
     Fault("mixture: posteriors are not normalised", "dcme_w2v/scdv", "    logits /= totals\n", "", "mixture"),
@@ -98,7 +105,9 @@ FAULTS = [
     Fault("evidence: signs are lost", "dcme_w2v/few_labels", "signs = np.where(found.ravel()[place] < 0, -1, 1)", "signs = np.where(found.ravel()[place] < 0, 1, 1)", "few_labels"),
     Fault("evidence: rarest pairs are kept", "dcme_w2v/few_labels", "np.argsort(-rank[above], kind=\"stable\")[:count]", "np.argsort(rank[above], kind=\"stable\")[:count]", "few_labels"),
     Fault("latent: a rising cost is not noticed", "dcme_w2v/latent", "    if not math.isfinite(value):", "    if False:", "latent"),
+    Fault("latent: all starts are the first", "dcme_w2v/latent", "START_NUMBERS[kind], number]", "START_NUMBERS[kind]]", "latent"),
     # ---- clusters
     Fault("mixing: share of the sum", "dcme_w2v/cluster", "    found /= shards\n", "", "mixing"),
     Fault("mixing: eigenvalues below zero", "dcme_w2v/cluster", "common + (second - common) / context", "common - (second - common) / context", "mixing"),
+    Fault("offsets: a shard's documents do not count", "dcme_w2v/cluster", "weights=[counts[-1] for counts in self._counts]", "weights=None", "mixing"),
 ]  # fmt: skip

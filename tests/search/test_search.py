@@ -167,13 +167,14 @@ def test_cosines_of_sentence_vectors_are_added():
         ("count_columns", lambda array: array[:-1]),
         ("gram_columns", lambda array: array - (1 << 20)),
         ("names_offsets", lambda array: array[:-1]),
+        ("names_offsets names_text", lambda array: array[:-1]),  # a name less than documents
         ("beginnings_offsets", lambda array: array[[0, *range(len(array) - 2, 0, -1), -1]]),
     ],
 )
 def test_a_damaged_index_is_refused(here, name, change):
     dw.Search().fit(TEXTS, names=map(str, range(8))).save("index")
     record, arrays = read_artifact("index")
-    arrays[name] = change(arrays[name])
+    arrays |= {one: change(arrays[one]) for one in name.split()}
     record = {key: record[key] for key in record.keys() - {"kind", "version", "program", "argv"}}
     save_model("index", "search", 1, arrays, record)
     with pytest.raises(FormatError, match="index: "):

@@ -32,13 +32,27 @@ def test_whitening_makes_the_weighted_covariance_the_identity(vectors, kind):
     weights = np.sqrt(COUNTS)
     assert_allclose(np.average(rows, axis=0, weights=weights), 0, atol=1e-6)
     assert_allclose(np.cov(rows.T, aweights=weights, ddof=0), np.eye(4), atol=1e-5)
+    largest = np.take_along_axis(pooling.axes, np.abs(pooling.axes).argmax(axis=0)[None], axis=0)
+    assert (largest > 0).all()  # of the two signs of an eigenvector
 
 
-def test_static_rows_have_the_length_of_their_weight(vectors):
-    rows = Pooling.of("static", vectors.vectors, vectors.counts).rows(vectors.vectors)
-    p = COUNTS / COUNTS.sum()
-    weights = 1e-3 / (1e-3 + p) * np.sqrt(-np.log(p))
+P = COUNTS / COUNTS.sum()
+
+
+@pytest.mark.parametrize(
+    "kind, weights, unseen",
+    [
+        ("static", 1e-3 / (1e-3 + P) * np.sqrt(-np.log(P)), np.sqrt(np.log(COUNTS.sum()))),
+        # Ethayarajh 2018: no word is as probable as the threshold, so that alpha is 1 / 12
+        ("usif", 11 / 3 / (11 / 6 + P), 2),
+    ],
+)
+def test_rows_have_the_length_of_their_weight(vectors, kind, weights, unseen):
+    pooling = Pooling.of(kind, vectors.vectors, vectors.counts)
+    rows = pooling.rows(vectors.vectors)
     assert_allclose(np.linalg.norm(rows, axis=1), weights, rtol=1e-5)
+    rows = pooling.unseen_rows(vectors.vectors + np.float32(1))
+    assert_allclose(np.linalg.norm(rows, axis=1), unseen, rtol=1e-5)
 
 
 def test_rows_are_drawn_to_the_rows_of_their_beginnings():

@@ -129,6 +129,7 @@ def test_out_of_vocabulary_words_of_documents_have_vectors(path, features):
         ({"words": ["a", "b c"]}, "separator in a word in entry 2"),
         ({"longest": 101}, "longest of 101"),
         ({"input": numbered(55)}, "55 rows"),
+        ({"more": b"\0" * 4}, "4 extra bytes at the end"),
         ({"input": numbered(56) * np.float32("nan")}, "word 1 is NaN"),
         ({"input": INFINITE}, "word 1 is NaN"),
     ],

@@ -1,6 +1,7 @@
 """Held-out text: how lines are chosen, that they are not trained on, and their likelihood."""
 
 import dataclasses
+import os
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -63,6 +64,15 @@ def test_a_held_out_file_is_not_trained_on(text):
         assert manifest("v.safetensors")["tokens"]["held_out"] == 0
     assert "onlyhere" not in Vectors.load("v.safetensors").words
     assert (vectors[0] == vectors[1]).all()
+
+
+@pytest.mark.parametrize("name", ["text.txt", "./text.txt", "link.txt", "folder"])
+def test_a_file_is_not_held_out_and_trained_on(text, cli, name):
+    Path("folder").mkdir()
+    for link in (Path("link.txt"), Path("folder", "link.txt")):
+        os.link("text.txt", link)
+    found = cli.error(f"train text.txt --output v.txt --holdout {name}")
+    assert found == "error: --holdout text.txt: is part of the corpus, too; remove it there\n"
 
 
 def test_held_out_text_of_unknown_words_is_named(text, cli):

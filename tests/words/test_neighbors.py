@@ -47,8 +47,10 @@ def test_most_similar_equals_gensim(keyed, query):
 
 @pytest.mark.parametrize("limit", [1, 20, 1000])
 def test_restrict_searches_the_first_rows_only(keyed, limit):
-    ours = make_vectors().most_similar("w3", topn=5, limit=limit)
-    same(ours, keyed.most_similar("w3", topn=5, restrict_vocab=limit))
+    vectors = make_vectors()
+    for most in (limit, None):  # a limit is of one search
+        ours = vectors.most_similar("w3", topn=5, limit=most)
+        same(ours, keyed.most_similar("w3", topn=5, restrict_vocab=most))
 
 
 def test_only_given_words_are_searched():

@@ -108,6 +108,13 @@ def test_new_words_in_python():
         dw.train(sentences, init_vocab="old")
 
 
+def test_the_end_of_a_line_is_not_a_word_of_earlier_vectors():
+    """word2vec.c writes it first; the counts of the others remain theirs."""
+    vectors = dw.Vectors(["</s>", "tea", "milk"], np.eye(3, 4), [90, 20, 7])
+    more = dw.train([["milk", "tea"]] * 5, init=vectors, init_vocab="union", dim=4, threads=1)
+    assert dict(zip(more, more.counts.tolist(), strict=True)) == {"tea": 25, "milk": 12}
+
+
 def test_new_words_without_context_vectors_are_warned_of(tables, cli):
     line = f"train new.txt {SMALL} --output o.bin".replace(" --quiet", "")
     cli(f"{line} --init old.bin")

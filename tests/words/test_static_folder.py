@@ -1,5 +1,6 @@
 """Folders of static embeddings: what other programs load, and reading theirs."""
 
+import errno
 import json
 import os
 import shutil
@@ -234,6 +235,22 @@ def test_wrong_use(cli, line, message):
     Path("other", "mine.txt").write_text("mine")
     assert message in cli.error(line)
     assert Path("other", "mine.txt").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_replaced_stays(cli, monkeypatch):
+    cli(CONVERT)
+    before, rename = {one.name: one.read_bytes() for one in Path("m").iterdir()}, Path.rename
+
+    def fails(path, target):
+        if path.suffix == ".part":
+            raise OSError(errno.EIO, "no such luck")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    entries = {*Path().iterdir()}
+    assert "no such luck" in cli.error(f"{CONVERT} --pooling mean")
+    assert {one.name: one.read_bytes() for one in Path("m").iterdir()} == before
+    assert {*Path().iterdir()} == entries
 
 
 def test_rows_of_unit_length(cli, vectors):
