@@ -10,12 +10,13 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 
 from dcme_w2v.platform import HANGUP, SIGNALS, ReceivedSignal
 
-_AGAIN_SECONDS = 0.05
+_AGAIN_SECONDS, _IMPORT_SECONDS = 0.05, 10.0
 
 
 class Terminated(KeyboardInterrupt):
@@ -53,10 +54,12 @@ class _Terminate:
             self._sender.start()
 
     def _send(self, number: int) -> None:
-        is_own = True
+        is_own, end = True, time.monotonic() + _IMPORT_SECONDS
         while is_own and not self._raised.wait(_AGAIN_SECONDS):
             is_own = signal.getsignal(number) is self
             os.kill(os.getpid(), number)
+            if is_own and time.monotonic() > end:  # the import hangs, and there is no work to save
+                os._exit(128 + number)
 
 
 terminate = _Terminate()

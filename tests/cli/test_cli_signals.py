@@ -81,6 +81,26 @@ def test_a_signal_whose_exception_is_lost_comes_again(number, how):
 
 
 @pytest.mark.parametrize("number", SIGNALS)
+def test_an_import_that_hangs_ends(number):
+    script = (
+        "import os, sys, time\n"
+        "from dcme_w2v.cli import corpus, main, signals\n"
+        "signals._IMPORT_SECONDS = 0.2\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *rest):\n"
+        f"        os.kill(os.getpid(), {int(number)})\n"
+        "        time.sleep(100)\n"
+        "def command(**given):\n"
+        "    sys.meta_path.insert(0, Finder())\n"
+        "    import this_is_not_there\n"
+        "corpus.vocab.callback = command\n"
+        "main.main(['vocab', '-', '--output', '-'])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
+    assert ended.returncode == 128 + number
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_after_the_command_prints_nothing(number):
     script = (
         "import atexit, os, sys, time\n"
