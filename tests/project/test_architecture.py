@@ -143,6 +143,6 @@ def test_every_promise_names_a_test_that_exists():
     promises = re.findall(r"^- (.*(?:\n  .*)*)", text, re.MULTILINE)
     assert 0 < len(promises) <= 20
     for promise in promises:
-        named = re.findall(r"`(test_\w+)`", promise)
+        named = re.findall(r"\btest_\w+", promise)
         assert named, f"names no test: {promise}"
         assert set(named) <= functions, f"names a test that is not there: {promise}"
