@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* A share of a cell, 0 <= p <= 1, as a threshold; the cell that is its own alias needs no care. */
+/* Convert a share, 0 <= p <= 1, to a threshold. It need not be exact if the cell is its own alias.
+ */
 static uint32_t threshold_of(double p) {
     double scaled = p * 4294967296.0;
     return scaled >= 4294967295.0 ? UINT32_MAX : (uint32_t)scaled;
@@ -15,7 +16,8 @@ int dcme_alias_build(dcme_alias *cells, double *weights, int32_t *order, int64_t
         total += weights[i];
     if (!(total > 0) || !isfinite(total))
         return 0;
-    int64_t small = 0, large = count; /* small ones from the left of `order`, large right */
+    int64_t small = 0,
+            large = count; /* small cells fill `order` from the left, large from the right */
     for (int64_t i = 0; i < count; i++) {
         share[i] = weights[i] / total * count;
         cells[i].other = (int32_t)i;
@@ -27,7 +29,7 @@ int dcme_alias_build(dcme_alias *cells, double *weights, int32_t *order, int64_t
         cells[poor].threshold = threshold_of(share[poor]);
         cells[poor].other = rich;
         share[rich] -= 1 - share[poor];
-        if (share[rich] < 1) { /* it moves from the large ones to the small ones */
+        if (share[rich] < 1) { /* move it from the large to the small cells */
             large++;
             order[small++] = rich;
         }

@@ -1,4 +1,4 @@
-/* Walker's alias method: a draw from any distribution over n items in constant time. */
+/* Walker's alias method: draw from any distribution over n items in constant time. */
 #pragma once
 
 #include "common/random.h"
@@ -15,7 +15,7 @@ typedef struct {
  * `order` (count) are overwritten. */
 int dcme_alias_build(dcme_alias *cells, double *weights, int32_t *order, int64_t count);
 
-/* A draw in two parts, so that the cell can be on its way from memory in between. */
+/* A draw in two steps, so that the cell can be prefetched in between. */
 static inline int64_t dcme_alias_cell(uint64_t random, int64_t count) {
     return dcme_below(random, count);
 }

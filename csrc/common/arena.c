@@ -4,9 +4,9 @@
 struct dcme_held {
     dcme_held *next;
     void *bytes;
-    const void *at; /* the pointer to the bytes, where they are exchanged */
+    const void *at; /* address of the pointer to the bytes, if memory is swapped */
     int64_t count, size, limit;
-    const char *name; /* NULL: not part of the state */
+    const char *name; /* NULL if not part of the state */
 };
 
 static dcme_held *append(dcme_arena *arena, int64_t bytes) {

@@ -1,9 +1,8 @@
-/* The memory of one owner, a run or one of its threads, as a list of pieces: memory that is
- * allocated and freed, and the pieces that the rest of a run depends on, so that a checkpoint holds
- * them.
+/* The memory of one owner (a run, or one of its threads) as a list of pieces. All pieces are freed
+ * together. Those on which the rest of a run depends are its state, which checkpoints store.
  *
- * An arena is all zeros before. After the first failure every call returns NULL or does nothing, so
- * that callers check once, when all has been asked for.
+ * An arena starts as all zeros. After the first failure every call returns NULL or does nothing, so
+ * that callers check only once, after the last request.
  */
 #pragma once
 
@@ -15,33 +14,33 @@ typedef struct dcme_held dcme_held;
 
 typedef struct {
     dcme_held *first, *last;
-    int64_t bytes;      /* asked for so far */
+    int64_t bytes;      /* requested so far */
     dcme_status status; /* DCME_OK until something fails */
     const char *reason; /* of a failure other than lack of memory */
 } dcme_arena;
 
-/* Zeros for `count` items of `size` bytes, or memory that is not initialized. */
+/* Allocate `count` items of `size` bytes: zeros, or uninitialized memory. */
 void *dcme_take(dcme_arena *arena, int64_t count, int64_t size);
 void *dcme_take_unset(dcme_arena *arena, int64_t count, int64_t size);
 #define DCME_TAKE(arena, array, count) ((array) = dcme_take(arena, count, sizeof *(array)))
 #define DCME_TAKE_UNSET(arena, array, count)                                                       \
     ((array) = dcme_take_unset(arena, count, sizeof *(array)))
 
-/* The `count` items of `size` bytes at `bytes` are part of the state, a piece of it with a name.
+/* Register the `count` items of `size` bytes at `bytes` as a named piece of the state.
  * With a limit above 0 the last int32 of each item is a number from 0 to limit - 1, which is
- * checked after a state was restored. If the memory is swapped during a run, pass the address of
+ * checked when a state is restored. If the memory is swapped during a run, pass the address of
  * the pointer to it as `at`, else NULL. */
 void dcme_save(dcme_arena *arena, void *bytes, const void *at, int64_t count, int64_t size,
                int64_t limit, const char *name);
 #define DCME_SAVE(arena, number) dcme_save(arena, &(number), NULL, 1, sizeof(number), 0, #number)
 
-/* Zeros that are part of the state. */
+/* Allocate zeros and register them as part of the state. */
 void *dcme_take_saved(dcme_arena *arena, int64_t count, int64_t size, int64_t limit,
                       const char *name);
 #define DCME_TAKE_SAVED(arena, array, count, limit)                                                \
     ((array) = dcme_take_saved(arena, count, sizeof *(array), limit, #array))
 
-/* Fail as another arena, of temporary memory, has. */
+/* Take over the failure of another arena, which held temporary memory. */
 void dcme_arena_join(dcme_arena *arena, const dcme_arena *scratch);
 void dcme_arena_fail(dcme_arena *arena, const char *reason);
 void dcme_arena_close(dcme_arena *arena);
@@ -51,7 +50,7 @@ typedef struct {
     const char *what, *advice;
 } dcme_purpose;
 
-/* DCME_OK, or why something could not be had, with a message. */
+/* Return DCME_OK, or the first failure with a message. */
 dcme_status dcme_arena_check(const dcme_arena *arena, dcme_purpose purpose, dcme_error *error);
 
 /* A list of the state's pieces, to save or to restore them. */
@@ -62,11 +61,11 @@ typedef struct {
 } dcme_piece;
 
 typedef struct {
-    dcme_piece *pieces; /* (room) the first ones; the others are only counted */
+    dcme_piece *pieces; /* the first pieces, up to the capacity; others are only counted */
     int64_t room, count;
 } dcme_state;
 
 void dcme_arena_list(const dcme_arena *arena, dcme_state *state);
 
-/* Whether all numbers of the state are within their limits. */
+/* Whether all limited numbers in the state are within their limits. */
 int dcme_arena_is_sound(const dcme_arena *arena);

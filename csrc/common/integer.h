@@ -1,9 +1,9 @@
-/* Whole numbers as decimal text. */
+/* Write and read integers as decimal text. */
 #pragma once
 
 #include <stdint.h>
 
-/* Write a number that is not negative; returns the end of the text. */
+/* Write a nonnegative number; return the end of the text. */
 static inline char *dcme_write_integer(char *to, int64_t number) {
     char digits[20];
     int n = 0;
@@ -15,7 +15,7 @@ static inline char *dcme_write_integer(char *to, int64_t number) {
     return to;
 }
 
-/* Read a number that fills start .. end; -1 where there is none or it is above 2^63 - 1. */
+/* Parse all of start .. end as a number; return -1 if it is not one or exceeds 2^63 - 1. */
 static inline int64_t dcme_read_integer(const char *start, const char *end) {
     int64_t number = start < end ? 0 : -1;
     for (; start < end; start++) {

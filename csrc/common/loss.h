@@ -10,8 +10,8 @@ typedef struct {
     int64_t seen;
 } dcme_loss;
 
-/* Of so many words, of targets in blocks, whose loss takes a logarithm a sample, and of documents,
- * the loss of one is sampled. */
+/* One loss is sampled in so many words, block targets (whose loss takes one logarithm per noise
+ * sample), and documents. */
 enum { DCME_LOSS_EVERY = 64, DCME_BLOCK_LOSS_EVERY = 256, DCME_CLASS_LOSS_EVERY = 16 };
 
 /* Whether the loss of this instance is sampled; one in `every` is. */

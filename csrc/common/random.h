@@ -1,8 +1,8 @@
 /* Random numbers: SplitMix64 (Steele, Lea & Flood 2014), one stream per purpose.
  *
- * A stream is one number that grows by a constant; its values are that number, mixed. So a draw
- * does not wait for the one before, and a stream costs 8 bytes. Streams are named by (seed, epoch,
- * shard, purpose): the numbers do not depend on threads, buffers or time.
+ * A stream is one number that grows by a constant; its values are hashes of that number. A draw
+ * therefore does not wait for the previous one, and a stream takes 8 bytes. Streams are named by
+ * (seed, epoch, shard, purpose): the numbers do not depend on threads, buffers or time.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ static inline uint64_t dcme_stream(uint64_t seed, uint64_t epoch, uint64_t shard
     return dcme_mix(dcme_mix(dcme_mix(dcme_mix(seed) + epoch) + shard) + purpose);
 }
 
-/* A number below `limit` (< 2^32) from the upper half of a random number. */
+/* Map the upper half of a random number to a number below `limit` (< 2^32). */
 static inline int64_t dcme_below(uint64_t random, int64_t limit) {
     return (int64_t)(((random >> 32) * (uint64_t)limit) >> 32);
 }

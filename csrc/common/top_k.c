@@ -1,4 +1,4 @@
-/* Selection by a heap of the heaviest so far, whose root is the lightest of them. */
+/* Select by a heap of the heaviest items so far, whose root is the lightest of them. */
 #include "common/top_k.h"
 
 /* Whether item a comes after item b in the order of the result. */

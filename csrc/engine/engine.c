@@ -49,8 +49,8 @@ static void publish(dcme_thread *t) {
     t->rate = done->rate;
 }
 
-/* Whether the losses so far can be those of learning; the first few may be worse by chance. A bound
- * that is below 0 says that a target is more probable than certain. */
+/* Whether the losses so far are plausible for a run that learns; the first few may be worse by
+ * chance. A negative loss would mean a probability above 1. */
 static int is_learning(const dcme_thread *t) {
     double sum = t->done.loss.sum, worst = t->engine->worst, spare = worst * SPARE_LOSSES;
     if (!(worst > 0))
@@ -58,7 +58,7 @@ static int is_learning(const dcme_thread *t) {
     return sum >= -spare && sum <= worst * (double)t->done.loss.count + spare;
 }
 
-/* Learn step by step; a stopped thread can be resumed. */
+/* Train step by step; a stopped thread can be resumed. */
 static void learn_unit(dcme_thread *t) {
     dcme_engine *e = t->engine;
     while (t->position < t->end && !e->stop) {
@@ -71,7 +71,7 @@ static void learn_unit(dcme_thread *t) {
     }
 }
 
-/* Learn the current unit, then take others until there are none, or the engine stops. */
+/* Train on the current unit, then take further ones until none is left or the engine stops. */
 static void *learn(void *argument) {
     dcme_thread *t = argument;
     dcme_engine *e = t->engine;
@@ -106,7 +106,7 @@ dcme_status dcme_engine_epoch(dcme_engine *e, int64_t epoch, dcme_error *error) 
     e->epoch = -1;
     if (e->work->end_epoch)
         e->work->end_epoch(e->job, epoch);
-    /* few losses are sampled, and none after the last steps */
+    /* losses miss most rows and the last steps, so check all rows */
     if (!dcme_engine_is_finite(e, 0, INT64_MAX))
         return dcme_fail(error, DCME_DIVERGED, epoch, "a %s is not finite", e->row_name);
     return DCME_OK;
@@ -153,7 +153,7 @@ dcme_status dcme_engine_check_state(dcme_engine *e, dcme_error *error) {
     return DCME_OK;
 }
 
-/* x times 0 is 0 for a finite x and NaN otherwise: one sum tells. */
+/* x times 0 is 0 if x is finite, otherwise NaN, so one sum checks a whole range. */
 static int are_finite(const real *numbers, int64_t count) {
     real sums[DCME_PAD] = {0};
     int64_t i = 0;

@@ -1,11 +1,11 @@
-/* The learning-rate schedule of all training: linear decay over all epochs, down to a minimum. */
+/* The learning-rate schedule of all training: linear decay over all epochs to a minimum. */
 #pragma once
 
 #include <stdint.h>
 
 typedef struct {
-    double lr, min_lr; /* at the start; at least */
-    int64_t length;    /* positions of an epoch */
+    double lr, min_lr; /* at the start; minimum */
+    int64_t length;    /* positions per epoch */
     int64_t epochs;
 } dcme_schedule;
 

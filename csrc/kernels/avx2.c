@@ -1,4 +1,4 @@
-/* The kernels for AVX2 with FMA: 8 floats a vector. */
+/* The kernels for AVX2 with FMA: 8 floats per vector. */
 #include "kernels.h"
 
 #if defined(__AVX2__)

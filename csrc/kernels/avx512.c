@@ -1,4 +1,4 @@
-/* The kernels for AVX-512F: 16 floats a vector. */
+/* The kernels for AVX-512F: 16 floats per vector. */
 #include "kernels.h"
 
 #if defined(__AVX512F__)

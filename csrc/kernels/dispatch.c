@@ -1,4 +1,4 @@
-/* Chooses the kernels at run time, by what the machine has or by name. */
+/* Choose the kernels at run time, by name or by what the CPU supports. */
 #include "kernels.h"
 #include "platform.h"
 

@@ -1,7 +1,7 @@
 /* Vector kernels: the arithmetic of every objective, chosen at run time.
  *
- * scalar.c is the specification, written to be read. The other files say the same for one
- * instruction set and are tested against it. Rows are `size` numbers long, a multiple of DCME_QUAD,
+ * scalar.c is the specification, written for readability. Each other file does the same for one
+ * instruction set and is tested against it. Rows are `size` numbers long, a multiple of DCME_QUAD,
  * padded with zeros; they need not be aligned, but are fastest at 64 bytes.
  */
 #pragma once
@@ -14,13 +14,13 @@ typedef float real;
 
 enum { DCME_QUAD = 4, DCME_PAD = 16 };
 
-/* The length of a row in memory: `dim` rounded up so that rows start at cache lines. */
+/* Return the length of a row in memory: `dim`, rounded up so that rows start at cache lines. */
 static inline int64_t dcme_stride(int64_t dim) {
     return (dim + DCME_PAD - 1) / DCME_PAD * DCME_PAD;
 }
 
-/* The same for the rows of two large tables, which are not aligned if cache lines would cost
- * more than DCME_SPARE_BYTES. */
+/* Return the same for two large tables, whose rows are not aligned if this would cost more than
+ * DCME_SPARE_BYTES. */
 enum { DCME_SPARE_BYTES = 1 << 25 };
 static inline int64_t dcme_row_stride(int64_t items, int64_t dim) {
     int64_t whole = dcme_stride(dim), quads = (dim + DCME_QUAD - 1) / DCME_QUAD * DCME_QUAD;
@@ -39,7 +39,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    int64_t lanes; /* numbers of a vector */
+    int64_t lanes; /* floats per vector */
 
     /* out[i stride + j] = hs[i] . rows[j] */
     void (*dots)(real *out, int64_t stride, real *const *hs, int64_t h_count, real *const *rows,
@@ -50,14 +50,14 @@ typedef struct {
 
     /* gradient = 0; for each i in turn: gradient += weights[i] rows[i]; rows[i] += steps[i] h. The
      * weights were computed before any row moved, so each row enters the gradient as it was
-     * scored, unless the same row stands twice in the list. */
+     * scored, unless the same row occurs twice in the list. */
     void (*update)(real *gradient, const real *h, real *const *rows, const real *weights,
                    const real *steps, int64_t count, int64_t size);
 
     /* out = scale (rows[0] + rows[1] + ...) */
     void (*mean)(real *out, real scale, real *const *rows, int64_t count, int64_t size);
 
-    /* Steps of a moving sum, ../words/sliding.h, one after the other: last = scale x, then
+    /* Steps of a moving sum, ../words/sliding.h, one after another: last = scale x, then
      *     sum += last - first; out += out_scale (sum - at). */
     void (*slide)(const dcme_slide *steps, int64_t count, real *sum, int64_t size);
 
@@ -83,8 +83,8 @@ typedef struct {
 
 } dcme_kernels;
 
-/* The numbers of a row of `stride` that kernels have to go through: `dim` and the zeros that fill
- * the last vector. With 100 dimensions and 8 lanes they are 104 of 112. */
+/* Return how many numbers of a row kernels must process: `dim`, plus zeros to fill the last vector.
+ * With 100 dimensions and 8 lanes, these are 104 of 112 numbers. */
 static inline int64_t dcme_row_size(const dcme_kernels *kernels, int64_t dim, int64_t stride) {
     int64_t whole = (dim + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
     return whole < stride ? whole : stride;
@@ -120,6 +120,6 @@ static inline void dcme_scale(real *out, real a, const real *x, int64_t size) {
 
 extern const dcme_kernels dcme_kernels_scalar;
 
-/* The kernels of a given name ("scalar", "avx2", "avx512", "neon"), or the fastest of this machine
- * for NULL; NULL if the machine does not support them. */
+/* Return the kernels with this name ("scalar", "avx2", "avx512", "neon"), or the fastest ones for
+ * NULL; return NULL if the machine does not support them. */
 const dcme_kernels *dcme_kernels_choose(const char *name);

@@ -1,4 +1,4 @@
-/* The kernels for arm64: 4 floats a vector. */
+/* The kernels for arm64: 4 floats per vector. */
 #include "kernels.h"
 
 #if defined(__aarch64__)
@@ -14,7 +14,7 @@
 #define SUM_CHUNKS 8
 typedef float vec __attribute__((vector_size(16)));
 
-/* there are no parts: four is all */
+/* a part would be the whole vector */
 static inline vec load_part(const float *p, int64_t n) {
     (void)n;
     return vld1q_f32(p);

@@ -1,4 +1,4 @@
-/* Lines "word count": the file format in which vocabularies are kept and exchanged. */
+/* Write lines "word count", the file format of vocabularies. */
 #include "text/text.h"
 
 #include "common/integer.h"

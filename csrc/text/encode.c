@@ -1,8 +1,8 @@
-/* The encoder: finds the words of a block, counts them and writes their ids.
+/* The encoder: finds the words in a block, counts them and writes their IDs.
  *
- * 64 bytes at a time become one bit mask of separators and one of newlines; the places where the
- * separator bit changes are the borders of words. Words are looked up in batches: first all the
- * hashes, each with a prefetch of its slot, then all the slots, so that cache misses overlap.
+ * Each 64 bytes become a bit mask of separators and one of newlines; words start and end where the
+ * separator bit changes. Words are looked up in batches: all hashes are computed first, each with a
+ * prefetch of its slot, then all slots are read, so that cache misses overlap.
  */
 #include "text/table.h"
 
@@ -12,9 +12,9 @@ enum { STEP = 64, BATCH = 256, ROOM = BATCH + STEP };
 
 typedef struct {
     int64_t borders[2 * ROOM]; /* start, end, start, end, ... as offsets into the block */
-    int64_t n;                 /* of borders; odd inside of a word */
+    int64_t n;                 /* number of borders; odd within a word */
     uint64_t hashes[ROOM];
-    uint32_t last[ROOM]; /* DCME_SENTENCE_END where a line ends behind the word */
+    uint32_t last[ROOM]; /* DCME_SENTENCE_END if a line ends after the word */
 } batch;
 
 typedef struct {
@@ -30,7 +30,7 @@ typedef struct {
 
 static inline uint64_t every(uint8_t byte) { return UINT64_C(0x0101010101010101) * byte; }
 
-/* Bit 7 of each byte: whether the low seven bits of x, in `low`, are at least `least`. */
+/* Set bit 7 of each byte whose low seven bits, in `low`, are at least `least`. */
 static inline uint64_t at_least(uint64_t low, uint8_t least) {
     return low + every((uint8_t)(0x80 - least));
 }
@@ -40,7 +40,7 @@ static inline uint64_t gather(uint64_t flags) {
     return ((flags & every(0x80)) >> 7) * UINT64_C(0x0102040810204080) >> 56;
 }
 
-/* Set the bits of 64 bytes that are separators, and those that are newlines. */
+/* Compute the masks of separators and of newlines in 64 bytes. */
 static inline void classify(const char *text, uint64_t *separators, uint64_t *newlines) {
     *separators = *newlines = 0;
     for (int i = 0; i < STEP; i += 8) {
@@ -81,7 +81,7 @@ static dcme_status look_up(encoder *e, int64_t i) {
     return DCME_OK;
 }
 
-/* Look up all whole words of the batch; the start of an unfinished one stays. */
+/* Look up all complete words of the batch; keep the start of an unfinished word. */
 static dcme_status flush(encoder *e) {
     batch *b = &e->batch;
     int64_t words = b->n / 2;

@@ -1,20 +1,20 @@
 /* See ngrams.h. */
 #include "text/ngrams.h"
 
-/* Hash of Fowler, Noll and Vo, FNV-1a, of 32 bits. */
+/* The 32-bit FNV-1a hash (Fowler, Noll and Vo). */
 static const uint32_t START = 2166136261u, PRIME = 16777619u;
 
-/* fastText takes the sign of a byte along, and so do its files. */
+/* fastText, and therefore its files, sign-extends each byte. */
 static uint32_t extend(uint32_t hash, char byte) {
     return (hash ^ (uint32_t)(int32_t)(int8_t)byte) * PRIME;
 }
 
-/* A byte of <word>. */
+/* Return a byte of "<word>". */
 static char byte_at(const char *word, int64_t length, int64_t i) {
     return i == 0 ? '<' : i == length + 1 ? '>' : word[i - 1];
 }
 
-/* Whether a byte continues a character of UTF-8. */
+/* Whether a byte continues a UTF-8 character. */
 static int continues(char byte) { return ((uint8_t)byte & 0xc0) == 0x80; }
 
 int64_t dcme_ngrams_of(const dcme_ngrams *ngrams, const char *word, int64_t length, int32_t *out) {

@@ -1,11 +1,11 @@
-/* Pairs of words: a table by open addressing with linear probing, 16 bytes a slot. */
+/* Word pairs in a hash table with open addressing and linear probing, 16 bytes per slot. */
 #include "text/phrases.h"
 
 #include "text/table.h"
 
 enum { FIRST_CAPACITY = 1 << 12, BATCH = 32, RUN_BITS = 8 * DCME_RUN_MAX, VALUE_BITS = 40 };
 
-/* A slot is free where `value` is 0. 2^40 - 1 is more than the tokens of any text. */
+/* A slot is free if `value` is 0. No text has more than 2^40 - 1 tokens. */
 typedef struct {
     uint32_t left, right;
     uint64_t value : VALUE_BITS, run : RUN_BITS;
@@ -19,9 +19,9 @@ typedef struct {
 
 struct dcme_pairs {
     slot *slots;
-    int64_t capacity, most; /* a power of two, and what it may become */
+    int64_t capacity, most; /* a power of two; its maximum */
     int64_t used;
-    int32_t bits; /* hashes have `wanted` in these */
+    int32_t bits; /* low bits in which hashes equal `wanted` */
     uint64_t wanted;
     uint32_t held[DCME_RUN_MAX + 1]; /* the last word that may start a pair, and its connectors */
     int32_t holds;
@@ -39,7 +39,7 @@ static int is_wanted(const dcme_pairs *pairs, uint64_t hash) {
     return (hash & ((UINT64_C(1) << pairs->bits) - 1)) == pairs->wanted;
 }
 
-/* The low bits of a hash are the same for all pairs of a part: places come from the high ones. */
+/* All pairs of a part share the low bits of their hashes, so slots come from the high bits. */
 static int64_t first_place(const dcme_pairs *pairs, uint64_t hash) {
     return (hash >> 24) & (pairs->capacity - 1);
 }
@@ -79,7 +79,7 @@ static dcme_status grow(dcme_pairs *pairs, dcme_error *error) {
     return DCME_OK;
 }
 
-/* Keep the pairs with a zero in one more bit of their hashes: about half of them. */
+/* Keep the pairs whose hashes have a zero in one more bit, which are about half of them. */
 static dcme_status halve(dcme_pairs *pairs, dcme_error *error) {
     slot *kept = dcme_allocate(pairs->used, sizeof *kept);
     int64_t n = 0;
@@ -116,7 +116,7 @@ dcme_status dcme_pairs_open(dcme_pairs **opened, int64_t bytes, int32_t bits, ui
     pairs->capacity = pairs->most = FIRST_CAPACITY;
     pairs->bits = bits;
     pairs->wanted = value;
-    /* While it grows, the old table, half as large, is there too. */
+    /* While the table grows, the old one, half as large, is also in memory. */
     while (pairs->most * 2 <= bytes / (int64_t)(sizeof *pairs->slots * 3 / 2))
         pairs->most *= 2;
     pairs->slots = dcme_allocate_zeros(pairs->capacity, sizeof *pairs->slots);
@@ -215,7 +215,7 @@ int64_t dcme_pairs_counted(const dcme_pairs *pairs, int64_t least, uint32_t *lef
 dcme_status dcme_pairs_add(dcme_pairs *pairs, uint32_t left, uint32_t right, dcme_run run,
                            uint32_t joined, dcme_error *error) {
     pair added = {left, right, run, hash_of(left, right, run)};
-    pairs->most = INT64_MAX / 2; /* halving is for counts */
+    pairs->most = INT64_MAX / 2; /* only counting drops pairs */
     DCME_TRY(reserve(pairs, error));
     slot *s = find(pairs, &added);
     if (s->value == 0) {

@@ -1,4 +1,4 @@
-/* Gives the ids of the cache their final numbers and closes the gaps that dropped words leave. */
+/* Replace the IDs in the cache by their final values, and close the gaps of dropped words. */
 #include "text/text.h"
 
 void dcme_renumber_start(dcme_renumbering *state) {

@@ -1,9 +1,9 @@
-/* The inside of a vocabulary, for the encoder's inner loop.
+/* The internals of a vocabulary, for the encoder's inner loop.
  *
- * Open addressing with linear probing. A slot is 16 bytes: the whole hash, the id, the length. The
- * hash of a word of up to 7 bytes is a bijection of its bytes and length, so that equal hashes and
- * lengths mean equal words without comparing the bytes; longer words are compared. Hashes depend on
- * a seed, without which a text could be made of words that all share a slot.
+ * A hash table with open addressing and linear probing. A slot has 16 bytes: hash, ID and length.
+ * The hash of a word of up to 7 bytes is a bijection of its bytes and length, so that equal hashes
+ * and lengths mean equal words without comparing the bytes; longer words are compared. Hashes
+ * depend on a seed, so that no text can be made of words that all share a slot.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 typedef struct {
     uint64_t hash;
     uint32_t id;
-    uint32_t length; /* at most UINT32_MAX is kept of it; 0: the slot is free */
+    uint32_t length; /* capped at UINT32_MAX; 0 if the slot is free */
 } dcme_slot;
 
 typedef struct {
@@ -25,27 +25,27 @@ typedef struct {
 
 struct dcme_vocabulary {
     dcme_slot *slots;
-    int64_t capacity; /* of slots, a power of two */
+    int64_t capacity; /* number of slots, a power of two */
     dcme_word *words; /* by id */
     int64_t *counts;  /* by id */
     int64_t types;
-    int64_t most;  /* types before dcme_vocabulary_clear() */
+    int64_t most;  /* most word types before dcme_vocabulary_clear() */
     uint64_t seed; /* of the hashes */
     dcme_arena spellings;
-    char *free;   /* where the next spelling goes */
-    int64_t left; /* bytes that are left there */
+    char *free;   /* where the next word's bytes go */
+    int64_t left; /* bytes that remain there */
 };
 
 enum { DCME_SHORT = 7 };
 
-/* Eight bytes, the first one lowest. */
+/* Load eight bytes, the first one lowest. */
 static inline uint64_t dcme_load(const char *p) {
     uint64_t x;
     memcpy(&x, p, sizeof x);
     return x;
 }
 
-/* Up to eight bytes, 1 <= n <= 8; no byte from `end` on is read. */
+/* Load n bytes, 1 <= n <= 8, without reading at or after `end`. */
 static inline uint64_t dcme_load_tail(const char *p, int64_t n, const char *end) {
     char copy[8] = {0};
     if (end - p >= 8)
@@ -54,7 +54,7 @@ static inline uint64_t dcme_load_tail(const char *p, int64_t n, const char *end)
     return dcme_load(copy);
 }
 
-/* A bijection that spreads every bit: xor-shifts and odd multipliers. */
+/* Mix every bit by a bijection of xor-shifts and odd multipliers. */
 static inline uint64_t dcme_hash_mix(uint64_t x) {
     x = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93);
     x = (x ^ (x >> 32)) * UINT64_C(0xa0761d6478bd642f);
@@ -74,7 +74,7 @@ static inline uint32_t dcme_short_length(int64_t length) {
     return length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
 }
 
-/* Compare a word of at least eight bytes; one of up to 16 is its first and its last eight. */
+/* Compare a word of at least eight bytes; up to 16 bytes, its first and last eight suffice. */
 static inline int dcme_same(const dcme_word *known, const char *word, int64_t length) {
     int64_t rest = length - 8;
     return known->length == length && dcme_load(known->bytes) == dcme_load(word) &&
@@ -82,7 +82,7 @@ static inline int dcme_same(const dcme_word *known, const char *word, int64_t le
            (length <= 16 || memcmp(known->bytes, word, length) == 0);
 }
 
-/* Return the slot that holds a word, or the free one where it belongs. */
+/* Return the slot that holds a word, or the free slot where it belongs. */
 static inline dcme_slot *dcme_find(const dcme_vocabulary *v, const char *word, int64_t length,
                                    uint64_t hash) {
     uint64_t mask = (uint64_t)v->capacity - 1;
@@ -96,9 +96,9 @@ static inline dcme_slot *dcme_find(const dcme_vocabulary *v, const char *word, i
     }
 }
 
-/* Make room for `extra` more words; slots found before are void. */
+/* Reserve space for `extra` more words; slots found earlier become invalid. */
 dcme_status dcme_reserve(dcme_vocabulary *v, int64_t extra, dcme_error *error);
 
-/* Put a new word, for which there is room, in the free slot that dcme_find() returned. */
+/* Put a new word, for which space is reserved, in the free slot that dcme_find() returned. */
 dcme_status dcme_insert(dcme_vocabulary *v, dcme_slot *slot, const char *word, int64_t length,
                         uint64_t hash, dcme_error *error);

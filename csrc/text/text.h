@@ -1,4 +1,4 @@
-/* Text to numbers: a vocabulary of byte strings, the encoder of blocks of text, the id cache.
+/* Convert text to numbers: a vocabulary of byte strings, the encoder of text blocks, the ID cache.
  *
  * A word is a run of bytes between separators, which are exactly 0x20 \t \n \r \v \f; \n ends a
  * line. Nothing here reads files: the caller cuts its text into blocks that end in a separator and
@@ -9,36 +9,37 @@
 #include "common/token.h"
 #include "dcme.h"
 
-/* In a map of ids: the word has no id. */
+/* In a map of IDs: the word has no ID. */
 #define DCME_NONE UINT32_MAX
-/* Ids have 31 bits. */
+/* IDs have 31 bits. */
 #define DCME_TYPES_MAX INT64_C(0x7fffffff)
 
-/* Distinct words with their counts; a word's id is its place in the order of first appearance. */
+/* Distinct words with their counts; a word's ID is its position in the order of first appearance.
+ */
 typedef struct dcme_vocabulary dcme_vocabulary;
 
-/* `seed`: a number that a text cannot know, for hashes; no result depends on it. Must be closed,
- * also if opening failed. */
+/* `seed` makes hashes unpredictable for hostile text; no result depends on it. The vocabulary must
+ * be closed even if opening it failed. */
 dcme_status dcme_vocabulary_open(dcme_vocabulary **vocabulary, uint64_t seed, dcme_error *error);
 void dcme_vocabulary_close(dcme_vocabulary *vocabulary);
 
-/* Remove all words and keep the memory. */
+/* Remove all words, but keep the memory. */
 void dcme_vocabulary_clear(dcme_vocabulary *vocabulary);
 int64_t dcme_vocabulary_types(const dcme_vocabulary *vocabulary);
 const int64_t *dcme_vocabulary_counts(const dcme_vocabulary *vocabulary);
 
-/* The most memory that it takes while up to `extra` more words are added, but their spellings. */
+/* Return the peak memory while up to `extra` more words are added, without their bytes. */
 int64_t dcme_vocabulary_bytes(const dcme_vocabulary *vocabulary, int64_t extra);
 
-/* Add `count` to a word's count, and the word where it is new; its id goes to `id`. */
+/* Add `count` to the count of a word, which may be new, and write its ID to `id`. */
 dcme_status dcme_vocabulary_add(dcme_vocabulary *vocabulary, const char *word, int64_t length,
                                 int64_t count, uint32_t *id, dcme_error *error);
 
-/* Where the words numbered `order` (n) start when concatenated: `offsets` (n + 1). */
+/* Write to `offsets` (n + 1) where the words with the IDs `order` (n) start when concatenated. */
 void dcme_vocabulary_offsets(const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n,
                              int64_t *offsets);
 
-/* Concatenate the words numbered `order` (n): `text` (offsets[n]). */
+/* Concatenate the words with the IDs `order` (n) in `text` (offsets[n]). */
 void dcme_vocabulary_copy(const dcme_vocabulary *vocabulary, const int64_t *order, int64_t n,
                           char *text);
 
@@ -51,12 +52,12 @@ typedef struct {
 } dcme_repairs;
 
 /* Add the words `first` to `last` - 1 of another vocabulary with their counts. map[i] becomes the
- * id here of word i there, or DCME_NONE where it is skipped. */
+ * ID that word i of the other has here, or DCME_NONE if it is skipped. */
 dcme_status dcme_vocabulary_merge(dcme_vocabulary *vocabulary, const dcme_vocabulary *other,
                                   int64_t first, int64_t last, dcme_encoding_errors errors,
                                   uint32_t *map, dcme_repairs *repairs, dcme_error *error);
 
-/* Result of dcme_encode() for a block of text. */
+/* The result of dcme_encode() for a block of text. */
 typedef struct {
     int64_t tokens;
     int64_t newlines;
@@ -76,20 +77,19 @@ dcme_status dcme_encode(dcme_vocabulary *vocabulary, const char *text, int64_t l
 /* The state of a renumbering, see dcme_renumber_start(). */
 typedef struct {
     int64_t lines; /* lines that had a token, kept or not */
-    uint32_t
-        held;     /* last kept word of the current line, which may turn out its end; or DCME_NONE */
-    int32_t open; /* the current line has had a token */
+    uint32_t held; /* last kept word of the current line, which may be its end; or DCME_NONE */
+    int32_t open;  /* the current line has had a token */
 } dcme_renumbering;
 
 void dcme_renumber_start(dcme_renumbering *state);
 
 /* Continue with some `ids` (n): write map[id] to `to` (n + 1), dropping those mapped to
- * DCME_NONE; returns how many were written. `newline`: a line ends before them. A word is written
- * once it is known whether it ends its line, so the output lags behind by one word. */
+ * DCME_NONE; returns how many were written. `newline` means that a line ends before them. A word is
+ * written once it is known whether it ends its line, so the output lags behind by one word. */
 int64_t dcme_renumber(dcme_renumbering *state, uint32_t *to, const uint32_t *ids, int64_t n,
                       const uint32_t *map, int32_t newline);
 
-/* The longest that the count of a line can be, with the space before and the newline behind. */
+/* Maximum length of the count in a line, with the space before it and the newline after it. */
 enum { DCME_COUNT_MAX = 22 };
 
 /* Write n lines "word count" to `lines` (offsets[n] + n * DCME_COUNT_MAX); returns their length. */

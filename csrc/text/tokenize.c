@@ -1,9 +1,10 @@
 /* The tokenizer of raw text.
  *
- * ASCII takes the fast way: one table look-up a byte. Other text is cut at ASCII white space, which
- * no normalization joins to anything, into pieces. A piece without unstable characters is its own
- * normal form (the quick check of Unicode Standard Annex 15); any other piece is decomposed, put
- * into canonical order and composed (ibid., and section 3.12 of the standard for Hangul).
+ * ASCII takes the fast path: one table lookup per byte. Other text is split into pieces at ASCII
+ * whitespace, which normalization never joins to anything. A piece without unstable characters is
+ * its own normal form (the quick check of Unicode Standard Annex 15); any other piece is
+ * decomposed, put into canonical order and composed (ibid., and section 3.12 of the standard for
+ * Hangul).
  */
 #include "text/tokenize.h"
 
@@ -14,10 +15,10 @@
 /* Characters above the end of Unicode stand for bytes that are not UTF-8. */
 enum { BYTE = DCME_UNICODE_END, ASCII = 0x80 };
 
-/* Actions for a byte, beside the kinds: a line feed stays; others belong to no ASCII text. */
+/* Further actions for a byte, besides the kinds: keep a line feed; leave the ASCII path. */
 enum { NEWLINE = DCME_KIND + 1, OTHER };
 
-/* Hangul syllables are arithmetic: base + (leading * 21 + vowel) * 28 + trailing. */
+/* Hangul syllables are computed: base + (leading * 21 + vowel) * 28 + trailing. */
 enum {
     SYLLABLES = 0xac00,
     LEADING = 0x1100,
@@ -42,8 +43,8 @@ struct dcme_tokenizer {
     char *out;
     int64_t length, capacity;
     const uint8_t *bad; /* the first byte that is not UTF-8 text, or NULL */
-    int in_token;       /* the last byte written belongs to a token that may go on */
-    int64_t joined;     /* bytes behind the output: joiners that stay if the token goes on */
+    int in_token;       /* the last byte written belongs to a token that may continue */
+    int64_t joined;     /* bytes after the output: joiners that are kept if the token continues */
 };
 
 static inline int32_t look_up(const dcme_character_table *table, int32_t c) {
@@ -84,7 +85,7 @@ static dcme_status reserve_characters(characters *list, int64_t n, dcme_error *e
     return DCME_OK;
 }
 
-/* Make room for `more` bytes of output. */
+/* Reserve space for `more` bytes of output. */
 static dcme_status reserve_bytes(dcme_tokenizer *t, int64_t more, dcme_error *error) {
     int64_t capacity = 2 * (t->length + more);
     if (capacity / 2 <= t->capacity)
@@ -177,8 +178,8 @@ static int by_class(const void *a, const void *b) {
     return (left->position > right->position) - (left->position < right->position);
 }
 
-/* Sort a run of n marks by their class, equal ones as they are. Runs are short, but hostile text
- * may have one of a megabyte, which insertion would sort in hours. */
+/* Sort a run of n marks by their class, stably. Runs are short, but hostile text may have one of a
+ * megabyte, which insertion sort would take hours to sort. */
 static dcme_status sort_marks(const dcme_tokenizer *t, int32_t *items, int64_t n,
                               dcme_error *error) {
     int ordered = 1;
@@ -210,7 +211,7 @@ static dcme_status order(const dcme_tokenizer *t, characters *list, dcme_error *
     return DCME_OK;
 }
 
-/* The character that two compose to, or 0. */
+/* Return the character that two characters compose to, or 0. */
 static int32_t composite(const dcme_tokenizer *t, int32_t first, int32_t second) {
     int32_t leading = first - LEADING, vowel = second - VOWELS;
     if (leading >= 0 && leading < N_LEADING && vowel >= 0 && vowel < N_VOWELS)
@@ -342,7 +343,7 @@ dcme_status dcme_tokenize(dcme_tokenizer *t, const char *text, int64_t length, c
     t->length = 0;
     t->bad = NULL;
     while (at < end) {
-        /* A byte of ASCII becomes at most a space and itself. */
+        /* An ASCII byte becomes at most a space and itself. */
         DCME_TRY(reserve_bytes(t, 2 * (end - at) + 8, error));
         const uint8_t *piece = at;
         int64_t piece_length = t->length;

@@ -1,5 +1,5 @@
-/* Raw text to tokens separated by spaces: Unicode normalization, lower case, and a split by classes
- * of characters. All knowledge of Unicode is in tables that the caller makes.
+/* Convert raw text to tokens separated by spaces: Unicode normalization, lower case, and a split by
+ * character classes. All knowledge of Unicode is in tables that the caller makes.
  */
 #pragma once
 
@@ -10,11 +10,11 @@ enum { DCME_UNICODE_END = 0x110000, DCME_PAGE = 256, DCME_PAGES = DCME_UNICODE_E
 /* The kind of a character decides how the tokenizer treats it; it is in the low bits of its entry
  * in `properties`. */
 enum {
-    DCME_SEPARATOR = 0, /* it separates tokens and is left out */
-    DCME_WORD,          /* it is part of the token */
-    DCME_SINGLE,        /* it is a token of its own */
-    DCME_REMOVED,       /* it is left out, and separates nothing */
-    DCME_JOINER,        /* it is part of a token between two parts, and left out elsewhere */
+    DCME_SEPARATOR = 0, /* separates tokens and is dropped */
+    DCME_WORD,          /* part of a token */
+    DCME_SINGLE,        /* a token of its own */
+    DCME_REMOVED,       /* dropped without separating tokens */
+    DCME_JOINER,        /* part of a token between two other parts, and dropped elsewhere */
     DCME_KIND = 7,
     /* A text with this character may differ from its normal form. Set for all characters that are
      * not their own normal form, that have a combining class, or that may compose with the

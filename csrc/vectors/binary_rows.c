@@ -1,13 +1,13 @@
-/* Rows of word2vec's binary format: a word, a space, little-endian floats and,
- * with most writers, a line end. */
+/* Rows in word2vec's binary format: a word, a space, little-endian floats and,
+ * from most writers, a line end. */
 #include "vectors.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the binary format is copied from and to memory, so the machine must be little-endian"
 #endif
 
-/* Find the space after the word of the row at `row`; *word: where the word starts, after the line
- * end of the row before. NULL where the block ends first. */
+/* Find the space after the word of the row at `row`; *word becomes the start of the word, after
+ * the line end of the previous row. Return NULL if the block ends first. */
 static const char *find_space(const char *row, const char *stop, const char **word) {
     *word = row < stop && *row == '\n' ? row + 1 : row;
     return memchr(*word, ' ', (stop - *word));

@@ -1,4 +1,4 @@
-/* Decimal text to the nearest float, ties to even, whatever the locale.
+/* Convert decimal text to the nearest float, ties to even, in any locale.
  *
  * The first 19 digits and a power of ten give a double within a few units in its last place. It
  * rounds to the same float as the decimal does, unless the midpoint between two floats is as near
@@ -28,9 +28,9 @@ static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 
 static inline bool is_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
-/* ---- the exact way ---- */
+/* ---- exact conversion ---- */
 
-/* The digits of a number that is not zero, the first of them not a zero. */
+/* The digits of a nonzero number, without leading zeros. */
 typedef struct {
     const char *digit, *end; /* a point may be among them */
     int64_t power;           /* power of ten of the first one */
@@ -61,7 +61,7 @@ static int compare_with_middle(expansion number, uint32_t bits) {
     return compare_expansions(number, (expansion){text, exponent, strtol(exponent + 1, NULL, 10)});
 }
 
-/* A number's digits without zeros in front. */
+/* Return the digits of a number without leading zeros. */
 static expansion expand(const decimal *number) {
     expansion digits = {number->digits, number->end, number->last_power - 1};
     while (*digits.digit == '0' || *digits.digit == '.')
@@ -71,7 +71,7 @@ static expansion expand(const decimal *number) {
     return digits;
 }
 
-/* The float that the number rounds to, next to the one that `guess` rounds to or that itself. */
+/* Return the float that the number rounds to: the rounded `guess`, or a neighbor of it. */
 static float round_exactly(const decimal *number, double guess) {
     expansion digits = expand(number);
     float value = (float)guess;
@@ -86,7 +86,7 @@ static float round_exactly(const decimal *number, double guess) {
     return value;
 }
 
-/* ---- the fast way ---- */
+/* ---- fast conversion ---- */
 
 /* lead x 10^power. For a float's range the error is below 16 units in the last place: converting
  * and three factors add half a unit each, digits after the 19th much less. */
@@ -134,7 +134,7 @@ static const char *read_not_finite(const char *c, const char *end, float *value)
     return after ? after : read_name(c, end, "inf");
 }
 
-/* Read what follows e or E; NULL if it is not an exponent. */
+/* Read what follows e or E; return NULL if it is not an exponent. */
 static const char *read_exponent(const char *c, const char *end, int64_t *exponent) {
     bool negative = c < end && *c == '-';
     int64_t value = 0;
@@ -148,7 +148,7 @@ static const char *read_exponent(const char *c, const char *end, int64_t *expone
     return c;
 }
 
-/* Read digits with at most one point; NULL where there is no digit. */
+/* Read digits with at most one point; return NULL if there is no digit. */
 static const char *read_digits(const char *c, const char *end, decimal *number) {
     const uint64_t full = 1000000000000000000u; /* 10^18: from here on another digit may not fit */
     const char *point = NULL;

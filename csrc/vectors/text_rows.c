@@ -1,4 +1,4 @@
-/* Rows of word2vec's text format: a word, then its numbers, between blanks. */
+/* Rows in word2vec's text format: a word, then its numbers, separated by blanks. */
 #include "vectors.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ int64_t dcme_cut_text(const dcme_block *block, int64_t limit, bool final, int64_
     return rows;
 }
 
-/* Name the fault of a row that is not a word and `dim` numbers; `fields` follow the word. */
+/* Return the fault of a row that is not a word and `dim` numbers; `fields` follow the word. */
 static dcme_fault_kind name_fault(const char *fields, const char *end, int64_t dim) {
     int64_t count = 0, last_other = -1;
     for (const char *c = fields; c < end; count++) {

@@ -1,7 +1,7 @@
-/* Word vectors as bytes: numbers, rows and words, written, read and checked.
+/* Read, write and check word vectors as bytes: numbers, rows and words.
  *
- * The functions work on blocks of memory that their caller reads and writes, so that blocks can be
- * handled by several threads at once and no file need be in memory whole. Floats are IEEE 754
+ * The functions work on blocks of memory that the caller reads and writes, so that several threads
+ * can handle blocks in parallel and no file must be in memory as a whole. Floats are IEEE 754
  * binary32.
  */
 #pragma once
@@ -15,40 +15,40 @@
 
 /* What can be wrong with a row; the names are in dcme_w2v/formats/vectors/vectors_reader.py. */
 typedef enum {
-    DCME_FAULT_DIMENSION, /* not as many numbers as the file's dimension */
+    DCME_FAULT_DIMENSION, /* the number of values is not the file's dimension */
     DCME_FAULT_NUMBER,    /* something that is not a number */
     DCME_FAULT_FINITE,    /* NaN or infinite */
     DCME_FAULT_EMPTY,     /* an empty word */
     DCME_FAULT_ENCODING,  /* a word that is not UTF-8 */
-    DCME_FAULT_SEPARATOR, /* a word with a space, \t \n \r \v or \f in it */
-    DCME_FAULT_NUL,       /* a word with a NUL byte in it */
-    DCME_FAULT_DUPLICATE, /* a word that an earlier row has */
-    DCME_FAULT_COUNT,     /* a word's count that is not a whole number, or is missing */
+    DCME_FAULT_SEPARATOR, /* a word that contains a space, \t \n \r \v or \f */
+    DCME_FAULT_NUL,       /* a word that contains a NUL byte */
+    DCME_FAULT_DUPLICATE, /* a word that occurs in an earlier row */
+    DCME_FAULT_COUNT,     /* a word's count is missing or not an integer */
     DCME_FAULT_LENGTH,    /* a vector of finite numbers whose squared length is not finite */
-    DCME_FAULTS,          /* how many kinds there are */
+    DCME_FAULTS,          /* number of kinds */
     DCME_NO_FAULT = -1
 } dcme_fault_kind;
 
-/* The rows of a block that have one kind of fault. */
+/* The rows in a block that have one kind of fault. */
 typedef struct {
     int64_t count;
     int64_t row;    /* the first such row in the block */
     int64_t offset; /* where that row starts in the block, in bytes */
 } dcme_fault;
 
-/* A block of rows to be read. */
+/* A block of rows to read. */
 typedef struct {
     const char *bytes;
     int64_t size;
     int64_t dim;
 } dcme_block;
 
-/* Where rows are read to. A `step` of `dim` keeps the rows in `matrix`, and reading stops at the
- * first faulty one, or `skips` faulty ones. With a step of 0 every row is checked and none is kept,
- * and a faulty row leaves an empty word. Where reading does not stop, a vector without a finite
- * length is a fault, too. `text` has room for the block's size; `offsets` (where each word starts
- * in `text`, and the last one ends) for its rows and one more, `counts` (which only
- * dcme_read_counts fills; -1: none) for its rows. */
+/* The destination of rows. If `step` is `dim`, rows are kept in `matrix`, and reading stops at the
+ * first faulty row unless it `skips` faulty rows. If `step` is 0, every row is checked and none is
+ * kept, and a faulty row leaves an empty word. If reading does not stop, a vector whose length is
+ * not finite is also a fault. `text` must have the block's size; `offsets` (where each word starts
+ * in `text`, and where the last one ends) one more item than rows, and `counts` (which only
+ * dcme_read_counts fills; -1 for no count) one item per row. */
 typedef struct {
     float *matrix;
     int64_t step;
@@ -57,23 +57,23 @@ typedef struct {
     int64_t *offsets;
     int64_t *counts;
     dcme_fault *faults; /* DCME_FAULTS of them */
-    int64_t count;      /* how many rows were kept, or with a step of 0 read */
+    int64_t count;      /* rows that were kept or, if `step` is 0, read */
 } dcme_rows;
 
 /* Numbers. dcme_write_number writes the shortest decimal that reads back to the same float, the
- * nearest one where several are equally short, and returns its length (value: finite).
+ * nearest one if several are equally short, and returns its length (value: finite).
  * dcme_read_number reads a decimal number (or nan, inf) rounded to the nearest float, ties to even;
- * returns where it ends, or NULL where there is none. Neither depends on the locale. */
+ * returns where it ends, or NULL if there is none. Neither depends on the locale. */
 int dcme_write_number(char *out, float value);
 const char *dcme_read_number(const char *start, const char *end, float *value);
 
-/* Writing rows first..last-1; `matrix` starts at row `first`. Returns the bytes written. */
+/* Write rows first..last-1; `matrix` starts at row `first`. Returns the number of bytes. */
 int64_t dcme_write_rows(bool binary, char *out, const float *matrix, int64_t dim, const char *text,
                         const int64_t *offsets, int64_t first, int64_t last);
 
-/* How many whole rows (at most `limit`) a block starts with; *end: the bytes that they take.
- * For text, `final` says that the last row needs no line end and that blank lines at the end are
- * nothing. */
+/* Return how many complete rows (at most `limit`) a block starts with; *end becomes their size in
+ * bytes. For text, `final` means that the last row needs no line end and that blank lines at the
+ * end are ignored. */
 int64_t dcme_cut_text(const dcme_block *block, int64_t limit, bool final, int64_t *end);
 int64_t dcme_cut_binary(const dcme_block *block, int64_t limit, int64_t *end);
 
@@ -83,14 +83,14 @@ void dcme_read_text(const dcme_block *block, int64_t limit, dcme_rows *rows);
 void dcme_read_binary(const dcme_block *block, int64_t limit, dcme_rows *rows);
 void dcme_read_counts(const dcme_block *block, int64_t limit, dcme_rows *rows);
 
-/* Append the word of a row of the block, which is the next one to keep, or note its fault; false if
- * reading stops there. */
+/* Append the word of a row of the block, which is the next one to keep, or record its fault; return
+ * false if reading stops there. */
 bool dcme_keep_word(const dcme_block *block, dcme_rows *rows, int64_t row, dcme_fault_kind kind,
                     const char *word, int64_t size);
 
-/* Words: note a fault of a row; find the fault of one word (DCME_NO_FAULT: none); check
- * the words of a list; find those that an earlier word equals.
- * Empty words are not compared. `seed` is a vocabulary's. */
+/* Record a fault of a row; return the fault of one word (or DCME_NO_FAULT); check the words in a
+ * list; find words that occur twice. Empty words are not compared. `seed` is that of a
+ * vocabulary. */
 void dcme_note_fault(dcme_fault *faults, dcme_fault_kind kind, int64_t row, int64_t offset);
 dcme_fault_kind dcme_check_word(const char *word, int64_t size);
 void dcme_check_words(const char *text, const int64_t *offsets, int64_t count, dcme_fault *faults);

@@ -1,4 +1,5 @@
-/* The shortest decimal of a float, by R. Giulietti's "The Schubfach way to render doubles" (2020).
+/* Write the shortest decimal of a float, by R. Giulietti's "The Schubfach way to render doubles"
+ * (2020).
  *
  * A float v = c 2^q is what every real number in an interval R around it rounds to; R includes its
  * ends where c is even. Let 10^k be the greatest power of ten that is not longer than R. Then R
@@ -63,7 +64,8 @@ static inline uint32_t multiply_to_odd(uint64_t power, uint32_t factor) {
 
 static decimal shortest(uint32_t fraction, uint32_t biased_exponent) {
     bool normal = biased_exponent > 0;
-    bool narrow = fraction == 0 && biased_exponent > 1; /* the float below is half as far */
+    bool narrow =
+        fraction == 0 && biased_exponent > 1; /* the float below is only half as far away */
     uint32_t c = normal ? fraction | 1u << 23 : fraction;
     int32_t q = (normal ? (int32_t)biased_exponent : 1) - 150;
     int32_t k = narrow ? floor_log10_of_three_quarters(q) : floor_log10_of_power_of_2(q);
@@ -101,7 +103,7 @@ static uint64_t eight_digits(uint32_t n) {
     return tens | (pairs - 10 * tens) << 8;
 }
 
-/* Nine digits, zeros added at the end; returns how many there are without zeros at the end. */
+/* Write nine digits, padded with zeros; return their number without trailing zeros. */
 static int write_digits(char *out, uint32_t nine) {
     uint32_t rest = nine % 100000000;
     uint64_t digits = eight_digits(rest), ascii = digits + 0x3030303030303030u;
